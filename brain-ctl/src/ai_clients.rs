@@ -148,7 +148,7 @@ pub(crate) struct Plan {
     /// The client's file.
     pub(crate) path: PathBuf,
     /// The address or program of the client's present entry, if the entry does not start brain.
-    pub(crate) foreign: Option<String>,
+    pub(crate) other_target: Option<String>,
     /// The change; `None` if the client is connected already.
     change: Option<Change>,
 }
@@ -209,12 +209,12 @@ impl AiClient {
         let text = splice::read(&path)?;
         let present = self.entry(&path, text.as_deref().unwrap_or_default())?;
         let entry = self.entry_for(server);
-        let foreign = present.as_ref().filter(|entry| !is_ours(entry)).map(target_of);
+        let other_target = present.as_ref().filter(|entry| !is_ours(entry)).map(target_of);
         let change = match present.as_ref().is_some_and(|present| is_same(present, &entry)) {
             true => None,
             false => Some(self.change(&path, text.as_deref(), present, server, &entry)?),
         };
-        Ok(Plan { client: self, path, foreign, change })
+        Ok(Plan { client: self, path, other_target, change })
     }
 
     /// Returns the entry [`ENTRY`] of the file with this text.
@@ -322,12 +322,12 @@ impl AiClient {
 
 impl Plan {
     /// Returns whether the client is connected already.
-    pub(crate) fn is_done(&self) -> bool {
+    pub(crate) fn is_connected(&self) -> bool {
         self.change.is_none()
     }
 
     /// Describes the change, in lines.
-    pub(crate) fn description(&self) -> Vec<String> {
+    pub(crate) fn describe(&self) -> Vec<String> {
         match &self.change {
             None => vec![format!("is connected already ({})", self.path.display())],
             Some(Change::Run { commands, .. }) => commands
@@ -336,7 +336,7 @@ impl Plan {
                     format!("runs: {} {}", self.client.program.unwrap_or(""), arguments.join(" "))
                 })
                 .collect(),
-            Some(Change::Edit(splice)) => splice.description(&self.path),
+            Some(Change::Edit(splice)) => splice.describe(&self.path),
         }
     }
 

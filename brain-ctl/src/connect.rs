@@ -80,7 +80,7 @@ impl ConnectError {
 /// # Errors
 /// [`ConnectError::NotListening`] if no daemon listens; [`ConnectError::Fault`] if the connection
 /// fails or the daemon does not accept it within [`CONNECT_TIMEOUT`].
-pub(crate) fn open(socket: &Path) -> Result<Stream, ConnectError> {
+pub(crate) fn connect(socket: &Path) -> Result<Stream, ConnectError> {
     let connect_error = |e: io::Error| match e.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => ConnectError::NotListening,
         _ => ConnectError::Fault(connect_fault(socket, &e)),
@@ -148,7 +148,7 @@ impl Session {
         let mut bytes = Vec::with_capacity(HELLO_LEN + 4 + request.len());
         bytes.extend_from_slice(&Hello::of_this_build(std::process::id()).to_bytes());
         let length = u32::try_from(request.len())
-            .map_err(|_| ConnectError::Fault(too_long(request.len())))?;
+            .map_err(|_| ConnectError::Fault(too_long_fault(request.len())))?;
         bytes.extend_from_slice(&length.to_be_bytes());
         bytes.extend_from_slice(request);
 
@@ -197,7 +197,7 @@ impl Session {
     /// # Errors
     /// The daemon's fault; `timeout` if the daemon is silent for longer than `max_silence`;
     /// `bad_frame` if a message cannot be read; `unreachable` if the connection is lost.
-    pub(crate) fn answer(
+    pub(crate) fn read_answer(
         &mut self,
         max_silence: Duration,
         mut on_event: impl FnMut(Event),
@@ -235,7 +235,7 @@ impl Session {
 }
 
 /// Returns the fault of a request that is too long for a frame.
-pub(crate) fn too_long(bytes: usize) -> Fault {
+pub(crate) fn too_long_fault(bytes: usize) -> Fault {
     Fault::new(
         FaultCode::TooLarge,
         format!("the request has {bytes} bytes, more than a message can have"),
@@ -310,8 +310,8 @@ mod tests {
 
     fn request_status(path: &Path, events: &mut Vec<Event>) -> Result<Reply, ConnectError> {
         let request = encode(&Request::Status(Status)).expect("encode");
-        let mut session = Session::begin(open(path)?, &request)?;
-        session.answer(Duration::from_secs(2), |e| events.push(e)).map_err(ConnectError::Fault)
+        let mut session = Session::begin(connect(path)?, &request)?;
+        session.read_answer(Duration::from_secs(2), |e| events.push(e)).map_err(ConnectError::Fault)
     }
 
     #[test]
@@ -390,8 +390,9 @@ mod tests {
             tags: Vec::new(),
         });
         let request = encode(&capture).expect("encode");
-        let mut session = Session::begin(open(&path).expect("open"), &request).expect("a greeting");
-        let answer = session.answer(Duration::from_millis(100), |_| {});
+        let mut session =
+            Session::begin(connect(&path).expect("open"), &request).expect("a greeting");
+        let answer = session.read_answer(Duration::from_millis(100), |_| {});
         drop(session);
         let Err(fault) = answer else { panic!("{answer:?}") };
         assert_eq!((fault.code, fault.code.exit() as u8), (FaultCode::Timeout, 1));
@@ -416,14 +417,14 @@ mod tests {
         let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("socket");
         bind(&listener, &SocketAddrUnix::new(&path).expect("address")).expect("bind");
         listen(&listener, 0).expect("listen");
-        let first = open(&path).expect("the queue takes one");
+        let first = connect(&path).expect("the queue takes one");
         let late = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(100));
             let first = accept(&listener).expect("first");
             (first, accept(&listener).expect("second"))
         });
         let started_at = Instant::now();
-        let mut second = open(&path).expect("waits");
+        let mut second = connect(&path).expect("waits");
         std::fs::remove_file(&path).expect("remove");
         assert!(started_at.elapsed() >= Duration::from_millis(90));
         assert!(second.write_all(b"connected").is_ok());
@@ -432,9 +433,9 @@ mod tests {
 
     #[test]
     fn a_missing_socket_means_no_daemon() {
-        assert!(matches!(open(Path::new("/no/such.sock")), Err(ConnectError::NotListening)));
+        assert!(matches!(connect(Path::new("/no/such.sock")), Err(ConnectError::NotListening)));
         let long = PathBuf::from(format!("/tmp/{}", "x".repeat(200)));
-        let result = open(&long);
+        let result = connect(&long);
         let Err(ConnectError::Fault(fault)) = result else { panic!("long path") };
         assert!(fault.hint.is_some_and(|h| h.contains("BRAIN_SOCKET")), "{}", fault.message);
     }

@@ -84,7 +84,7 @@ impl Context {
         let request_bytes = encode(&Request::from(Mcp))
             .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
         self.exchange(&request_bytes, !self.no_start, |mut session| {
-            Mcp::read_reply(session.answer(MAX_SILENCE, |_| {})?)?;
+            Mcp::read_reply(session.read_answer(MAX_SILENCE, |_| {})?)?;
             session.into_stream()
         })
     }
@@ -103,7 +103,8 @@ impl Context {
         let max_silence = if request.is_slow() { MAX_SILENCE_SLOW } else { MAX_SILENCE };
         self.exchange(&request_bytes, may_start, |mut session| {
             let mut progress = Progress::new(self.quiet);
-            let reply = session.answer(max_silence, |event| progress.handle(&event, on_line))?;
+            let reply =
+                session.read_answer(max_silence, |event| progress.handle(&event, on_line))?;
             O::read_reply(reply)
         })
     }
@@ -123,7 +124,7 @@ impl Context {
         loop {
             let connected = match new_stream.take() {
                 Some(stream) => Ok(stream),
-                None => connect::open(&home.socket()),
+                None => connect::connect(&home.socket()),
             };
             let error = match connected.and_then(|stream| Session::begin(stream, request_bytes)) {
                 Ok(session) => match read_answer(session) {

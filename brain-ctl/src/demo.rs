@@ -51,7 +51,7 @@ pub(crate) struct TemporaryBrain {
     /// The number of pages.
     pub(crate) pages: usize,
     /// The id of a post that spread fast.
-    pub(crate) fast_post: String,
+    pub(crate) fast_post_id: String,
 }
 
 impl TemporaryBrain {
@@ -67,13 +67,13 @@ impl TemporaryBrain {
         remove_abandoned(&base);
         let mut brain = Self::create(&base)?;
         brain.pages = notes.len();
-        brain.fast_post = posts.fast_post;
+        brain.fast_post_id = posts.fast_post;
         let mut daemon = start::start_temporary(&brain.home, isolate)?;
         let dir = brain.home.dir().to_owned();
         // The daemon opens its store meanwhile.
         let written = write_files(&dir.join(PAGES), &notes)
             .and_then(|()| write_files(&dir.join("collector"), &posts.files));
-        let started = start::wait_for(&brain.home, &mut daemon);
+        let started = start::wait_until_answering(&brain.home, &mut daemon);
         brain.daemon = Some(daemon);
         written.and(started)?;
         brain.sync_pages()?;
@@ -99,7 +99,7 @@ impl TemporaryBrain {
             daemon: None,
             _marker: marker,
             pages: 0,
-            fast_post: String::new(),
+            fast_post_id: String::new(),
         })
     }
 
@@ -210,7 +210,7 @@ fn remove_abandoned(base: &Path) {
 fn is_abandoned(dir: &Path) -> bool {
     let Ok(marker) = File::open(dir.join(TEMPORARY_HOME_MARKER)) else { return false };
     marker.try_lock().is_ok()
-        && matches!(connect::open(&Home::at(dir).socket()), Err(ConnectError::NotListening))
+        && matches!(connect::connect(&Home::at(dir).socket()), Err(ConnectError::NotListening))
 }
 
 fn write_files(dir: &Path, files: &[(String, String)]) -> Result<(), Fault> {

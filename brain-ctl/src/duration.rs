@@ -5,7 +5,7 @@
 ///
 /// # Errors
 /// Returns a message if the text is not a duration, is zero, or has more than `u64::MAX` seconds.
-pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
     let invalid = || {
         format!(
             "\"{text}\" is not a duration; \
@@ -41,7 +41,7 @@ pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Formats seconds for [`seconds`], in the largest exact units.
+/// Formats seconds for [`parse_seconds`], in the largest exact units.
 pub(crate) fn format(seconds: u64) -> String {
     let mut text = String::new();
     let mut remaining = seconds;
@@ -68,8 +68,8 @@ mod tests {
             ("2w", 1_209_600),
             ("1d1s", 86_401),
         ] {
-            assert_eq!(seconds(text), Ok(expected), "{text}");
-            assert_eq!(seconds(&format(expected)), Ok(expected), "{text}");
+            assert_eq!(parse_seconds(text), Ok(expected), "{text}");
+            assert_eq!(parse_seconds(&format(expected)), Ok(expected), "{text}");
         }
         assert_eq!(format(7_776_000), "90d");
     }
@@ -91,9 +91,9 @@ mod tests {
             "999999999999999w",
             "é",
         ] {
-            assert!(seconds(text).is_err(), "{text}");
+            assert!(parse_seconds(text).is_err(), "{text}");
         }
-        assert!(seconds("90").is_err_and(|message| message.contains("90d")));
-        assert!(seconds("1y").is_err_and(|message| message.contains("1h30m")));
+        assert!(parse_seconds("90").is_err_and(|message| message.contains("90d")));
+        assert!(parse_seconds("1y").is_err_and(|message| message.contains("1h30m")));
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn usage(message: impl Into<String>) -> Fault {
 ///
 /// # Errors
 /// `invalid_slug` if `text` is not a slug; the hint suggests a valid one, which may have no page.
-pub(crate) fn slug(text: &str) -> Result<Slug, Fault> {
+pub(crate) fn parse_slug(text: &str) -> Result<Slug, Fault> {
     Slug::parse(text).map_err(|e| name_fault(FaultCode::InvalidSlug, e))
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn slug(text: &str) -> Result<Slug, Fault> {
 ///
 /// # Errors
 /// `invalid_source` if `text` is not a source id.
-pub(crate) fn source(text: Option<&str>) -> Result<Option<SourceId>, Fault> {
+pub(crate) fn parse_source(text: Option<&str>) -> Result<Option<SourceId>, Fault> {
     text.map(SourceId::parse).transpose().map_err(|e| name_fault(FaultCode::InvalidSource, e))
 }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_bad_slug_gets_the_nearest_valid_one() {
-        let fault = slug("Notes/My Page").map(|_| ()).map_err(|f| (f.code, f.hint));
+        let fault = parse_slug("Notes/My Page").map(|_| ()).map_err(|f| (f.code, f.hint));
         assert_eq!(
             fault,
             Err((FaultCode::InvalidSlug, Some("as a slug it is \"notes/my-page\"".into())))

@@ -90,7 +90,7 @@ pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
 /// # Errors
 /// `io` for an unreadable file; `invalid_request` with `hint` if the text is empty, has several
 /// lines, or has more than [`MAX_SECRET`] bytes.
-pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
+pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     let mut text = String::new();
     let (result, origin) = if path == Path::new("-") {
         let stdin = io::stdin();
@@ -293,7 +293,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("brain-secret-{}", std::process::id()));
         let read = |text: &str| {
             std::fs::write(&path, text).expect("write");
-            secret(&path, "the hint").map_err(|fault| (fault.code, fault.hint))
+            read_secret(&path, "the hint").map_err(|fault| (fault.code, fault.hint))
         };
         assert_eq!(read(" two words/%\r\n"), Ok(Secret::new("two words/%")));
         let refused = Err((FaultCode::InvalidRequest, Some("the hint".to_owned())));
@@ -302,7 +302,7 @@ mod tests {
         }
         std::fs::remove_file(&path).expect("remove");
         assert_eq!(
-            secret(Path::new("/no/such"), "").map_err(|fault| fault.code),
+            read_secret(Path::new("/no/such"), "").map_err(|fault| fault.code),
             Err(FaultCode::Io)
         );
     }

@@ -30,7 +30,7 @@ impl From<Spending> for Cost {
 ///
 /// # Errors
 /// Returns a message if the text is not such an amount.
-pub(crate) fn millionths(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_millionths(text: &str) -> Result<u64, String> {
     parse_usd(text).ok_or_else(|| format!("\"{text}\" is not an amount of US dollars such as 0.50"))
 }
 
@@ -46,10 +46,10 @@ mod tests {
             ("0.000001", 1),
             ("999999.999999", 999_999_999_999),
         ] {
-            assert_eq!(millionths(text), Ok(expected), "{text}");
+            assert_eq!(parse_millionths(text), Ok(expected), "{text}");
         }
         for text in ["", ".5", "1.", "-1", "1e3", "$1", "0.0000001", "1,5", "+1"] {
-            assert!(millionths(text).is_err(), "{text}");
+            assert!(parse_millionths(text).is_err(), "{text}");
         }
     }
 }

@@ -21,7 +21,7 @@ use crossterm::{
 use crate::{
     context::Context,
     fail,
-    output::{clean, fit},
+    output::{clean, cut_to_width},
 };
 
 /// Maximum number of pages that one search returns.
@@ -230,7 +230,7 @@ impl Picker<'_> {
         let (columns, lines) = terminal::size()?;
         let columns = usize::from(columns.max(10));
         let list_lines = usize::from(lines).saturating_sub(OTHER_LINES).max(1);
-        let cut = |text: &str| fit(&clean(text), Some(columns - 1));
+        let cut = |text: &str| cut_to_width(&clean(text), Some(columns - 1));
         let mut out = io::stderr().lock();
         queue!(out, Hide, MoveTo(0, 0), Clear(ClearType::All))?;
         let first = self.selected.saturating_sub(list_lines - 1);

@@ -51,7 +51,7 @@ pub(crate) fn program() -> Option<PathBuf> {
 }
 
 /// Returns the fault of a missing daemon program.
-pub(crate) fn no_program() -> Fault {
+pub(crate) fn no_program_fault() -> Fault {
     Fault::new(
         FaultCode::Unreachable,
         format!(
@@ -67,7 +67,7 @@ pub(crate) fn no_program() -> Fault {
 /// The program's fault; `unreachable` without the program; `io` if it cannot be run; `internal` if
 /// it gave no answer.
 pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fault> {
-    let program = program().ok_or_else(no_program)?;
+    let program = program().ok_or_else(no_program_fault)?;
     let home = Home::find()?;
     let output = Command::new(&program)
         .args(arguments)
@@ -106,9 +106,9 @@ pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fau
 ///
 /// # Errors
 /// `unreachable` if the daemon's program is missing, exits before it answers (with the reason from
-/// the log), or does not answer in time; the fault of [`Home::prepare`] or of [`connect::open`].
+/// the log), or does not answer in time; the fault of [`Home::prepare`] or of [`connect::connect`].
 pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault> {
-    let program = program().ok_or_else(no_program)?;
+    let program = program().ok_or_else(no_program_fault)?;
     home.prepare()?;
     let lock_path = home.run_dir().join("start.lock");
     let lock = OpenOptions::new()
@@ -124,7 +124,7 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
     let mut is_notice_shown = false;
     let mut daemon: Option<StartingDaemon> = None;
     loop {
-        match connect::open(&home.socket()) {
+        match connect::connect(&home.socket()) {
             Ok(stream) => {
                 if let Some(daemon) = &daemon
                     && !quiet
@@ -178,7 +178,7 @@ pub(crate) fn start_temporary(
     home: &Home,
     prepare: impl FnOnce(&mut Command),
 ) -> Result<Child, Fault> {
-    let program = program().ok_or_else(no_program)?;
+    let program = program().ok_or_else(no_program_fault)?;
     home.prepare()?;
     let mut command = daemon_command(&program, home);
     command.arg("--temporary").stdin(Stdio::piped());
@@ -190,11 +190,11 @@ pub(crate) fn start_temporary(
 ///
 /// # Errors
 /// `unreachable` if the daemon ends or does not answer in time; otherwise the fault of
-/// [`connect::open`].
-pub(crate) fn wait_for(home: &Home, child: &mut Child) -> Result<(), Fault> {
+/// [`connect::connect`].
+pub(crate) fn wait_until_answering(home: &Home, child: &mut Child) -> Result<(), Fault> {
     let started_at = Instant::now();
     while started_at.elapsed() < START_TIMEOUT {
-        match connect::open(&home.socket()) {
+        match connect::connect(&home.socket()) {
             Ok(_) => return Ok(()),
             Err(ConnectError::NotListening | ConnectError::ClosedWithoutGreeting) => {}
             Err(error) => return Err(error.into_fault(&home.socket())),

@@ -6,7 +6,11 @@ use crate::context::Context;
 
 /// Returns a note about the first tag that no page has; otherwise about the type, if no page has
 /// it. The note suggests the most similar name. `None` if all exist, or if the daemon fails.
-pub(crate) fn note(context: &Context, tags: &[String], page_type: Option<&str>) -> Option<String> {
+pub(crate) fn suggestion_note(
+    context: &Context,
+    tags: &[String],
+    page_type: Option<&str>,
+) -> Option<String> {
     if !tags.is_empty() {
         let request = Tags { source: None, slug: None, add: Vec::new(), remove: Vec::new() };
         let Ok(TagsReply::All(known)) = context.call(request) else { return None };

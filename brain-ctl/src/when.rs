@@ -16,14 +16,14 @@ pub(crate) const FORMS: &str = "write an age (7d, \"3 hours\"), a day (yesterday
 
 /// A period that a text names; for an instant, `end` is `start`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct When {
+pub(crate) struct TimePeriod {
     /// The first instant.
     start: Zoned,
     /// The first instant after the period.
     end: Zoned,
 }
 
-impl When {
+impl TimePeriod {
     /// Parses a text, relative to the current time.
     ///
     /// # Errors
@@ -178,23 +178,26 @@ fn weekday(name: &str) -> Option<Weekday> {
 #[derive(Debug, Args)]
 pub(crate) struct Period {
     /// Only since this time: 7d, yesterday, "last week", 2025-03, "2025-03-01 10:30"
-    #[arg(long, value_name = "WHEN", value_parser = When::parse)]
-    pub(crate) since: Option<When>,
+    #[arg(long, value_name = "WHEN", value_parser = TimePeriod::parse)]
+    pub(crate) since: Option<TimePeriod>,
 
     /// Until this time; a day, week or month counts in full
-    #[arg(long, value_name = "WHEN", value_parser = When::parse)]
-    pub(crate) until: Option<When>,
+    #[arg(long, value_name = "WHEN", value_parser = TimePeriod::parse)]
+    pub(crate) until: Option<TimePeriod>,
 }
 
 impl Period {
     /// Returns the first and the last instant as RFC 3339.
     pub(crate) fn instants(&self) -> (Option<String>, Option<String>) {
-        (self.since.as_ref().map(When::start), self.until.as_ref().map(When::end))
+        (self.since.as_ref().map(TimePeriod::start), self.until.as_ref().map(TimePeriod::end))
     }
 
     /// Returns the first and the last day, `YYYY-MM-DD`.
     pub(crate) fn days(&self) -> (Option<String>, Option<String>) {
-        (self.since.as_ref().map(When::first_day), self.until.as_ref().map(When::last_day))
+        (
+            self.since.as_ref().map(TimePeriod::first_day),
+            self.until.as_ref().map(TimePeriod::last_day),
+        )
     }
 }
 
@@ -239,7 +242,7 @@ mod tests {
     fn period(text: &str) -> Option<(String, String)> {
         let zone = TimeZone::fixed(jiff::tz::offset(1));
         let now: Timestamp = "2026-11-23T00:00:00Z".parse().expect("a time");
-        let when = When::parse_at(text, &now.to_zoned(zone))?;
+        let when = TimePeriod::parse_at(text, &now.to_zoned(zone))?;
         Some((when.start(), when.end()))
     }
 
@@ -291,7 +294,10 @@ mod tests {
 
     #[test]
     fn days_of_a_period_are_local() {
-        let period = |text| Period { since: When::parse(text).ok(), until: When::parse(text).ok() };
+        let period = |text| Period {
+            since: TimePeriod::parse(text).ok(),
+            until: TimePeriod::parse(text).ok(),
+        };
         let (since, until) = period("2025-02").days();
         assert_eq!((since.as_deref(), until.as_deref()), (Some("2025-02-01"), Some("2025-02-28")));
     }

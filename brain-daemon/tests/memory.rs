@@ -40,7 +40,7 @@ const MARKDOWN: &[Parser] = &[
     ("section", |text| drop(page::section(text, "none"))),
     ("hash", |text| drop(page::content_hash(text))),
     ("document", |text| drop(Document::parse(text))),
-    ("terms", |text| assert!(search::terms(text) <= 4 * text.len())),
+    ("terms", |text| assert!(search::count_terms(text) <= 4 * text.len())),
 ];
 const HTML: &[Parser] = &[("html", |text| drop(page::payload(MediaType::Html, text.as_bytes())))];
 const JSON: &[Parser] = &[("json", |text| drop(page::payload(MediaType::Json, text.as_bytes())))];

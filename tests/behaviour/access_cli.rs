@@ -174,7 +174,7 @@ fn tokens_expire_unless_created_without_expiry() {
         let listed = home.json(["token", "list"]);
         let token = listed["tokens"].as_array().unwrap().iter().find(|token| token["name"] == name);
         let token = token.unwrap();
-        let instant = |key: &str| token[key].as_str().map(|at| parse_instant(at, false).unwrap());
+        let instant = |key: &str| token[key].as_str().map(|at| parse_instant(at).unwrap());
         let days =
             instant("expires_at").map(|end| (end - instant("created_at").unwrap()) / 86_400_000);
         let message = made

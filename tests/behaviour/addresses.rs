@@ -199,11 +199,11 @@ fn a_restricted_client_learns_nothing_about_other_sources() {
     let attic = mcp(&home, &home.token("attic", "read", &["attic"]));
     assert_eq!(all.call("get_page", json!({ "slug": "people/bob" }))["slug"], "work:people/bob");
     assert_eq!(all.call("get_page", json!({ "slug": "ada-lov" }))["slug"], "people/ada-lovelace");
-    assert!(all.refused("get_page", json!({ "slug": "both" })).contains("work:both"));
+    assert!(all.expect_refusal("get_page", json!({ "slug": "both" })).contains("work:both"));
     // In the client's only source, the slug is unique.
     assert_eq!(attic.call("get_page", json!({ "slug": "both" }))["slug"], "both");
     for hidden in ["people/bob", "work:people/bob", "ada-lov", "people/ada-lovelace", "shared"] {
-        let refused = attic.refused("get_page", json!({ "slug": hidden }));
+        let refused = attic.expect_refusal("get_page", json!({ "slug": hidden }));
         assert!(
             !refused.contains("Ada Lov")
                 && !refused.contains("similar")
@@ -211,8 +211,8 @@ fn a_restricted_client_learns_nothing_about_other_sources() {
             "{hidden}: {refused}"
         );
     }
-    let absent = attic.refused("get_page", json!({ "slug": "people/xyz" }));
-    let hidden = attic.refused("get_page", json!({ "slug": "people/bob" }));
+    let absent = attic.expect_refusal("get_page", json!({ "slug": "people/xyz" }));
+    let hidden = attic.expect_refusal("get_page", json!({ "slug": "people/bob" }));
     assert_eq!(absent.replace("xyz", "bob"), hidden);
 }
 
@@ -222,7 +222,7 @@ fn tools_that_write_need_the_whole_slug() {
     let _daemon = home.daemon();
     let writer = mcp(&home, &home.token("writer", "read write", &[]));
     let edit = |slug: &str| json!({ "slug": slug, "operation": "append", "content": "more" });
-    let refused = writer.refused("edit_page", edit("ada-lov"));
+    let refused = writer.expect_refusal("edit_page", edit("ada-lov"));
     assert!(refused.contains("people/ada-lovelace"), "{refused}");
     assert_eq!(writer.call("edit_page", edit("people/bob"))["slug"], "work:people/bob");
     assert!(body(&home, "work:people/bob").contains("more"));

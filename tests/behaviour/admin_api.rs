@@ -81,7 +81,7 @@ fn the_granted_scope_equals_the_requested_scope() {
             "redirect",
         ),
     ] {
-        let refused = register(&client).refused(400, error);
+        let refused = register(&client).expect_refusal(400, error);
         assert!(text(&refused.json(), "message").contains(expected), "{client} → {}", refused.body);
     }
     let known =
@@ -134,9 +134,9 @@ fn clients_can_be_listed_changed_and_revoked() {
     );
     assert_eq!(site.write_status(&token), 403, "the change applies to issued tokens immediately");
     assert_eq!(patch(&json!({ "scopes": null })).expect(200).json()["status"], "unchanged");
-    patch(&json!({ "name": "other" })).refused(400, "invalid_request");
-    patch(&json!({ "scope": "owner" })).refused(400, "invalid_scope");
-    patch(&json!({ "token_ttl": 1 })).refused(400, "invalid_request");
+    patch(&json!({ "name": "other" })).expect_refusal(400, "invalid_request");
+    patch(&json!({ "scope": "owner" })).expect_refusal(400, "invalid_scope");
+    patch(&json!({ "token_ttl": 1 })).expect_refusal(400, "invalid_request");
     patch(&json!({ "sources": ["default"], "scope": "read write" })).expect(200);
     assert_eq!(site.write_status(&token), 202);
 
@@ -144,16 +144,16 @@ fn clients_can_be_listed_changed_and_revoked() {
     let revoked = site.local(&delete).expect(200).json();
     assert_eq!((&revoked["status"], &revoked["tokens_revoked"]), (&json!("revoked"), &json!(1)));
     assert_eq!(site.write_status(&token), 401);
-    site.token(&grant).refused(401, "invalid_client");
+    site.token(&grant).expect_refusal(401, "invalid_client");
     assert_eq!(list().json()["clients"], json!([]));
     let all = site
         .local(&HttpRequest::get("/admin/api/clients?all=true").bearer(&site.admin))
         .expect(200)
         .json();
     assert_eq!(all["clients"].as_array().unwrap().len(), 1);
-    patch(&json!({ "scope": "write" })).refused(409, "conflict");
+    patch(&json!({ "scope": "write" })).expect_refusal(409, "conflict");
     let unknown = HttpRequest::new("DELETE", "/admin/api/clients/none%2f%20").bearer(&site.admin);
-    site.local(&unknown).refused(404, "unknown_client");
+    site.local(&unknown).expect_refusal(404, "unknown_client");
 }
 
 #[test]
@@ -167,11 +167,11 @@ fn tokens_can_be_created_listed_and_revoked() {
     assert!(token.starts_with("brain_pt_"));
     assert_eq!(made["info"]["scope"], "read write");
     assert_eq!(site.write_status(&token), 202);
-    create(&new).refused(409, "conflict");
+    create(&new).expect_refusal(409, "conflict");
     create(&json!({ "name": "x", "scope": "read", "expires_in": 1 }))
-        .refused(400, "invalid_request");
+        .expect_refusal(400, "invalid_request");
     create(&json!({ "name": "x", "scope": "read", "expires": "90d" }))
-        .refused(400, "invalid_request");
+        .expect_refusal(400, "invalid_request");
 
     let list = site.local(&HttpRequest::get("/admin/api/tokens").bearer(&site.admin)).expect(200);
     assert!(!list.body.contains(&token));
@@ -181,7 +181,7 @@ fn tokens_can_be_created_listed_and_revoked() {
     assert_eq!(site.local(&revoke).expect(200).json()["status"], "already_revoked");
     assert_eq!(site.write_status(&token), 401);
     let unknown = HttpRequest::new("DELETE", "/admin/api/tokens/none").bearer(&site.admin);
-    site.local(&unknown).refused(404, "unknown_token");
+    site.local(&unknown).expect_refusal(404, "unknown_token");
 }
 
 #[test]
@@ -214,22 +214,22 @@ fn administration_needs_the_scope_admin() {
         ("GET", "/admin/api/status"),
     ] {
         let request = HttpRequest::new(method, path);
-        let answer = site.local(&request).refused(401, "invalid_token");
+        let answer = site.local(&request).expect_refusal(401, "invalid_token");
         assert!(answer.header("www-authenticate").unwrap().starts_with("Bearer"), "{answer:?}");
         let answer =
-            site.local(&request.clone().bearer(&writer)).refused(403, "insufficient_scope");
+            site.local(&request.clone().bearer(&writer)).expect_refusal(403, "insufficient_scope");
         let challenge = answer.header("www-authenticate").unwrap();
         assert!(challenge.contains("scope=\"admin\""), "{answer:?}");
         site.local(&request.clone().basic(&format!("admin:{}", site.admin)))
-            .refused(401, "invalid_token");
+            .expect_refusal(401, "invalid_token");
         let answer = site.local(&request.bearer(&admin));
         assert!(![401, 403, 405, 500].contains(&answer.status), "{method} {path}: {answer:?}");
     }
     let wrong = site.local(&HttpRequest::get("/admin/api/status").bearer("brain_ad_wrong"));
-    let wrong = wrong.refused(401, "invalid_token");
+    let wrong = wrong.expect_refusal(401, "invalid_token");
     assert!(wrong.header("www-authenticate").unwrap().contains("invalid_token"));
     site.local(&HttpRequest::get(&format!("/admin/api/status?access_token={}", site.admin)))
-        .refused(401, "invalid_token");
+        .expect_refusal(401, "invalid_token");
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn invalid_bodies_and_queries_are_rejected() {
     let json_type = Some("application/json");
     post(Some("application/json; charset=utf-8"), good).expect(201);
     for bad in ["[]", "null", "7", "\"x\"", "{}"] {
-        post(json_type, bad).refused(400, "invalid_request");
+        post(json_type, bad).expect_refusal(400, "invalid_request");
     }
     for bad in [
         "",
@@ -256,13 +256,13 @@ fn invalid_bodies_and_queries_are_rejected() {
         "{\"name\":\"\\ud800\",\"scope\":\"read\"}",
         &format!("{{\"name\":{}", "[".repeat(20_000)),
     ] {
-        post(json_type, bad).refused(400, "invalid_json");
+        post(json_type, bad).expect_refusal(400, "invalid_json");
     }
     post(json_type, &format!(r#"{{"name":"{}","scope":"read"}}"#, "x".repeat(70_000)))
-        .refused(413, "too_large");
+        .expect_refusal(413, "too_large");
     for other in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("json")]
     {
-        post(other, good).refused(415, "unsupported_content_type");
+        post(other, good).expect_refusal(415, "unsupported_content_type");
     }
     let get = |path: &str| site.local(&HttpRequest::get(path).bearer(&site.admin));
     for query in [
@@ -275,14 +275,14 @@ fn invalid_bodies_and_queries_are_rejected() {
         "colour=red",
         "failed=maybe",
     ] {
-        get(&format!("/admin/api/audit?{query}")).refused(400, "invalid_request");
+        get(&format!("/admin/api/audit?{query}")).expect_refusal(400, "invalid_request");
     }
     for query in ["state=gone", "after=17", "limit=-1", "all=true"] {
-        get(&format!("/admin/api/jobs?{query}")).refused(400, "invalid_request");
+        get(&format!("/admin/api/jobs?{query}")).expect_refusal(400, "invalid_request");
     }
-    get("/admin/api/clients?all=1").refused(400, "invalid_request");
-    get("/admin/api/jobs/17").refused(400, "invalid_request");
-    get("/admin/api/jobs/%ff").refused(400, "bad_request");
+    get("/admin/api/clients?all=1").expect_refusal(400, "invalid_request");
+    get("/admin/api/jobs/17").expect_refusal(400, "invalid_request");
+    get("/admin/api/jobs/%ff").expect_refusal(400, "bad_request");
 }
 
 #[test]
@@ -306,15 +306,15 @@ fn queue_and_status_are_readable() {
     let id = text(&job, "job_id");
     assert_eq!(get(&format!("/admin/api/jobs/{id}")).expect(200).json(), job);
     assert_eq!(get("/admin/api/jobs?state=failed").expect(200).json()["jobs"], json!([]));
-    get("/admin/api/jobs/job_999").refused(404, "unknown_job");
+    get("/admin/api/jobs/job_999").expect_refusal(404, "unknown_job");
     let retry = |body: &Value| {
         site.local(&HttpRequest::json("/admin/api/jobs/retry", body).bearer(&site.admin))
     };
     assert_eq!(retry(&json!({})).expect(200).json()["retried"], 0);
     let bare = HttpRequest::new("POST", "/admin/api/jobs/retry").bearer(&site.admin);
     assert_eq!(site.local(&bare).expect(200).json()["retried"], 0);
-    retry(&json!({ "job_id": "17" })).refused(400, "invalid_request");
-    retry(&json!({ "job_id": "job_999" })).refused(404, "unknown_job");
+    retry(&json!({ "job_id": "17" })).expect_refusal(400, "invalid_request");
+    retry(&json!({ "job_id": "job_999" })).expect_refusal(404, "unknown_job");
     let status = get("/admin/api/status").expect(200).json();
     assert_eq!((&status["pages"], &status["jobs"]["stored"]), (&json!(1), &json!(1)));
 }
@@ -391,7 +391,7 @@ fn the_openapi_document_matches_the_served_paths() {
     let site = Site::new();
     for (address, is_local) in [(&site.local, true), (&site.public, false)] {
         let document = crate::web::Browser::default()
-            .go(address, HttpRequest::get("/openapi.json"))
+            .send(address, HttpRequest::get("/openapi.json"))
             .expect(200)
             .json();
         assert!(text(&document, "openapi").starts_with("3.1"));
@@ -430,7 +430,7 @@ fn the_openapi_document_matches_the_served_paths() {
             {
                 let path = path.replace(['{', '}'], "");
                 let request = HttpRequest::new(&method.to_uppercase(), &path);
-                let answer = crate::web::Browser::default().go(address, request);
+                let answer = crate::web::Browser::default().send(address, request);
                 let known = &operation["responses"][answer.status.to_string()];
                 assert!(known.is_object(), "{method} {path} answers {answer:?}");
                 if answer.status >= 400 {
@@ -465,8 +465,8 @@ fn a_confidential_client_may_ask_for_consent() {
         "redirect_uris": [CALLBACK],
     }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
-    let code = crate::web::Browser::default().agree(&site, &id, "read");
-    site.exchange(&id, &code).refused(401, "invalid_client");
+    let code = crate::web::Browser::default().consent(&site, &id, "read");
+    site.exchange(&id, &code).expect_refusal(401, "invalid_client");
     let form = [
         ("grant_type", "authorization_code"),
         ("code", &*code),

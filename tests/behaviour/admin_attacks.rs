@@ -13,12 +13,12 @@ fn cross_site_requests_cannot_administer() {
     let site = Site::new();
     let (client, mut browser) = (site.register_public_client(), Browser::default());
     let login = HttpRequest::json("/admin/login", &json!({ "token": site.admin }));
-    browser.go(&site.local, login.clone().header("Origin", "https://evil.example")).expect(403);
+    browser.send(&site.local, login.clone().header("Origin", "https://evil.example")).expect(403);
     browser
-        .go(&site.local, login.clone().header("Sec-Fetch-Site", "cross-site"))
-        .refused(403, "csrf");
+        .send(&site.local, login.clone().header("Sec-Fetch-Site", "cross-site"))
+        .expect_refusal(403, "csrf");
     assert_eq!(browser.cookies, []);
-    let answer = browser.go(&site.local, login).expect(200);
+    let answer = browser.send(&site.local, login).expect(200);
     let csrf_token = text(&answer.json(), "csrf_token");
     let cookies = answer.headers("set-cookie");
     assert!(
@@ -28,46 +28,50 @@ fn cross_site_requests_cannot_administer() {
 
     let new = json!({ "name": "made in a browser", "scope": "read" });
     let register = HttpRequest::json("/admin/api/register-client", &new);
-    browser.go(&site.local, HttpRequest::get("/admin/api/clients")).expect(200);
-    browser.go(&site.local, register.clone()).refused(403, "csrf");
-    browser.go(&site.local, register.clone().header("X-Brain-Csrf", "")).refused(403, "csrf");
+    browser.send(&site.local, HttpRequest::get("/admin/api/clients")).expect(200);
+    browser.send(&site.local, register.clone()).expect_refusal(403, "csrf");
+    browser
+        .send(&site.local, register.clone().header("X-Brain-Csrf", ""))
+        .expect_refusal(403, "csrf");
     let other = Browser::default()
-        .go(&site.local, HttpRequest::json("/admin/login", &json!({ "token": site.admin })));
+        .send(&site.local, HttpRequest::json("/admin/login", &json!({ "token": site.admin })));
     let other_token = text(&other.json(), "csrf_token");
     let with_other_token = register.clone().header("X-Brain-Csrf", &other_token);
-    browser.go(&site.local, with_other_token).refused(403, "csrf");
+    browser.send(&site.local, with_other_token).expect_refusal(403, "csrf");
     let with_token = register.header("X-Brain-Csrf", &csrf_token);
     browser
-        .go(&site.local, with_token.clone().header("Sec-Fetch-Site", "cross-site"))
-        .refused(403, "csrf");
-    browser.go(&site.local, with_token.clone().header("Origin", &site.issuer())).expect(201);
+        .send(&site.local, with_token.clone().header("Sec-Fetch-Site", "cross-site"))
+        .expect_refusal(403, "csrf");
+    browser.send(&site.local, with_token.clone().header("Origin", &site.issuer())).expect(201);
     let delete = HttpRequest::new("DELETE", &format!("/admin/api/clients/{client}"));
-    browser.go(&site.local, delete).refused(403, "csrf");
+    browser.send(&site.local, delete).expect_refusal(403, "csrf");
 
     // The consent session does not authorize administration.
     let mut consenting_browser = Browser::default();
-    consenting_browser.agree(&site, &client, "read");
+    consenting_browser.consent(&site, &client, "read");
     let mut cookies = consenting_browser.cookies.iter();
     let consent = cookies.find(|(name, _)| name == "brain-consent").unwrap().1.clone();
     let mut consent_only_browser = Browser { cookies: vec![("brain-admin".into(), consent)] };
     consent_only_browser
-        .go(&site.local, HttpRequest::get("/admin/api/clients"))
-        .refused(401, "invalid_token");
+        .send(&site.local, HttpRequest::get("/admin/api/clients"))
+        .expect_refusal(401, "invalid_token");
 
     // Another service on this machine receives the cookie but not the matching CSRF token.
-    let session = browser.go(&site.local, HttpRequest::get("/admin/api/session")).expect(200);
+    let session = browser.send(&site.local, HttpRequest::get("/admin/api/session")).expect(200);
     assert!(
         !session.body.contains(&csrf_token) && session.json().get("csrf_token").is_none(),
         "{session:?}"
     );
     let former_cookies = browser.cookies.clone();
-    browser.go(&site.local, HttpRequest::new("POST", "/admin/logout")).refused(403, "csrf");
+    browser
+        .send(&site.local, HttpRequest::new("POST", "/admin/logout"))
+        .expect_refusal(403, "csrf");
     let logout = HttpRequest::new("POST", "/admin/logout").header("X-Brain-Csrf", &csrf_token);
-    browser.go(&site.local, logout).expect(204);
+    browser.send(&site.local, logout).expect(204);
     assert_eq!(browser.cookies, []);
     Browser { cookies: former_cookies }
-        .go(&site.local, HttpRequest::get("/admin/api/clients"))
-        .refused(401, "invalid_token");
+        .send(&site.local, HttpRequest::get("/admin/api/clients"))
+        .expect_refusal(401, "invalid_token");
 }
 
 #[test]
@@ -75,14 +79,16 @@ fn a_new_admin_token_ends_every_session() {
     let site = Site::new();
     let mut browser = Browser::default();
     let login = HttpRequest::json("/admin/login", &json!({ "token": site.admin }));
-    browser.go(&site.local, login.clone()).expect(200);
-    browser.go(&site.local, HttpRequest::get("/admin/api/status")).expect(200);
+    browser.send(&site.local, login.clone()).expect(200);
+    browser.send(&site.local, HttpRequest::get("/admin/api/status")).expect(200);
     let rotate = brain_protocol::Request::AdminToken(brain_protocol::AdminToken { rotate: true });
     site.home.connect().unwrap().ask(&rotate).unwrap();
-    browser.go(&site.local, HttpRequest::get("/admin/api/status")).refused(401, "invalid_token");
-    browser.go(&site.local, login).refused(401, "invalid_token");
+    browser
+        .send(&site.local, HttpRequest::get("/admin/api/status"))
+        .expect_refusal(401, "invalid_token");
+    browser.send(&site.local, login).expect_refusal(401, "invalid_token");
     site.local(&HttpRequest::get("/admin/api/status").bearer(&site.admin))
-        .refused(401, "invalid_token");
+        .expect_refusal(401, "invalid_token");
 }
 
 #[test]
@@ -109,7 +115,7 @@ fn the_public_listener_has_no_administration() {
             .bearer(&site.admin)
             .header("Content-Type", "application/json")
             .body("{}");
-        site.public(&request).refused(404, "not_found");
+        site.public(&request).expect_refusal(404, "not_found");
     }
 }
 
@@ -121,7 +127,7 @@ fn only_wrong_admin_tokens_are_rate_limited() {
     let page = browser.consent_page(&site, &client, "read").expect(200);
     for attempt in 0..10 {
         if attempt % 2 == 0 {
-            let answer = site.local(&login("guess")).refused(401, "invalid_token");
+            let answer = site.local(&login("guess")).expect_refusal(401, "invalid_token");
             assert!(
                 answer.header("www-authenticate").is_some()
                     && answer.header("set-cookie").is_none()
@@ -135,7 +141,7 @@ fn only_wrong_admin_tokens_are_rate_limited() {
     for _ in 0..20 {
         site.local(&login("guess"));
     }
-    let limited = site.local(&login("guess")).refused(429, "rate_limited");
+    let limited = site.local(&login("guess")).expect_refusal(429, "rate_limited");
     assert!((1..=60).contains(&limited.header("retry-after").unwrap().parse::<u64>().unwrap()));
     let wrong = [("decision", "approve"), ("admin_token", "guess")];
     let limited = browser.submit(&site, &page, &wrong).expect(429);
@@ -154,16 +160,16 @@ fn only_wrong_bearer_tokens_are_rate_limited() {
     for _ in 0..10 {
         status(&site.admin).expect(200);
         site.local(&HttpRequest::get("/admin/api/status").basic("admin:guess"))
-            .refused(401, "invalid_token");
-        status("brain_ad_guess").refused(401, "invalid_token");
+            .expect_refusal(401, "invalid_token");
+        status("brain_ad_guess").expect_refusal(401, "invalid_token");
     }
     let deadline = Instant::now() + TEST_TIMEOUT;
     while status("brain_ad_guess").status != 429 {
         assert!(Instant::now() < deadline, "the failures are never limited");
     }
-    let limited = status("brain_ad_guess").refused(429, "rate_limited");
+    let limited = status("brain_ad_guess").expect_refusal(429, "rate_limited");
     assert!((1..=60).contains(&limited.header("retry-after").unwrap().parse::<u64>().unwrap()));
-    status("brain_ad_another").refused(401, "invalid_token");
+    status("brain_ad_another").expect_refusal(401, "invalid_token");
     status(&site.admin).expect(200);
     site.local(&HttpRequest::json("/admin/login", &json!({ "token": site.admin }))).expect(200);
 }
@@ -174,8 +180,9 @@ fn the_public_listener_rejects_the_admin_token() {
     let write =
         HttpRequest::new("POST", "/ingest").header("Content-Type", "text/plain").body("a thought");
     let unknown =
-        site.public(&write.clone().bearer("brain_ad_guess")).refused(401, "invalid_token");
-    let refused = site.public(&write.clone().bearer(&site.admin)).refused(401, "invalid_token");
+        site.public(&write.clone().bearer("brain_ad_guess")).expect_refusal(401, "invalid_token");
+    let refused =
+        site.public(&write.clone().bearer(&site.admin)).expect_refusal(401, "invalid_token");
     assert_eq!(
         refused.json()["message"],
         unknown.json()["message"],

@@ -16,7 +16,7 @@ fn attach(home: &TestHome, slug: &str, name: &str, text: &str) {
 
 /// Returns the CSRF token of the browser's session.
 fn csrf(browser: &mut Browser, site: &Site) -> String {
-    let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
+    let home = browser.send(&site.local, HttpRequest::get("/")).expect(200);
     let fields = hidden_fields(&home.body);
     fields.into_iter().find(|(name, _)| name == "csrf").map(|(_, value)| value).unwrap()
 }
@@ -68,7 +68,7 @@ fn a_picture_of_the_page_is_shown_where_the_text_names_it() {
     attach(&site.home, "trips/rome", "forum romanum.png", "a picture");
     attach(&site.home, "trips/rome", "notes.txt", "notes");
     let mut browser = site.open();
-    let page = browser.go(&site.local, HttpRequest::get("/page/trips/rome")).expect(200);
+    let page = browser.send(&site.local, HttpRequest::get("/page/trips/rome")).expect(200);
     let picture = "/web/attachment/default:trips/rome/forum%20romanum.png";
     let tag = format!("<img src=\"{picture}\" alt=\"The forum &quot;&lt;b&gt;\" loading=\"lazy\">");
     assert!(page.body.contains(&tag), "{}", page.body);
@@ -81,18 +81,18 @@ fn a_picture_of_the_page_is_shown_where_the_text_names_it() {
         page.body
     );
 
-    let shown = browser.go(&site.local, HttpRequest::get(picture)).expect(200);
+    let shown = browser.send(&site.local, HttpRequest::get(picture)).expect(200);
     assert_eq!(shown.body, "a picture");
     assert_eq!(shown.header("content-type"), Some("image/png"));
     assert!(shown.header("content-disposition").unwrap().starts_with("inline"));
     assert_inert(&shown);
     let notes = "/web/attachment/default:trips/rome/notes.txt";
-    let saved = browser.go(&site.local, HttpRequest::get(notes)).expect(200);
+    let saved = browser.send(&site.local, HttpRequest::get(notes)).expect(200);
     assert!(saved.header("content-disposition").unwrap().starts_with("attachment"));
     assert_inert(&saved);
     for missing in ["none.png", "..%2f..%2fconfig.toml", "", "%00", "a%0db"] {
         let path = format!("/web/attachment/default:trips/rome/{missing}");
-        let answer = browser.go(&site.local, HttpRequest::get(&path));
+        let answer = browser.send(&site.local, HttpRequest::get(&path));
         assert!((400..500).contains(&answer.status), "{missing}: {answer:?}");
     }
 }
@@ -108,19 +108,19 @@ fn a_file_with_script_is_never_run() {
     // An HTML page with the name of a picture.
     attach(&site.home, "p", "picture.svg.png", page);
     let mut browser = site.open();
-    let reader = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200);
+    let reader = browser.send(&site.local, HttpRequest::get("/page/p")).expect(200);
     assert!(!reader.body.contains("<script>alert") && !reader.body.contains("<svg"));
     assert!(!reader.body.contains("src=\"/web/attachment/default:p/evil"), "{}", reader.body);
     for name in ["evil.svg", "evil.html", "evil.xhtml"] {
         let path = format!("/web/attachment/default:p/{name}");
-        let file = browser.go(&site.local, HttpRequest::get(&path)).expect(200);
+        let file = browser.send(&site.local, HttpRequest::get(&path)).expect(200);
         assert_eq!(file.header("content-type"), Some("application/octet-stream"), "{name}");
         let disposition = file.header("content-disposition").unwrap();
         assert!(disposition.starts_with("attachment"), "{name}: {disposition}");
         assert_inert(&file);
     }
     let path = "/web/attachment/default:p/picture.svg.png";
-    let file = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+    let file = browser.send(&site.local, HttpRequest::get(path)).expect(200);
     assert_eq!(file.header("content-type"), Some("image/png"));
     assert_inert(&file);
 }
@@ -145,9 +145,9 @@ fn only_the_owners_session_sees_a_file() {
     }
     site.public(&HttpRequest::get(path)).expect(404);
     let mut browser = Browser { cookies: owner.cookies.clone() };
-    browser.go(&site.local, HttpRequest::get(path)).expect(200);
+    browser.send(&site.local, HttpRequest::get(path)).expect(200);
     site.home.json(["delete", "p"]);
-    let gone = browser.go(&site.local, HttpRequest::get(path)).expect(404);
+    let gone = browser.send(&site.local, HttpRequest::get(path)).expect(404);
     assert!(!gone.body.contains("a private picture"));
 }
 
@@ -158,13 +158,13 @@ fn a_form_attaches_a_file_and_a_script_gets_its_link() {
     let mut browser = site.open();
     let token = csrf(&mut browser, &site);
     let form = upload(&site, "/web/attach/default:p", Some(&token), "x y.png", "a picture");
-    let answer = browser.go(&site.local, form).expect(303);
+    let answer = browser.send(&site.local, form).expect(303);
     assert_eq!(answer.header("location"), Some("/page/default:p"));
-    let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200);
+    let page = browser.send(&site.local, HttpRequest::get("/page/p")).expect(200);
     assert_security_headers(&page);
     assert!(page.body.contains("x y.png") && page.body.contains("multipart/form-data"));
     let script = upload(&site, "/web/attach/default:p", Some(&token), "z.pdf", "a text");
-    let answer = browser.go(&site.local, script.header("Accept", "application/json")).expect(200);
+    let answer = browser.send(&site.local, script.header("Accept", "application/json")).expect(200);
     let json = answer.json();
     assert_eq!((&json["version"], &json["link"]), (&3.into(), &"[[z.pdf]]".into()));
     let head = json["head"].as_str().unwrap();
@@ -180,15 +180,16 @@ fn a_form_attaches_a_file_and_a_script_gets_its_link() {
     assert_eq!(list["attachments"].as_array().unwrap().len(), 2, "{list}");
 
     let refused = upload(&site, "/web/attach/default:p", Some(&token), "z.pdf", "other bytes");
-    let answer = browser.go(&site.local, refused.header("Accept", "application/json")).expect(409);
+    let answer =
+        browser.send(&site.local, refused.header("Accept", "application/json")).expect(409);
     assert!(answer.json()[0].as_str().unwrap().contains("another file"), "{answer:?}");
     for name in ["../x.png", "a/b.png", ".x"] {
         let form = upload(&site, "/web/attach/default:p", Some(&token), name, "x");
-        browser.go(&site.local, form).expect(400);
+        browser.send(&site.local, form).expect(400);
     }
     let large = "x".repeat(16_010_000);
     let form = upload(&site, "/web/attach/default:p", Some(&token), "l.bin", &large);
-    browser.go(&site.local, form).expect(413);
+    browser.send(&site.local, form).expect(413);
     browser.change(&site, "/web/attach/default:p", &[]).expect(400);
 }
 
@@ -213,7 +214,7 @@ fn a_foreign_form_attaches_nothing() {
             upload_from("same-site", &site, path, (Some(token.as_str()), "x.png", "x")),
         ),
     ] {
-        let answer = browser.go(&site.local, request);
+        let answer = browser.send(&site.local, request);
         assert_eq!(answer.status, 403, "{case}: {answer:?}");
     }
     site.local(&good).expect(401);
@@ -229,21 +230,21 @@ fn a_file_is_removed_with_a_button() {
     attach(&site.home, "p", "a \"b\" <i>.png", "bytes");
     attach(&site.home, "q", "shown.png", "bytes");
     let mut browser = site.open();
-    let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200).body;
+    let page = browser.send(&site.local, HttpRequest::get("/page/p")).expect(200).body;
     assert!(page.contains("action=\"/web/detach/default:p\""), "{page}");
     assert!(page.contains("The file stays on the disk for 72 hours."), "{page}");
     assert!(page.contains("Remove <bdi>a &quot;b&quot; &lt;i&gt;.png</bdi>"), "{page}");
     let fields = [("file", "a \"b\" <i>.png")];
     let answer = browser.change(&site, "/web/detach/default:p", &fields).expect(303);
     assert_eq!(answer.header("location"), Some("/page/default:p"));
-    let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200).body;
+    let page = browser.send(&site.local, HttpRequest::get("/page/p")).expect(200).body;
     assert!(!page.contains("/web/detach/"), "{page}");
     assert_eq!(site.home.json(["attachments", "p"])["attachments"], serde_json::json!([]));
     browser.change(&site, "/web/detach/default:p", &fields).expect(404);
 
     // A revert to the version that names the file restores it.
     browser.change(&site, "/web/revert/default:p", &[("version", "2")]).expect(303);
-    let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200).body;
+    let page = browser.send(&site.local, HttpRequest::get("/page/p")).expect(200).body;
     assert!(page.contains("/web/detach/default:p"), "{page}");
     // A file that the text names cannot be removed.
     let refused = browser.change(&site, "/web/detach/q", &[("file", "shown.png")]).expect(409);

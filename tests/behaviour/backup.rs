@@ -115,7 +115,7 @@ pub(crate) fn restore(home: &TestHome, file: &Path) -> Run {
 }
 
 /// Returns the body of every active page by slug, read over the socket.
-pub(crate) fn bodies(home: &TestHome) -> BTreeMap<String, String> {
+pub(crate) fn bodies_by_slug(home: &TestHome) -> BTreeMap<String, String> {
     let all = home.json(["list", "--all"]);
     let slugs = slugs(&all["pages"]);
     slugs
@@ -128,7 +128,7 @@ pub(crate) fn bodies(home: &TestHome) -> BTreeMap<String, String> {
 }
 
 /// Returns all files below a directory, including hidden ones, with their bytes.
-pub(crate) fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files_below(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     fn walk(root: &Path, dir: &Path, out: &mut BTreeMap<PathBuf, Vec<u8>>) {
         for entry in fs::read_dir(dir).into_iter().flatten() {
             let path = entry.unwrap().path();
@@ -145,7 +145,7 @@ pub(crate) fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Returns the sorted names in a directory.
-pub(crate) fn names(dir: &Path) -> Vec<String> {
+pub(crate) fn file_names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -184,14 +184,14 @@ fn backups_under_load_contain_a_prefix_of_every_writers_work() {
             (&"restored".into(), &verified["pages"])
         );
         let _daemon = fresh.daemon();
-        let pages = bodies(&fresh);
+        let pages = bodies_by_slug(&fresh);
         writers.check(&pages, &before, &after);
         for slug in pages.keys() {
             assert!(fresh.page_file(slug).exists(), "{slug} has its file");
         }
     }
     assert_eq!(
-        names(&home.outside()),
+        file_names(&home.outside()),
         ["0.redb", "1.redb", "2.redb", "3.redb"],
         "nothing else is left"
     );
@@ -285,7 +285,7 @@ fn an_existing_file_is_never_overwritten_by_a_backup() {
     assert!(!outside.join("nowhere").exists());
     let error = home.fault(["backup", outside.join("no/dir.redb").to_str().unwrap()], 1);
     assert!(error["hint"].as_str().unwrap().starts_with("mkdir -p "), "{error}");
-    assert_eq!(names(&outside), ["dir", "link", "there"]);
+    assert_eq!(file_names(&outside), ["dir", "link", "there"]);
     // Two concurrent backups to one path: one is written completely, the other fails.
     let target = outside.join("both.redb");
     let outcomes: Vec<i32> = std::thread::scope(|scope| {
@@ -299,7 +299,7 @@ fn an_existing_file_is_never_overwritten_by_a_backup() {
         "{outcomes:?}"
     );
     home.json(["backup", "verify", target.to_str().unwrap()]);
-    assert_eq!(names(&outside), ["both.redb", "dir", "link", "there"]);
+    assert_eq!(file_names(&outside), ["both.redb", "dir", "link", "there"]);
     // A relative path is relative to the client.
     let mut command = home.command("brain");
     command.args(["backup", "here.redb", "-q"]).current_dir(&outside);
@@ -324,7 +324,7 @@ fn backups_to_full_or_read_only_disks_fail_without_leftovers() {
     let error = home.fault(["backup", file.to_str().unwrap()], 1);
     assert_eq!(error["code"], "disk_full", "{error}");
     assert!(error["message"].as_str().unwrap().contains(file.to_str().unwrap()), "{error}");
-    assert_eq!(names(&disk), Vec::<String>::new());
+    assert_eq!(file_names(&disk), Vec::<String>::new());
     assert_eq!(
         home.put("p/0", "writing goes on\n")["status"],
         "updated",
@@ -337,7 +337,7 @@ fn backups_to_full_or_read_only_disks_fail_without_leftovers() {
     command.args(["--json", "--restore"]).arg(&good).env("BRAIN_HOME", disk.join("home"));
     let refused = run(command, b"").expect(1).json();
     assert_eq!(refused["error"]["code"], "disk_full", "{refused}");
-    assert_eq!(names(&disk), Vec::<String>::new());
+    assert_eq!(file_names(&disk), Vec::<String>::new());
     home.remount("ro");
     let error = home.fault(["backup", file.to_str().unwrap()], 1);
     assert_eq!(error["code"], "read_only", "{error}");
@@ -374,7 +374,7 @@ fn killing_the_daemon_leaves_no_partial_backup() {
         } else {
             home.json(["backup", target.to_str().unwrap()]);
         }
-        let leftovers: Vec<_> = names(&backups)
+        let leftovers: Vec<_> = file_names(&backups)
             .into_iter()
             .filter(|name| name.starts_with(&format!(".{round}")))
             .collect();
@@ -418,7 +418,7 @@ fn the_daemon_makes_scheduled_backups() {
 }
 
 fn names_or_none(dir: &Path) -> Vec<String> {
-    if dir.is_dir() { names(dir) } else { Vec::new() }
+    if dir.is_dir() { file_names(dir) } else { Vec::new() }
 }
 
 fn set_schema(store: &Path, number: u64) {

@@ -36,8 +36,7 @@ struct Fixture {
 impl Fixture {
     /// Opens Ada's brain with these settings and the persistent connection.
     fn new(settings: &str) -> Self {
-        let platform =
-            Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z", false).unwrap()));
+        let platform = Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z").unwrap()));
         let (ada, eve) = (platform.account("ada"), platform.account("eve"));
         let server = PlatformServer::start(&platform, false);
         let dir = tempfile::tempdir().unwrap();

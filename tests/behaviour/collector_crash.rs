@@ -33,7 +33,7 @@ fn sigkill_during_runs_loses_nothing() {
     let mut daemon = world.daemon();
     let mut usual_duration = world.collect();
     for _ in 0..run.rounds {
-        if run.is_default && run.began.elapsed() > TIME_LIMIT {
+        if run.is_default && run.started_at.elapsed() > TIME_LIMIT {
             break;
         }
         for _ in 0..=rng.below(6) {
@@ -74,7 +74,7 @@ fn sigkill_during_runs_loses_nothing() {
         "collector: {kills} kills, {kills_within_runs} within runs, {} posts, {} deletions, {:.0?}",
         world.posts.len(),
         world.detectable.len(),
-        run.began.elapsed()
+        run.started_at.elapsed()
     ));
 }
 

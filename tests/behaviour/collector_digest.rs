@@ -310,7 +310,7 @@ fn models_get_posts_as_untrusted_text() {
     assert_eq!((&events[0]["kind"], &events[0]["author"]), (&json!("topic"), &json!("@ann_lee")));
     assert_eq!(events.iter().filter(|event| event["kind"] == "deletion").count(), 3);
     let narrow = mcp(&home, &home.token("narrow", "read", &["default"]));
-    let refused = narrow.refused("collector_digest", json!({}));
+    let refused = narrow.expect_refusal("collector_digest", json!({}));
     assert!(refused.contains("list of sources"), "{refused}");
 }
 

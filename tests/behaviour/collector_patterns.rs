@@ -9,7 +9,7 @@ use brain_tests::expect_reply;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use serde_json::{Value, json};
 
-use crate::collector_patterns_fixture::{Fixture, MINUTE, NOW, RETRY_DELAY, page};
+use crate::collector_analyses_fixture::{Fixture, MINUTE, NOW, RETRY_DELAY, page};
 
 const ARTICLES: (&str, &str) = ("BRAIN_COLLECTOR_ARTICLES", "true");
 const VIDEOS: (&str, &str) = ("BRAIN_COLLECTOR_VIDEOS", "true");

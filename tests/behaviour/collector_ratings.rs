@@ -12,7 +12,7 @@ use brain_tests::expect_reply;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse, Question};
 use serde_json::{Value, json};
 
-use crate::collector_patterns_fixture::{
+use crate::collector_analyses_fixture::{
     Fixture, HOUR, KEY, NOW, RETRY_DELAY, posts_in, rate_by_words,
 };
 

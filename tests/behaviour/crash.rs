@@ -37,7 +37,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
     let mut logs: Vec<WriteLog> = (0..WRITERS).map(WriteLog::new).collect();
     let (mut kills, mut written) = (0, 0);
     for round in 1..=run.rounds {
-        if run.is_default && run.began.elapsed() > TIME_LIMIT {
+        if run.is_default && run.started_at.elapsed() > TIME_LIMIT {
             break;
         }
         if rng.one_in(5) {
@@ -102,7 +102,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
     run.report(&format!(
         "{} kills, {written} acknowledged writes, {:.0?}",
         kills + 1,
-        run.began.elapsed()
+        run.started_at.elapsed()
     ));
 }
 
@@ -164,7 +164,7 @@ fn a_killed_import_is_finished_by_the_next() {
         check.assert_not_found(&ImportFile::new(file.n, version - 1).word, &file.slug);
     }
     check.assert_no_other_files(&expected, &[]);
-    let duration = run.began.elapsed();
+    let duration = run.started_at.elapsed();
     run.report(&format!("imports: {cut_short} of {version} killed, {duration:.0?}"));
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use brain_tests::TestHome;
 use redb::{Database, ReadableTable, TableDefinition};
 
-use crate::backup::{Writers, tree};
+use crate::backup::{Writers, files_below};
 
 fn path_str(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -16,7 +16,7 @@ fn path_str(path: &Path) -> &str {
 
 /// Returns the page files below a directory.
 fn page_files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = tree(dir);
+    let mut files = files_below(dir);
     files.retain(|path, _| !path.starts_with(".trash"));
     files
 }
@@ -50,7 +50,7 @@ fn exports_contain_the_files_of_all_active_pages() {
     command.args(["export", "empty"]).current_dir(home.outside());
     let output = brain_tests::run(command, b"").expect(0);
     assert!(output.stdout.contains("wrote 6 pages"), "{output:?}");
-    assert_eq!(tree(&home.outside().join("empty")), tree(&out));
+    assert_eq!(files_below(&home.outside().join("empty")), files_below(&out));
     // An export can be imported, and the pages are the same.
     let other = TestHome::new();
     let _other = other.daemon();
@@ -71,7 +71,7 @@ fn unsuitable_directories_are_rejected_unchanged() {
     assert!(error["message"].as_str().unwrap().contains(path_str(&out)), "{error}");
     let file = out.join("a.md");
     assert_eq!(home.fault(["export", path_str(&file)], 1)["code"], "conflict");
-    assert_eq!(tree(&out), BTreeMap::from([("a.md".into(), b"somebody's\n".to_vec())]));
+    assert_eq!(files_below(&out), BTreeMap::from([("a.md".into(), b"somebody's\n".to_vec())]));
     // In directories that brain reads, copies would become pages.
     for own in [home.path(), home.path().join("pages"), home.path().join("pages/deep/er")] {
         let error = home.fault(["export", path_str(&own)], 2);
@@ -101,7 +101,7 @@ fn each_source_gets_its_own_directory() {
     home.json_with(["put", "deep/er", "--source", "work"], b"deeper\n");
     let all = home.outside().join("all");
     assert_eq!(home.json(["export", path_str(&all)])["files"], 3);
-    let names: Vec<_> = tree(&all).into_keys().collect();
+    let names: Vec<_> = files_below(&all).into_keys().collect();
     let expected = ["default/same.md", "work/deep/er.md", "work/same.md"].map(PathBuf::from);
     assert_eq!(names, expected);
     assert_eq!(
@@ -111,7 +111,7 @@ fn each_source_gets_its_own_directory() {
     let one = home.outside().join("one");
     assert_eq!(home.json(["export", path_str(&one), "--source", "work"])["files"], 2);
     assert_eq!(
-        tree(&one).into_keys().collect::<Vec<_>>(),
+        files_below(&one).into_keys().collect::<Vec<_>>(),
         ["deep/er.md", "same.md"].map(PathBuf::from)
     );
     let error = home.fault(["export", path_str(&work.join("copies"))], 2);
@@ -134,7 +134,7 @@ fn exports_under_load_are_consistent() {
         }
     });
     for (out, before, after) in exported {
-        let bodies = tree(&out).into_iter().map(|(path, bytes)| {
+        let bodies = files_below(&out).into_iter().map(|(path, bytes)| {
             let text = String::from_utf8(bytes).unwrap();
             let body =
                 text.split_once("\n---\n\n").expect("the file has no frontmatter").1.to_owned();
@@ -187,7 +187,7 @@ fn stored_paths_of_pages_cannot_leave_the_directory() {
     txn.commit().unwrap();
     drop(db);
     let _daemon = home.daemon();
-    let before = tree(&home.path().join("pages"));
+    let before = files_below(&home.path().join("pages"));
     let out = home.outside().join("out");
     let exported = home.json(["export", path_str(&out)]);
     assert_eq!(
@@ -195,16 +195,20 @@ fn stored_paths_of_pages_cannot_leave_the_directory() {
         (&"done".into(), &4.into()),
         "{exported}"
     );
-    let files = tree(&out);
+    let files = files_below(&out);
     assert_eq!(files.len(), 4);
     for n in 0..hostile_paths.len() {
         let (_, bytes) =
             files.iter().find(|(path, _)| path_str(path).starts_with(&n.to_string())).unwrap();
         assert!(String::from_utf8_lossy(bytes).ends_with(&format!("page {n}\n")));
     }
-    assert_eq!(tree(&home.path().join("pages")), before, "nothing is written outside the target");
+    assert_eq!(
+        files_below(&home.path().join("pages")),
+        before,
+        "nothing is written outside the target"
+    );
     let beside: Vec<_> =
-        tree(&home.outside()).into_keys().filter(|path| !path.starts_with("out")).collect();
+        files_below(&home.outside()).into_keys().filter(|path| !path.starts_with("out")).collect();
     assert_eq!(beside, Vec::<PathBuf>::new());
     let above: Vec<_> = fs::read_dir(home.outside().parent().unwrap())
         .unwrap()
@@ -246,7 +250,7 @@ fn unreadable_pages_are_reported_and_others_exported() {
         (&1.into(), &"p/2".into())
     );
     assert!(exported["failed"][0]["reason"].as_str().unwrap().contains("no text"), "{exported}");
-    assert_eq!(tree(&out).len(), 4);
+    assert_eq!(files_below(&out).len(), 4);
     let failed = home.brain(["export", path_str(&home.outside().join("again"))]).expect(1);
     assert!(failed.stderr.contains("failed: p/2: "), "{failed:?}");
     // A backup of such a store fails, too.
@@ -275,7 +279,7 @@ fn full_or_read_only_disks_are_reported() {
     assert_eq!(error["code"], "disk_full", "{error}");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(path_str(&out)) && message.contains("of 20 pages"), "{error}");
-    for (path, bytes) in tree(&out) {
+    for (path, bytes) in files_below(&out) {
         assert_eq!(
             bytes,
             fs::read(home.path().join("pages").join(&path)).unwrap(),

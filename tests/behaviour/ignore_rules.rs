@@ -4,11 +4,13 @@ use std::fs;
 
 use brain_tests::TestHome;
 
-use crate::sync::{assert_changes, get, listed, source, sync, sync_with, write};
+use crate::sync::{
+    assert_changes, get_note, home_with_notes, listed_slugs, sync, sync_with, write,
+};
 
 #[test]
 fn generated_directories_and_ignored_files_are_left_out() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     for path in [
         "Plan.md",
         "app/README.md",
@@ -26,14 +28,17 @@ fn generated_directories_and_ignored_files_are_left_out() {
     write(&notes, ".brainignore", "private/\n");
     let report = sync(&home);
     assert_changes(&report, &[("added", 2)]);
-    assert_eq!(listed(&home), ["app/readme", "plan"]);
+    assert_eq!(listed_slugs(&home), ["app/readme", "plan"]);
     assert_eq!(report["left_out"]["directories"], 6, "{report}");
     let output = home.brain(["sync", "--source", "notes"]).expect(0).stdout;
     assert!(output.contains("6 excluded by rules: 6 directories (app/.venv/, "), "{output}");
     // The new rules include `target/`, and no longer exclude `private/`.
     write(&notes, ".brainignore", "!target/\n");
     assert_changes(&sync(&home), &[("added", 2)]);
-    assert_eq!(listed(&home), ["app/readme", "app/target/doc/readme", "plan", "private/diary"]);
+    assert_eq!(
+        listed_slugs(&home),
+        ["app/readme", "app/target/doc/readme", "plan", "private/diary"]
+    );
 }
 
 #[test]
@@ -57,7 +62,7 @@ fn the_users_git_ignore_rules_apply_in_work_trees() {
     write(&notes, ".git/info/exclude", "own.md\n");
     write(&notes, ".gitignore", "!kept.tmp.md\n");
     home.json(["sync", "notes", "--no-pull"]);
-    assert_eq!(listed(&home), ["docs/top", "kept.tmp", "plan"]);
+    assert_eq!(listed_slugs(&home), ["docs/top", "kept.tmp", "plan"]);
     // These are rules of git, so they do not apply to a directory without git.
     add("plain", &["x.tmp.md"]);
     assert_eq!(home.json(["sync", "plain"])["sources"][0]["added"], 1);
@@ -65,7 +70,7 @@ fn the_users_git_ignore_rules_apply_in_work_trees() {
 
 #[test]
 fn a_page_whose_file_is_ignored_is_hidden_and_comes_back() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "a.md", "# A\n\nText.\n");
     write(&notes, "old/b.md", "# B\n\nText.\n");
     assert_changes(&sync(&home), &[("added", 2)]);
@@ -73,11 +78,11 @@ fn a_page_whose_file_is_ignored_is_hidden_and_comes_back() {
     home.json(["capture", "made here", "--slug", "old/made", "--source", "notes"]);
     home.json(["sources", "set", "notes", "--exclude", "old/"]);
     assert_changes(&sync(&home), &[("removed", 1)]);
-    assert_eq!(listed(&home), ["a", "old/made"]);
+    assert_eq!(listed_slugs(&home), ["a", "old/made"]);
     assert!(notes.join("old/b.md").exists(), "the file stays");
     home.json(["sources", "set", "notes", "--exclude", ""]);
     assert_changes(&sync(&home), &[("restored", 1)]);
-    assert_eq!(get(&home, "old/b")["version"], 1);
+    assert_eq!(get_note(&home, "old/b")["version"], 1);
 }
 
 #[test]
@@ -99,7 +104,7 @@ fn patterns_of_a_source_and_of_the_configuration_apply() {
     let output = home.brain(add_args.iter().chain(&["--include", "log/"])).expect(0).stdout;
     assert!(output.contains("includes only: /plan.md, log/"), "{output}");
     let report = sync(&home);
-    assert_eq!(listed(&home), ["log/b", "log/c", "plan"]);
+    assert_eq!(listed_slugs(&home), ["log/b", "log/c", "plan"]);
     assert_eq!(report["left_out"]["files"], 1, "{report}");
     // Only the patterns for all sources apply to an import.
     let imported = home.json(["import", path, "--dry-run"]);

@@ -46,7 +46,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     let mut logs: Vec<ClientLog> = (0..CLIENTS).map(ClientLog::new).collect();
     let (mut kills, mut accepted, mut waiting) = (0, 0, 0);
     for _ in 0..run.rounds {
-        if run.is_default && run.began.elapsed() > TIME_LIMIT {
+        if run.is_default && run.started_at.elapsed() > TIME_LIMIT {
             break;
         }
         let daemon = home.daemon();
@@ -105,7 +105,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     assert!(accepted > 0, "no item was accepted");
     run.report(&format!(
         "ingest: {kills} kills, {accepted} accepted items, {waiting} found waiting, {:.0?}",
-        run.began.elapsed()
+        run.started_at.elapsed()
     ));
 }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope, Scopes};
-use brain_core::ingest::{CHUNK, IngestReceipt, Item};
+use brain_core::ingest::{IngestItem, IngestReceipt, MAX_JOBS_PER_BATCH};
 use brain_core::{Brain, NoProgress};
 use brain_page::{MediaType, content_hash};
 use brain_protocol::{
@@ -53,19 +53,23 @@ impl Fixture {
         self.brain().answer(&Caller::local(0), request, &NoProgress)
     }
 
-    pub(crate) fn send_as(&self, caller: &Caller, item: Item) -> Result<IngestReceipt, Fault> {
+    pub(crate) fn send_as(
+        &self,
+        caller: &Caller,
+        item: IngestItem,
+    ) -> Result<IngestReceipt, Fault> {
         let (sender, receiver) = channel();
         self.brain().ingest.ingest(caller, item, move |result| sender.send(result).unwrap());
         receiver.recv().unwrap()
     }
 
-    pub(crate) fn send(&self, item: Item) -> Result<IngestReceipt, Fault> {
+    pub(crate) fn send(&self, item: IngestItem) -> Result<IngestReceipt, Fault> {
         self.send_as(&phone(), item)
     }
 
     /// Processes due items and returns their number.
     pub(crate) fn process_queue(&self) -> usize {
-        self.brain().ingest.process_queue(CHUNK).unwrap()
+        self.brain().ingest.process_queue(MAX_JOBS_PER_BATCH).unwrap()
     }
 
     pub(crate) fn page(&self, slug: &str) -> Page {
@@ -172,8 +176,8 @@ pub(crate) fn phone() -> Caller {
 }
 
 /// Returns an item with a plain text and no options.
-pub(crate) fn text(body: &str) -> Item {
-    Item {
+pub(crate) fn text(body: &str) -> IngestItem {
+    IngestItem {
         media_type: MediaType::Plain,
         body: body.into(),
         source: None,

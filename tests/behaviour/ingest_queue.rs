@@ -5,7 +5,7 @@ mod jobs;
 
 use brain_base::caller::Scope;
 use brain_core::NoProgress;
-use brain_core::ingest::{CHUNK, IngestReceipt, Item};
+use brain_core::ingest::{IngestItem, IngestReceipt, MAX_JOBS_PER_BATCH};
 use brain_page::content_hash;
 use brain_protocol::{
     Backup, FaultCode, JobId, JobShow, JobState, PageRef, Reply, Request, Slug, SourceRemove,
@@ -65,7 +65,7 @@ fn items_are_stored_first_and_become_pages_with_provenance() {
 #[test]
 fn request_fields_override_the_frontmatter() {
     let fixture = Fixture::new();
-    let item = Item {
+    let item = IngestItem {
         slug: Some(Slug::parse("boat/pump").unwrap()),
         title: Some(" The pump ".into()),
         page_type: Some("idea".into()),
@@ -80,14 +80,17 @@ fn request_fields_override_the_frontmatter() {
     assert_eq!(page.source_uri.as_deref(), Some("https://example.org/pump"));
     // Other content for a requested slug is a new version of that page.
     fixture
-        .send(Item { slug: Some(Slug::parse("boat/pump").unwrap()), ..text("It is repaired.") })
+        .send(IngestItem {
+            slug: Some(Slug::parse("boat/pump").unwrap()),
+            ..text("It is repaired.")
+        })
         .unwrap();
     fixture.process_queue();
     assert_eq!(
         (fixture.page("boat/pump").body.as_str(), fixture.page("boat/pump").version),
         ("It is repaired.", 2)
     );
-    let odd = Item { page_type: Some("Two words".into()), ..text("x") };
+    let odd = IngestItem { page_type: Some("Two words".into()), ..text("x") };
     assert_eq!(code(fixture.send(odd)), FaultCode::InvalidRequest);
 }
 
@@ -96,7 +99,7 @@ fn equal_content_is_a_duplicate_for_24_hours() {
     let fixture = Fixture::new();
     let first = fixture.send(text("one thought")).unwrap();
     let again = fixture
-        .send(Item { title: Some("Other options".into()), ..text("one thought\r\n") })
+        .send(IngestItem { title: Some("Other options".into()), ..text("one thought\r\n") })
         .unwrap();
     assert_eq!((again.status.as_str(), again.job_id), ("duplicate", first.job_id));
     fixture.process_queue();
@@ -115,7 +118,7 @@ fn equal_content_is_a_duplicate_for_24_hours() {
     let other = fixture.send_as(&tablet, text("one thought")).unwrap();
     assert_eq!(other.status, "queued");
     let elsewhere =
-        fixture.send(Item { source: Some(source("work")), ..text("one thought") }).unwrap();
+        fixture.send(IngestItem { source: Some(source("work")), ..text("one thought") }).unwrap();
     assert_eq!((elsewhere.status.as_str(), elsewhere.source_id.as_str()), ("queued", "work"));
     fixture.clock.advance(1);
     assert_eq!(
@@ -149,7 +152,8 @@ fn deleted_or_changed_content_is_ingested_again() {
         (Some(slug.clone()), "to and fro")
     );
     // A delivery with the same idempotency key is a duplicate even if its page was deleted.
-    let keyed_item = || Item { idempotency_key: Some("delivery-7".into()), ..text("delivered") };
+    let keyed_item =
+        || IngestItem { idempotency_key: Some("delivery-7".into()), ..text("delivered") };
     let delivered = fixture.send(keyed_item()).unwrap();
     fixture.process_queue();
     let slug = fixture.show(&delivered).slug.unwrap();
@@ -162,8 +166,10 @@ fn deleted_or_changed_content_is_ingested_again() {
 #[test]
 fn items_with_a_slug_become_that_page() {
     let fixture = Fixture::new();
-    let item_with_slug =
-        |slug: &str, body: &str| Item { slug: Some(Slug::parse(slug).unwrap()), ..text(body) };
+    let item_with_slug = |slug: &str, body: &str| IngestItem {
+        slug: Some(Slug::parse(slug).unwrap()),
+        ..text(body)
+    };
     for (slug, body) in
         [("light/a", "up"), ("light/a", "down"), ("light/a", "up"), ("light/b", "up")]
     {
@@ -182,7 +188,7 @@ fn items_with_a_slug_become_that_page() {
 fn retried_items_never_replace_newer_pages() {
     let fixture = Fixture::new();
     fixture.add_source("work");
-    let item_for_work = |body: &str| Item {
+    let item_for_work = |body: &str| IngestItem {
         source: Some(source("work")),
         slug: Some(Slug::parse("o/x").unwrap()),
         ..text(body)
@@ -225,7 +231,7 @@ fn items_are_processed_after_the_clock_goes_back() {
 #[test]
 fn an_idempotency_key_names_one_item_for_24_hours() {
     let fixture = Fixture::new();
-    let keyed_item = |body: &str| Item { idempotency_key: Some("k-1".into()), ..text(body) };
+    let keyed_item = |body: &str| IngestItem { idempotency_key: Some("k-1".into()), ..text(body) };
     let first = fixture.send(keyed_item("alpha")).unwrap();
     let again = fixture.send(keyed_item("alpha")).unwrap();
     assert_eq!((again.status.as_str(), again.job_id), ("duplicate", first.job_id));
@@ -233,7 +239,7 @@ fn an_idempotency_key_names_one_item_for_24_hours() {
     assert_eq!(fault.code, FaultCode::Conflict);
     assert!(fault.message.contains(&first.job_id.to_string()), "{fault}");
     fixture.add_source("work");
-    let elsewhere = Item { source: Some(source("work")), ..keyed_item("alpha") };
+    let elsewhere = IngestItem { source: Some(source("work")), ..keyed_item("alpha") };
     assert_eq!(
         code(fixture.send(elsewhere)),
         FaultCode::Conflict,
@@ -253,7 +259,7 @@ fn an_item_without_source_goes_to_the_first_granted_one() {
     let fixture = Fixture::new();
     fixture.add_source("work");
     fixture.add_source("family");
-    let named = |id: &str| Item { source: Some(source(id)), ..text("x") };
+    let named = |id: &str| IngestItem { source: Some(source(id)), ..text("x") };
     // The source `gone` does not exist, so `work` is the first.
     let bound = granted("bound", Scope::Write, &["gone", "work", "family"]);
     assert_eq!(fixture.send_as(&bound, text("x")).unwrap().source_id.as_str(), "work");
@@ -293,7 +299,7 @@ fn bodies_without_valid_text_are_refused() {
     for empty in ["", " \n\t\u{a0}\n"] {
         assert_eq!(code(fixture.send(text(empty))), FaultCode::EmptyBody, "{empty:?}");
     }
-    let bytes = |body: &[u8]| Item { body: body.to_vec(), ..text("") };
+    let bytes = |body: &[u8]| IngestItem { body: body.to_vec(), ..text("") };
     assert_eq!(code(fixture.send(bytes(b"caf\xe9"))), FaultCode::InvalidEncoding);
     assert_eq!(code(fixture.send(bytes(b"a\0b"))), FaultCode::InvalidEncoding);
     assert_eq!(fixture.counts(), (0, 0, 0));
@@ -327,7 +333,8 @@ fn queued_items_survive_backup_and_restore() {
     let fixture = Fixture::new();
     let done = fixture.send(text("a page already")).unwrap();
     fixture.process_queue();
-    let long = fixture.send(Item { title: Some("t".repeat(70_000)), ..text("fails") }).unwrap();
+    let long =
+        fixture.send(IngestItem { title: Some("t".repeat(70_000)), ..text("fails") }).unwrap();
     fixture.process_queue();
     let waits = fixture.send(text("still waits")).unwrap();
     let file = fixture.dir.path().join("copy.redb");
@@ -338,7 +345,7 @@ fn queued_items_survive_backup_and_restore() {
     std::fs::create_dir_all(fixture.dir.path().join("second/home")).unwrap();
     std::fs::copy(&file, fixture.dir.path().join("second/home/brain.redb")).unwrap();
     let brain = fixture.clock.open_brain(&fixture.dir.path().join("second"), 8);
-    assert_eq!(brain.ingest.process_queue(CHUNK).unwrap(), 1);
+    assert_eq!(brain.ingest.process_queue(MAX_JOBS_PER_BATCH).unwrap(), 1);
     let state = |receipt: &IngestReceipt| match brain.answer(
         &phone(),
         Request::JobShow(JobShow { id: receipt.job_id }),

@@ -142,7 +142,7 @@ fn job(body: &str) -> JobRecord {
         due_at: 5,
         slug: None,
         error: None,
-        seen: vec![content_digest(body)],
+        duplicate_keys: vec![content_digest(body)],
     }
 }
 

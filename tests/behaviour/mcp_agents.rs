@@ -121,15 +121,15 @@ fn titles_and_aliases_name_pages() {
     fixture.home.put("places/paris", "# Lutetia\n");
     assert_eq!(agent.call("get_page", json!({ "slug": "lutetia" }))["slug"], "places/paris");
 
-    let none = agent.refused("get_page", json!({ "slug": "Grace Hopper" }));
+    let none = agent.expect_refusal("get_page", json!({ "slug": "Grace Hopper" }));
     assert!(none.starts_with("invalid_slug"), "{none}");
     fixture.home.put("other/ada", "# Ada Lovelace\n");
-    let several = agent.refused("get_page", json!({ "slug": "Ada Lovelace" }));
+    let several = agent.expect_refusal("get_page", json!({ "slug": "Ada Lovelace" }));
     for slug in ["people/ada", "other/ada", "give one of these slugs"] {
         assert!(several.contains(slug), "{slug} is not in {several}");
     }
     // A new page needs a slug.
-    let put = agent.refused("put_page", json!({ "slug": "Ada Lovelace", "content": "x" }));
+    let put = agent.expect_refusal("put_page", json!({ "slug": "Ada Lovelace", "content": "x" }));
     assert!(put.starts_with("invalid_slug"), "{put}");
 }
 
@@ -146,7 +146,7 @@ fn tags_are_listed_by_use() {
     let some = fixture.agent.call("list_tags", json!({ "prefix": "#Project/" }));
     assert_eq!(some["tags"][0]["tag"], "project/engine");
     let restricted = mcp(&fixture.home, &fixture.home.token("reader", "read", &["default"]));
-    let _ = restricted.refused("list_tags", json!({ "source_id": "work" }));
+    let _ = restricted.expect_refusal("list_tags", json!({ "source_id": "work" }));
 }
 
 #[test]
@@ -165,15 +165,17 @@ fn a_page_is_moved_and_its_links_follow() {
     assert_eq!(marks.as_array().unwrap().len(), 1, "{marks}");
     assert!(text(&marks[0], "source_uri").contains("agent"), "{marks}");
 
-    let taken = agent.refused("move_page", json!({ "slug": "notes/a", "to": "persons/ada" }));
+    let taken =
+        agent.expect_refusal("move_page", json!({ "slug": "notes/a", "to": "persons/ada" }));
     assert!(taken.starts_with("conflict") && taken.contains("another slug"), "{taken}");
     std::fs::write(home.page_file("notes/here"), "a file of another program\n").unwrap();
-    let file = agent.refused("move_page", json!({ "slug": "notes/a", "to": "notes/here" }));
+    let file = agent.expect_refusal("move_page", json!({ "slug": "notes/a", "to": "notes/here" }));
     let path = home.path().display().to_string();
     assert!(file.contains("notes/here.md") && !file.contains(&path), "an absolute path: {file}");
-    let other = agent.refused("move_page", json!({ "slug": "default:notes/a", "to": "work:a" }));
+    let other =
+        agent.expect_refusal("move_page", json!({ "slug": "default:notes/a", "to": "work:a" }));
     assert!(other.contains("another source"), "{other}");
-    let short = agent.refused("move_page", json!({ "slug": "persons/a", "to": "b" }));
+    let short = agent.expect_refusal("move_page", json!({ "slug": "persons/a", "to": "b" }));
     assert!(short.starts_with("not_found"), "{short}");
     assert_eq!(home.get("notes/a")["version"], 2);
 }

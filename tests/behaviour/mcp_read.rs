@@ -111,7 +111,7 @@ fn connectors_find_and_fetch() {
         (work["id"].as_str(), work["text"].as_str()),
         (Some("people/ada#work"), Some("# Work\nNotes.\n"))
     );
-    let none = fixture.client.refused("fetch", json!({ "id": "people/ada#Death" }));
+    let none = fixture.client.expect_refusal("fetch", json!({ "id": "people/ada#Death" }));
     assert!(
         none.contains("no section \"Death\"; it has: \"Life\", \"Work\"")
             && none.contains("Next: "),
@@ -122,9 +122,12 @@ fn connectors_find_and_fetch() {
         json!({ "results": [] })
     );
     assert!(
-        fixture.client.refused("search", json!({ "query": " " })).contains("the query is empty")
+        fixture
+            .client
+            .expect_refusal("search", json!({ "query": " " }))
+            .contains("the query is empty")
     );
-    let more = fixture.client.refused("search", json!({ "query": "a", "limit": 3 }));
+    let more = fixture.client.expect_refusal("search", json!({ "query": "a", "limit": 3 }));
     assert!(
         more.starts_with("invalid_params: there is no argument \"limit\"; there are: query."),
         "{more}"
@@ -147,12 +150,13 @@ fn a_long_page_is_read_in_parts() {
     let some = fixture.get(json!({ "slug": "a/long", "start_line": "19", "max_lines": 1.0 }));
     assert_eq!((&some["text"], &some["next_start_line"]), (&json!("line 19\n"), &json!(20)));
     assert_eq!(some["truncated"], true);
-    let beyond = fixture.client.refused("get_page", json!({ "slug": "a/long", "start_line": 21 }));
+    let beyond =
+        fixture.client.expect_refusal("get_page", json!({ "slug": "a/long", "start_line": 21 }));
     assert!(beyond.contains("the last line is 20"), "{beyond}");
     assert!(
         fixture
             .client
-            .refused("get_page", json!({ "slug": "a/long", "max_lines": 0 }))
+            .expect_refusal("get_page", json!({ "slug": "a/long", "max_lines": 0 }))
             .contains("at least 1, not 0")
     );
 
@@ -180,7 +184,7 @@ fn sections_are_found_in_any_script() {
     );
     let none = fixture
         .client
-        .refused("get_page", json!({ "slug": "reisen/größe-字", "section": "no heading" }));
+        .expect_refusal("get_page", json!({ "slug": "reisen/größe-字", "section": "no heading" }));
     assert!(none.contains("\"Übersicht\", \"日本 語\", \"Ende\""), "{none}");
     let found = fixture.client.call("query", json!({ "query": "東京" }));
     assert_eq!(found["results"][0]["slug"], "reisen/größe-字");
@@ -198,7 +202,7 @@ fn a_wrong_slug_is_answered_with_similar_slugs() {
     fixture.home.put("people/grace-hopper", "Admiral.");
     for wrong in ["people/ada-lovelaec", "persons/ada-lovelace", "ada-lovelaec"] {
         for (tool, argument) in [("get_page", "slug"), ("fetch", "id")] {
-            let refused = fixture.client.refused(tool, json!({ argument: wrong }));
+            let refused = fixture.client.expect_refusal(tool, json!({ argument: wrong }));
             assert!(refused.starts_with("not_found: "), "{refused}");
             assert!(refused.contains("similar pages: people/ada-lovelace"), "{refused}");
             assert!(
@@ -207,12 +211,12 @@ fn a_wrong_slug_is_answered_with_similar_slugs() {
             );
         }
     }
-    let none = fixture.client.refused("get_page", json!({ "slug": "zoo/zebra" }));
+    let none = fixture.client.expect_refusal("get_page", json!({ "slug": "zoo/zebra" }));
     assert!(!none.contains("there are:"), "{none}");
     assert!(
         fixture
             .client
-            .refused("get_page", json!({ "slug": "../etc/passwd" }))
+            .expect_refusal("get_page", json!({ "slug": "../etc/passwd" }))
             .starts_with("invalid_slug: ")
     );
 }
@@ -223,7 +227,7 @@ fn a_deleted_page_is_gone_from_every_tool() {
     fixture.home.put("a/gone", "uniqueword\n- 2026-01-01 | happened\n[[a/here]]");
     fixture.home.put("a/here", "See [[a/gone]].");
     let _ = fixture.home.json(["delete", "a/gone"]);
-    let refused = fixture.client.refused("get_page", json!({ "slug": "a/gone" }));
+    let refused = fixture.client.expect_refusal("get_page", json!({ "slug": "a/gone" }));
     assert!(refused.contains("soft-deleted") && refused.contains("`restore_page`"), "{refused}");
     assert_eq!(
         fixture.client.call("query", json!({ "query": "uniqueword" }))["results"],
@@ -240,7 +244,9 @@ fn a_deleted_page_is_gone_from_every_tool() {
         (&links["links"][0]["problem"], links["links"].as_array().unwrap().len()),
         (&json!("missing"), 1)
     );
-    assert!(!fixture.client.refused("get_page", json!({ "slug": "a/gon" })).contains("a/gone"));
+    assert!(
+        !fixture.client.expect_refusal("get_page", json!({ "slug": "a/gon" })).contains("a/gone")
+    );
     assert_eq!(fixture.client.call("brain_status", json!({}))["pages"], 1);
 }
 
@@ -287,7 +293,7 @@ fn a_page_of_another_source_carries_the_sources_name() {
     assert_eq!(field(&status["sources"], "source_id"), ["default", "work"]);
     let page = fixture.client.call("get_page", json!({ "slug": "people/bob" }));
     assert_eq!(page["slug"], "work:people/bob", "the only page with this slug");
-    let refused = fixture.client.refused("get_page", json!({ "slug": "people/bobb" }));
+    let refused = fixture.client.expect_refusal("get_page", json!({ "slug": "people/bobb" }));
     assert!(refused.contains("similar pages: work:people/bob"), "{refused}");
 }
 
@@ -332,7 +338,7 @@ fn hidden_pages_show_in_no_tool() {
         ("query", json!({ "query": "alpha", "source_id": "default" })),
         ("list_pages", json!({ "source_id": "default" })),
     ] {
-        let refused = work.refused(tool, arguments.clone());
+        let refused = work.expect_refusal(tool, arguments.clone());
         assert!(
             !refused.contains("there are:") && !refused.contains("secretword"),
             "{arguments}: {refused}"
@@ -341,7 +347,7 @@ fn hidden_pages_show_in_no_tool() {
         let request_arguments = arguments.to_string();
         let other = request_arguments.replace("default", "nosuch");
         if other != request_arguments {
-            let other = work.refused(tool, serde_json::from_str(&other).unwrap());
+            let other = work.expect_refusal(tool, serde_json::from_str(&other).unwrap());
             assert_eq!(refused.replace("default", "nosuch"), other);
         }
     }
@@ -372,7 +378,7 @@ fn brain_status_names_the_client_and_hides_the_machine() {
     for hidden in [home.to_str().unwrap(), "pid", "sock", "uptime"] {
         assert!(!status_text.contains(hidden), "{hidden}: {status_text}");
     }
-    let refused = fixture.client.refused("brain_status", json!({ "verbose": true }));
+    let refused = fixture.client.expect_refusal("brain_status", json!({ "verbose": true }));
     assert!(
         refused.contains("there is no argument \"verbose\"; this tool takes none"),
         "{refused}"

@@ -92,7 +92,7 @@ fn a_limited_grant_sees_only_tools_that_it_can_call() {
         .collect();
     assert_eq!(names(&tools), expected);
     // The collector's posts belong to no source, so the call is refused.
-    let refusal = client.refused("collector_digest", json!({}));
+    let refusal = client.expect_refusal("collector_digest", json!({}));
     assert!(refusal.starts_with("insufficient_scope: "), "{refusal}");
 }
 

@@ -110,7 +110,7 @@ fn a_capture_is_a_page_at_once_and_a_repeat_adds_none() {
         (json!({ "content": "x", "source_id": "nowhere" }), "unknown_source"),
         (json!({ "text": "x" }), "invalid_params"),
     ] {
-        let refusal = fixture.agent.refused("capture", arguments.clone());
+        let refusal = fixture.agent.expect_refusal("capture", arguments.clone());
         assert!(refusal.starts_with(&format!("{code}: ")), "{arguments}: {refusal}");
         assert!(!refusal.contains("--"), "the error names no command-line options: {refusal}");
     }
@@ -121,7 +121,7 @@ fn a_page_is_not_replaced_by_accident() {
     let fixture = Fixture::new();
     fixture.home.put("people/ada", "---\ntags: [math]\n---\nAda\n");
     let hash = text(&fixture.home.get("people/ada"), "content_hash").to_owned();
-    let refusal = fixture.agent.refused("put_page", put("people/ada", "Bob"));
+    let refusal = fixture.agent.expect_refusal("put_page", put("people/ada", "Bob"));
     assert!(
         refusal.starts_with("conflict: ")
             && refusal.contains(&hash)
@@ -145,7 +145,12 @@ fn a_page_is_not_replaced_by_accident() {
     let again = fixture.agent.call("put_page", replacement.clone());
     assert_eq!((text(&again, "status"), &again["version"]), ("unchanged", &json!(2)));
     replacement["content"] = json!("other");
-    assert!(fixture.agent.refused("put_page", replacement).contains(text(&reply, "content_hash")));
+    assert!(
+        fixture
+            .agent
+            .expect_refusal("put_page", replacement)
+            .contains(text(&reply, "content_hash"))
+    );
     let whole = "---\ntags: [math]\n---\nAda Lovelace\n";
     assert_eq!(fixture.agent.call("put_page", put("people/ada", whole))["status"], "unchanged");
 
@@ -169,7 +174,7 @@ fn a_page_is_not_replaced_by_accident() {
         (put("people/ada#Life", "x"), "invalid_params"),
         (put("people/bob", "---\na: [1\nb: 2\n---\nx"), "invalid_frontmatter"),
     ] {
-        let refusal = fixture.agent.refused("put_page", arguments.clone());
+        let refusal = fixture.agent.expect_refusal("put_page", arguments.clone());
         assert!(refusal.starts_with(&format!("{code}: ")), "{arguments}: {refusal}");
     }
     assert_eq!(fixture.home.fault(["get", "people/bob"], 4)["code"], "not_found");
@@ -184,7 +189,7 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
     let hash = text(&fixture.home.get("a"), "content_hash").to_owned();
     let stale = fixture
         .agent
-        .refused("delete_page", json!({ "slug": "a", "expected_hash": "ab".repeat(32) }));
+        .expect_refusal("delete_page", json!({ "slug": "a", "expected_hash": "ab".repeat(32) }));
     assert!(stale.starts_with("conflict: ") && stale.contains(&hash), "{stale}");
     let deleted = fixture.agent.call("delete_page", json!({ "slug": "a", "expected_hash": hash }));
     assert_eq!((text(&deleted, "slug"), text(&deleted, "status")), ("a", "deleted"));
@@ -192,13 +197,13 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
     assert!(
         fixture
             .agent
-            .refused("delete_page", json!({ "slug": "a" }))
+            .expect_refusal("delete_page", json!({ "slug": "a" }))
             .starts_with("already_soft_deleted: ")
     );
     assert!(
         fixture
             .agent
-            .refused("edit_page", edit("a", "append", "x", json!({})))
+            .expect_refusal("edit_page", edit("a", "append", "x", json!({})))
             .contains("soft-deleted")
     );
 
@@ -207,7 +212,7 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
     assert!(
         fixture
             .agent
-            .refused("restore_page", json!({ "slug": "a" }))
+            .expect_refusal("restore_page", json!({ "slug": "a" }))
             .starts_with("already_active: ")
     );
     let restored = fixture.agent.call("restore_page", json!({ "slug": "a", "version": 1 }));
@@ -222,13 +227,16 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
             "{version}"
         );
     }
-    let none = fixture.agent.refused("restore_page", json!({ "slug": "a", "version": 9 }));
+    let none = fixture.agent.expect_refusal("restore_page", json!({ "slug": "a", "version": 9 }));
     assert!(
         none.starts_with("unknown_version: ") && none.contains("current version is 3"),
         "{none}"
     );
     assert!(
-        fixture.agent.refused("restore_page", json!({ "slug": "b" })).starts_with("not_found: ")
+        fixture
+            .agent
+            .expect_refusal("restore_page", json!({ "slug": "b" }))
+            .starts_with("not_found: ")
     );
 
     // One call restores a version of a deleted page.
@@ -360,10 +368,11 @@ fn large_and_unusual_texts_are_stored_unchanged() {
     let reply = fixture.agent.call("put_page", put("large", &large));
     assert_eq!(text(&reply, "status"), "created");
     assert_eq!(fixture.body("large"), large);
-    let refusal = fixture.agent.refused("put_page", put("larger", &"x".repeat(5_000_001)));
+    let refusal = fixture.agent.expect_refusal("put_page", put("larger", &"x".repeat(5_000_001)));
     assert!(refusal.starts_with("too_large: ") && refusal.contains("several pages"), "{refusal}");
-    let refusal =
-        fixture.agent.refused("edit_page", edit("large", "append", &"x".repeat(10_000), json!({})));
+    let refusal = fixture
+        .agent
+        .expect_refusal("edit_page", edit("large", "append", &"x".repeat(10_000), json!({})));
     assert!(refusal.starts_with("too_large: "), "{refusal}");
 
     let _ = fixture.agent.call(
@@ -390,7 +399,7 @@ fn a_full_disk_is_reported_to_the_model() {
         ("add_timeline_entry", json!({ "slug": "kept", "date": "2024-01-01", "text": "no room" })),
         ("delete_page", json!({ "slug": "kept" })),
     ] {
-        let refusal = fixture.agent.refused(tool, arguments);
+        let refusal = fixture.agent.expect_refusal(tool, arguments);
         assert!(
             refusal.starts_with("disk_full: ") && refusal.contains("nothing was stored"),
             "{tool}: {refusal}"

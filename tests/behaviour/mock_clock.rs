@@ -19,7 +19,7 @@ pub(crate) struct MockClock(Arc<AtomicI64>);
 impl MockClock {
     /// Creates a clock that stands at `instant`, in RFC 3339.
     pub(crate) fn at(instant: &str) -> Self {
-        Self(Arc::new(AtomicI64::new(parse_instant(instant, false).unwrap())))
+        Self(Arc::new(AtomicI64::new(parse_instant(instant).unwrap())))
     }
 
     /// Advances the clock by `ms`, which may be negative.

@@ -47,7 +47,8 @@ fn both_listeners_serve_the_metadata() {
         assert_eq!(resource_metadata["authorization_servers"], json!([issuer]));
         assert_eq!(resource_metadata["bearer_methods_supported"], json!(["header"]));
     }
-    site.public(&HttpRequest::get("/.well-known/openid-configuration")).refused(404, "not_found");
+    site.public(&HttpRequest::get("/.well-known/openid-configuration"))
+        .expect_refusal(404, "not_found");
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
     let (client, mut browser) = (site.register_public_client(), Browser::default());
     let resource = format!("{}/mcp", site.issuer());
     let page = browser
-        .go(&site.local, HttpRequest::get(&authorize(&client, &[("resource", &resource)])))
+        .send(&site.local, HttpRequest::get(&authorize(&client, &[("resource", &resource)])))
         .expect(200);
     for expected in [
         "An app",
@@ -204,14 +205,14 @@ fn over_https_a_signed_in_owner_must_still_consent() {
     let (client, mut browser) = (site.register_public_client(), Browser::default());
     let open_consent_page = |browser: &mut Browser| {
         let request = HttpRequest::get(&authorize(&client, &[("scope", "read write")]));
-        browser.go(&site.public, request.header("Host", "brain.example.org")).expect(200)
+        browser.send(&site.public, request.header("Host", "brain.example.org")).expect(200)
     };
     let submit = |browser: &mut Browser, page: &crate::web::HttpResponse, more: &[(&str, &str)]| {
         let fields = hidden_fields(&page.body);
         let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let fields: Vec<(&str, &str)> = fields.chain(more.iter().copied()).collect();
         let request = HttpRequest::form("/authorize", &fields).header("Host", "brain.example.org");
-        browser.go(&site.public, request.header("Origin", "https://brain.example.org"))
+        browser.send(&site.public, request.header("Origin", "https://brain.example.org"))
     };
     let page = open_consent_page(&mut browser);
     let token = [("decision", "approve"), ("admin_token", site.admin.as_str())];
@@ -224,7 +225,7 @@ fn over_https_a_signed_in_owner_must_still_consent() {
     // The cookie alone is no consent.
     let approve = [("decision", "approve")];
     let bare = HttpRequest::form("/authorize", &approve).header("Host", "brain.example.org");
-    browser.go(&site.public, bare).expect(403);
+    browser.send(&site.public, bare).expect(403);
     let code =
         submit(&mut browser, &page, &approve).expect(303).redirect_parameter("code").unwrap();
     assert_eq!(site.exchange(&client, &code).expect(200).json()["scope"], "read write");
@@ -244,7 +245,7 @@ fn a_client_registers_itself_if_the_owner_allows_it() {
         "grant_types": ["authorization_code", "refresh_token", "urn:x"],
     });
     let closed = Site::new();
-    closed.public(&HttpRequest::json("/register", &metadata)).refused(403, "access_denied");
+    closed.public(&HttpRequest::json("/register", &metadata)).expect_refusal(403, "access_denied");
 
     let site = Site::with(&[("BRAIN_HTTP_DYNAMIC_REGISTRATION", "true")]);
     let answer = site.public(&HttpRequest::json("/register", &metadata)).expect(201);
@@ -259,7 +260,7 @@ fn a_client_registers_itself_if_the_owner_allows_it() {
     // A native program may use any port (RFC 8252 section 7.3).
     let native_callback = "http://localhost:54321/callback";
     let page = browser
-        .go(&site.local, HttpRequest::get(&authorize(&id, &[("redirect_uri", native_callback)])))
+        .send(&site.local, HttpRequest::get(&authorize(&id, &[("redirect_uri", native_callback)])))
         .expect(200);
     for expected in [
         "nobody has checked its name",
@@ -292,10 +293,10 @@ fn a_client_registers_itself_if_the_owner_allows_it() {
         (json!({ "redirect_uris": [CALLBACK], "client_name": 7 }), "invalid_client_metadata"),
         (json!([1]), "invalid_client_metadata"),
     ] {
-        site.public(&HttpRequest::json("/register", &metadata)).refused(400, error);
+        site.public(&HttpRequest::json("/register", &metadata)).expect_refusal(400, error);
     }
     site.public(&HttpRequest::new("POST", "/register").body("{}"))
-        .refused(415, "invalid_client_metadata");
+        .expect_refusal(415, "invalid_client_metadata");
 }
 
 /// Browsers send `Origin: null` from a page that is served with `no-referrer`, and the daemon
@@ -346,7 +347,7 @@ fn the_state_is_returned_unchanged() {
         "%0d%0a",
     ] {
         let page = browser
-            .go(&site.local, HttpRequest::get(&authorize(&client, &[("state", state)])))
+            .send(&site.local, HttpRequest::get(&authorize(&client, &[("state", state)])))
             .expect(200);
         assert!(!page.body.contains("<script"), "{state:?}");
         assert!(hidden_fields(&page.body).iter().any(|(name, _)| name == "seal"));

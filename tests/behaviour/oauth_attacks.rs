@@ -15,12 +15,12 @@ const FORM: &str = "application/x-www-form-urlencoded";
 fn a_code_works_once_and_its_replay_revokes_the_tokens() {
     let site = Site::new();
     let (client, mut browser) = (site.register_public_client(), Browser::default());
-    let code = browser.agree(&site, &client, "read write");
+    let code = browser.consent(&site, &client, "read write");
     let tokens = site.exchange(&client, &code).expect(200).json();
     assert_eq!(site.write_status(&text(&tokens, "access_token")), 202);
-    site.exchange(&client, &code).refused(400, "invalid_grant");
+    site.exchange(&client, &code).expect_refusal(400, "invalid_grant");
     assert_eq!(site.write_status(&text(&tokens, "access_token")), 401);
-    site.refresh(&client, &text(&tokens, "refresh_token")).refused(400, "invalid_grant");
+    site.refresh(&client, &text(&tokens, "refresh_token")).expect_refusal(400, "invalid_grant");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_code_is_bound_to_client_redirect_uri_and_verifier() {
         ("code_verifier", "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXx"),
         ("code_verifier", ""),
     ] {
-        let code = browser.agree(&site, &client, "read");
+        let code = browser.consent(&site, &client, "read");
         let mut form: Vec<_> = right.iter().copied().filter(|(known, _)| *known != name).collect();
         form.extend([(name, value), ("code", &code)]);
         let answer = site.token(&form).expect(400);
@@ -54,7 +54,7 @@ fn a_code_is_bound_to_client_redirect_uri_and_verifier() {
 fn a_reused_refresh_token_revokes_its_family() {
     let site = Site::new();
     let (client, mut browser) = (site.register_public_client(), Browser::default());
-    let code = browser.agree(&site, &client, "read write");
+    let code = browser.consent(&site, &client, "read write");
     let first = text(&site.exchange(&client, &code).expect(200).json(), "refresh_token");
     let second = text(&site.refresh(&client, &first).expect(200).json(), "refresh_token");
     let third = site.refresh(&client, &second).expect(200).json();
@@ -66,7 +66,7 @@ fn a_reused_refresh_token_revokes_its_family() {
     site.public(&HttpRequest::form("/revoke", &revocation)).expect(200);
     assert_eq!(site.write_status(&text(&third, "access_token")), 401);
     for token in [&first, &second, &text(&third, "refresh_token")] {
-        site.refresh(&client, token).refused(400, "invalid_grant");
+        site.refresh(&client, token).expect_refusal(400, "invalid_grant");
     }
 }
 
@@ -74,7 +74,7 @@ fn a_reused_refresh_token_revokes_its_family() {
 fn processes_of_one_client_can_refresh_one_token_at_once() {
     let site = Site::new();
     let (client, mut browser) = (site.register_public_client(), Browser::default());
-    let code = browser.agree(&site, &client, "read write");
+    let code = browser.consent(&site, &client, "read write");
     let shared = text(&site.exchange(&client, &code).expect(200).json(), "refresh_token");
     let answers: Vec<_> = std::thread::scope(|scope| {
         let renew = || site.refresh(&client, &shared).expect(200).json();
@@ -134,7 +134,7 @@ fn a_redirect_uri_that_almost_matches_is_refused() {
         "a request with two redirect URIs was redirected"
     );
     site.public(&HttpRequest::get("/authorize").header("Accept", "application/json"))
-        .refused(400, "invalid_request");
+        .expect_refusal(400, "invalid_request");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn no_client_gets_more_than_was_granted() {
         site.token(&grant)
     };
     for scope in ["write", "admin", "write admin", "owner", "READ"] {
-        request_token(scope).refused(400, "invalid_scope");
+        request_token(scope).expect_refusal(400, "invalid_scope");
     }
     // A client that requests the scopes of a challenge gets its allowed scopes, and the answer
     // names them.
@@ -184,14 +184,14 @@ fn no_client_gets_more_than_was_granted() {
         assert_eq!(text(&request_token(scope).expect(200).json(), "scope"), "read", "{scope}");
     }
     site.token(&[("grant_type", "password"), ("client_id", &id), ("client_secret", &secret)])
-        .refused(400, "unsupported_grant_type");
+        .expect_refusal(400, "unsupported_grant_type");
     site.token(&[
         ("grant_type", "refresh_token"),
         ("refresh_token", "x"),
         ("client_id", &id),
         ("client_secret", &secret),
     ])
-    .refused(400, "unauthorized_client");
+    .expect_refusal(400, "unauthorized_client");
 
     let (client, mut browser) = (site.register_public_client(), Browser::default());
     let page = browser.consent_page(&site, &client, "read").expect(200);
@@ -201,7 +201,7 @@ fn no_client_gets_more_than_was_granted() {
         let answer = browser.submit(&site, &page, &more).expect(400);
         assert!(answer.header("location").is_none(), "{grant}");
     }
-    let code = browser.agree(&site, &client, "read");
+    let code = browser.consent(&site, &client, "read");
     let tokens = site.exchange(&client, &code).expect(200).json();
     let refresh = text(&tokens, "refresh_token");
     let more = [
@@ -210,9 +210,9 @@ fn no_client_gets_more_than_was_granted() {
         ("refresh_token", &refresh),
         ("scope", "write"),
     ];
-    site.token(&more).refused(400, "invalid_scope");
+    site.token(&more).expect_refusal(400, "invalid_scope");
     let public = [("grant_type", "client_credentials"), ("client_id", client.as_str())];
-    site.token(&public).refused(400, "unauthorized_client");
+    site.token(&public).expect_refusal(400, "unauthorized_client");
 }
 
 #[test]
@@ -246,13 +246,13 @@ fn consent_cannot_be_given_by_another_page() {
         (&request.replace("read+write", "read"), &seal),
         (&String::new(), &seal),
     ] {
-        let answer = owner.go(&site.local, approve(request, seal)).expect(403);
+        let answer = owner.send(&site.local, approve(request, seal)).expect(403);
         assert!(answer.header("location").is_none(), "{answer:?}");
     }
-    attacker.go(&site.local, approve(&request, &seal)).expect(403);
+    attacker.send(&site.local, approve(&request, &seal)).expect(403);
     let other = authorize(&client, &[("redirect_uri", "https://evil.example/cb")]);
     let swapped =
-        owner.go(&site.local, approve(other.split_once('?').unwrap().1, &seal)).expect(403);
+        owner.send(&site.local, approve(other.split_once('?').unwrap().1, &seal)).expect(403);
     assert!(swapped.header("location").is_none());
 
     for (name, value) in [
@@ -261,20 +261,24 @@ fn consent_cannot_be_given_by_another_page() {
         ("Sec-Fetch-Site", "cross-site"),
         ("Sec-Fetch-Site", "same-site"),
     ] {
-        owner.go(&site.local, approve(&request, &seal).header(name, value)).expect(403);
+        owner.send(&site.local, approve(&request, &seal).header(name, value)).expect(403);
     }
     // A GET request is never a consent.
     let clicked =
         format!("{}&decision=approve&admin_token={}", authorize(&client, &[]), site.admin);
     assert!(
-        owner.go(&site.local, HttpRequest::get(&clicked)).expect(200).header("location").is_none()
+        owner
+            .send(&site.local, HttpRequest::get(&clicked))
+            .expect(200)
+            .header("location")
+            .is_none()
     );
     let sent = approve(&request, &seal)
         .header("Accept", "application/json")
         .header("Sec-Fetch-Site", "cross-site");
-    owner.go(&site.local, sent).refused(403, "access_denied");
+    owner.send(&site.local, sent).expect_refusal(403, "access_denied");
     // The genuine page can still consent.
-    owner.go(&site.local, approve(&request, &seal).header("Origin", &site.issuer())).expect(303);
+    owner.send(&site.local, approve(&request, &seal).header("Origin", &site.issuer())).expect(303);
 }
 
 #[test]
@@ -297,42 +301,45 @@ fn parameters_must_be_sent_once_in_a_form_body() {
     for twice in
         ["grant_type=client_credentials", "client_id=x", "scope=read&scope=read", "x=1&x=1"]
     {
-        post("/token", FORM, &format!("{body}&{twice}")).refused(400, "invalid_request");
+        post("/token", FORM, &format!("{body}&{twice}")).expect_refusal(400, "invalid_request");
     }
     for query in ["client_secret=x", "code=x", "access_token=x", "x"] {
-        post(&format!("/token?{query}"), FORM, &body).refused(400, "invalid_request");
+        post(&format!("/token?{query}"), FORM, &body).expect_refusal(400, "invalid_request");
         post(&format!("/revoke?{query}"), FORM, &format!("{body}&token=x"))
-            .refused(400, "invalid_request");
+            .expect_refusal(400, "invalid_request");
     }
-    post(&format!("/token?{body}"), FORM, "").refused(400, "invalid_request");
+    post(&format!("/token?{body}"), FORM, "").expect_refusal(400, "invalid_request");
     let as_json =
         json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": secret })
             .to_string();
-    post("/token", "application/json", &as_json).refused(415, "invalid_request");
-    post("/token", "multipart/form-data; boundary=x", &body).refused(415, "invalid_request");
-    post("/token", "text/plain", &body).refused(415, "invalid_request");
-    site.public(&HttpRequest::new("POST", "/token").body(&body)).refused(415, "invalid_request");
-    post("/token", FORM, "").refused(400, "invalid_request");
-    post("/token", FORM, &format!("{body}&scope=%ff")).refused(400, "invalid_request");
+    post("/token", "application/json", &as_json).expect_refusal(415, "invalid_request");
+    post("/token", "multipart/form-data; boundary=x", &body).expect_refusal(415, "invalid_request");
+    post("/token", "text/plain", &body).expect_refusal(415, "invalid_request");
+    site.public(&HttpRequest::new("POST", "/token").body(&body))
+        .expect_refusal(415, "invalid_request");
+    post("/token", FORM, "").expect_refusal(400, "invalid_request");
+    post("/token", FORM, &format!("{body}&scope=%ff")).expect_refusal(400, "invalid_request");
     let many: String = (0..65).map(|at| format!("&p{at}=x")).collect();
-    post("/token", FORM, &format!("{body}{many}")).refused(400, "invalid_request");
-    post("/token", FORM, &"x".repeat(70_000)).refused(413, "invalid_request");
+    post("/token", FORM, &format!("{body}{many}")).expect_refusal(400, "invalid_request");
+    post("/token", FORM, &"x".repeat(70_000)).expect_refusal(413, "invalid_request");
     post("/authorize", FORM, &"x".repeat(70_000)).expect(413);
     for method in ["GET", "PUT", "DELETE"] {
-        let answer =
-            site.public(&HttpRequest::new(method, "/token")).refused(405, "method_not_allowed");
+        let answer = site
+            .public(&HttpRequest::new(method, "/token"))
+            .expect_refusal(405, "method_not_allowed");
         assert_eq!(answer.header("allow"), Some("POST"));
     }
 
     // Two authentication methods at once, and unknown methods.
     let basic = HttpRequest::form("/token", &form).basic(&format!("{id}:{secret}"));
-    site.public(&basic).refused(400, "invalid_request");
+    site.public(&basic).expect_refusal(400, "invalid_request");
     let mixed = HttpRequest::form("/token", &[form[0], ("client_id", "other")])
         .basic(&format!("{id}:{secret}"));
-    site.public(&mixed).refused(400, "invalid_request");
-    site.public(&HttpRequest::form("/token", &form).bearer("x")).refused(401, "invalid_client");
+    site.public(&mixed).expect_refusal(400, "invalid_request");
+    site.public(&HttpRequest::form("/token", &form).bearer("x"))
+        .expect_refusal(401, "invalid_client");
     site.public(&HttpRequest::form("/token", &[form[0], form[1], ("client_assertion", "x")]))
-        .refused(401, "invalid_client");
+        .expect_refusal(401, "invalid_client");
 }
 
 #[test]
@@ -352,7 +359,7 @@ fn unknown_clients_and_wrong_secrets_get_the_same_answer() {
     let bodies: Vec<String> = answers
         .into_iter()
         .map(|answer| {
-            let answer = answer.refused(401, "invalid_client");
+            let answer = answer.expect_refusal(401, "invalid_client");
             assert!(answer.header("www-authenticate").unwrap().starts_with("Basic "), "{answer:?}");
             assert_eq!(answer.header("cache-control"), Some("no-store"));
             assert!(!answer.body.contains(&wrong) && !answer.body.contains(&id), "{answer:?}");
@@ -390,7 +397,8 @@ fn names_of_clients_are_shown_as_text() {
         assert!(page.body.contains(&format!("<bdi>{escaped_name}</bdi>")), "{}", page.body);
     }
     let spoofed = json!({ "client_name": "a\u{202e}b", "redirect_uris": [CALLBACK] });
-    site.public(&HttpRequest::json("/register", &spoofed)).refused(400, "invalid_client_metadata");
+    site.public(&HttpRequest::json("/register", &spoofed))
+        .expect_refusal(400, "invalid_client_metadata");
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn the_daemon_fetches_no_document_from_its_own_machine() {
     ids.push("https://localhost.localdomain/../c".into());
     for id in &ids {
         let request = HttpRequest::get(&authorize(id, &[]));
-        let page = Browser::default().go(&site.public, request.clone()).expect(400);
+        let page = Browser::default().send(&site.public, request.clone()).expect(400);
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
         assert!(
             page.body.contains("an address that brain does not fetch")
@@ -54,7 +54,8 @@ fn the_daemon_fetches_no_document_from_its_own_machine() {
             page.body
         );
         assert!(page.header("location").is_none(), "{id}");
-        site.local(&request.header("Accept", "application/json")).refused(400, "invalid_client");
+        site.local(&request.header("Accept", "application/json"))
+            .expect_refusal(400, "invalid_client");
     }
     assert_eq!(
         connection_count.load(Ordering::SeqCst),

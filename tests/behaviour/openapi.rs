@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::web::{Browser, HttpRequest, Site};
 
 fn document(address: &str) -> Value {
-    Browser::default().go(address, HttpRequest::get("/openapi.json")).expect(200).json()
+    Browser::default().send(address, HttpRequest::get("/openapi.json")).expect(200).json()
 }
 
 /// Returns whether `value` is valid for `schema`, whose references lead into the document.
@@ -173,7 +173,7 @@ fn the_telephone_is_in_the_document_of_its_listener() {
             let operation = &document["paths"]["/voice"]["post"];
             assert_eq!(operation["parameters"][0]["name"], "X-Twilio-Signature", "{operation}");
             assert_eq!(document["paths"]["/voice/turn"]["post"].is_object(), has_turns);
-            let answer = Browser::default().go(address, HttpRequest::new("POST", "/voice"));
+            let answer = Browser::default().send(address, HttpRequest::new("POST", "/voice"));
             assert!(operation["responses"][answer.status.to_string()].is_object(), "{answer:?}");
         }
     }
@@ -212,13 +212,13 @@ fn malformed_json_is_reported_as_such() {
         "/admin/api/jobs/retry",
     ] {
         for body in ["{", "{\"name\": }", "nothing", "{\"a\":1}}"] {
-            let refused = send(path, body).refused(400, "invalid_json");
+            let refused = send(path, body).expect_refusal(400, "invalid_json");
             assert!(refused.body.contains("line 1"), "{path}: {}", refused.body);
         }
     }
-    send("/admin/api/tokens", "[]").refused(400, "invalid_request");
+    send("/admin/api/tokens", "[]").expect_refusal(400, "invalid_request");
     send("/ingest", "[]").expect(202);
-    send("/ingest", " ").refused(400, "empty_body");
+    send("/ingest", " ").expect_refusal(400, "empty_body");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn at_the_largest_limit_no_hint_advises_to_raise_it() {
         let request = HttpRequest::new("POST", "/ingest")
             .header("Content-Type", "text/plain")
             .body(&"a".repeat(bytes));
-        site.local(&request.bearer(&site.admin)).refused(413, "too_large").body
+        site.local(&request.bearer(&site.admin)).expect_refusal(413, "too_large").body
     };
     assert!(message("100", 101).contains("raise ingest.max_bytes"));
     let refusal = message("5000000", 5_000_001);

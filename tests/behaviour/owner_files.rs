@@ -6,7 +6,7 @@ use std::path::Path;
 
 use brain_tests::TestHome;
 
-use crate::sync::{get, source, sync, write};
+use crate::sync::{get_note, home_with_notes, sync, write};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -18,7 +18,7 @@ fn set_mode(path: &Path, mode: u32) {
 
 #[test]
 fn edited_and_restored_files_keep_their_mode() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     set_mode(&notes, 0o2775);
     write(&notes, "a.md", "# A\n\nText.\n");
     let file = notes.join("a.md");
@@ -53,7 +53,7 @@ fn files_in_the_home_stay_private_and_keep_a_mode_that_was_set() {
 
 #[test]
 fn line_ends_of_windows_stay_in_every_line() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "w.md", "---\r\ntitle: W\r\n---\r\n\r\nOne.\r\nTwo.\r\n");
     sync(&home);
     home.json(["tags", "w", "--add", "x", "--source", "notes"]);
@@ -67,7 +67,7 @@ fn line_ends_of_windows_stay_in_every_line() {
 
 #[test]
 fn provenance_lines_can_be_kept_out_of_the_files() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     home.json(["capture", "with lines", "--slug", "a", "--source", "notes"]);
     assert!(fs::read_to_string(notes.join("a.md")).unwrap().contains("captured_via"));
     home.json(["sources", "set", "notes", "--provenance", "off"]);
@@ -80,7 +80,7 @@ fn provenance_lines_can_be_kept_out_of_the_files() {
         for key in ["captured_at", "captured_via", "ingested_", "source_"] {
             assert!(!text.contains(key), "{slug}: {text}");
         }
-        assert!(get(&home, slug)["ingested_at"].is_string(), "the store has the value");
+        assert!(get_note(&home, slug)["ingested_at"].is_string(), "the store has the value");
     }
     assert_eq!(sync(&home)["unchanged"], 3);
     // Putting the same text again changes nothing.

@@ -43,7 +43,7 @@ fn answering_model() -> FakeModel {
 
 /// Sends a form over HTTP/1.0, which has no chunks, and returns the connection.
 fn send(browser: &mut Browser, site: &Site, path: &str, fields: &[(&str, &str)]) -> TcpStream {
-    let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
+    let home = browser.send(&site.local, HttpRequest::get("/")).expect(200);
     let hidden = hidden_fields(&home.body);
     let (_, csrf) = hidden.iter().find(|(name, _)| name == "csrf").unwrap();
     let pairs: Vec<_> =
@@ -102,7 +102,7 @@ fn a_form_estimates_and_answers_with_citations() {
     let site = site(&model);
     fill(&site.home);
     let mut browser = site.open();
-    let form = browser.go(&site.local, HttpRequest::get("/web/ask")).expect(200);
+    let form = browser.send(&site.local, HttpRequest::get("/web/ask")).expect(200);
     assert_security_headers(&form);
     assert!(form.body.contains("name=\"budget\"") && form.body.contains("value=\"1.00\""));
     let fields = [("question", QUESTION), ("budget", "0.50"), ("action", "estimate")];
@@ -126,12 +126,12 @@ fn a_form_estimates_and_answers_with_citations() {
         assert!(answer.body.contains(shown), "{shown}: {}", answer.body);
     }
     // The panel beside the answer loads a part of the page's screen.
-    let part = browser.go(&site.local, HttpRequest::get("/web/part/default:people/ada"));
+    let part = browser.send(&site.local, HttpRequest::get("/web/part/default:people/ada"));
     let part = part.expect(200).body;
     assert!(part.contains("Ada wrote the first program") && !part.contains("<html"), "{part}");
-    browser.go(&site.local, HttpRequest::get("/web/part/none")).expect(404);
+    browser.send(&site.local, HttpRequest::get("/web/part/none")).expect(404);
     // The chart shows the costs of the day as a bar.
-    let costs = browser.go(&site.local, HttpRequest::get("/web/costs")).expect(200);
+    let costs = browser.send(&site.local, HttpRequest::get("/web/costs")).expect(200);
     assert_security_headers(&costs);
     assert!(costs.body.contains("<rect class=\"bar0\""), "{}", costs.body);
     assert!(costs.body.contains("<bdi>ask</bdi> $0.0"), "{}", costs.body);
@@ -251,7 +251,7 @@ fn ideas_are_estimated_run_and_saved() {
     assert!(result.contains("<strong>4.25</strong> of 5"), "{result}");
     assert!(result.contains("data-part=\"/web/part/default:speed/"), "{result}");
     // The stored run is shown again at no cost.
-    let screen = browser.go(&site.local, HttpRequest::get("/web/ideas")).expect(200);
+    let screen = browser.send(&site.local, HttpRequest::get("/web/ideas")).expect(200);
     assert_security_headers(&screen);
     let hidden = hidden_fields(&screen.body);
     let (_, run) = hidden.iter().find(|(name, _)| name == "resume").expect("no stored run");

@@ -5,12 +5,12 @@ use crate::web::{Browser, HttpRequest, HttpResponse, Site, hidden_fields};
 
 /// Returns every path that changes something, with `p` as the page.
 fn changes() -> Vec<String> {
-    brain_web::CHANGES.iter().map(|path| path.replace("{*name}", "p")).collect()
+    brain_web::POST_PATHS.iter().map(|path| path.replace("{*name}", "p")).collect()
 }
 
 /// Returns the CSRF token of the browser's session.
 fn csrf(browser: &mut Browser, site: &Site) -> String {
-    let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
+    let home = browser.send(&site.local, HttpRequest::get("/")).expect(200);
     let fields = hidden_fields(&home.body);
     fields.into_iter().find(|(name, _)| name == "csrf").map(|(_, value)| value).unwrap()
 }
@@ -26,20 +26,21 @@ fn a_one_time_code_signs_in_once() {
     let site = Site::new();
     let path = site.sign_in_path();
     let (mut owner, mut thief) = (Browser::default(), Browser::default());
-    owner.go(&site.local, HttpRequest::get(&path)).expect(200);
-    let refused = thief.go(&site.local, HttpRequest::get(&path)).expect(401);
+    owner.send(&site.local, HttpRequest::get(&path)).expect(200);
+    let refused = thief.send(&site.local, HttpRequest::get(&path)).expect(401);
     assert_security_headers(&refused);
     assert!(thief.cookies.is_empty() && refused.body.contains("used up"), "{}", refused.body);
-    owner.go(&site.local, HttpRequest::get("/web/deleted")).expect(200);
+    owner.send(&site.local, HttpRequest::get("/web/deleted")).expect(200);
     for guess in ["/open/x", "/open/%00", &format!("/open/{}", "a".repeat(5000))] {
-        thief.go(&site.local, HttpRequest::get(guess)).expect(401);
+        thief.send(&site.local, HttpRequest::get(guess)).expect(401);
     }
     assert!(thief.cookies.is_empty());
     // The code and the cookie are two values: neither works in the other's place.
     let code = path.strip_prefix("/open/").unwrap().to_owned();
     let mut forged = Browser { cookies: vec![(owner.cookies[0].0.clone(), code)] };
-    forged.go(&site.local, HttpRequest::get("/web/deleted")).expect(401);
-    thief.go(&site.local, HttpRequest::get(&format!("/open/{}", owner.cookies[0].1))).expect(401);
+    forged.send(&site.local, HttpRequest::get("/web/deleted")).expect(401);
+    let path = format!("/open/{}", owner.cookies[0].1);
+    thief.send(&site.local, HttpRequest::get(&path)).expect(401);
     site.public(&HttpRequest::get(&site.sign_in_path())).expect(404);
 }
 
@@ -52,14 +53,14 @@ fn a_session_ends_when_it_is_revoked() {
     let token = csrf(&mut one, &site);
     other.change(&site, "/web/sign-out", &[]).expect(303);
     assert!(other.cookies.is_empty());
-    one.go(&site.local, screen.clone()).expect(200);
+    one.send(&site.local, screen.clone()).expect(200);
     assert_eq!(site.home.json(["open", "--sign-out"])["signed_out"], 1);
-    let signed_out = one.go(&site.local, screen).expect(401);
+    let signed_out = one.send(&site.local, screen).expect(401);
     assert!(!signed_out.body.contains("words"), "{}", signed_out.body);
     // A form that is still open changes nothing, and a part of a screen shows nothing.
     let form = from_page(&site, "/web/delete/p", &[("csrf", &token), ("version", "1")]);
-    one.go(&site.local, form).expect(401);
-    one.go(&site.local, HttpRequest::get("/web/results?q=words")).expect(401);
+    one.send(&site.local, form).expect(401);
+    one.send(&site.local, HttpRequest::get("/web/results?q=words")).expect(401);
     site.home.brain(["get", "p"]).expect(0);
 }
 
@@ -69,13 +70,13 @@ fn the_cookie_of_another_daemon_is_worthless() {
     site.home.put("p", "# Private\nwords");
     let foreign = other.open();
     let mut browser = Browser { cookies: foreign.cookies.clone() };
-    browser.go(&site.local, HttpRequest::get("/page/p")).expect(401);
+    browser.send(&site.local, HttpRequest::get("/page/p")).expect(401);
     // The foreign value under this daemon's cookie name, and this daemon's cookie twice.
     let own = site.open().cookies[0].clone();
     let mut browser = Browser { cookies: vec![(own.0.clone(), foreign.cookies[0].1.clone())] };
-    browser.go(&site.local, HttpRequest::get("/page/p")).expect(401);
+    browser.send(&site.local, HttpRequest::get("/page/p")).expect(401);
     let mut browser = Browser { cookies: vec![own.clone(), own.clone()] };
-    browser.go(&site.local, HttpRequest::get("/page/p")).expect(401);
+    browser.send(&site.local, HttpRequest::get("/page/p")).expect(401);
     // Tokens of programs and of the admin API do not open the page.
     let token = site.home.token("t", "read", &[]);
     site.local(&HttpRequest::get("/page/p").bearer(&token)).expect(401);
@@ -119,14 +120,14 @@ fn foreign_pages_change_nothing() {
             ),
         ];
         for (case, request) in refused {
-            let answer: HttpResponse = browser.go(&site.local, request);
+            let answer: HttpResponse = browser.send(&site.local, request);
             assert_eq!(answer.status, 403, "{path}, {case}: {}", answer.body);
         }
         let answer = site.local(&with_own_origin(fields(&token)));
         assert_eq!(answer.status, 401, "{path} without a cookie: {}", answer.body);
         // A link cannot change anything.
         let link = format!("{path}?csrf={token}&version=1&text=evil");
-        let answer = browser.go(&site.local, HttpRequest::get(&link));
+        let answer = browser.send(&site.local, HttpRequest::get(&link));
         assert_eq!(answer.status, 405, "{path} by a link");
     }
     let after = site.home.json(["get", "p"]);
@@ -142,7 +143,8 @@ fn another_host_name_is_refused() {
     let cookie = format!("{}={}", browser.cookies[0].0, browser.cookies[0].1);
     for path in ["/", "/page/p", "/web/results?q=words", "/web/assets/now/page.js"] {
         let request = HttpRequest::get(path).header("Host", "evil.example");
-        let answer = site.local(&request.header("Cookie", &cookie)).refused(403, "forbidden_host");
+        let answer =
+            site.local(&request.header("Cookie", &cookie)).expect_refusal(403, "forbidden_host");
         assert!(!answer.body.contains("words"));
     }
 }
@@ -201,7 +203,7 @@ fn script_in_every_part_of_a_page_stays_text() {
     );
     let mut browser = site.open();
     for path in SCREENS_WITH_TEXT {
-        let screen = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+        let screen = browser.send(&site.local, HttpRequest::get(path)).expect(200);
         let text = without_own_script(&screen.body);
         for tag in [
             "<script",
@@ -219,7 +221,7 @@ fn script_in_every_part_of_a_page_stays_text() {
         }
         assert!(screen.body.matches("</title>").count() <= 1, "{path}");
     }
-    let page = browser.go(&site.local, HttpRequest::get("/page/evil")).expect(200).body;
+    let page = browser.send(&site.local, HttpRequest::get("/page/evil")).expect(200).body;
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     for link in page.split("href=\"").skip(1).map(|part| part.split('"').next().unwrap()) {
         let is_ours = link.starts_with('/') && !link.starts_with("//")
@@ -228,7 +230,7 @@ fn script_in_every_part_of_a_page_stays_text() {
         assert!(is_ours || is_file || link.starts_with("https://ok.example/"), "{link}");
     }
     site.home.brain(["delete", "links"]).expect(0);
-    let deleted = browser.go(&site.local, HttpRequest::get("/web/deleted")).expect(200).body;
+    let deleted = browser.send(&site.local, HttpRequest::get("/web/deleted")).expect(200).body;
     assert!(!deleted.contains("<img"), "{deleted}");
 }
 
@@ -238,12 +240,12 @@ fn large_pages_are_shown_and_larger_forms_refused() {
     let large = "word [[a]] *b* `c`\n\n".repeat(60_000);
     site.home.put("large", &large);
     let mut browser = site.open();
-    let page = browser.go(&site.local, HttpRequest::get("/page/large")).expect(200);
+    let page = browser.send(&site.local, HttpRequest::get("/page/large")).expect(200);
     assert!(page.body.len() < 2 * large.len() && page.body.contains("Next part"));
     let tags: Vec<String> = (0..2000).map(|n| format!("t{n}")).collect();
     site.home.put("tags", &format!("---\ntags: [{}]\n---\nx\n", tags.join(", ")));
-    browser.go(&site.local, HttpRequest::get("/page/tags")).expect(200);
-    browser.go(&site.local, HttpRequest::get("/")).expect(200);
+    browser.send(&site.local, HttpRequest::get("/page/tags")).expect(200);
+    browser.send(&site.local, HttpRequest::get("/")).expect(200);
     let text = "x".repeat(16_000_000);
     let refused = browser.change(&site, "/web/capture", &[("text", &text)]);
     assert!([413, 503].contains(&refused.status), "{}", refused.status);

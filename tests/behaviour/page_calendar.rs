@@ -14,7 +14,7 @@ fn days_with_entries_are_counted_and_lead_to_their_entries() {
     site.home.put("b", "# B\n\n## Timeline\n\n- 2026-03-04 | Sang <b>loudly</b>\n");
     let mut browser = site.open();
     let mut go = |path: &str| {
-        let page = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+        let page = browser.send(&site.local, HttpRequest::get(path)).expect(200);
         assert_security_headers(&page);
         page.body
     };
@@ -63,6 +63,6 @@ fn timeline_days_counts_lines_of_a_period_and_a_source() {
     // The calendar of a source counts only its pages.
     let mut browser = site.open();
     let path = "/web/timeline?since=2026-01-01&until=2026-12-31&source=work";
-    let page = browser.go(&site.local, HttpRequest::get(path)).expect(200).body;
+    let page = browser.send(&site.local, HttpRequest::get(path)).expect(200).body;
     assert!(page.contains("?day=2026-03-04&amp;source=work\" title=\"1 entry on"), "{page}");
 }

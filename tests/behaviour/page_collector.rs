@@ -41,7 +41,7 @@ impl CollectorSite {
     }
 
     fn get(&mut self, path: &str) -> String {
-        let page = self.browser.go(&self.site.local, HttpRequest::get(path)).expect(200);
+        let page = self.browser.send(&self.site.local, HttpRequest::get(path)).expect(200);
         assert_security_headers(&page);
         page.body
     }
@@ -57,15 +57,15 @@ impl CollectorSite {
 fn without_a_collector_the_command_is_named() {
     let site = Site::new();
     let mut browser = site.open();
-    let page = browser.go(&site.local, HttpRequest::get("/web/collector")).expect(200);
+    let page = browser.send(&site.local, HttpRequest::get("/web/collector")).expect(200);
     assert_security_headers(&page);
     assert!(page.body.contains("brain collector setup --handle NAME"), "{}", page.body);
     assert!(!page.body.contains("Collect now") && !page.body.contains("id=\"posts\""));
     let refused = browser.change(&site, "/web/collector/collect", &[]);
     assert!(refused.status >= 400 && refused.body.contains("role=\"alert\""), "{refused:?}");
-    let none = browser.go(&site.local, HttpRequest::get("/web/collector/post/17")).expect(404);
+    let none = browser.send(&site.local, HttpRequest::get("/web/collector/post/17")).expect(404);
     assert!(none.body.contains("has no post 17"), "{}", none.body);
-    let bad = browser.go(&site.local, HttpRequest::get("/web/collector/post/%3Cscript%3E"));
+    let bad = browser.send(&site.local, HttpRequest::get("/web/collector/post/%3Cscript%3E"));
     assert!(!bad.expect(400).body.contains("<script>\""));
     site.local(&HttpRequest::get("/web/collector")).expect(401);
     site.public(&HttpRequest::get("/web/collector")).expect(404);

@@ -58,7 +58,7 @@ fn rows(page: &str) -> Vec<String> {
 
 fn screen(site: &Site, browser: &mut Browser, query: &str) -> String {
     let path = format!("/web/graph{query}");
-    let page = browser.go(&site.local, HttpRequest::get(&path)).expect(200);
+    let page = browser.send(&site.local, HttpRequest::get(&path)).expect(200);
     assert_security_headers(&page);
     page.body
 }
@@ -105,7 +105,7 @@ fn the_table_lists_the_most_linked_pages_first() {
     assert_eq!(rows(&screen(&site, &mut browser, "?source=default&type=note")).len(), 5);
     for (bad, status) in [("?until=today", 400), ("?source=none", 404), ("?page=none", 404)] {
         for path in ["/web/graph", "/web/graph/data"] {
-            let refused = browser.go(&site.local, HttpRequest::get(&format!("{path}{bad}")));
+            let refused = browser.send(&site.local, HttpRequest::get(&format!("{path}{bad}")));
             assert!(refused.expect(status).body.contains("role=\"alert\""), "{path}{bad}");
         }
     }
@@ -162,7 +162,7 @@ fn depth_limits_the_neighbourhood_of_a_page() {
     let page = screen(&site, &mut browser, "?page=default:a");
     assert!(page.contains("data-centre=\"default:a\"") && page.contains("All pages"), "{page}");
 
-    let reader = browser.go(&site.local, HttpRequest::get("/page/a")).expect(200);
+    let reader = browser.send(&site.local, HttpRequest::get("/page/a")).expect(200);
     assert_security_headers(&reader);
     let (_, drawing) =
         reader.body.split_once("<svg class=\"neighbours\"").expect("no drawing of the neighbours");
@@ -171,6 +171,6 @@ fn depth_limits_the_neighbourhood_of_a_page() {
     assert!(drawing.contains("B (linked both ways)"), "{drawing}");
     assert!(drawing.contains("&lt;script&gt;alert(1)"), "{drawing}");
     assert!(reader.body.contains("href=\"/web/graph?page=default%3Aa\""), "{}", reader.body);
-    let alone = browser.go(&site.local, HttpRequest::get("/page/alone")).expect(200);
+    let alone = browser.send(&site.local, HttpRequest::get("/page/alone")).expect(200);
     assert!(!alone.body.contains("<svg"), "{}", alone.body);
 }

@@ -31,7 +31,7 @@ fn the_manifest_names_icons_that_exist() {
     assert_eq!(sizes, ["192x192", "512x512"]);
     assert_eq!(manifest["share_target"]["action"], "/web/share");
     let mut browser = site.open();
-    let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
+    let home = browser.send(&site.local, HttpRequest::get("/")).expect(200);
     assert_security_headers(&home);
     assert!(home.body.contains("rel=\"manifest\" href=\"/web/manifest.webmanifest\""));
     site.public(&HttpRequest::get("/web/manifest.webmanifest")).expect(404);
@@ -45,7 +45,7 @@ fn a_share_fills_the_form_and_writes_nothing() {
     let signed_out = site.local(&HttpRequest::get(path)).expect(401);
     assert!(!signed_out.body.contains("Read"), "{}", signed_out.body);
     let mut browser = site.open();
-    let form = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+    let form = browser.send(&site.local, HttpRequest::get(path)).expect(200);
     assert_security_headers(&form);
     for part in [
         "value=\"A &quot;&gt;&lt;script&gt;\"",
@@ -66,7 +66,7 @@ fn a_share_fills_the_form_and_writes_nothing() {
 
     let fields = [("title", "A <script>"), ("text", "Read this"), ("tags", "x")];
     let captured = browser.change(&site, "/web/capture", &fields).expect(303);
-    let page = browser.go(&site.local, HttpRequest::get(captured.header("location").unwrap()));
+    let page = browser.send(&site.local, HttpRequest::get(captured.header("location").unwrap()));
     assert!(page.expect(200).body.contains("A &lt;script&gt;"));
 }
 
@@ -74,7 +74,7 @@ fn a_share_fills_the_form_and_writes_nothing() {
 fn the_palette_lists_screens_and_actions() {
     let site = Site::new();
     let mut browser = site.open();
-    let home = browser.go(&site.local, HttpRequest::get("/")).expect(200).body;
+    let home = browser.send(&site.local, HttpRequest::get("/")).expect(200).body;
     let (_, palette) = home.split_once("<dialog id=\"palette\"").unwrap();
     for part in [
         "role=\"combobox\"",
@@ -102,7 +102,7 @@ fn the_form_for_the_frontmatter_edits_the_text() {
     let site = Site::new();
     site.home.put("p", "---\ntitle: Old\ntags: [a]\nother: kept\n---\n\nBody\n");
     let mut browser = site.open();
-    let edit = browser.go(&site.local, HttpRequest::get("/web/edit/p")).expect(200);
+    let edit = browser.send(&site.local, HttpRequest::get("/web/edit/p")).expect(200);
     assert_security_headers(&edit);
     for part in ["name=\"field-title\" value=\"Old\"", "name=\"shown-tags\" value=\"a\""] {
         assert!(edit.body.contains(part), "{part}: {}", edit.body);
@@ -138,7 +138,7 @@ fn the_form_for_the_frontmatter_edits_the_text() {
     fields[2].1 = "---\ntitle: [\n---\nmine\n";
     let refused = browser.change(&site, "/web/save", &fields).expect(422);
     assert!(refused.body.contains("role=\"alert\"") && refused.body.contains("mine"));
-    let tags = browser.go(&site.local, HttpRequest::get("/web/complete?kind=tag&text=b"));
+    let tags = browser.send(&site.local, HttpRequest::get("/web/complete?kind=tag&text=b"));
     assert_eq!(tags.expect(200).json()[0][0], "b");
     let new = [("text", "# Ada Lovelace\n")];
     let applied = browser.change(&site, "/web/fields", &new).expect(200).json();

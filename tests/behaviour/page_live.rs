@@ -80,7 +80,7 @@ fn a_change_elsewhere_reaches_the_open_screen() {
     let site = Site::new();
     site.home.put("plan", "# Plan\n\none\n");
     let mut browser = site.open();
-    let page = browser.go(&site.local, HttpRequest::get("/page/plan")).expect(200).body;
+    let page = browser.send(&site.local, HttpRequest::get("/page/plan")).expect(200).body;
     assert!(page.contains("data-page=\"default:plan\" data-version=\"1\""), "{page}");
     assert!(page.contains("data-change-count=\""), "{page}");
     let mut stream = Stream::open(&site, &browser, "?page=default%3Aplan");
@@ -181,7 +181,7 @@ fn a_session_has_at_most_four_streams() {
     streams[5].change(|_| true);
     // A page from another port of this machine cannot open a stream, even with the cookie.
     let foreign = HttpRequest::get("/web/events").header("Sec-Fetch-Site", "same-site");
-    browser.go(&site.local, foreign).expect(403);
+    browser.send(&site.local, foreign).expect(403);
     let audit = site.home.json(["audit"]).to_string();
     assert!(audit.contains("GET /web/events"), "{audit}");
 }

@@ -7,7 +7,7 @@ use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, Site};
 
 fn read(site: &Site, browser: &mut Browser, path: &str) -> String {
-    let page = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+    let page = browser.send(&site.local, HttpRequest::get(path)).expect(200);
     assert_security_headers(&page);
     page.body
 }
@@ -134,5 +134,5 @@ fn many_tags_and_links_to_a_page_are_shown_in_short_lists() {
     assert!(links.contains("href=\"/web/links/default:hub\">All links to this page</a>"));
     let all = read(&site, &mut browser, "/web/links/default:hub");
     assert_eq!(all.matches("<li><a href=\"/page/default:p").count(), 150, "{all}");
-    browser.go(&site.local, HttpRequest::get("/web/links/none")).expect(404);
+    browser.send(&site.local, HttpRequest::get("/web/links/none")).expect(404);
 }

@@ -23,7 +23,7 @@ fn every_screen_shows_the_state() {
         ("/web/backups", "No backups are scheduled"),
         ("/web/configuration", "store.cache_mb"),
     ] {
-        let screen = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+        let screen = browser.send(&site.local, HttpRequest::get(path)).expect(200);
         assert_security_headers(&screen);
         assert!(screen.body.contains(shown), "{path}: {shown} is not in {}", screen.body);
         site.local(&HttpRequest::get(path)).expect(401);
@@ -32,14 +32,15 @@ fn every_screen_shows_the_state() {
     let fixed = browser.change(&site, "/web/status/fix", &[]).expect(200);
     assert!(fixed.body.contains("Health"), "{}", fixed.body);
     // The filter by caller stays when the calls are filtered further.
-    let audit = browser.go(&site.local, HttpRequest::get("/web/audit?client=a+%26+b")).expect(200);
+    let audit =
+        browser.send(&site.local, HttpRequest::get("/web/audit?client=a+%26+b")).expect(200);
     assert!(
         audit.body.contains("href=\"/web/audit?failed=1&amp;client=a+%26+b\""),
         "{}",
         audit.body
     );
     let secret = std::fs::read_to_string(site.home.path().join("secrets/admin-token")).unwrap();
-    let config = browser.go(&site.local, HttpRequest::get("/web/configuration")).body;
+    let config = browser.send(&site.local, HttpRequest::get("/web/configuration")).body;
     assert!(!config.contains(secret.trim()), "the configuration has no secret");
 }
 
@@ -53,21 +54,21 @@ fn a_token_is_shown_once_and_revoked() {
     let (_, rest) = created.body.split_once("<pre><code>brain_pt_").expect("no token is shown");
     let token = format!("brain_pt_{}", rest.split('<').next().unwrap());
     assert_eq!(site.write_status(&token), 202);
-    let screen = browser.go(&site.local, HttpRequest::get("/web/access")).expect(200);
+    let screen = browser.send(&site.local, HttpRequest::get("/web/access")).expect(200);
     assert!(screen.body.contains("my &lt;b&gt; phone") && !screen.body.contains(&token));
     let fields = hidden_fields(&screen.body);
     let (_, id) = fields.iter().find(|(name, _)| name == "token").expect("no revoke button");
     browser.change(&site, "/web/access/revoke", &[("token", id)]).expect(303);
     assert_eq!(site.write_status(&token), 401);
     let client = site.register_public_client();
-    let screen = browser.go(&site.local, HttpRequest::get("/web/access")).expect(200);
+    let screen = browser.send(&site.local, HttpRequest::get("/web/access")).expect(200);
     assert!(screen.body.contains("An app") && screen.body.contains(&client), "{}", screen.body);
     browser.change(&site, "/web/access/revoke", &[("client", &client)]).expect(303);
-    let screen = browser.go(&site.local, HttpRequest::get("/web/access")).expect(200);
+    let screen = browser.send(&site.local, HttpRequest::get("/web/access")).expect(200);
     assert!(!screen.body.contains("An app"), "{}", screen.body);
     // Sign out all browsers, including this one.
     browser.change(&site, "/web/access/browsers", &[]).expect(303);
-    browser.go(&site.local, HttpRequest::get("/web/access")).expect(401);
+    browser.send(&site.local, HttpRequest::get("/web/access")).expect(401);
 }
 
 #[test]

@@ -92,5 +92,5 @@ fn another_user_of_the_machine_sees_nothing() {
     assert!(site.home.log().contains("another user was refused"), "{}", site.home.log());
     let mut browser = browser;
     let page = crate::web::HttpRequest::get("/page/diary");
-    assert!(browser.go(&site.local, page).expect(200).body.contains("otter"));
+    assert!(browser.send(&site.local, page).expect(200).body.contains("otter"));
 }

@@ -4,7 +4,7 @@ use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, Site};
 
 fn read(site: &Site, browser: &mut Browser, path: &str) -> String {
-    let page = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+    let page = browser.send(&site.local, HttpRequest::get(path)).expect(200);
     assert_security_headers(&page);
     page.body
 }
@@ -115,12 +115,12 @@ fn mentions_without_a_link_are_found() {
     for other in ["default:b\"", "default:c\""] {
         assert!(!found.contains(other), "{other}: {found}");
     }
-    let part = browser.go(&site.local, HttpRequest::get("/web/mentions/people/ada?part"));
+    let part = browser.send(&site.local, HttpRequest::get("/web/mentions/people/ada?part"));
     let part = part.expect(200).body;
     assert!(part.starts_with("<ul") && !part.contains("<html"), "{part}");
     site.home.put("x", "# X\n\nshort\n");
     assert!(read(&site, &mut browser, "/web/mentions/x").contains("None found"));
-    browser.go(&site.local, HttpRequest::get("/web/mentions/none")).expect(404);
+    browser.send(&site.local, HttpRequest::get("/web/mentions/none")).expect(404);
 }
 
 #[test]

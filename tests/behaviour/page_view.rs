@@ -53,7 +53,7 @@ fn the_owner_opens_the_page_and_reads() {
     );
     site.home.put("people/charles", "# Charles\n");
     let mut browser = Browser::default();
-    let signed_out = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(401);
+    let signed_out = browser.send(&site.local, HttpRequest::get("/page/people/ada")).expect(401);
     assert_security_headers(&signed_out);
     assert!(
         signed_out.body.contains("brain open") && !signed_out.body.contains("Lovelace"),
@@ -63,14 +63,14 @@ fn the_owner_opens_the_page_and_reads() {
 
     let url = site.home.json(["open", "people/ada", "--print"])["url"].as_str().unwrap().to_owned();
     let path = url.strip_prefix(&site.issuer()).unwrap();
-    let landing = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+    let landing = browser.send(&site.local, HttpRequest::get(path)).expect(200);
     assert!(landing.body.contains("content=\"0; url=/page/people/ada\""), "{}", landing.body);
     let cookie = landing.header("set-cookie").unwrap();
     let port = site.local.rsplit(':').next().unwrap();
     assert!(cookie.starts_with(&format!("brain-page-{port}=")), "{cookie}");
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
 
-    let page = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(200);
+    let page = browser.send(&site.local, HttpRequest::get("/page/people/ada")).expect(200);
     assert_security_headers(&page);
     for expected in [
         "<title>Ada Lovelace · brain</title>",
@@ -86,9 +86,9 @@ fn the_owner_opens_the_page_and_reads() {
         assert!(page.body.contains(expected), "{expected}: {}", page.body);
     }
     assert!(!page.body.contains("came from outside"), "the owner's text has no mark");
-    let linked = browser.go(&site.local, HttpRequest::get("/page/default:people/charles"));
+    let linked = browser.send(&site.local, HttpRequest::get("/page/default:people/charles"));
     assert!(linked.expect(200).body.contains("Links to this page"));
-    assert_eq!(browser.go(&site.local, HttpRequest::new("HEAD", "/page/people/ada")).status, 200);
+    assert_eq!(browser.send(&site.local, HttpRequest::new("HEAD", "/page/people/ada")).status, 200);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_link_from_another_site_is_loaded_again_once() {
     );
     site.local(&from_elsewhere("/page/a-b/%C3%BC?again")).expect(401);
     let mut browser = site.open();
-    browser.go(&site.local, HttpRequest::get("/page/a-b/%C3%BC?again")).expect(200);
+    browser.send(&site.local, HttpRequest::get("/page/a-b/%C3%BC?again")).expect(200);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_search_has_marks_filters_and_parts() {
     site.home.put("b", "---\ntype: person\n---\n# Other\n\nAnother zebra here.\n");
     let mut browser = site.open();
     let mut go = |path: &str| {
-        let page = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+        let page = browser.send(&site.local, HttpRequest::get(path)).expect(200);
         assert_security_headers(&page);
         page.body
     };
@@ -147,7 +147,7 @@ fn a_page_is_captured_deleted_restored_and_reverted() {
     let fields = [("text", "# A heron\n\nSeen at the *pond*."), ("tags", "birds, #pond")];
     let captured = browser.change(&site, "/web/capture", &fields).expect(303);
     let path = captured.header("location").unwrap().to_owned();
-    let page = browser.go(&site.local, HttpRequest::get(&path)).expect(200).body;
+    let page = browser.send(&site.local, HttpRequest::get(&path)).expect(200).body;
     for shown in ["A heron", "<em>pond</em>", "#<bdi>birds</bdi>", "in the browser"] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
@@ -156,12 +156,12 @@ fn a_page_is_captured_deleted_restored_and_reverted() {
     let slug = name.strip_prefix("default:").unwrap();
     site.home.put(slug, "# A heron\n\nSeen at the lake.\n");
 
-    let versions = browser.go(&site.local, HttpRequest::get(&format!("/web/history/{name}")));
+    let versions = browser.send(&site.local, HttpRequest::get(&format!("/web/history/{name}")));
     assert_security_headers(&versions);
     assert!(versions.body.contains("2</a> (now)"), "{}", versions.body);
-    let diff = browser.go(&site.local, HttpRequest::get(&format!("/web/diff/{name}?to=2")));
+    let diff = browser.send(&site.local, HttpRequest::get(&format!("/web/diff/{name}?to=2")));
     assert!(diff.body.contains("<span class=\"added\">+Seen at the lake."), "{}", diff.body);
-    let former = browser.go(&site.local, HttpRequest::get(&format!("{path}?version=1")));
+    let former = browser.send(&site.local, HttpRequest::get(&format!("{path}?version=1")));
     assert!(former.body.contains("This is version 1") && former.body.contains("pond"));
     browser.change(&site, &format!("/web/revert/{name}"), &[("version", "1")]).expect(303);
     let body = site.home.json(["get", slug])["body"].to_string();
@@ -171,14 +171,14 @@ fn a_page_is_captured_deleted_restored_and_reverted() {
     let refused = browser.change(&site, &format!("/web/delete/{name}"), &[("version", "2")]);
     assert!(refused.expect(409).body.contains("role=\"alert\""));
     browser.change(&site, &format!("/web/delete/{name}"), &[("version", "3")]).expect(303);
-    let missing = browser.go(&site.local, HttpRequest::get(&path)).expect(404);
+    let missing = browser.send(&site.local, HttpRequest::get(&path)).expect(404);
     assert!(missing.body.contains("/web/deleted"), "{}", missing.body);
-    let deleted = browser.go(&site.local, HttpRequest::get("/web/deleted")).expect(200);
+    let deleted = browser.send(&site.local, HttpRequest::get("/web/deleted")).expect(200);
     assert_security_headers(&deleted);
     assert!(deleted.body.contains("A heron"), "{}", deleted.body);
     let restored = browser.change(&site, &format!("/web/restore/{name}"), &[]).expect(303);
     assert_eq!(restored.header("location"), Some(path.as_str()));
-    browser.go(&site.local, HttpRequest::get(&path)).expect(200);
+    browser.send(&site.local, HttpRequest::get(&path)).expect(200);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn text_from_outside_is_marked() {
     let mut browser = site.open();
     let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     let page = loop {
-        let page = browser.go(&site.local, HttpRequest::get("/page/inbox/evil"));
+        let page = browser.send(&site.local, HttpRequest::get("/page/inbox/evil"));
         if page.status == 200 {
             break page;
         }
@@ -216,7 +216,7 @@ fn pages_of_other_sources_open_and_others_are_suggested() {
     );
     let mut browser = site.open();
     let mut go = |path: &str, status: u16| {
-        let page = browser.go(&site.local, HttpRequest::get(path)).expect(status);
+        let page = browser.send(&site.local, HttpRequest::get(path)).expect(status);
         assert_security_headers(&page);
         page.body
     };
@@ -248,8 +248,8 @@ fn the_audit_records_routes_without_names() {
     let site = Site::new();
     site.home.put("secret-name", "# Secret\nwords");
     let mut browser = site.open();
-    browser.go(&site.local, HttpRequest::get("/page/secret-name")).expect(200);
-    browser.go(&site.local, HttpRequest::get("/?q=secretquestion")).expect(200);
+    browser.send(&site.local, HttpRequest::get("/page/secret-name")).expect(200);
+    browser.send(&site.local, HttpRequest::get("/?q=secretquestion")).expect(200);
     let audit = site.home.json(["audit"]);
     let calls = audit.to_string();
     assert!(calls.contains("GET /page/{*name}") && calls.contains("GET /open/{code}"), "{calls}");

@@ -28,9 +28,10 @@ fn save(site: &Site, browser: &mut Browser, fields: &[(&str, &str)]) -> HttpResp
 fn a_page_is_written_previewed_and_edited() {
     let site = Site::new();
     let mut browser = site.open();
-    let missing = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(404);
+    let missing = browser.send(&site.local, HttpRequest::get("/page/people/ada")).expect(404);
     assert!(missing.body.contains("/web/new?slug=people%2Fada"), "{}", missing.body);
-    let form = browser.go(&site.local, HttpRequest::get("/web/new?slug=people%2Fada")).expect(200);
+    let form =
+        browser.send(&site.local, HttpRequest::get("/web/new?slug=people%2Fada")).expect(200);
     assert_security_headers(&form);
     assert!(form.body.contains("value=\"people/ada\""), "{}", form.body);
     let text = "---\ntags: [math]\n---\n\n# Ada\n\n<b>&amp; *x*\n\n";
@@ -48,7 +49,7 @@ fn a_page_is_written_previewed_and_edited() {
     assert!(
         page["body"].as_str().unwrap().contains("*x*") && !page["body"].to_string().contains("\\r")
     );
-    let edit = browser.go(&site.local, HttpRequest::get("/web/edit/people/ada")).expect(200);
+    let edit = browser.send(&site.local, HttpRequest::get("/web/edit/people/ada")).expect(200);
     assert_security_headers(&edit);
     assert_eq!(text_area(&edit, "text"), page["content"].as_str().unwrap());
     let changed = text_area(&edit, "text").replace("*x*", "*y*");
@@ -85,7 +86,7 @@ fn two_writers_never_overwrite_each_other() {
     let mut browser = site.open();
     let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     let edit = loop {
-        let edit = browser.go(&site.local, HttpRequest::get("/web/edit/plan"));
+        let edit = browser.send(&site.local, HttpRequest::get("/web/edit/plan"));
         if edit.status == 200 {
             break edit;
         }
@@ -139,7 +140,7 @@ fn a_file_with_windows_line_ends_keeps_them() {
     site.home.brain(["sources", "add", "work", "--path", dir.to_str().unwrap()]).expect(0);
     site.home.brain(["sync", "work"]).expect(0);
     let mut browser = site.open();
-    let edit = browser.go(&site.local, HttpRequest::get("/web/edit/work:a")).expect(200);
+    let edit = browser.send(&site.local, HttpRequest::get("/web/edit/work:a")).expect(200);
     let text = text_area(&edit, "text").replace("one", "two");
     let fields = [("name", "work:a"), ("version", "1"), ("text", &text)];
     save(&site, &mut browser, &fields).expect(303);
@@ -156,7 +157,7 @@ fn links_are_completed() {
     let site = Site::new();
     site.home.put("people/ada", "# Ada <b>\n");
     let mut browser = site.open();
-    let found = browser.go(&site.local, HttpRequest::get("/web/complete?text=ad")).expect(200);
+    let found = browser.send(&site.local, HttpRequest::get("/web/complete?text=ad")).expect(200);
     assert_eq!(found.json()[0][0], "people/ada");
     site.local(&HttpRequest::get("/web/complete?text=ad")).expect(401);
 }

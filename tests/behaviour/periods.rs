@@ -67,7 +67,7 @@ fn times_are_local() {
     };
     home.put("a", "x\n");
     let written = home.json(["get", "a"])["updated_at"].as_str().unwrap().to_owned();
-    let utc = parse_instant(&written, false).unwrap();
+    let utc = parse_instant(&written).unwrap();
     for (zone, hours) in [("UTC", 0), ("XST-14", 14), ("YST12", -12)] {
         let local = rfc3339(utc + hours * 3_600_000);
         let second = local[..19].replace('T', " ");

@@ -261,7 +261,7 @@ fn acknowledged_writes_survive_power_cuts() {
             "{}: {cuts_here} power cuts, {written} acknowledged writes, {torn} torn files repaired, \
                 {:.0?}",
             kind.0,
-            run.began.elapsed()
+            run.started_at.elapsed()
         ));
         drop((daemon, disk));
     }

@@ -179,7 +179,7 @@ fn is_possible(key: &str, value: &str, now: i64) -> bool {
         "ingested_via" => {
             ["capture", "put_page", "mcp", "webhook", "sync", "import", "voice"].contains(&value)
         }
-        "ingested_at" => parse_instant(value, false).is_some_and(|at| at <= now),
+        "ingested_at" => parse_instant(value).is_some_and(|at| at <= now),
         _ => true,
     }
 }
@@ -192,9 +192,9 @@ fn check(fixture: &Fixture, page: &Page) -> Result<(), TestCaseError> {
     for (key, column) in PROVENANCE_KEYS.into_iter().zip(columns(page)) {
         let column = column.unwrap();
         match file.frontmatter.get(key) {
-            Some(claim) if key == "ingested_at" && parse_instant(&claim, false).is_some() => {
-                let claim = parse_instant(&claim, false).unwrap();
-                let same = parse_instant(column, false) == Some(claim);
+            Some(claim) if key == "ingested_at" && parse_instant(&claim).is_some() => {
+                let claim = parse_instant(&claim).unwrap();
+                let same = parse_instant(column) == Some(claim);
                 prop_assert!(
                     same || claim > fixture.clock.now(),
                     "{key}: {claim} and {column} in {on_disk}"

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use brain_tests::{Run, TestHome};
 
-use crate::backup::{bodies, names, restore, tree};
+use crate::backup::{bodies_by_slug, file_names, files_below, restore};
 
 /// Runs `brain backup restore` and allows it to write into the directories of `sources`.
 fn restore_into_sources(home: &TestHome, file: &Path, sources: &[&str]) -> Run {
@@ -104,7 +104,7 @@ fn a_restored_brain_is_complete_and_usable() {
         (&made_at.into(), &serde_json::json!([]))
     );
     let pages = |home: &TestHome| {
-        let mut files = tree(&home.path().join("pages"));
+        let mut files = files_below(&home.path().join("pages"));
         files.retain(|path, _| !path.starts_with(".trash"));
         files
     };
@@ -127,7 +127,7 @@ fn a_restored_brain_is_complete_and_usable() {
     let _daemon = new_home.daemon();
     assert_eq!(new_home.get("people/ann")["body"], "third\n");
     assert_eq!(
-        names(&new_home.path()),
+        file_names(&new_home.path()),
         ["brain.redb", "index", "pages", "run", "secrets"],
         "no temporary file of the restore is left"
     );
@@ -144,7 +144,7 @@ fn a_failed_restore_leaves_no_directories() {
     fs::create_dir_all(home.path().join("pages")).unwrap();
     fs::write(home.path().join("config.toml"), "").unwrap();
     restore(&home, &file).expect(1);
-    assert_eq!(names(&home.path()), ["config.toml", "pages"]);
+    assert_eq!(file_names(&home.path()), ["config.toml", "pages"]);
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn a_killed_restore_leaves_no_store_or_a_complete_one() {
     }
     let file = home.outside().join("a.redb");
     home.json(["backup", file.to_str().unwrap()]);
-    let expected = bodies(&home);
+    let expected = bodies_by_slug(&home);
     let began = std::time::Instant::now();
     restore(&TestHome::new(), &file).expect(0);
     let usual_duration = began.elapsed();
@@ -373,7 +373,7 @@ fn a_killed_restore_leaves_no_store_or_a_complete_one() {
         }
         complete_after_kill += 1;
         let daemon = new_home.daemon();
-        assert_eq!(bodies(&new_home), expected);
+        assert_eq!(bodies_by_slug(&new_home), expected);
         for slug in expected.keys() {
             assert!(new_home.page_file(slug).exists(), "the start writes the missing files");
         }
@@ -385,6 +385,6 @@ fn a_killed_restore_leaves_no_store_or_a_complete_one() {
     assert!(complete_after_kill > 0, "no killed restore was complete; usual: {usual_duration:?}");
     restore(&new_home, &file).expect(0);
     let temporary_files: Vec<_> =
-        names(&new_home.path()).into_iter().filter(|name| name.starts_with('.')).collect();
+        file_names(&new_home.path()).into_iter().filter(|name| name.starts_with('.')).collect();
     assert_eq!(temporary_files, Vec::<String>::new());
 }

@@ -15,7 +15,7 @@ use brain_tests::{Client, Daemon, TestHome};
 use serde_json::json;
 
 use crate::crash::{Rng, Run};
-use crate::sync::{get, source, sync};
+use crate::sync::{get_note, home_with_notes, sync};
 use crate::sync_faults::notes_id;
 
 /// The number of pages for each save method.
@@ -54,7 +54,7 @@ fn an_empty_file_that_is_open_for_writing_is_left_alone() {
     open.write_all(b"RESULT\n").unwrap();
     drop(open);
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
-    wait_until("RESULT becomes the page", || get(&home, "n")["body"] == "RESULT\n");
+    wait_until("RESULT becomes the page", || get_note(&home, "n")["body"] == "RESULT\n");
     let former = home.json(["get", "n", "--source", "notes", "--version", "1"]);
     assert_eq!(former["body"], "x\n", "the put text is a version");
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
@@ -62,7 +62,7 @@ fn an_empty_file_that_is_open_for_writing_is_left_alone() {
 
 #[test]
 fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     home.json_with(["put", "n", "--source", "notes"], b"First.\n");
     let mut open = File::options().write(true).open(notes.join("n.md")).unwrap();
     let written = home.json_with(["put", "n", "--source", "notes"], b"Second.\n");
@@ -75,7 +75,7 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
         json!([{"slug": "n", "path": "n.md", "kept_version": 2}]),
         "{report}"
     );
-    assert_eq!(get(&home, "n")["body"], "Second.\n");
+    assert_eq!(get_note(&home, "n")["body"], "Second.\n");
     let version = home.json(["get", "n", "--source", "notes", "--version", "2"]);
     assert_eq!(version["body"], "Written by an editor.\n");
     let doctor = home.brain(["doctor", "--json"]).json();
@@ -98,7 +98,7 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
 #[test]
 fn a_replaced_file_keeps_mode_and_owner() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     home.json_with(["put", "n", "--source", "notes"], b"First.\n");
     let file = notes.join("n.md");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();

@@ -9,7 +9,7 @@ use brain_tests::{Daemon, TestHome, slugs, texts};
 use serde_json::{Value, json};
 
 /// Returns a home, its daemon, and the directory of the empty source `notes`.
-pub(crate) fn source() -> (TestHome, Daemon, PathBuf) {
+pub(crate) fn home_with_notes() -> (TestHome, Daemon, PathBuf) {
     let home = TestHome::new();
     let daemon = home.daemon();
     let notes = home.outside().join("notes");
@@ -52,15 +52,15 @@ pub(crate) fn assert_changes(report: &Value, expected: &[(&str, u64)]) {
     assert_eq!(changes(report), expected, "{report}");
 }
 
-pub(crate) fn get(home: &TestHome, slug: &str) -> Value {
+pub(crate) fn get_note(home: &TestHome, slug: &str) -> Value {
     home.json(["get", slug, "--source", "notes"])
 }
 
-pub(crate) fn listed(home: &TestHome) -> Vec<String> {
+pub(crate) fn listed_slugs(home: &TestHome) -> Vec<String> {
     slugs(&home.json(["list", "--source", "notes", "--sort", "slug", "--limit", "1000"])["pages"])
 }
 
-pub(crate) fn versions(home: &TestHome, slug: &str) -> usize {
+pub(crate) fn version_count(home: &TestHome, slug: &str) -> usize {
     home.json(["history", slug, "--source", "notes"])["versions"].as_array().unwrap().len()
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn bytes_below(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn pages_follow_added_changed_moved_and_removed_files() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(
         &notes,
         "harbour.md",
@@ -105,8 +105,8 @@ fn pages_follow_added_changed_moved_and_removed_files() {
         (&report["status"], &report["files"], &report["pull"]["status"]),
         (&json!("done"), &json!(3), &json!("skipped"))
     );
-    assert_eq!(listed(&home), ["deep/ann", "harbour", "old"]);
-    let page = get(&home, "harbour");
+    assert_eq!(listed_slugs(&home), ["deep/ann", "harbour", "old"]);
+    let page = get_note(&home, "harbour");
     assert_eq!(
         (&page["title"], &page["tags"], &page["source_kind"]),
         (&json!("Harbour"), &json!(["sea"]), &json!("sync"))
@@ -130,46 +130,46 @@ fn pages_follow_added_changed_moved_and_removed_files() {
     write(&notes, "new.markdown", "Fresh schist.\n");
     let report = sync(&home);
     assert_changes(&report, &[("added", 1), ("updated", 1), ("removed", 1), ("renamed", 1)]);
-    assert_eq!(listed(&home), ["harbour", "new", "people/ann-lee"]);
+    assert_eq!(listed_slugs(&home), ["harbour", "new", "people/ann-lee"]);
     assert_eq!((home.search("quartz").len(), home.search("basalt").len()), (0, 0));
     assert_eq!(
         (home.search("gneiss"), home.search("schist")),
         (vec!["harbour".into()], vec!["new".into()])
     );
-    assert_eq!(versions(&home, "harbour"), 2);
+    assert_eq!(version_count(&home, "harbour"), 2);
     assert_eq!(home.fault(["get", "old", "--source", "notes"], 4)["code"], "not_found");
     // A file that reappears restores its page with its versions.
     write(&notes, "old.md", "Nobody needs basalt.\n");
     assert_changes(&sync(&home), &[("restored", 1)]);
-    assert_eq!((home.search("basalt"), versions(&home, "old")), (vec!["old".to_owned()], 1));
+    assert_eq!((home.search("basalt"), version_count(&home, "old")), (vec!["old".to_owned()], 1));
     fs::remove_file(notes.join("old.md")).unwrap();
     assert_changes(&sync(&home), &[("removed", 1)]);
     write(&notes, "old.md", "Somebody needs basalt.\n");
     assert_changes(&sync(&home), &[("restored", 1)]);
     assert_eq!(
-        (versions(&home, "old"), &get(&home, "old")["body"]),
+        (version_count(&home, "old"), &get_note(&home, "old")["body"]),
         (2, &json!("Somebody needs basalt.\n"))
     );
 }
 
 #[test]
 fn a_renamed_page_keeps_its_history_and_its_links() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "a/plan.md", "First.\n");
     write(&notes, "a/sibling.md", "I am near.\n");
     sync(&home);
     write(&notes, "a/plan.md", "Second. See [near](sibling.md).\n");
     sync(&home);
-    let before = get(&home, "a/plan");
+    let before = get_note(&home, "a/plan");
     fs::create_dir_all(notes.join("b")).unwrap();
     fs::rename(notes.join("a/plan.md"), notes.join("b/Plan.md")).unwrap();
     write(&notes, "b/sibling.md", "I am far.\n");
     let report = sync(&home);
     assert_changes(&report, &[("renamed", 1), ("added", 1)]);
-    let after = get(&home, "b/plan");
+    let after = get_note(&home, "b/plan");
     assert_eq!(after["created_at"], before["created_at"]);
     assert_eq!(after["source_uri"], json!(format!("file://{}", notes.join("b/Plan.md").display())));
-    assert_eq!(versions(&home, "b/plan"), 2);
+    assert_eq!(version_count(&home, "b/plan"), 2);
     let links = home.json(["links", "b/plan", "--source", "notes"]);
     assert_eq!(
         slugs(&links["links"]),
@@ -183,7 +183,7 @@ fn a_renamed_page_keeps_its_history_and_its_links() {
     fs::rename(notes.join("b/Plan.md"), notes.join("b/plan.mdx")).unwrap();
     assert_changes(&sync(&home), &[("renamed", 1)]);
     assert_eq!(
-        (versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]),
+        (version_count(&home, "b/plan"), &get_note(&home, "b/plan")["source_path"]),
         (2, &json!("b/plan.mdx"))
     );
     // Another name and another text with the same slug: the page stays the same.
@@ -191,13 +191,13 @@ fn a_renamed_page_keeps_its_history_and_its_links() {
     write(&notes, "b/PLAN.md", "Third.\n");
     assert_changes(&sync(&home), &[("updated", 1)]);
     assert_eq!(
-        (versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]),
+        (version_count(&home, "b/plan"), &get_note(&home, "b/plan")["source_path"]),
         (3, &json!("b/PLAN.md"))
     );
     // A renamed directory.
     fs::rename(notes.join("b"), notes.join("c")).unwrap();
     assert_changes(&sync(&home), &[("renamed", 2)]);
-    assert_eq!(listed(&home), ["a/sibling", "c/plan", "c/sibling"]);
+    assert_eq!(listed_slugs(&home), ["a/sibling", "c/plan", "c/sibling"]);
     // Two files with equal text: their renames are ambiguous, so the pages are new.
     write(&notes, "d/one.md", "Twin.\n");
     write(&notes, "d/two.md", "Twin.\n");
@@ -212,7 +212,7 @@ fn a_renamed_page_keeps_its_history_and_its_links() {
 
 #[test]
 fn files_with_unusual_names_keep_their_names() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     for (name, slug) in [
         ("Meeting Notes (May).md", "meeting-notes-may"),
         ("日本語 メモ.md", "日本語-メモ"),
@@ -227,9 +227,9 @@ fn files_with_unusual_names_keep_their_names() {
     let before = bytes_below(&notes);
     let report = sync(&home);
     assert_changes(&report, &[("added", 7)]);
-    assert_eq!(get(&home, "日本語-メモ")["source_path"], "日本語 メモ.md");
-    assert_eq!(get(&home, "café")["source_path"], "cafe\u{301}.md");
-    assert_eq!(get(&home, "upper/case")["source_path"], "UPPER/Case.MD");
+    assert_eq!(get_note(&home, "日本語-メモ")["source_path"], "日本語 メモ.md");
+    assert_eq!(get_note(&home, "café")["source_path"], "cafe\u{301}.md");
+    assert_eq!(get_note(&home, "upper/case")["source_path"], "UPPER/Case.MD");
     // A page that is changed in brain is written to its own file, not to a second one.
     home.json_with(["put", "upper/case", "--source", "notes"], b"Changed here.\n");
     assert_eq!(bytes_below(&notes).keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
@@ -238,12 +238,12 @@ fn files_with_unusual_names_keep_their_names() {
     let report = sync(&home);
     assert_changes(&report, &[]);
     assert_eq!((&report["unchanged"], bytes_below(&notes) == after), (&json!(7), true));
-    assert_eq!(versions(&home, "upper/case"), 2);
+    assert_eq!(version_count(&home, "upper/case"), 2);
 }
 
 #[test]
 fn a_file_from_another_operating_system_keeps_every_byte() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     let text = "\u{FEFF}---\r\ntitle: Windows\r\ntags: [a]\r\n---\r\n\r\nA line.\r\nAnother one \
         with feldspar.\r\n";
     write(&notes, "win.md", text);
@@ -252,7 +252,7 @@ fn a_file_from_another_operating_system_keeps_every_byte() {
     };
     assert_changes(&sync(&home), &[("added", 1)]);
     assert_unchanged("after a sync");
-    let page = get(&home, "win");
+    let page = get_note(&home, "win");
     assert_eq!(
         (&page["title"], &page["body"]),
         (&json!("Windows"), &json!("A line.\r\nAnother one with feldspar.\r\n"))
@@ -263,12 +263,12 @@ fn a_file_from_another_operating_system_keeps_every_byte() {
     assert!(!notes.join("win.md").exists());
     assert_eq!(fs::read(notes.join(".trash/win.md")).unwrap(), text.as_bytes());
     assert_changes(&sync(&home), &[]);
-    assert_eq!(listed(&home), Vec::<String>::new());
+    assert_eq!(listed_slugs(&home), Vec::<String>::new());
     home.json(["restore", "win", "--source", "notes"]);
     assert_unchanged("after delete and restore");
     assert!(!notes.join(".trash/win.md").exists());
     assert_changes(&sync(&home), &[]);
-    assert_eq!((home.search("feldspar"), versions(&home, "win")), (vec!["win".to_owned()], 1));
+    assert_eq!((home.search("feldspar"), version_count(&home, "win")), (vec!["win".to_owned()], 1));
     // The file is moved away and back by hand.
     fs::rename(notes.join("win.md"), notes.join("moved.md")).unwrap();
     assert_changes(&sync(&home), &[("renamed", 1)]);
@@ -277,7 +277,7 @@ fn a_file_from_another_operating_system_keeps_every_byte() {
 
 #[test]
 fn the_daemons_own_writes_are_no_changes() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "mine.md", "Text of mine.\n");
     sync(&home);
     // A page that is put into the source has a file with the same text.
@@ -290,18 +290,18 @@ fn the_daemons_own_writes_are_no_changes() {
         (&report["files"], &report["unchanged"], &report["conflicts"]),
         (&json!(2), &json!(2), &json!([]))
     );
-    assert_eq!(versions(&home, "mine"), 3);
+    assert_eq!(version_count(&home, "mine"), 3);
     // A page that is deleted in brain stays deleted.
     home.json(["delete", "here", "--source", "notes"]);
     home.json(["delete", "mine", "--source", "notes"]);
     for _ in 0..2 {
         assert_changes(&sync_with(&home, &["--full"], 0), &[]);
-        assert_eq!(listed(&home), Vec::<String>::new());
+        assert_eq!(listed_slugs(&home), Vec::<String>::new());
     }
     // A file that is moved out of the trash by hand restores its page.
     fs::rename(notes.join(".trash/here.md"), notes.join("here.md")).unwrap();
     assert_changes(&sync(&home), &[("restored", 1)]);
-    assert_eq!(listed(&home), ["here"]);
+    assert_eq!(listed_slugs(&home), ["here"]);
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn the_pages_of_the_home_are_a_source_too() {
 
 #[test]
 fn links_and_hidden_directories_are_ignored() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     let outside = home.outside().join("secret");
     write(&outside, "secret.md", "Not for brain.\n");
     write(&notes, "real.md", "Real.\n");
@@ -348,7 +348,7 @@ fn links_and_hidden_directories_are_ignored() {
     let report = sync(&home);
     assert_changes(&report, &[("added", 1)]);
     assert_eq!(
-        (listed(&home), &report["pull"]["status"]),
+        (listed_slugs(&home), &report["pull"]["status"]),
         (vec!["real".to_owned()], &json!("skipped"))
     );
     // A file that was replaced by a link counts as removed.

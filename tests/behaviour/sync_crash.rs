@@ -32,7 +32,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
     let mut sync_duration = Duration::from_millis(300);
     let (mut kills, mut interrupted, mut rounds) = (0, 0, 0);
     while kills < run.rounds.max(1) {
-        if run.is_default && run.began.elapsed() > MAX_DURATION {
+        if run.is_default && run.started_at.elapsed() > MAX_DURATION {
             break;
         }
         vault.change(&mut rng);
@@ -80,7 +80,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
     run.report(&format!(
         "syncs of {} files: {kills} kills, {interrupted} interrupted, {rounds} rounds, {:.0?}",
         vault.files.len(),
-        run.began.elapsed()
+        run.started_at.elapsed()
     ));
 }
 

@@ -13,11 +13,13 @@ use brain_protocol::{
 use brain_tests::{Client, HTTP_ON_FREE_PORT, TEST_TIMEOUT, TestHome, program, skip};
 use serde_json::json;
 
-use crate::sync::{assert_changes, get, listed, source, sync, sync_with, write};
+use crate::sync::{
+    assert_changes, get_note, home_with_notes, listed_slugs, sync, sync_with, write,
+};
 
 #[test]
 fn a_directory_that_is_gone_removes_nothing() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     for n in 0..5 {
         write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
     }
@@ -28,7 +30,7 @@ fn a_directory_that_is_gone_removes_nothing() {
         for flags in [&["--yes"][..], &["--dry-run"]] {
             let report = sync_with(&home, flags, 1);
             assert_changes(&report, &[]);
-            assert_eq!((&report["status"], listed(&home).len()), (&json!("failed"), 5));
+            assert_eq!((&report["status"], listed_slugs(&home).len()), (&json!("failed"), 5));
             let problem = report["problem"].as_str().unwrap();
             assert!(
                 problem.contains(notes.to_str().unwrap()) && problem.contains(text),
@@ -59,7 +61,7 @@ fn a_directory_that_is_gone_removes_nothing() {
 
 #[test]
 fn an_unmounted_disk_removes_no_pages() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     for n in 0..30 {
         write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
     }
@@ -69,7 +71,7 @@ fn an_unmounted_disk_removes_no_pages() {
     fs::create_dir(&notes).unwrap();
     let report = sync_with(&home, &[], 5);
     assert_changes(&report, &[("held_back", 30)]);
-    assert_eq!(listed(&home).len(), 30);
+    assert_eq!(listed_slugs(&home).len(), 30);
     fs::remove_dir(&notes).unwrap();
     fs::rename(&away, &notes).unwrap();
     let report = sync(&home);
@@ -150,12 +152,12 @@ fn unreadable_files_are_reported_and_not_removed() {
         let failed = report["failed"].to_string();
         assert!(failed.contains("\"closed\"") && failed.contains("alone.md"), "{failed}");
         assert!(failed.contains("ermission denied"), "{failed}");
-        assert_eq!(listed(&home), ["alone", "closed/deep/er", "closed/in"]);
+        assert_eq!(listed_slugs(&home), ["alone", "closed/deep/er", "closed/in"]);
     }
     mode(&notes, 0o000);
     let report = sync_with(&home, &[], 1);
     mode(&notes, 0o755);
-    assert_eq!((&report["status"], listed(&home).len()), (&json!("failed"), 3), "{report}");
+    assert_eq!((&report["status"], listed_slugs(&home).len()), (&json!("failed"), 3), "{report}");
     mode(&notes.join("closed"), 0o755);
     mode(&notes.join("alone.md"), 0o644);
     assert_changes(&sync(&home), &[]);
@@ -165,7 +167,7 @@ fn unreadable_files_are_reported_and_not_removed() {
 
 #[test]
 fn a_file_and_a_directory_can_replace_each_other() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "dir.md/inner.md", "Inner.\n");
     write(&notes, "file.md", "File.\n");
     assert_changes(&sync(&home), &[("added", 2)]);
@@ -174,13 +176,13 @@ fn a_file_and_a_directory_can_replace_each_other() {
     fs::remove_file(notes.join("file.md")).unwrap();
     write(&notes, "file.md/inner.md", "A directory now.\n");
     assert_changes(&sync(&home), &[("added", 2), ("removed", 2)]);
-    assert_eq!(listed(&home), ["dir", "file.md/inner"]);
+    assert_eq!(listed_slugs(&home), ["dir", "file.md/inner"]);
 }
 
 #[test]
 fn a_file_name_without_utf8_is_reported_and_others_sync() {
     use std::os::unix::ffi::OsStrExt;
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "good.md", "Good.\n");
     let odd = notes.join(std::ffi::OsStr::from_bytes(b"caf\xe9.md"));
     if fs::write(&odd, "odd\n").is_err() {
@@ -211,14 +213,14 @@ fn a_full_disk_ends_a_sync_and_a_later_one_continues() {
     let free = rustix::fs::statvfs(home.path()).map(|s| s.f_bavail * s.f_frsize).unwrap();
     fs::write(&ballast, vec![0_u8; (free - 1_000_000) as usize]).unwrap();
     assert_eq!(home.fault(["sync", "--source", "notes"], 1)["code"], "disk_full");
-    assert_eq!(listed(&home), Vec::<String>::new());
+    assert_eq!(listed_slugs(&home), Vec::<String>::new());
     fs::remove_file(&ballast).unwrap();
     assert_changes(&sync(&home), &[("added", 40)]);
 }
 
 #[test]
 fn two_syncs_at_once_take_turns() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     for n in 0..400 {
         write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
     }
@@ -234,7 +236,7 @@ fn two_syncs_at_once_take_turns() {
 #[test]
 fn concurrent_writers_and_syncs_lose_nothing() {
     const PAGES: usize = 12;
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     for n in 0..PAGES {
         write(&notes, &format!("p{n}.md"), "Begin.\n");
     }
@@ -285,7 +287,7 @@ fn concurrent_writers_and_syncs_lose_nothing() {
         assert!(syncs.join().unwrap() > 1);
     });
     for n in 0..PAGES {
-        let page = get(&home, &format!("p{n}"));
+        let page = get_note(&home, &format!("p{n}"));
         assert_eq!(page["body"], "Round 39.\n", "p{n}");
         let history = home.json(["history", &format!("p{n}"), "--source", "notes"]);
         assert_eq!(history["versions"].as_array().unwrap().len(), 41, "only the puts add versions");
@@ -298,7 +300,7 @@ fn concurrent_writers_and_syncs_lose_nothing() {
 
 #[test]
 fn a_page_that_is_put_while_its_file_is_missing_stays() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "hot.md", "Begin.\n");
     for n in 0..300 {
         write(
@@ -346,7 +348,7 @@ impl Drop for SetOnDrop<'_> {
 
 #[test]
 fn the_file_of_a_removed_page_is_not_rewritten_after_a_crash() {
-    let (home, daemon, notes) = source();
+    let (home, daemon, notes) = home_with_notes();
     home.json_with(["put", "here", "--source", "notes"], b"Put here.\n");
     fs::remove_file(notes.join("here.md")).unwrap();
     assert_changes(&sync(&home), &[("removed", 1)]);
@@ -354,24 +356,24 @@ fn the_file_of_a_removed_page_is_not_rewritten_after_a_crash() {
     let _daemon = home.daemon();
     assert!(!notes.join("here.md").exists(), "a file removed by its author is not written again");
     assert_changes(&sync(&home), &[]);
-    assert_eq!(listed(&home), Vec::<String>::new());
+    assert_eq!(listed_slugs(&home), Vec::<String>::new());
 }
 
 #[test]
 fn a_page_whose_file_cannot_be_written_is_kept() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "block", "a file where the directory of a page would be");
     let put = home.json_with(["put", "block/page", "--source", "notes"], b"Stored, not written.\n");
     assert_eq!(put["written"], false, "{put}");
     for _ in 0..2 {
         assert_changes(&sync_with(&home, &["--yes"], 0), &[]);
-        assert_eq!(listed(&home), ["block/page"]);
+        assert_eq!(listed_slugs(&home), ["block/page"]);
     }
     fs::remove_file(notes.join("block")).unwrap();
     home.json(["doctor", "--fix"]);
     assert_eq!(
         fs::read_to_string(notes.join("block/page.md")).unwrap(),
-        get(&home, "block/page")["content"]
+        get_note(&home, "block/page")["content"]
     );
     assert_changes(&sync(&home), &[]);
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use brain_tests::{Daemon, TestHome, run};
 use serde_json::{Value, json};
 
-use crate::sync::{assert_changes, get, listed, sync, sync_with, write};
+use crate::sync::{assert_changes, get_note, listed_slugs, sync, sync_with, write};
 
 /// Runs git in `dir` with a test author. Returns its trimmed output.
 fn git(dir: &Path, args: &[&str]) -> String {
@@ -113,7 +113,7 @@ fn pushed_changes_are_pulled_and_synced() {
         pull_result(&report),
         ("updated", format!("{}..{}", &before[..8], &fixture.head()[..8]).as_str())
     );
-    assert_eq!(listed(home), ["second", "three"]);
+    assert_eq!(listed_slugs(home), ["second", "three"]);
     // Untracked files are synced, too; files that git ignores are not.
     write(&fixture.notes, "mine.md", "Not committed.\n");
     write(&fixture.notes, ".gitignore", "ignored.md\n");
@@ -144,7 +144,7 @@ fn a_switch_of_branches_changes_pages_like_files() {
     let report = sync(home);
     assert_changes(&report, &[("removed", 1), ("updated", 1), ("restored", 1)]);
     assert_eq!(
-        (listed(home), &get(home, "one")["body"]),
+        (listed_slugs(home), &get_note(home, "one")["body"]),
         (vec!["one".to_owned(), "two".to_owned()], &json!("One.\n"))
     );
     git(&fixture.notes, &["checkout", "-q", "--detach"]);
@@ -168,7 +168,7 @@ fn a_failed_pull_is_reported_and_local_files_are_synced() {
     assert_eq!((&report["status"], pull_result(&report).0), (&json!("partial"), "failed"));
     assert!(pull_result(&report).1.to_lowercase().contains("fast-forward"), "{report}");
     assert_eq!(
-        (fixture.head(), listed(home)),
+        (fixture.head(), listed_slugs(home)),
         (before, vec!["one".to_owned(), "ours".into(), "two".into()])
     );
     assert!(git(&fixture.notes, &["status", "--porcelain"]).is_empty());
@@ -183,7 +183,7 @@ fn a_failed_pull_is_reported_and_local_files_are_synced() {
     write(&fixture.notes, "one.md", "One, not committed.\n");
     let report = sync_with(home, &[], 1);
     assert_eq!(pull_result(&report).0, "failed");
-    assert_eq!(get(home, "one")["body"], "One, not committed.\n");
+    assert_eq!(get_note(home, "one")["body"], "One, not committed.\n");
     assert_eq!(fs::read_to_string(fixture.notes.join("one.md")).unwrap(), "One, not committed.\n");
 }
 
@@ -230,7 +230,7 @@ fn a_nested_repository_is_read_and_not_pulled() {
     assert_changes(&report, &[("added", 5)]);
     let warnings = report["warnings"].to_string();
     assert!(warnings.contains("vendor") && warnings.contains("not pulled"), "{report}");
-    assert_eq!(listed(home), ["one", "three", "two", "vendor/one", "vendor/two"]);
+    assert_eq!(listed_slugs(home), ["one", "three", "two", "vendor/one", "vendor/two"]);
     let plain = home.brain(["sync", "--source", "notes"]).expect(0);
     assert!(plain.stderr.contains("vendor"), "{plain:?}");
 }
@@ -256,7 +256,7 @@ fn a_directory_pulls_the_work_tree_that_tracks_its_files() {
     let before = fixture.head();
     let report = sync(home);
     assert_eq!(
-        (pull_result(&report).0, fixture.head(), listed(home)),
+        (pull_result(&report).0, fixture.head(), listed_slugs(home)),
         ("skipped", before, vec!["diary".to_owned()])
     );
 }

@@ -14,13 +14,13 @@ use brain_tests::{TestHome, texts};
 use serde_json::{Value, json};
 
 use crate::sync::{
-    assert_changes, bytes_below, changes, get, listed, reasons, source, sync, sync_with, versions,
-    write,
+    assert_changes, bytes_below, changes, get_note, home_with_notes, listed_slugs, reasons, sync,
+    sync_with, version_count, write,
 };
 
 #[test]
 fn bad_files_are_reported_until_they_are_corrected() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "good.md", "Good.\n");
     write(&notes, "yaml.md", "Fine at first.\n");
     sync(&home);
@@ -54,7 +54,7 @@ fn bad_files_are_reported_until_they_are_corrected() {
     assert_eq!(first["added"], 1);
     // The existing pages are unchanged.
     assert_eq!(
-        (&get(&home, "yaml")["body"], &get(&home, "good")["body"]),
+        (&get_note(&home, "yaml")["body"], &get_note(&home, "good")["body"]),
         (&json!("Fine at first.\n"), &json!("Good.\n"))
     );
     assert_failures(&sync_with(&home, &[], 1));
@@ -82,7 +82,7 @@ fn bad_files_are_reported_until_they_are_corrected() {
         ["yaml"],
         "the page was put in the meantime"
     );
-    assert_eq!(get(&home, "yaml")["body"], "Corrected.\n");
+    assert_eq!(get_note(&home, "yaml")["body"], "Corrected.\n");
     assert_eq!(
         home.json(["doctor"])["status"],
         "healthy",
@@ -92,7 +92,7 @@ fn bad_files_are_reported_until_they_are_corrected() {
 
 #[test]
 fn files_with_one_slug_are_reported_and_the_first_one_stays() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "Plan.md", "One.\n");
     write(&notes, "plan.md", "Two.\n");
     write(&notes, "owner.md", "I was first.\n");
@@ -108,7 +108,7 @@ fn files_with_one_slug_are_reported_and_the_first_one_stays() {
     assert_changes(&report, &[("failed_total", 3)]);
     assert!(reasons(&report)["Owner.markdown"].contains("owner.md"), "{report}");
     assert_eq!(
-        (listed(&home), &get(&home, "owner")["body"]),
+        (listed_slugs(&home), &get_note(&home, "owner")["body"]),
         (vec!["owner".to_owned()], &json!("I was first.\n"))
     );
     // One file of each pair is removed: the others are synced.
@@ -116,13 +116,13 @@ fn files_with_one_slug_are_reported_and_the_first_one_stays() {
     fs::remove_file(notes.join("owner.md")).unwrap();
     let report = sync(&home);
     assert_changes(&report, &[("added", 1), ("updated", 1)]);
-    assert_eq!(get(&home, "owner")["body"], "I came later.\n");
-    assert_eq!(versions(&home, "owner"), 2);
+    assert_eq!(get_note(&home, "owner")["body"], "I came later.\n");
+    assert_eq!(version_count(&home, "owner"), 2);
 }
 
 #[test]
 fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "plan.md", "Agreed.\n");
     sync(&home);
     home.json_with(["put", "plan", "--source", "notes"], b"Changed here.\n");
@@ -133,7 +133,7 @@ fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
         report["conflicts"],
         json!([{"slug": "plan", "path": "plan.md", "kept_version": 2}])
     );
-    assert_eq!(get(&home, "plan")["body"], "Changed on disk.\n");
+    assert_eq!(get_note(&home, "plan")["body"], "Changed on disk.\n");
     let version = home.json(["get", "plan", "--source", "notes", "--version", "2"]);
     assert_eq!(version["body"], "Changed here.\n");
     assert_eq!(sync(&home)["conflicts"], json!([]));
@@ -146,7 +146,7 @@ fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
     assert_ne!(home.json(["doctor"])["status"], "healthy");
     let plain = home.brain(["sync", "--source", "notes"]).expect(0);
     assert!(plain.stderr.contains("version 4") && plain.stderr.contains("plan.md"), "{plain:?}");
-    assert_eq!(get(&home, "plan")["body"], "Again on disk.\n");
+    assert_eq!(get_note(&home, "plan")["body"], "Again on disk.\n");
     assert_eq!(
         home.json(["get", "plan", "--source", "notes", "--version", "4"])["body"],
         "Again here.\n"
@@ -158,13 +158,13 @@ fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
 
 #[test]
 fn a_dry_run_reports_all_changes_and_writes_nothing() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     for n in 0..5 {
         write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
     }
     let dry = sync_with(&home, &["--dry-run"], 0);
     assert_changes(&dry, &[("added", 5)]);
-    assert_eq!(listed(&home), Vec::<String>::new());
+    assert_eq!(listed_slugs(&home), Vec::<String>::new());
     sync(&home);
     write(&notes, "n0.md", "Changed.\n");
     fs::remove_file(notes.join("n1.md")).unwrap();
@@ -192,7 +192,7 @@ fn a_dry_run_reports_all_changes_and_writes_nothing() {
 
 #[test]
 fn many_removals_wait_for_a_confirmation() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     for n in 0..60 {
         write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
     }
@@ -205,7 +205,7 @@ fn many_removals_wait_for_a_confirmation() {
     write(&notes, "n30.md", "Changed.\n");
     let held = sync_with(&home, &[], 5);
     assert_changes(&held, &[("held_back", 25), ("updated", 1)]);
-    assert_eq!((&held["status"], listed(&home).len()), (&json!("held_back"), 60));
+    assert_eq!((&held["status"], listed_slugs(&home).len()), (&json!("held_back"), 60));
     let plain = home.brain(["sync", "--source", "notes"]).expect(5);
     assert!(plain.stderr.contains("brain sync --source notes --yes"), "{plain:?}");
     assert_changes(&sync_with(&home, &["--dry-run"], 5), &[("held_back", 25)]);
@@ -214,7 +214,7 @@ fn many_removals_wait_for_a_confirmation() {
     write(&notes, "n4.md", "Number 4.\n");
     assert_changes(&sync_with(&home, &[], 5), &[("held_back", 23), ("renamed", 1)]);
     assert_changes(&sync_with(&home, &["--yes"], 0), &[("removed", 23)]);
-    assert_eq!(listed(&home).len(), 37);
+    assert_eq!(listed_slugs(&home).len(), 37);
     remove_files(40..60);
     assert_changes(&sync(&home), &[("removed", 20)]);
     // The removals are soft: each page can be restored.
@@ -267,7 +267,7 @@ fn a_sync_stops_among_renames_when_its_client_disconnects() {
 
 #[test]
 fn sync_takes_one_source_all_sources_or_the_configured_one() {
-    let (home, _daemon, notes) = source();
+    let (home, _daemon, notes) = home_with_notes();
     write(&notes, "a.md", "In notes.\n");
     home.put("b", "In the home.\n");
     assert_eq!(home.fault(["sync", "--all", "--source", "notes"], 2)["code"], "usage");
@@ -289,5 +289,5 @@ fn sync_takes_one_source_all_sources_or_the_configured_one() {
     home.json(["sources", "remove", "notes", "--yes"]);
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
     assert_changes(&sync(&home), &[("restored", 1)]);
-    assert_eq!(listed(&home), ["a"]);
+    assert_eq!(listed_slugs(&home), ["a"]);
 }

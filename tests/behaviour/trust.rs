@@ -307,13 +307,13 @@ fn the_page_in_the_browser_says_who_changed_which_lines() {
     });
     let _ = agent.call("edit_page", edit);
     let mut browser = site.open();
-    let page = browser.go(&site.local, HttpRequest::get("/page/plan")).expect(200).body;
+    let page = browser.send(&site.local, HttpRequest::get("/page/plan")).expect(200).body;
     let line = "<pre>Buy &lt;the&gt; boat.</pre>";
     for shown in ["Lines by others", "Line 9", "robot", line, "make them mine"] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
     assert!(!page.contains("This text came from outside"), "{page}");
     site.home.json(["trust", "plan"]);
-    let page = browser.go(&site.local, HttpRequest::get("/page/plan")).expect(200).body;
+    let page = browser.send(&site.local, HttpRequest::get("/page/plan")).expect(200).body;
     assert!(!page.contains("Lines by others"), "{page}");
 }

@@ -1,6 +1,6 @@
 //! A replay ingests the original bytes of an item again, in the name of the original sender.
 
-use brain_core::ingest::{IngestReceipt, Item};
+use brain_core::ingest::{IngestItem, IngestReceipt};
 use brain_page::MediaType;
 use brain_protocol::{
     Fault, FaultCode, JobId, JobState, PageRef, Reply, Request, Slug, TunnelReplay,
@@ -27,7 +27,7 @@ fn delete_page(fixture: &Fixture, slug: &str) {
 #[test]
 fn a_failed_item_is_replayed_as_it_was_sent() {
     let fixture = Fixture::new();
-    let item = || Item { media_type: MediaType::Markdown, ..text(ITEM_TEXT) };
+    let item = || IngestItem { media_type: MediaType::Markdown, ..text(ITEM_TEXT) };
     let occupying_slugs = fixture.occupy_every_slug_of("poison");
     let receipt = fixture.send(item()).unwrap();
     while fixture.show(&receipt).status != JobState::Failed {

@@ -56,7 +56,7 @@ impl Fixture {
         }
         let net = FakeNetwork::new(PhoneNumber::with_voice_url(OLD_VOICE_URL));
         net.answers.put(LOCAL_HEALTH, 200, &healthy());
-        let time = Time::at(parse_instant("2026-11-21T10:00:00Z", false).unwrap());
+        let time = Time::at(parse_instant("2026-11-21T10:00:00Z").unwrap());
         let mut fixture = Self { net, programs: FakePrograms::default(), time, brain: None, dir };
         fixture.reopen();
         fixture

@@ -1,7 +1,7 @@
 //! Whole telephone calls: the words that a caller hears, and the pages that remain.
 
 use brain_tests::TestHome;
-use brain_tests::telephony::{Call, KNOWN, STRANGER};
+use brain_tests::telephony::{Call, KNOWN_NUMBER, UNKNOWN_NUMBER};
 use serde_json::Value;
 
 use crate::faults::fill;
@@ -33,7 +33,7 @@ pub(crate) fn text(page: &Value) -> String {
 #[test]
 fn a_note_is_stored_with_its_origin() {
     let (home, _daemon, public) = start_with_phone();
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     assert!(call.response.text().contains("Say note"), "{:?}", call.response);
     assert!(call.speak("Note.").text().contains("What shall I note"));
     let response = call.speak("The boat of Ann is called Skua.").text();
@@ -43,7 +43,7 @@ fn a_note_is_stored_with_its_origin() {
     let note = only_page(&home, "inbox/");
     assert!(text(&note).contains("The boat of Ann is called Skua."), "{note}");
     assert_eq!(note["source_kind"], "voice");
-    assert_eq!(note["source_uri"], format!("tel:{KNOWN}"));
+    assert_eq!(note["source_uri"], format!("tel:{KNOWN_NUMBER}"));
     let page = std::fs::read_to_string(home.page_file(note["slug"].as_str().unwrap())).unwrap();
     for line in ["captured_via: voice", "source_kind: voice", SID, "confidence: "] {
         assert!(page.contains(line), "{line} is not in {page}");
@@ -76,7 +76,7 @@ fn a_question_is_answered_from_the_best_page() {
          4](https://port.example/p4). See https://boats.example/skua for more. Nobody reads \
          this.\n",
     );
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     for question in
         ["Where does the boat of Ann lie", "The boat of Ann is blue?", "Search for the boat of Ann"]
     {
@@ -104,7 +104,7 @@ fn a_question_is_answered_from_the_best_page() {
 #[test]
 fn keys_work_like_words_and_statements_are_notes() {
     let (home, _daemon, public) = start_with_phone();
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     assert!(call.press_key("1").text().contains("What shall I note"));
     assert!(call.press_key("2").text().contains("What would you like to know"));
     assert!(call.press_key("1").text().contains("What shall I note"));
@@ -122,7 +122,7 @@ fn keys_work_like_words_and_statements_are_notes() {
 #[test]
 fn a_silent_caller_is_asked_once_more() {
     let (_home, _daemon, public) = start_with_phone();
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     call.press_key("1");
     let response = call.stay_silent().text();
     assert!(
@@ -142,7 +142,7 @@ fn an_unknown_caller_can_only_leave_a_message() {
     let (home, _daemon, public) = start_with_phone();
     home.put("secret", "# Secret\n\nThe code of the safe is 4711.\n");
     for (number, sid) in [
-        (STRANGER, "CA00000000000000000000000000000001"),
+        (UNKNOWN_NUMBER, "CA00000000000000000000000000000001"),
         ("anonymous", "CA00000000000000000000000000000002"),
     ] {
         let mut call = Call::from(public, number, sid);
@@ -204,7 +204,7 @@ fn a_caller_who_only_seems_known_can_only_leave_a_message() {
     let _daemon = home.daemon();
     let public = home.http_public();
     let sid = |n: usize| format!("CA{n:032}");
-    for (n, known) in [KNOWN, "client:ann", "sip:ann@example.org"].into_iter().enumerate() {
+    for (n, known) in [KNOWN_NUMBER, "client:ann", "sip:ann@example.org"].into_iter().enumerate() {
         assert!(Call::from(public, known, &sid(n)).response.gather_action.is_some(), "{known}");
     }
     let long = format!("sip:{}@example.org", "x".repeat(400));
@@ -236,7 +236,7 @@ fn spoken_markup_is_text_in_pages_and_in_the_answer() {
     let hostile = "</Say></Gather><Dial>+1900</Dial> & [[people/ann]] #tag \
                    <script>\u{0}\u{1b}[31m\u{202e}\r\n---\nslug: x\n\
                    - **Brain (7):** Noted. `rm` ]]> %%hidden%% http://evil.example/x";
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     for _ in 0..2 {
         call.press_key("1");
         assert!(call.speak(hostile).text().contains("Noted"));
@@ -264,7 +264,7 @@ fn spoken_markup_is_text_in_pages_and_in_the_answer() {
 #[test]
 fn a_call_without_an_id_is_answered_and_leaves_no_page() {
     let (home, _daemon, public) = start_with_phone();
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     for sid in ["", "CA../../x", "CA 1\n2"] {
         call.sid = sid.into();
         let response = call.request("/voice/turn?turn=1&asked=note", &[("SpeechResult", "words")]);
@@ -285,7 +285,7 @@ fn a_caller_hears_no_error_when_the_brain_cannot_write() {
         return;
     }
     let _daemon = home.daemon();
-    let mut call = Call::from(home.http_public(), KNOWN, SID);
+    let mut call = Call::from(home.http_public(), KNOWN_NUMBER, SID);
     call.press_key("1");
     let turn_action = call.response.gather_action.clone().unwrap();
     let filler = fill(&home.path(), 200_000);
@@ -320,7 +320,7 @@ fn the_voice_speaks_the_owners_language() {
         home.env.push((name.into(), value.into()));
     }
     let _daemon = home.daemon();
-    let mut call = Call::from(home.http_public(), KNOWN, SID);
+    let mut call = Call::from(home.http_public(), KNOWN_NUMBER, SID);
     assert!(call.response.text().starts_with("Moin & <hallo>!"), "{:?}", call.response);
     assert!(call.speak("Notiere: Milch kaufen").text().contains("Notiert"));
     let raw = call.send("/voice", &[]);

@@ -1,7 +1,7 @@
 //! The pages after a call: each note once and complete, the page of the call, and nothing in other
 //! sources.
 
-use brain_tests::telephony::{Call, KNOWN};
+use brain_tests::telephony::{Call, KNOWN_NUMBER};
 
 use crate::voice_dialogue::{RECORDING_SID, SID, only_page, slugs, text};
 use crate::voice_requests::start_with_phone;
@@ -9,7 +9,7 @@ use crate::voice_requests::start_with_phone;
 #[test]
 fn repeated_and_late_events_are_stored_once() {
     let (home, daemon, public) = start_with_phone();
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     let first = call.response.clone();
     let action = first.gather_action.clone().unwrap();
     let speech = [("SpeechResult", "Note that the moon is full"), ("Confidence", "0.8")];
@@ -27,7 +27,7 @@ fn repeated_and_late_events_are_stored_once() {
     let note = only_page(&home, "inbox/");
     let _daemon = home.daemon();
     home.json(["delete", note["slug"].as_str().unwrap()]);
-    let mut call = Call::from(home.http_public(), KNOWN, SID);
+    let mut call = Call::from(home.http_public(), KNOWN_NUMBER, SID);
     assert_eq!(*call.request(&action, &speech), before);
     assert!(slugs(&home, "inbox/").is_empty(), "a processed turn saves no second note");
     assert_eq!(text(&only_page(&home, "calls/")), body);
@@ -57,13 +57,14 @@ fn repeated_and_late_events_are_stored_once() {
 fn concurrent_repeats_of_a_turn_are_processed_once() {
     let (home, _daemon, public) = start_with_phone();
     let other_sid = "CA00000000000000000000000000000009";
-    let calls = [Call::from(public, KNOWN, SID), Call::from(public, KNOWN, other_sid)];
+    let calls =
+        [Call::from(public, KNOWN_NUMBER, SID), Call::from(public, KNOWN_NUMBER, other_sid)];
     let action = calls[0].response.gather_action.clone().unwrap();
     let threads: Vec<_> = (0..12)
         .map(|n| {
             let (sid, action) = (if n % 2 == 0 { SID } else { other_sid }, action.clone());
             std::thread::spawn(move || {
-                let mut call = Call::resume(public, KNOWN, sid);
+                let mut call = Call::resume(public, KNOWN_NUMBER, sid);
                 let words = format!("Note that the call is {sid}");
                 call.request(&action, &[("SpeechResult", &words)]).text()
             })
@@ -88,7 +89,7 @@ fn concurrent_repeats_of_a_turn_are_processed_once() {
 #[test]
 fn a_turn_without_a_number_loses_no_note() {
     let (home, _daemon, public) = start_with_phone();
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     for words in ["Buy milk", "Buy milk and eggs"] {
         assert!(call.request("/voice/turn", &[("SpeechResult", words)]).text().contains("Noted"));
     }
@@ -102,7 +103,7 @@ fn a_turn_without_a_number_loses_no_note() {
 #[test]
 fn a_long_note_is_stored_completely() {
     let (home, _daemon, public) = start_with_phone();
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     call.press_key("1");
     let long = "word ".repeat(6000) + "omega";
     assert!(call.speak(&long).text().contains("Noted"));
@@ -125,7 +126,7 @@ fn text_read_out_from_another_source_is_not_stored() {
     home.json(["sources", "add", "private", "--path", dir.to_str().unwrap()]);
     home.json(["sync", "--source", "private"]);
     home.put("boats/skua", "# Skua\n\nThe boat of Ann is blue.\n");
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     assert!(
         call.speak("What is the code of the safe?").text().contains("4711"),
         "{:?}",
@@ -140,7 +141,7 @@ fn text_read_out_from_another_source_is_not_stored() {
 #[test]
 fn a_call_without_a_dialogue_stores_only_its_events() {
     let (home, _daemon, public) = start_with_phone();
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     call.sid = "CAeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee".into();
     call.request("/voice/status", &[("CallStatus", "no-answer")]);
     assert_eq!(slugs(&home, "calls/").len(), 1);
@@ -155,7 +156,7 @@ fn a_call_without_a_dialogue_stores_only_its_events() {
 #[test]
 fn the_owner_can_edit_and_delete_the_page_of_a_call() {
     let (home, _daemon, public) = start_with_phone();
-    let mut call = Call::from(public, KNOWN, SID);
+    let mut call = Call::from(public, KNOWN_NUMBER, SID);
     call.speak("Buy milk");
     let slug = slugs(&home, "calls/").remove(0);
     let file_text = std::fs::read_to_string(home.page_file(&slug)).unwrap();

@@ -5,20 +5,21 @@ use std::net::SocketAddr;
 use brain_protocol::Secret;
 use brain_tests::http::{self, Answer};
 use brain_tests::telephony::{
-    Call, KNOWN, PUBLIC, STRANGER, TOKEN, VoiceResponse, encoded, posted, send, sign,
+    Call, KNOWN_NUMBER, PUBLIC_URL, TOKEN, UNKNOWN_NUMBER, VoiceResponse, form_body, post_signed,
+    send, sign,
 };
 use brain_tests::{Daemon, TestHome, shared_data};
 use brain_voice::signature::{Signature, is_valid};
 use serde_json::Value;
 
 const SID: &str = "CA0123456789abcdef0123456789abcdef";
-const FORM: [(&str, &str); 3] = [("CallSid", SID), ("From", KNOWN), ("To", "+4930901820")];
+const FORM: [(&str, &str); 3] = [("CallSid", SID), ("From", KNOWN_NUMBER), ("To", "+4930901820")];
 
 /// Returns a home with a configured telephone.
 pub(crate) fn home_with_phone() -> TestHome {
     let mut home = TestHome::new();
     for (name, value) in [
-        ("BRAIN_HTTP_BASE_URL", PUBLIC),
+        ("BRAIN_HTTP_BASE_URL", PUBLIC_URL),
         ("BRAIN_HTTP_PUBLIC", "127.0.0.1:0"),
         ("BRAIN_VOICE_ENABLED", "true"),
         ("BRAIN_VOICE_CALLERS", "[\"+49 151 12345678\"]"),
@@ -64,7 +65,7 @@ fn every_test_vector_of_the_providers_library_passes() {
             }
         }
         let signature =
-            Signature::read(text("signature").unwrap(), text("settings_header")).unwrap();
+            Signature::parse(text("signature").unwrap(), text("settings_header")).unwrap();
         let (url, body) = (text("url").unwrap(), text("body").map(str::as_bytes));
         let is_signed = |token: &str, url: &str, form: &[(String, String)]| {
             is_valid(&Secret::new(token), &signature, url, form, body)
@@ -90,41 +91,41 @@ fn a_signed_call_is_answered_on_both_listeners() {
     for address in [public, home.http_local()] {
         let response = VoiceResponse::read(&send(address, "/voice", &FORM).expect(200));
         assert!(response.gather_action.is_some() && response.redirect.is_some(), "{response:?}");
-        let path = format!("/voice?{}", encoded(&FORM));
-        let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
+        let path = format!("/voice?{}", form_body(&FORM));
+        let signature = sign(TOKEN, &format!("{PUBLIC_URL}{path}"), &[]);
         let answer = http::call(address, "GET", &path, &[("X-Twilio-Signature", &signature)], b"");
         assert_eq!(VoiceResponse::read(&answer.expect(200)), response);
     }
-    let with_port = sign(TOKEN, &format!("{PUBLIC}:443/voice"), &FORM);
-    assert_eq!(posted(public, "/voice", &FORM, &with_port).status, 200);
+    let with_port = sign(TOKEN, &format!("{PUBLIC_URL}:443/voice"), &FORM);
+    assert_eq!(post_signed(public, "/voice", &FORM, &with_port).status, 200);
 }
 
 #[test]
 fn an_unsigned_request_is_refused_without_effect() {
     let (home, _daemon, public) = start_with_phone();
-    let good = sign(TOKEN, &format!("{PUBLIC}/voice"), &FORM);
-    let form = encoded(&FORM);
+    let good = sign(TOKEN, &format!("{PUBLIC_URL}/voice"), &FORM);
+    let form = form_body(&FORM);
     let refusal = http::call(public, "POST", "/voice", &[], form.as_bytes()).text().to_owned();
     let assert_refused = |answer: Answer, case: &str| {
         assert_eq!((answer.status, answer.error().as_str()), (403, "invalid_signature"), "{case}");
         assert_eq!(answer.text(), refusal, "{case}: the answer does not reveal the reason");
     };
     for (signature, case) in [
-        (sign("another token", &format!("{PUBLIC}/voice"), &FORM), "another token"),
-        (sign(TOKEN, &format!("{PUBLIC}/voice/turn"), &FORM), "another path"),
+        (sign("another token", &format!("{PUBLIC_URL}/voice"), &FORM), "another token"),
+        (sign(TOKEN, &format!("{PUBLIC_URL}/voice/turn"), &FORM), "another path"),
         (sign(TOKEN, "https://evil.example/voice", &FORM), "another host"),
         (sign(TOKEN, "http://brain.example.org/voice", &FORM), "another scheme"),
-        (sign(TOKEN, &format!("{PUBLIC}/voice"), &FORM[..2]), "a part of the form"),
+        (sign(TOKEN, &format!("{PUBLIC_URL}/voice"), &FORM[..2]), "a part of the form"),
         (sign(TOKEN, &format!("http://{public}/voice"), &FORM), "the address behind the tunnel"),
         (good[..20].into(), "a part of the signature"),
         (String::new(), "an empty signature"),
         ("%%%".into(), "no base64"),
     ] {
-        assert_refused(posted(public, "/voice", &FORM, &signature), case);
+        assert_refused(post_signed(public, "/voice", &FORM, &signature), case);
     }
-    assert_refused(posted(public, "/voice?x=1", &FORM, &good), "another query");
+    assert_refused(post_signed(public, "/voice?x=1", &FORM, &good), "another query");
     let other_form = [FORM[0], FORM[1], ("To", "+1")];
-    assert_refused(posted(public, "/voice", &other_form, &good), "another value");
+    assert_refused(post_signed(public, "/voice", &other_form, &good), "another value");
     assert_refused(http::call(public, "POST", "/voice", &[], form.as_bytes()), "no signature");
     let content_type = ("Content-Type", "application/x-www-form-urlencoded");
     let signature = ("X-Twilio-Signature", &good[..]);
@@ -142,14 +143,14 @@ fn an_unsigned_request_is_refused_without_effect() {
     let answer = http::call(public, "POST", "/voice", &forwarded, form.as_bytes());
     assert_refused(answer, "X-Forwarded-Host");
     // A signature of the URL alone does not cover a body that is no form.
-    let url_signature = sign(TOKEN, &format!("{PUBLIC}/voice"), &[]);
+    let url_signature = sign(TOKEN, &format!("{PUBLIC_URL}/voice"), &[]);
     let json = [("Content-Type", "application/json"), ("X-Twilio-Signature", &url_signature[..])];
     assert_refused(http::call(public, "POST", "/voice", &json, b"{}"), "an unsigned body");
     let other_host = [content_type, ("Host", "evil.example"), ("X-Twilio-Signature", &evil[..])];
     let answer = http::call(public, "POST", "/voice", &other_host, form.as_bytes()).expect(403);
     assert_eq!(answer.error(), "forbidden_host");
     for path in ["/voice/turn", "/voice/recording", "/voice/transcription", "/voice/status"] {
-        assert_refused(posted(public, path, &FORM, &good), path);
+        assert_refused(post_signed(public, path, &FORM, &good), path);
     }
     assert_eq!(page_count(&home), 0, "nothing was stored");
     // The log warns the owner, whose token or address may be wrong. It warns once, since anybody
@@ -168,7 +169,7 @@ fn a_json_body_is_accepted_with_its_digest_in_the_signed_url() {
     let (_home, _daemon, public) = start_with_phone();
     let digest = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862";
     let path = format!("/voice/status?bodySHA256={digest}&CallSid={SID}&CallStatus=completed");
-    let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
+    let signature = sign(TOKEN, &format!("{PUBLIC_URL}{path}"), &[]);
     let headers = [("Content-Type", "application/json"), ("X-Twilio-Signature", &signature[..])];
     assert_eq!(http::call(public, "POST", &path, &headers, br#"{"a":1}"#).status, 200);
     assert_eq!(http::call(public, "POST", &path, &headers, br#"{"a":2}"#).status, 403);
@@ -193,7 +194,7 @@ fn without_a_token_or_an_address_every_call_is_refused() {
                 "POST",
                 "/voice",
                 &headers,
-                encoded(&FORM).as_bytes(),
+                form_body(&FORM).as_bytes(),
             );
             assert_eq!(
                 (refused.status, refused.error().as_str()),
@@ -226,7 +227,7 @@ fn bodies_and_methods_have_limits() {
     let answer = send(public, "/voice", &[("CallSid", SID), ("From", &long)]);
     assert_eq!(answer.status, 413);
     for (method, path) in [("PUT", "/voice"), ("GET", "/voice/turn"), ("DELETE", "/voice/status")] {
-        let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
+        let signature = sign(TOKEN, &format!("{PUBLIC_URL}{path}"), &[]);
         let answer = http::call(public, method, path, &[("X-Twilio-Signature", &signature)], b"");
         assert_eq!(answer.status, 405, "{method} {path}");
     }
@@ -238,10 +239,11 @@ fn callers_numbers_and_words_are_never_logged() {
     let mut home = home_with_phone();
     home.env.push(("BRAIN_DAEMON_LOG".into(), "debug".into()));
     let _daemon = home.daemon();
-    let mut call = Call::from(home.http_public(), KNOWN, SID);
+    let mut call = Call::from(home.http_public(), KNOWN_NUMBER, SID);
     call.speak("Note the secret word is xylophone");
     call.speak("What is the secret word");
-    let mut other = Call::from(home.http_public(), STRANGER, "CAffffffffffffffffffffffffffffffff");
+    let mut other =
+        Call::from(home.http_public(), UNKNOWN_NUMBER, "CAffffffffffffffffffffffffffffffff");
     other.send_recording("RE0123456789abcdef0123456789abcdef", "7");
     let audit = home.json(["audit"]).to_string();
     let log = home.log();

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use brain_tests::http::{Wire, request};
-use brain_tests::telephony::{PUBLIC, TOKEN, VoiceResponse, encoded, send, sign};
+use brain_tests::telephony::{PUBLIC_URL, TOKEN, VoiceResponse, form_body, send, sign};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
 use crate::voice_requests::home_with_phone;
@@ -68,9 +68,9 @@ fn respond(stream: &mut TcpStream, status: &str, body: &str) {
 fn a_signed_request_is_forwarded_to_the_agent() {
     let agent = Agent::new(|stream, _| respond(stream, "200 OK", "<Response><Hangup/></Response>"));
     let (home, _daemon, public) = daemon_with_agent(agent.address);
-    let form = encoded(&FORM);
+    let form = form_body(&FORM);
     for path in ["/voice", "/voice/some/where?x=%20y"] {
-        let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &FORM);
+        let signature = sign(TOKEN, &format!("{PUBLIC_URL}{path}"), &FORM);
         let headers = [
             ("Content-Type", "application/x-www-form-urlencoded"),
             ("X-Twilio-Signature", &signature[..]),
@@ -100,7 +100,7 @@ fn a_signed_request_is_forwarded_to_the_agent() {
         );
         assert!(!head.contains("brain_pt_secret"), "{head}");
     }
-    let refused = brain_tests::telephony::posted(public, "/voice", &FORM, "AAAA").expect(403);
+    let refused = brain_tests::telephony::post_signed(public, "/voice", &FORM, "AAAA").expect(403);
     assert_eq!(refused.error(), "invalid_signature");
     assert!(agent.requests.try_recv().is_err(), "unsigned requests are not forwarded");
     assert!(
@@ -214,7 +214,7 @@ fn a_websocket_is_forwarded_byte_by_byte() {
     assert_eq!(refused.error(), "invalid_signature");
 
     // An open WebSocket does not keep the daemon from ending.
-    let mut wire = open(&sign(TOKEN, &format!("{PUBLIC}{path}"), &[])).stream;
+    let mut wire = open(&sign(TOKEN, &format!("{PUBLIC_URL}{path}"), &[])).stream;
     wire.read_exact(&mut byte).unwrap();
     let (status, _) = daemon.terminate();
     assert!(status.success(), "{status}");
@@ -259,7 +259,7 @@ fn a_websocket_ends_when_the_agent_stops_sending() {
 fn the_agents_refusal_of_a_websocket_is_returned() {
     let agent = Agent::new(|stream, _| respond(stream, "404 Not Found", "no"));
     let (_home, _daemon, public) = daemon_with_agent(agent.address);
-    let signature = sign(TOKEN, &format!("{PUBLIC}/voice/stream"), &[]);
+    let signature = sign(TOKEN, &format!("{PUBLIC_URL}/voice/stream"), &[]);
     let headers = [
         ("Connection", "Upgrade"),
         ("Upgrade", "websocket"),

@@ -65,7 +65,7 @@ impl Site {
     /// Returns a browser that `brain open` signed in.
     pub(crate) fn open(&self) -> Browser {
         let mut browser = Browser::default();
-        browser.go(&self.local, HttpRequest::get(&self.sign_in_path())).expect(200);
+        browser.send(&self.local, HttpRequest::get(&self.sign_in_path())).expect(200);
         assert_eq!(browser.cookies.len(), 1, "{:?}", browser.cookies);
         browser
     }
@@ -208,7 +208,7 @@ impl HttpResponse {
     }
 
     /// Checks that the response refuses in JSON with this status, this error code and a message.
-    pub(crate) fn refused(self, status: u16, error: &str) -> Self {
+    pub(crate) fn expect_refusal(self, status: u16, error: &str) -> Self {
         let this = self.expect(status);
         let json = this.json();
         assert_eq!(json["error"], error, "{json}");
@@ -255,7 +255,7 @@ pub(crate) struct Browser {
 
 impl Browser {
     /// Sends a request to `address` with the cookies, and stores the cookies of the answer.
-    pub(crate) fn go(&mut self, address: &str, request: HttpRequest) -> HttpResponse {
+    pub(crate) fn send(&mut self, address: &str, request: HttpRequest) -> HttpResponse {
         let cookies: Vec<String> =
             self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let request = if cookies.is_empty() {
@@ -281,18 +281,18 @@ impl Browser {
         path: &str,
         fields: &[(&str, &str)],
     ) -> HttpResponse {
-        let home = self.go(&site.local, HttpRequest::get("/")).expect(200);
+        let home = self.send(&site.local, HttpRequest::get("/")).expect(200);
         let hidden = hidden_fields(&home.body);
         let csrf = hidden.iter().find(|(name, _)| name == "csrf").map(|(_, value)| value.as_str());
         let fields: Vec<_> =
             csrf.map(|csrf| ("csrf", csrf)).into_iter().chain(fields.iter().copied()).collect();
         let form = HttpRequest::form(path, &fields).header("Origin", &site.issuer());
-        self.go(&site.local, form.header("Sec-Fetch-Site", "same-origin"))
+        self.send(&site.local, form.header("Sec-Fetch-Site", "same-origin"))
     }
 
     /// Opens the consent page for `client` and `scope`.
     pub(crate) fn consent_page(&mut self, site: &Site, client: &str, scope: &str) -> HttpResponse {
-        self.go(&site.local, HttpRequest::get(&authorize(client, &[("scope", scope)])))
+        self.send(&site.local, HttpRequest::get(&authorize(client, &[("scope", scope)])))
     }
 
     /// Submits the form of a consent page with additional fields.
@@ -309,11 +309,11 @@ impl Browser {
             .chain(more.iter().copied())
             .collect();
         let request = HttpRequest::form("/authorize", &fields).header("Origin", &site.issuer());
-        self.go(&site.local, request.header("Sec-Fetch-Site", "same-origin"))
+        self.send(&site.local, request.header("Sec-Fetch-Site", "same-origin"))
     }
 
     /// Consents to the request of `client` and returns the code.
-    pub(crate) fn agree(&mut self, site: &Site, client: &str, scope: &str) -> String {
+    pub(crate) fn consent(&mut self, site: &Site, client: &str, scope: &str) -> String {
         let page = self.consent_page(site, client, scope).expect(200);
         let fields = [("decision", "approve"), ("admin_token", site.admin.as_str())];
         self.submit(site, &page, &fields).expect(303).redirect_parameter("code").unwrap()

@@ -69,7 +69,7 @@ impl Mcp {
 
     /// Calls a tool, expects an error, and returns its text: `code: message. Next: …`.
     #[must_use]
-    pub fn refused(&self, tool: &str, arguments: Value) -> String {
+    pub fn expect_refusal(&self, tool: &str, arguments: Value) -> String {
         let result = self.call_unchecked(tool, arguments);
         assert_eq!(result["isError"], true, "{tool}: {result}");
         result["content"][0]["text"].as_str().expect("an error is text").to_owned()

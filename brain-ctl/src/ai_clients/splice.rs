@@ -51,7 +51,7 @@ impl Splice {
     }
 
     /// Describes the change, in lines.
-    pub(super) fn description(&self, path: &Path) -> Vec<String> {
+    pub(super) fn describe(&self, path: &Path) -> Vec<String> {
         let verb = match (self.length, self.removed.trim().is_empty()) {
             (None, _) => "creates",
             (Some(_), true) => "adds to",

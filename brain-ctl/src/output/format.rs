@@ -33,14 +33,14 @@ pub(crate) struct FormatOption {
 
 /// The option `--format` of a list that has no files, so the help does not show `paths`.
 #[derive(Debug, Args)]
-pub(crate) struct FormatOptionWithoutPaths {
+pub(crate) struct TableFormatOption {
     /// Format of the list
     #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = list_format())]
     format: Format,
 }
 
-impl From<FormatOptionWithoutPaths> for FormatOption {
-    fn from(option: FormatOptionWithoutPaths) -> Self {
+impl From<TableFormatOption> for FormatOption {
+    fn from(option: TableFormatOption) -> Self {
         Self { format: option.format }
     }
 }

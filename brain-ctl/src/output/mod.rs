@@ -22,11 +22,13 @@ use std::{
 use brain_protocol::{Exit, Fault};
 use serde::Serialize;
 
-pub(crate) use format::{FormatOption, FormatOptionWithoutPaths, Listing};
+pub(crate) use format::{FormatOption, Listing, TableFormatOption};
 pub(crate) use paging::{ListOptions, PagingOptions};
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
-pub(crate) use text::{Text, bytes, count, fit, pad, page_name, stdout_width, width};
+pub(crate) use text::{
+    Text, count, cut_to_width, format_bytes, pad, page_name, stdout_width, width,
+};
 
 pub(crate) use crate::when::{day, minute, second};
 

@@ -19,7 +19,7 @@ impl Text {
         for (part, is_match) in cut_around_match(passage, matches, max_width) {
             line.push_str(&if is_match { self.paint.yellow(&part) } else { part });
         }
-        self.raw(&line);
+        self.raw_line(&line);
     }
 }
 

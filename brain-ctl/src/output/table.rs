@@ -3,7 +3,7 @@
 use super::{
     Text,
     paint::{Paint, clean},
-    text::{fit, width},
+    text::{cut_to_width, width},
 };
 
 /// Spaces between columns.
@@ -46,24 +46,24 @@ impl Column {
     }
 
     /// Returns a column for names that are never cut.
-    pub(crate) const fn whole(head: &'static str) -> Self {
+    pub(crate) const fn uncut(head: &'static str) -> Self {
         Self { min: 16, is_whole: true, ..Self::fixed(head) }
     }
 
     /// Allows dropping the column; a higher `priority` is dropped first.
-    pub(crate) const fn optional(mut self, priority: u8) -> Self {
+    pub(crate) const fn droppable(mut self, priority: u8) -> Self {
         self.drop_priority = priority;
         self
     }
 
     /// Aligns the column to the right.
-    pub(crate) const fn right(mut self) -> Self {
+    pub(crate) const fn align_right(mut self) -> Self {
         self.is_right_aligned = true;
         self
     }
 
     /// Adds colour.
-    pub(crate) const fn painted(mut self, paint: fn(Paint, &str) -> String) -> Self {
+    pub(crate) const fn with_paint(mut self, paint: fn(Paint, &str) -> String) -> Self {
         self.paint = paint;
         self
     }
@@ -94,7 +94,7 @@ impl Table {
         self.linked_row(None, cells);
     }
 
-    /// Adds a row. On terminals with hyperlinks, its cells in [`Column::whole`] columns link to the
+    /// Adds a row. On terminals with hyperlinks, its cells in [`Column::uncut`] columns link to the
     /// file `path`.
     pub(crate) fn linked_row<const N: usize>(&mut self, path: Option<&str>, cells: [&str; N]) {
         let path = path.map(str::to_owned);
@@ -118,16 +118,16 @@ impl Table {
         let heads = Row { cells: heads, path: None };
         let paint = t.paint;
         let head = self.line(&heads, &widths, t.width, |_, text| paint.dim(text));
-        t.raw(&head);
+        t.raw_line(&head);
         for row in &self.rows {
             let line = self.line(row, &widths, t.width, |column, text| {
                 let painted = (column.paint)(paint, text);
                 match &row.path {
-                    Some(path) if column.is_whole => t.linked(path, &painted),
+                    Some(path) if column.is_whole => t.hyperlink(path, &painted),
                     _ => painted,
                 }
             });
-            t.raw(&line);
+            t.raw_line(&line);
         }
     }
 
@@ -145,7 +145,7 @@ impl Table {
         for (i, column) in self.columns.iter().enumerate() {
             let (Some(column_width), Some(cell)) = (widths[i], row.cells.get(i)) else { continue };
             let is_cut = !column.is_whole;
-            let mut text = fit(cell, is_cut.then_some(column_width));
+            let mut text = cut_to_width(cell, is_cut.then_some(column_width));
             let fill = match column.is_right_aligned {
                 true => column_width.saturating_sub(width(&text)),
                 false => 0,
@@ -162,7 +162,7 @@ impl Table {
                 if column.min == FULL_WIDTH || remaining < 2 {
                     continue;
                 }
-                text = fit(&text, Some(remaining));
+                text = cut_to_width(&text, Some(remaining));
             }
             if !text.is_empty() {
                 line.push_str(&" ".repeat(begin - end));
@@ -230,8 +230,8 @@ mod tests {
 
     const COLUMNS: &[Column] = &[
         Column::flexible("NAME", 12),
-        Column::fixed("UPDATED").optional(1),
-        Column::fixed("TYPE").optional(2),
+        Column::fixed("UPDATED").droppable(1),
+        Column::fixed("TYPE").droppable(2),
         Column::flexible("TITLE", 8),
     ];
 
@@ -273,9 +273,9 @@ mod tests {
     #[test]
     fn a_slug_is_never_cut_but_its_title_is() {
         const COLUMNS: &[Column] = &[
-            Column::whole("SLUG"),
-            Column::fixed("UPDATED").optional(2),
-            Column::flexible("TITLE", 12).optional(1),
+            Column::uncut("SLUG"),
+            Column::fixed("UPDATED").droppable(2),
+            Column::flexible("TITLE", 12).droppable(1),
         ];
         let long_slug = "meetings/2026/11/a-rather-long-name-of-a-meeting";
         for max_width in [20, 40, 60, 80] {
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn names_link_to_files_on_terminals_with_hyperlinks() {
-        let mut table = Table::new(&[Column::whole("SLUG"), Column::fixed("TITLE")]);
+        let mut table = Table::new(&[Column::uncut("SLUG"), Column::fixed("TITLE")]);
         table.linked_row(Some("/home/é b/a.md"), ["a", "A"]);
         let mut t = Text::plain(Some(40));
         t.link_host = Some("host".into());

@@ -73,13 +73,13 @@ impl Text {
     }
 
     /// Adds a line unchanged: the caller must clean it and cut it to the width.
-    pub(crate) fn raw(&mut self, line: &str) {
+    pub(crate) fn raw_line(&mut self, line: &str) {
         self.out.push_str(line);
         self.out.push('\n');
     }
 
     /// Returns `text` with a hyperlink to a file (OSC 8), on terminals with hyperlinks.
-    pub(crate) fn linked(&self, path: &str, text: &str) -> String {
+    pub(crate) fn hyperlink(&self, path: &str, text: &str) -> String {
         let Some(host) = &self.link_host else { return text.to_owned() };
         let mut url = format!("file://{host}");
         for byte in path.bytes() {
@@ -96,7 +96,7 @@ impl Text {
     /// commands.
     pub(crate) fn line(&mut self, text: &str) {
         let line = clean(text);
-        self.raw(&line);
+        self.raw_line(&line);
     }
 
     /// Adds prose after `lead`, which is `indent` columns wide. Cleans the prose and wraps it
@@ -108,7 +108,7 @@ impl Text {
         for word in clean(text).split_whitespace() {
             let columns = width(word);
             if used > 0 && used + 1 + columns > max_width {
-                self.raw(line.trim_end());
+                self.raw_line(line.trim_end());
                 line = " ".repeat(indent);
                 used = 0;
             } else if used > 0 {
@@ -118,18 +118,18 @@ impl Text {
             line.push_str(word);
             used += columns;
         }
-        self.raw(line.trim_end());
+        self.raw_line(line.trim_end());
     }
 
     /// Cleans `text` and cuts it to the columns that are free after the first `used_columns`.
     pub(crate) fn cut(&self, text: &str, used_columns: usize) -> String {
-        fit(&clean(text), self.width.map(|w| w.saturating_sub(used_columns)))
+        cut_to_width(&clean(text), self.width.map(|w| w.saturating_sub(used_columns)))
     }
 
     /// Adds a line with a label of up to 9 columns and its value, so that values are aligned.
     pub(crate) fn field(&mut self, label: &str, value: &str) {
         let line = format!("{} {}", self.paint.dim(&pad(label, 9)), clean(value));
-        self.raw(&line);
+        self.raw_line(&line);
     }
 
     /// Adds a text unchanged, and a line end if it lacks one. For a terminal, control characters
@@ -161,7 +161,7 @@ impl Text {
                 Some('\\') => self.paint.dim(line),
                 _ => line.to_owned(),
             };
-            self.raw(&line);
+            self.raw_line(&line);
         }
     }
 }
@@ -172,7 +172,7 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// Cuts `text` to `max_width` columns. A cut text ends with `…`.
-pub(crate) fn fit(text: &str, max_width: Option<usize>) -> String {
+pub(crate) fn cut_to_width(text: &str, max_width: Option<usize>) -> String {
     let Some(max_width) = max_width else { return text.to_owned() };
     if width(text) <= max_width {
         return text.to_owned();
@@ -224,7 +224,7 @@ pub(crate) fn count(n: u64, noun: &str) -> String {
 }
 
 /// Formats a size in decimal units.
-pub(crate) fn bytes(n: u64) -> String {
+pub(crate) fn format_bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if n < 1000 {
         return format!("{n} B");
@@ -244,12 +244,12 @@ mod tests {
 
     #[test]
     fn text_is_cut_by_its_width_in_columns() {
-        assert_eq!(fit("hello", Some(5)), "hello");
-        assert_eq!(fit("hello!", Some(5)), "hell…");
-        assert_eq!(fit("日本語の本", Some(10)), "日本語の本");
-        assert_eq!(fit("日本語の本", Some(9)), "日本語の…");
-        assert_eq!(fit("日本語の本", Some(8)), "日本語…");
-        assert_eq!(fit("x", Some(0)), "");
+        assert_eq!(cut_to_width("hello", Some(5)), "hello");
+        assert_eq!(cut_to_width("hello!", Some(5)), "hell…");
+        assert_eq!(cut_to_width("日本語の本", Some(10)), "日本語の本");
+        assert_eq!(cut_to_width("日本語の本", Some(9)), "日本語の…");
+        assert_eq!(cut_to_width("日本語の本", Some(8)), "日本語…");
+        assert_eq!(cut_to_width("x", Some(0)), "");
         for text in [
             "👩‍👩‍👧‍👦 family and friends",
             "❤️❤️❤️❤️ hearts",
@@ -258,7 +258,7 @@ mod tests {
             "กำลังเดินทาง",
         ] {
             for max_width in 0..20 {
-                let cut = fit(text, Some(max_width));
+                let cut = cut_to_width(text, Some(max_width));
                 assert!(width(&cut) <= max_width, "{cut:?} is wider than {max_width}");
             }
         }
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn sizes_and_counts_have_units() {
         assert_eq!(
-            (bytes(999), bytes(1000), bytes(999_999)),
+            (format_bytes(999), format_bytes(1000), format_bytes(999_999)),
             ("999 B".into(), "1.0 kB".into(), "1.0 MB".into())
         );
         assert_eq!((count(1, "page"), count(2, "page")), ("1 page".into(), "2 pages".into()));

@@ -25,7 +25,7 @@ pub(super) fn scopes(text: Option<&str>) -> Result<Scopes, Fault> {
 /// # Errors
 /// `invalid_source` if a text is not a source id.
 pub(super) fn sources(texts: &[String]) -> Result<Vec<SourceId>, Fault> {
-    texts.iter().filter_map(|text| fail::source(Some(text)).transpose()).collect()
+    texts.iter().filter_map(|text| fail::parse_source(Some(text)).transpose()).collect()
 }
 
 /// Formats the sources of a grant; an empty list stands for all sources.

@@ -11,7 +11,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    money::{Cost, millionths},
+    money::{Cost, parse_millionths},
     output::{
         Outcome, Show, Text, clean_lines, count, page_name, stdout_width, width, write_stdout,
     },
@@ -42,7 +42,7 @@ pub(crate) struct Ask {
     model: Option<String>,
 
     /// Cost limit in US dollars [default: llm.max_cost]
-    #[arg(long, value_name = "USD", value_parser = millionths)]
+    #[arg(long, value_name = "USD", value_parser = parse_millionths)]
     max_cost: Option<u64>,
 
     /// Print what the answer can cost at most, without asking the model
@@ -65,7 +65,7 @@ The service of the model gets the question and passages: see docs/ask.md.";
         let request = brain_protocol::Ask {
             question: self.question.join(" "),
             limit: self.limit,
-            source: fail::source(self.source.as_deref())?,
+            source: fail::parse_source(self.source.as_deref())?,
             model: self.model,
             max_cost: self.max_cost,
             estimate: self.estimate,
@@ -252,12 +252,12 @@ impl Show for AskOutput {
         }
         if let Some(unknown) = &reply.unknown {
             if reply.answer.as_ref().is_some_and(|answer| !answer.is_empty()) {
-                t.raw("");
+                t.raw_line("");
             }
             t.prose("Not known: ", 11, unknown);
         }
         if !reply.citations.is_empty() {
-            t.raw("");
+            t.raw_line("");
         }
         for citation in &reply.citations {
             show_citation(citation, t);
@@ -325,7 +325,7 @@ fn show_citation(citation: &Citation, t: &mut Text) {
         String::new()
     };
     let line = format!("{number} {}  {title}", t.paint.cyan(&page));
-    t.raw(line.trim_end());
+    t.raw_line(line.trim_end());
 }
 
 #[cfg(test)]

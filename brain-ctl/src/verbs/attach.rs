@@ -19,7 +19,7 @@ use crate::{
     context::Context,
     fail,
     output::{
-        Column, FormatOptionWithoutPaths, Listing, Outcome, Show, Table, Text, bytes, clean,
+        Column, Listing, Outcome, Show, Table, TableFormatOption, Text, clean, format_bytes,
         page_name,
     },
 };
@@ -152,7 +152,7 @@ impl Show for AttachedFiles {
 impl Show for AttachReply {
     fn text(&self, t: &mut Text) {
         let Attachment { name, bytes: length, .. } = &self.attachment;
-        t.line(&format!("{} {name} ({}), {}", self.status, bytes(*length), self.slug));
+        t.line(&format!("{} {name} ({}), {}", self.status, format_bytes(*length), self.slug));
     }
 
     fn quiet(&self, t: &mut Text) {
@@ -189,7 +189,7 @@ pub(crate) struct AttachmentsArgs {
     source: Option<String>,
 
     #[command(flatten)]
-    format: FormatOptionWithoutPaths,
+    format: TableFormatOption,
 }
 
 impl Verb for AttachmentsArgs {
@@ -210,7 +210,7 @@ impl Verb for AttachmentsArgs {
                 save(context, AttachmentGet { page, name }, &path)
             }
             (page, ..) => {
-                let source = if page.is_some() { None } else { fail::source(source)? };
+                let source = if page.is_some() { None } else { fail::parse_source(source)? };
                 let files = context.call(AttachmentList { page, source })?;
                 context.list(&files, &self.format.into())
             }
@@ -242,17 +242,17 @@ fn save(context: &Context, request: AttachmentGet, path: &Path) -> Result<Outcom
 
 impl Show for SavedAttachment {
     fn text(&self, t: &mut Text) {
-        t.line(&format!("wrote {} ({})", clean(&self.path), bytes(self.attachment.bytes)));
+        t.line(&format!("wrote {} ({})", clean(&self.path), format_bytes(self.attachment.bytes)));
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.raw(&self.path);
+        t.raw_line(&self.path);
     }
 }
 
 const COLUMNS: &[Column] = &[
     Column::flexible("NAME", 20),
-    Column::fixed("SIZE").right(),
+    Column::fixed("SIZE").align_right(),
     Column::flexible("TYPE", 10),
     Column::flexible("PAGES", 20),
 ];
@@ -283,7 +283,7 @@ impl Show for Attachments {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for file in &self.attachments {
-            table.row([&file.name, &bytes(file.bytes), &file.media_type, &page_list(file)]);
+            table.row([&file.name, &format_bytes(file.bytes), &file.media_type, &page_list(file)]);
         }
         table.write(t);
     }

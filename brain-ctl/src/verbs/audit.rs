@@ -7,8 +7,8 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     output::{
-        Column, FormatOptionWithoutPaths, Listing, Outcome, PagingOptions, Paint, Show, Table,
-        Text, second,
+        Column, Listing, Outcome, PagingOptions, Paint, Show, Table, TableFormatOption, Text,
+        second,
     },
     when::Period,
 };
@@ -31,7 +31,7 @@ pub(crate) struct Audit {
     paging: PagingOptions,
 
     #[command(flatten)]
-    format: FormatOptionWithoutPaths,
+    format: TableFormatOption,
 }
 
 impl Verb for Audit {
@@ -53,12 +53,12 @@ impl Verb for Audit {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::fixed("AT").painted(Paint::dim),
-    Column::flexible("CLIENT", 10).painted(Paint::cyan),
+    Column::fixed("AT").with_paint(Paint::dim),
+    Column::flexible("CLIENT", 10).with_paint(Paint::cyan),
     Column::flexible("CALL", 12),
-    Column::fixed("STATUS").right(),
-    Column::fixed("TOOK").right().optional(1),
-    Column::flexible("PARAMETERS", 8).optional(2),
+    Column::fixed("STATUS").align_right(),
+    Column::fixed("TOOK").align_right().droppable(1),
+    Column::flexible("PARAMETERS", 8).droppable(2),
 ];
 
 impl Listing for AuditReply {

@@ -18,7 +18,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Show, Table, Text, bytes, clean, count, minute},
+    output::{Column, Outcome, Show, Table, Text, clean, count, format_bytes, minute},
     start,
 };
 
@@ -105,7 +105,7 @@ impl Backup {
     fn restore(&self, context: &Context, file: &Path) -> Result<Outcome, Fault> {
         let mut sources = Vec::new();
         for source in &self.write_source {
-            sources.extend(fail::source(Some(source))?);
+            sources.extend(fail::parse_source(Some(source))?);
         }
         if sources.is_empty() && !context.json && io::stdin().is_terminal() {
             for source in verify(file)?.sources {
@@ -169,20 +169,20 @@ fn confirm(source: &SourceDirectory) -> io::Result<Option<bool>> {
 }
 
 const COLUMNS: &[Column] =
-    &[Column::fixed("MADE"), Column::fixed("SIZE").right(), Column::flexible("FILE", 20)];
+    &[Column::fixed("MADE"), Column::fixed("SIZE").align_right(), Column::flexible("FILE", 20)];
 
 impl Show for BackupListReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for backup in &self.backups {
-            table.row([&*minute(&backup.made_at), &bytes(backup.bytes), &backup.path]);
+            table.row([&*minute(&backup.made_at), &format_bytes(backup.bytes), &backup.path]);
         }
         table.write(t);
     }
 
     fn quiet(&self, t: &mut Text) {
         for backup in &self.backups {
-            t.raw(&backup.path);
+            t.raw_line(&backup.path);
         }
     }
 
@@ -199,7 +199,7 @@ impl Show for BackupListReply {
 
 impl Show for BackupReply {
     fn text(&self, t: &mut Text) {
-        t.line(&format!("{} {} ({})", self.status, self.path, bytes(self.bytes)));
+        t.line(&format!("{} {} ({})", self.status, self.path, format_bytes(self.bytes)));
         t.field("pages", &format!("{}, and {} deleted", self.pages, self.deleted));
         t.field("versions", &count(self.versions, "former version"));
         if self.attachments > 0 {

@@ -80,7 +80,7 @@ enum Action {
 
 /// Parses the lifetime of a token. Returns seconds.
 fn ttl(text: &str) -> Result<u32, String> {
-    let seconds = duration::seconds(text)?;
+    let seconds = duration::parse_seconds(text)?;
     u32::try_from(seconds)
         .map_err(|_| format!("\"{text}\" is too long for an access token; the maximum is 30d"))
 }
@@ -171,19 +171,19 @@ fn grant(text: &str) -> Result<GrantType, Fault> {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::flexible("NAME", 12).with_paint(Paint::cyan),
     Column::fixed("SCOPE"),
-    Column::flexible("SOURCES", 8).optional(2),
-    Column::fixed("USED").optional(1),
+    Column::flexible("SOURCES", 8).droppable(2),
+    Column::fixed("USED").droppable(1),
     Column::flexible("ID", 14),
 ];
 
 const COLUMNS_WITH_REVOKED: &[Column] = &[
-    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::flexible("NAME", 12).with_paint(Paint::cyan),
     Column::fixed("SCOPE"),
-    Column::flexible("SOURCES", 8).optional(3),
-    Column::fixed("USED").optional(2),
-    Column::fixed("REVOKED").optional(1),
+    Column::flexible("SOURCES", 8).droppable(3),
+    Column::fixed("USED").droppable(2),
+    Column::fixed("REVOKED").droppable(1),
     Column::flexible("ID", 14),
 ];
 

@@ -112,7 +112,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
 
 impl Show for Script {
     fn text(&self, t: &mut Text) {
-        t.raw(self.script.trim_end());
+        t.raw_line(self.script.trim_end());
     }
 
     fn quiet(&self, t: &mut Text) {

@@ -68,7 +68,7 @@ impl Connect {
         if let (Some(id), Some(path)) = (&self.client_id, &self.secret_file) {
             return Ok(Credentials::Client {
                 id: id.clone(),
-                secret: input::secret(path, SECRET_HINT)?,
+                secret: input::read_secret(path, SECRET_HINT)?,
             });
         }
         Ok(match token.map(str::trim).filter(|token| !token.is_empty()) {

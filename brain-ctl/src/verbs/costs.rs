@@ -114,19 +114,19 @@ impl Serialize for CostsOutput {
 
 const SUMS: &[Column] = &[
     Column::fixed("PURPOSE"),
-    Column::flexible("MODEL", 10).painted(Paint::cyan),
-    Column::fixed("CALLS").right().optional(1),
-    Column::fixed("TOKENS").right().optional(2),
-    Column::fixed("USD").right(),
+    Column::flexible("MODEL", 10).with_paint(Paint::cyan),
+    Column::fixed("CALLS").align_right().droppable(1),
+    Column::fixed("TOKENS").align_right().droppable(2),
+    Column::fixed("USD").align_right(),
 ];
 
 const CALLS: &[Column] = &[
-    Column::fixed("AT").painted(Paint::dim),
+    Column::fixed("AT").with_paint(Paint::dim),
     Column::fixed("PURPOSE"),
-    Column::flexible("MODEL", 8).painted(Paint::cyan).optional(3),
-    Column::fixed("STATE").optional(1),
-    Column::fixed("TOKENS").right().optional(2),
-    Column::fixed("USD").right(),
+    Column::flexible("MODEL", 8).with_paint(Paint::cyan).droppable(3),
+    Column::fixed("STATE").droppable(1),
+    Column::fixed("TOKENS").align_right().droppable(2),
+    Column::fixed("USD").align_right(),
 ];
 
 impl Show for CostsOutput {
@@ -150,7 +150,7 @@ impl Show for CostsOutput {
         if costs.calls.is_empty() {
             return;
         }
-        t.raw("");
+        t.raw_line("");
         let mut table = Table::new(CALLS);
         for CostCall { at, purpose, model, state, spent } in &costs.calls {
             let at = at.get(..19).unwrap_or(at).replace('T', " ");

@@ -42,7 +42,7 @@ impl Show for DeleteReply {
         // The hint names the source, so that it is correct with any default source.
         let page = page_name(&self.source_id, &self.slug);
         let line = format!("deleted {}", t.paint.cyan(&page));
-        t.raw(&line);
+        t.raw_line(&line);
         t.line(&format!(
             "  restore it until {}: brain restore {page}",
             minute(&self.recoverable_until)
@@ -85,7 +85,7 @@ impl Show for RestoreReply {
     fn text(&self, t: &mut Text) {
         let page = page_name(&self.source_id, &self.slug);
         let line = format!("restored {}", t.paint.cyan(&page));
-        t.raw(&line);
+        t.raw_line(&line);
         t.line(&format!("  {}", self.path));
     }
 

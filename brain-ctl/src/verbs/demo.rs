@@ -60,7 +60,7 @@ It uses a temporary directory and a daemon of its own, and leaves nothing behind
         // The lock is held during the start, so that a signal waits for a brain that it can end.
         let mut slot = lock(&shared);
         let brain = slot.insert(TemporaryBrain::start(SEED, &Zoned::now())?);
-        let steps = steps(&brain.fast_post);
+        let steps = steps(&brain.fast_post_id);
         let tour = Tour {
             commands: commands(brain, &steps, context)?,
             steps,

@@ -70,7 +70,7 @@ impl Show for DoctorReply {
                 check.message.split_whitespace().any(|word| width(word) > message_width)
             });
             if is_narrow {
-                t.raw(&format!("{status}  {name}"));
+                t.raw_line(&format!("{status}  {name}"));
                 t.prose("      ", 6, &check.message);
             } else {
                 let lead = format!("{status}  {name:<name_width$}  ");
@@ -78,7 +78,7 @@ impl Show for DoctorReply {
             }
             match check.hint.as_deref().filter(|_| check.status != CheckStatus::Ok) {
                 // A command stays on one line, because users copy it.
-                Some(hint) if is_command(hint) => t.raw(&format!("      {}", clean(hint))),
+                Some(hint) if is_command(hint) => t.raw_line(&format!("      {}", clean(hint))),
                 Some(hint) => t.prose("      ", 6, hint),
                 None => {}
             }

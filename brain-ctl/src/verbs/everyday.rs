@@ -11,15 +11,15 @@ use crate::{
     context::Context,
     fail,
     output::{Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, page_name},
-    when::{When, today},
+    when::{TimePeriod, today},
 };
 
 /// Arguments of `today`.
 #[derive(Debug, Args)]
 pub(crate) struct Today {
     /// Another day: yesterday, monday, 2025-03-01
-    #[arg(value_name = "DAY", value_parser = When::parse)]
-    day: Option<When>,
+    #[arg(value_name = "DAY", value_parser = TimePeriod::parse)]
+    day: Option<TimePeriod>,
 
     /// Source of the note [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
@@ -35,8 +35,8 @@ impl Verb for Today {
   brain today yesterday --quiet";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let day = self.day.as_ref().map_or_else(today, When::first_day);
-        let source = fail::source(self.source.as_deref())?;
+        let day = self.day.as_ref().map_or_else(today, TimePeriod::first_day);
+        let source = fail::parse_source(self.source.as_deref())?;
         let note = context.call(brain_protocol::Today { day, source })?;
         let is_new = note.status != WriteStatus::Unchanged;
         let page = PageRef { source: Some(note.source_id), slug: note.slug };
@@ -75,7 +75,7 @@ impl Verb for Random {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Self { page_type, tag, source } = self;
-        let source = fail::source(source.as_deref())?;
+        let source = fail::parse_source(source.as_deref())?;
         let page = context.call(brain_protocol::Random { source, page_type, tag })?;
         let notes = vec![page_name(&page.source_id, &page.slug)];
         context.show(&PageWithNotes { page, notes })
@@ -122,7 +122,7 @@ impl Verb for Orphans {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let ListOptions { paging, source, format } = self.options;
-        let source = fail::source(source.as_deref())?;
+        let source = fail::parse_source(source.as_deref())?;
         let (limit, skip) = (paging.limit, paging.skip());
         let pages = context.call(brain_protocol::Orphans { source, limit, skip })?;
         let (empty_note, more_note) =
@@ -156,7 +156,7 @@ impl Verb for Todos {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Self { done, prefix, options: ListOptions { paging, source, format } } = self;
-        let source = fail::source(source.as_deref())?;
+        let source = fail::parse_source(source.as_deref())?;
         let (limit, skip) = (paging.limit, paging.skip());
         let todos = context.call(brain_protocol::Todos { source, prefix, done, limit, skip })?;
         let truncated = todos.truncated;
@@ -165,8 +165,8 @@ impl Verb for Todos {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::whole("PAGE").painted(Paint::cyan),
-    Column::fixed("LINE").right().optional(1),
+    Column::uncut("PAGE").with_paint(Paint::cyan),
+    Column::fixed("LINE").align_right().droppable(1),
     Column::flexible("TASK", 20),
 ];
 

@@ -10,7 +10,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Outcome, Show, Text, bytes, count},
+    output::{Outcome, Show, Text, count, format_bytes},
 };
 
 /// Arguments of `export`.
@@ -34,7 +34,7 @@ impl Verb for Export {
   brain export ~/work-pages --source work --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let source = fail::source(self.source.as_deref())?;
+        let source = fail::parse_source(self.source.as_deref())?;
         let path = absolute_utf8_path(&self.dir)?;
         context.run(brain_protocol::Export { path, source })
     }
@@ -57,7 +57,7 @@ impl Show for ExportReply {
         t.line(&format!(
             "wrote {} ({}) to {}",
             count(self.files, "page"),
-            bytes(self.bytes),
+            format_bytes(self.bytes),
             self.path
         ));
         if self.attachments > 0 {

@@ -86,7 +86,7 @@ impl Verb for Graph {
             }
             None => {
                 let graph = context.call(GraphLayout {
-                    source: fail::source(source)?,
+                    source: fail::parse_source(source)?,
                     page_type: self.page_type.clone(),
                     tag: self.tag.clone(),
                     limit: self.limit,
@@ -197,23 +197,23 @@ fn mermaid(graph: &Drawing) -> String {
 }
 
 const NODES: &[Column] = &[
-    Column::fixed("STEPS").right().optional(2),
-    Column::whole("PAGE").painted(Paint::cyan),
-    Column::flexible("TYPE", 6).optional(3),
-    Column::flexible("TITLE", 10).optional(1),
+    Column::fixed("STEPS").align_right().droppable(2),
+    Column::uncut("PAGE").with_paint(Paint::cyan),
+    Column::flexible("TYPE", 6).droppable(3),
+    Column::flexible("TITLE", 10).droppable(1),
 ];
 
 const LAYOUT_NODES: &[Column] = &[
-    Column::fixed("LINKS").right().optional(2),
-    Column::whole("PAGE").painted(Paint::cyan),
-    Column::flexible("TYPE", 6).optional(3),
-    Column::flexible("TITLE", 10).optional(1),
+    Column::fixed("LINKS").align_right().droppable(2),
+    Column::uncut("PAGE").with_paint(Paint::cyan),
+    Column::flexible("TYPE", 6).droppable(3),
+    Column::flexible("TITLE", 10).droppable(1),
 ];
 
 const EDGES: &[Column] = &[
-    Column::whole("FROM").painted(Paint::cyan),
-    Column::flexible("KIND", 8).optional(1),
-    Column::whole("TO").painted(Paint::cyan),
+    Column::uncut("FROM").with_paint(Paint::cyan),
+    Column::flexible("KIND", 8).droppable(1),
+    Column::uncut("TO").with_paint(Paint::cyan),
 ];
 
 fn full_name(node: &GraphNode) -> String {
@@ -230,7 +230,7 @@ impl Show for GraphReply {
         if self.edges.is_empty() {
             return;
         }
-        t.raw("");
+        t.raw_line("");
         let node = |index: u32| self.nodes.get(index as usize);
         let name = |index: u32| node(index).map_or_else(|| "?".to_owned(), full_name);
         let mut edges = Table::new(EDGES);
@@ -242,7 +242,7 @@ impl Show for GraphReply {
 
     fn quiet(&self, t: &mut Text) {
         for node in &self.nodes {
-            t.raw(&full_name(node));
+            t.raw_line(&full_name(node));
         }
     }
 
@@ -270,7 +270,7 @@ impl Show for GraphLayoutReply {
 
     fn quiet(&self, t: &mut Text) {
         for node in &self.nodes {
-            t.raw(&layout_name(self, node));
+            t.raw_line(&layout_name(self, node));
         }
     }
 

@@ -8,9 +8,9 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     output::{
-        Column, FormatOptionWithoutPaths, Listing, Outcome, Show, Table, Text, bytes, second,
+        Column, Listing, Outcome, Show, Table, TableFormatOption, Text, format_bytes, second,
     },
-    when::When,
+    when::TimePeriod,
 };
 
 /// Arguments of `history`.
@@ -25,7 +25,7 @@ pub(crate) struct History {
     source: Option<String>,
 
     #[command(flatten)]
-    format: FormatOptionWithoutPaths,
+    format: TableFormatOption,
 }
 
 impl Verb for History {
@@ -43,15 +43,15 @@ impl Verb for History {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::fixed("VERSION").right(),
+    Column::fixed("VERSION").align_right(),
     Column::fixed("WRITTEN"),
-    Column::flexible("BY", 6).optional(4),
-    Column::flexible("VIA", 6).optional(5),
+    Column::flexible("BY", 6).droppable(4),
+    Column::flexible("VIA", 6).droppable(5),
     Column::fixed("LINES"),
-    Column::flexible("OTHERS' LINES", 6).optional(6),
-    Column::fixed("SIZE").right().optional(2),
-    Column::flexible("TYPE", 6).optional(3),
-    Column::flexible("TITLE", 8).optional(1),
+    Column::flexible("OTHERS' LINES", 6).droppable(6),
+    Column::fixed("SIZE").align_right().droppable(2),
+    Column::flexible("TYPE", 6).droppable(3),
+    Column::flexible("TITLE", 8).droppable(1),
 ];
 
 impl Listing for HistoryReply {
@@ -110,7 +110,7 @@ impl Show for HistoryReply {
                 route,
                 &changed_lines(version),
                 &outside_lines.join(", "),
-                &bytes(version.bytes),
+                &format_bytes(version.bytes),
                 &version.page_type,
                 &version.title,
             ]);
@@ -120,7 +120,7 @@ impl Show for HistoryReply {
 
     fn quiet(&self, t: &mut Text) {
         for version in &self.versions {
-            t.raw(&version.version.to_string());
+            t.raw_line(&version.version.to_string());
         }
     }
 }
@@ -165,7 +165,7 @@ enum Target {
     /// The version with this number.
     Version(u32),
     /// The version at the end of this period.
-    Time(When),
+    Time(TimePeriod),
 }
 
 impl Target {
@@ -173,7 +173,7 @@ impl Target {
         match text.parse::<u32>() {
             Ok(0) => Err("versions are counted from 1".to_owned()),
             Ok(version) => Ok(Self::Version(version)),
-            Err(_) => When::parse(text).map(Self::Time),
+            Err(_) => TimePeriod::parse(text).map(Self::Time),
         }
     }
 }
@@ -182,7 +182,7 @@ impl Target {
 ///
 /// # Errors
 /// `unknown_version` if all versions are newer; otherwise the fault of `history`.
-fn version_at(context: &Context, page: &PageRef, when: &When) -> Result<u32, Fault> {
+fn version_at(context: &Context, page: &PageRef, when: &TimePeriod) -> Result<u32, Fault> {
     let history = context.call(brain_protocol::History { page: page.clone() })?;
     let end = when.end();
     // Versions are listed newest first. Both times are RFC 3339 in UTC with milliseconds, so they

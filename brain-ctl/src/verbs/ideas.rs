@@ -18,7 +18,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    money::millionths,
+    money::parse_millionths,
     output::{Outcome, clean, notice},
 };
 
@@ -56,7 +56,7 @@ struct IdeasArgs {
     yes: bool,
 
     /// Cost limit of the run in US dollars [default: llm.max_cost]
-    #[arg(long, value_name = "USD", value_parser = millionths)]
+    #[arg(long, value_name = "USD", value_parser = parse_millionths)]
     max_cost: Option<u64>,
 
     /// Model to use instead of llm.model

@@ -37,7 +37,7 @@ impl Verb for Import {
   brain import ~/notes --dry-run --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let source = fail::source(self.source.as_deref())?;
+        let source = fail::parse_source(self.source.as_deref())?;
         // The daemon has another working directory, so the path must be absolute.
         let dir = self.dir.canonicalize().map_err(|e| fail::file("read", &self.dir, &e))?;
         if !dir.is_dir() {

@@ -11,7 +11,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, bytes, count, minute, page_name},
+    output::{Column, Outcome, Paint, Show, Table, Text, count, format_bytes, minute, page_name},
 };
 
 /// Arguments of `jobs`.
@@ -121,10 +121,10 @@ impl Verb for Jobs {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::fixed("JOB").painted(Paint::cyan),
+    Column::fixed("JOB").with_paint(Paint::cyan),
     Column::fixed("STATE"),
-    Column::fixed("RECEIVED").optional(1),
-    Column::flexible("CLIENT", 10).optional(2),
+    Column::fixed("RECEIVED").droppable(1),
+    Column::flexible("CLIENT", 10).droppable(2),
     Column::flexible("PAGE OR ERROR", 16),
 ];
 
@@ -181,7 +181,7 @@ impl Show for IngestJob {
         t.line(&format!("{} {}", self.job_id, self.status.as_str()));
         t.field("from", &self.client);
         t.field("source", &self.source_id);
-        t.field("content", &format!("{}, {}", self.content_type, bytes(self.bytes)));
+        t.field("content", &format!("{}, {}", self.content_type, format_bytes(self.bytes)));
         t.field("received", &minute(&self.received_at));
         if let Some(page) = page_of(self) {
             t.field("page", &page);

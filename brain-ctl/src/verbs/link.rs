@@ -124,7 +124,7 @@ impl Verb for Links {
                 context.list(&links, &self.format)
             }
             None => {
-                let source = fail::source(source)?;
+                let source = fail::parse_source(source)?;
                 let links = context.call(BrokenLinks { source, limit: self.limit })?;
                 context.list(&links, &self.format)
             }
@@ -163,17 +163,17 @@ impl Verb for Backlinks {
 
 /// Columns of backlinks, with the sentence that contains the link.
 const BACKLINK_COLUMNS: &[Column] = &[
-    Column::whole("PAGE").painted(Paint::cyan),
-    Column::flexible("KIND", 8).optional(3),
-    Column::fixed("STATUS").optional(2),
-    Column::flexible("SENTENCE", 20).optional(1),
+    Column::uncut("PAGE").with_paint(Paint::cyan),
+    Column::flexible("KIND", 8).droppable(3),
+    Column::fixed("STATUS").droppable(2),
+    Column::flexible("SENTENCE", 20).droppable(1),
 ];
 
 const LINK_COLUMNS: &[Column] = &[
-    Column::whole("PAGE").painted(Paint::cyan),
-    Column::flexible("KIND", 8).optional(3),
-    Column::fixed("STATUS").optional(1),
-    Column::flexible("TITLE", 10).optional(2),
+    Column::uncut("PAGE").with_paint(Paint::cyan),
+    Column::flexible("KIND", 8).droppable(3),
+    Column::fixed("STATUS").droppable(1),
+    Column::flexible("TITLE", 10).droppable(2),
 ];
 
 impl Listing for LinksReply {
@@ -242,10 +242,10 @@ fn linked_name(link: &LinkRow) -> String {
 }
 
 const BROKEN_COLUMNS: &[Column] = &[
-    Column::whole("PAGE").painted(Paint::cyan),
+    Column::uncut("PAGE").with_paint(Paint::cyan),
     Column::fixed("STATUS"),
     Column::flexible("LINK", 14),
-    Column::flexible("MAY MEAN", 12).optional(1),
+    Column::flexible("MAY MEAN", 12).droppable(1),
 ];
 
 impl Listing for BrokenLinksReply {

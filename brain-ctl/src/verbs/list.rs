@@ -98,7 +98,7 @@ impl Verb for List {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let (since, until) = self.period.instants();
         let mut request = brain_protocol::List {
-            source: fail::source(self.source.as_deref())?,
+            source: fail::parse_source(self.source.as_deref())?,
             prefix: self.prefix,
             page_type: self.page_type,
             tag: self.tag,
@@ -142,7 +142,7 @@ impl Verb for List {
                 all.pages.clear();
             }
             let label_note = match all.pages.is_empty() && !context.json {
-                true => unknown_label::note(
+                true => unknown_label::suggestion_note(
                     context,
                     request.tag.as_slice(),
                     request.page_type.as_deref(),
@@ -160,16 +160,16 @@ impl Verb for List {
 }
 
 const PAGE_COLUMNS: &[Column] = &[
-    Column::whole("SLUG").painted(Paint::cyan),
-    Column::fixed("UPDATED").optional(2),
-    Column::flexible("TYPE", 8).optional(3),
-    Column::flexible("TITLE", 12).optional(1),
+    Column::uncut("SLUG").with_paint(Paint::cyan),
+    Column::fixed("UPDATED").droppable(2),
+    Column::flexible("TYPE", 8).droppable(3),
+    Column::flexible("TITLE", 12).droppable(1),
 ];
 
 const DELETED_COLUMNS: &[Column] = &[
-    Column::whole("SLUG").painted(Paint::cyan),
+    Column::uncut("SLUG").with_paint(Paint::cyan),
     Column::fixed("UNTIL"),
-    Column::flexible("TITLE", 12).optional(1),
+    Column::flexible("TITLE", 12).droppable(1),
 ];
 
 /// Returns the name of a listed page as commands accept it.
@@ -238,7 +238,7 @@ impl Show for PageList {
 
     fn quiet(&self, t: &mut Text) {
         for page in &self.pages.pages {
-            t.raw(&name_in(&self.pages, page));
+            t.raw_line(&name_in(&self.pages, page));
         }
     }
 

@@ -135,7 +135,7 @@ fn page(slug: &str, source: Option<&str>) -> Result<PageRef, Fault> {
         let message = format!("the page is in source \"{prefix}\", but --source is \"{source}\"");
         return Err(fail::usage(message).hint("name the source once"));
     }
-    Ok(PageRef { source: fail::source(prefix.or(source))?, slug: fail::slug(slug)? })
+    Ok(PageRef { source: fail::parse_source(prefix.or(source))?, slug: fail::parse_slug(slug)? })
 }
 
 /// Parses two pages of one source. Each may name the source.
@@ -158,6 +158,6 @@ fn optional_page(
 ) -> Result<(Option<SourceId>, Option<Slug>), Fault> {
     match slug {
         Some(slug) => page(slug, source).map(|page| (page.source, Some(page.slug))),
-        None => Ok((fail::source(source)?, None)),
+        None => Ok((fail::parse_source(source)?, None)),
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, bytes, count},
+    output::{Column, Outcome, Paint, Show, Table, Text, count, format_bytes},
 };
 
 /// Arguments of `model`.
@@ -100,7 +100,10 @@ impl Show for ModelInstallReply {
         let status = if self.already { "is already installed" } else { "is installed" };
         t.line(&format!("{} {status}: {}", self.name, self.message));
         t.field("path", &self.path);
-        t.field("size", &format!("{}, vectors of {} numbers", bytes(self.bytes), self.dimensions));
+        t.field(
+            "size",
+            &format!("{}, vectors of {} numbers", format_bytes(self.bytes), self.dimensions),
+        );
         t.field("sha256", &self.sha256);
     }
 
@@ -111,16 +114,16 @@ impl Show for ModelInstallReply {
 
 const INSTALLED_COLUMNS: &[Column] = &[
     Column::fixed("USED"),
-    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::flexible("NAME", 12).with_paint(Paint::cyan),
     Column::fixed("SIZE"),
-    Column::fixed("DIMENSIONS").optional(1),
+    Column::fixed("DIMENSIONS").droppable(1),
 ];
 
 const OFFER_COLUMNS: &[Column] = &[
-    Column::flexible("CAN BE INSTALLED", 16).painted(Paint::cyan),
-    Column::fixed("LANGUAGES").optional(1),
-    Column::fixed("SIZE").right(),
-    Column::fixed("EMBEDDING TIME").right(),
+    Column::flexible("CAN BE INSTALLED", 16).with_paint(Paint::cyan),
+    Column::fixed("LANGUAGES").droppable(1),
+    Column::fixed("SIZE").align_right(),
+    Column::fixed("EMBEDDING TIME").align_right(),
 ];
 
 impl Show for Models {
@@ -144,7 +147,7 @@ impl Show for Models {
             let mut table = Table::new(OFFER_COLUMNS);
             for known in offered {
                 let time = duration(known.seconds);
-                table.row([&*known.name, &known.languages, &bytes(known.bytes), &time]);
+                table.row([&*known.name, &known.languages, &format_bytes(known.bytes), &time]);
             }
             table.write(t);
         }
@@ -155,7 +158,7 @@ impl Show for Models {
         for model in &self.installed {
             let used = if model.used { "*" } else { "" };
             let dimensions = model.dimensions.map(|n| n.to_string()).unwrap_or_default();
-            table.row([used, &model.name, &bytes(model.bytes), &dimensions]);
+            table.row([used, &model.name, &format_bytes(model.bytes), &dimensions]);
         }
         table.write(t);
     }

@@ -96,7 +96,7 @@ impl Show for PurgeReply {
             Some(version) => format!("purged version {version} of {slug}"),
             None => format!("purged {slug} ({})", count(self.versions, "version")),
         };
-        t.raw(&line);
+        t.raw_line(&line);
         match self.backups.is_empty() {
             true => {
                 t.line("  no backup in the home or in the directory of scheduled backups has it");

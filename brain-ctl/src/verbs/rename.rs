@@ -77,10 +77,10 @@ impl Show for MoveReply {
         let (from, slug) = (t.paint.cyan(&name(&self.from)), t.paint.cyan(&name(&self.slug)));
         let preposition = if self.status == "merged" { "into" } else { "to" };
         let line = format!("{} {from} {preposition} {slug}", t.paint.green(&self.status));
-        t.raw(&line);
+        t.raw_line(&line);
         if self.written {
             let path = format!("  {}", t.paint.dim(&clean(&self.path)));
-            t.raw(&path);
+            t.raw_line(&path);
         }
         if !self.pages.is_empty() {
             let pages = count(self.pages.len() as u64, "page");
@@ -93,7 +93,7 @@ impl Show for MoveReply {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.raw(&page_name(&self.source_id, &self.slug));
+        t.raw_line(&page_name(&self.source_id, &self.slug));
     }
 
     fn warnings(&self) -> &[String] {

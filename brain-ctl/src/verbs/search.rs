@@ -8,7 +8,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{FormatOption, Listing, Outcome, Show, Text, clean, day, fit},
+    output::{FormatOption, Listing, Outcome, Show, Text, clean, cut_to_width, day},
     picker, unknown_label,
     when::Period,
 };
@@ -92,7 +92,7 @@ impl Verb for Search {
         let request = brain_protocol::Search {
             query: self.query.join(" "),
             limit: needed.min(MAX_HITS),
-            source: fail::source(self.source.as_deref())?,
+            source: fail::parse_source(self.source.as_deref())?,
             page_type: self.page_type,
             tags: self.tags,
             since,
@@ -112,7 +112,11 @@ impl Verb for Search {
             outcome.warnings.extend(hits.hits.degraded.iter().cloned());
             if hits.hits.hits.is_empty() {
                 let (tags, page_type) = &labels;
-                outcome.notes.extend(unknown_label::note(context, tags, page_type.as_deref()));
+                outcome.notes.extend(unknown_label::suggestion_note(
+                    context,
+                    tags,
+                    page_type.as_deref(),
+                ));
             }
             outcome.notes.extend(hits.hits.note.as_deref().map(clean));
         }
@@ -179,7 +183,7 @@ impl Show for FoundPages {
 
     fn quiet(&self, t: &mut Text) {
         for hit in &self.hits.hits {
-            t.raw(&name_in(&self.hits, hit));
+            t.raw_line(&name_in(&self.hits, hit));
         }
     }
 
@@ -190,7 +194,7 @@ impl Show for FoundPages {
         if self.hits.hits.is_empty() {
             return vec![format!(
                 "no page found for \"{}\"",
-                fit(&clean(&self.hits.query), Some(MAX_QUERY_WIDTH))
+                cut_to_width(&clean(&self.hits.query), Some(MAX_QUERY_WIDTH))
             )];
         }
         let advice = match self.skipped as usize + self.hits.hits.len() >= MAX_HITS as usize {
@@ -212,7 +216,7 @@ fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     let indent = digits + 2;
     let title = t.cut(&hit.title, indent);
     let line = format!("{rank:>digits$}  {}", t.paint.bold(&title));
-    t.raw(&line);
+    t.raw_line(&line);
 
     let mut facts = format!("{} · {}", hit.page_type, day(&hit.updated_at));
     if let Some((first, others)) = hit.also_in.split_first() {
@@ -230,13 +234,13 @@ fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     let slug = clean(&name_in(hits, hit));
     let used_columns = indent + crate::output::width(&slug) + 3;
     let name = t.paint.cyan(&slug);
-    let name = hit.path.as_ref().map_or_else(|| name.clone(), |path| t.linked(path, &name));
+    let name = hit.path.as_ref().map_or_else(|| name.clone(), |path| t.hyperlink(path, &name));
     let mut line = format!("{}{name}", " ".repeat(indent));
     let facts = t.cut(&facts, used_columns);
     if crate::output::width(&facts) > 3 {
         line.push_str(&t.paint.dim(&format!(" · {facts}")));
     }
-    t.raw(&line);
+    t.raw_line(&line);
 
     if !hit.snippet.is_empty() {
         t.passage(indent, &hit.snippet, &hit.highlights);
@@ -244,12 +248,12 @@ fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     if !hit.explain.is_empty() {
         let line = format!("matched by {}", hit.matched.join(", "));
         let line = format!("{}{}", " ".repeat(indent), t.paint.dim(&t.cut(&line, indent)));
-        t.raw(&line);
+        t.raw_line(&line);
     }
     for part in &hit.explain {
         let reason = t.cut(&part.reason, indent + 10);
         let line = format!("{}{:>8.3}  {reason}", " ".repeat(indent), part.score);
-        t.raw(&line);
+        t.raw_line(&line);
     }
 }
 

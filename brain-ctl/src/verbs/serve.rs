@@ -16,7 +16,7 @@ use crate::{
 /// Replaces this process with the daemon's program. Returns only after a failure. `add_arguments`
 /// adds the arguments of the program.
 fn exec_daemon(add_arguments: impl FnOnce(&mut Command)) -> Result<Outcome, Fault> {
-    let program = start::program().ok_or_else(start::no_program)?;
+    let program = start::program().ok_or_else(start::no_program_fault)?;
     let mut command = Command::new(&program);
     add_arguments(&mut command);
     let error = command.exec();

@@ -101,7 +101,7 @@ impl Files {
     fn find() -> Result<Self, Fault> {
         let dir = xdg::config_home()?.join("systemd/user");
         let [socket, service] = manager::UNITS.map(|unit| dir.join(unit));
-        let restrictions = dir.join(format!("{}.d/{}", manager::UNITS[1], unit::RESTRICTIONS));
+        let restrictions = dir.join(format!("{}.d/{}", manager::UNITS[1], unit::RESTRICTIONS_FILE));
         Ok(Self { socket, service, restrictions })
     }
 
@@ -114,7 +114,7 @@ impl Files {
     /// change a file of this name that brain did not write. Returns whether brain's drop-in exists.
     fn update_restrictions(&self) -> Result<bool, Fault> {
         let present = read_unit(&self.restrictions)?;
-        match (present, manager::allows(unit::restriction_settings())) {
+        match (present, manager::can_run_with(unit::restriction_settings())) {
             (UnitFile::Foreign, _) => Ok(false),
             (_, true) => write(&self.restrictions, &unit::restrictions()).map(|()| true),
             (_, false) => self.remove_restrictions().map(|_| false),
@@ -198,7 +198,7 @@ struct InstallResult {
 
 fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fault> {
     let home = Home::find()?;
-    let program = start::program().ok_or_else(start::no_program)?;
+    let program = start::program().ok_or_else(start::no_program_fault)?;
     let program = std::path::absolute(&program).unwrap_or(program);
     let socket = configured_socket(&program, &home)?;
     let default_home = env::var_os("HOME").map(|dir| Path::new(&dir).join(".brain"));
@@ -211,7 +211,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     let was_installed = files
         .is_installed(force, "check the file; to replace it: brain service install --force")?;
     if !context.no_start {
-        manager::require("only write the files: brain service install --no-start")?;
+        manager::require_manager("only write the files: brain service install --no-start")?;
     }
     let is_socket_changed = read_unit(&files.socket)? != UnitFile::Ours(socket_text.clone());
     write(&files.socket, &socket_text)?;
@@ -277,7 +277,7 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
     result.status = "uninstalled";
     if !context.no_start {
         let files_only = "only remove the files: brain service uninstall --no-start";
-        manager::require(files_only)?;
+        manager::require_manager(files_only)?;
         let [socket_unit, service_unit] = manager::UNITS;
         result.stopped = manager::state(service_unit)?.pid;
         // systemctl fails, for example, if one of the two files is missing.
@@ -349,7 +349,7 @@ fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     let request = encode(&Request::from(Status)).map_err(|e| {
         Fault::new(FaultCode::Internal, format!("cannot encode the status request: {e}"))
     })?;
-    let pid = match connect::open(&socket).and_then(|stream| Session::begin(stream, &request)) {
+    let pid = match connect::connect(&socket).and_then(|stream| Session::begin(stream, &request)) {
         Ok(session) => session.hello.pid,
         Err(ConnectError::Mismatch(hello)) => hello.pid,
         Err(ConnectError::NotListening | ConnectError::ClosedWithoutGreeting) => return Ok(None),

@@ -125,7 +125,7 @@ antigravity, zed.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         if self.undo {
-            let home = answers::home(self.home.as_deref())?;
+            let home = answers::parse_home(self.home.as_deref())?;
             return undo::run(context, &home, &self.connect);
         }
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal() && !context.json;
@@ -230,11 +230,11 @@ impl Runner<'_> {
     /// `replace`.
     fn connect(&mut self, plan: Plan, replace: bool, record: &mut Record) -> Result<(), Fault> {
         let (name, label) = (plan.client.name, plan.client.label);
-        if plan.is_done() {
+        if plan.is_connected() {
             self.add_part(name, "unchanged", format!("{label} is connected already"));
             return Ok(());
         }
-        if let Some(foreign) = plan.foreign.as_ref().filter(|_| !replace) {
+        if let Some(foreign) = plan.other_target.as_ref().filter(|_| !replace) {
             let message = format!(
                 "{label} has another entry \"brain\" in {}, which leads to {foreign} and was not \
                  changed; to replace it: brain setup --yes --connect {name} --replace",
@@ -243,7 +243,7 @@ impl Runner<'_> {
             self.add_part(name, "failed", message);
             return Ok(());
         }
-        let changes = plan.description();
+        let changes = plan.describe();
         match plan.apply() {
             Ok(connection) => {
                 record.connections.extend(connection);
@@ -362,7 +362,7 @@ impl Show for SetupReply {
             t.prose(&format!("{status}  "), 6, &part.message);
             for line in &part.changes {
                 let line = format!("      {}", t.paint.dim(line));
-                t.raw(&line);
+                t.raw_line(&line);
             }
         }
         if self.status == "nothing_to_undo" {

@@ -101,7 +101,7 @@ fn foreign_file_fault(path: &Path) -> Fault {
 
 impl Show for SkillText {
     fn text(&self, t: &mut Text) {
-        t.raw(self.skill.trim_end());
+        t.raw_line(self.skill.trim_end());
     }
 
     fn quiet(&self, t: &mut Text) {

@@ -109,7 +109,7 @@ impl Verb for Sources {
         if let (Action::Add, Some(name), None) = (self.action, &self.name, &path) {
             return Err(missing_path(name));
         }
-        let id = fail::source(self.name.as_deref())?;
+        let id = fail::parse_source(self.name.as_deref())?;
         match (self.action, id) {
             (Action::List, None) => context.run(SourceList),
             (Action::List, Some(id)) => Err(fail::usage("`brain sources list` takes no name")
@@ -165,12 +165,12 @@ pub(super) fn absolute(path: &Path) -> Result<String, Fault> {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::fixed("SOURCE").painted(Paint::cyan),
-    Column::fixed("PAGES").right(),
-    Column::fixed("SYNCED").optional(2),
-    Column::fixed("GIT").optional(3),
+    Column::fixed("SOURCE").with_paint(Paint::cyan),
+    Column::fixed("PAGES").align_right(),
+    Column::fixed("SYNCED").droppable(2),
+    Column::fixed("GIT").droppable(3),
     Column::flexible("PATH", 20),
-    Column::flexible("PROBLEM", 16).optional(1),
+    Column::flexible("PROBLEM", 16).droppable(1),
 ];
 
 impl Show for SourcesReply {
@@ -191,7 +191,7 @@ impl Show for SourcesReply {
 
     fn quiet(&self, t: &mut Text) {
         for source in &self.sources {
-            t.raw(source.source_id.as_str());
+            t.raw_line(source.source_id.as_str());
         }
     }
 
@@ -209,17 +209,17 @@ impl Show for SourceReply {
         let SourceRow { source_id, path, pages, .. } = &self.source;
         let name = t.paint.cyan(source_id.as_str());
         match self.status.as_str() {
-            "added" => t.raw(&format!("added {name}")),
-            "changed" => t.raw(&format!("changed {name}")),
+            "added" => t.raw_line(&format!("added {name}")),
+            "changed" => t.raw_line(&format!("changed {name}")),
             "removed" => {
-                t.raw(&format!("removed {name}"));
+                t.raw_line(&format!("removed {name}"));
                 t.line(&format!("  {} hidden; the files stay as they are", count(*pages, "page")));
             }
-            "default" => t.raw(&format!("{name} is the default source")),
+            "default" => t.raw_line(&format!("{name} is the default source")),
             _ if self.source.default => {
-                t.raw(&format!("{name} is already the default source"));
+                t.raw_line(&format!("{name} is already the default source"));
             }
-            _ => t.raw(&format!("{name} is unchanged")),
+            _ => t.raw_line(&format!("{name} is unchanged")),
         }
         t.line(&format!("  {path}"));
         for (label, patterns) in
@@ -236,7 +236,7 @@ impl Show for SourceReply {
 
     fn quiet(&self, t: &mut Text) {
         if self.status == "default" {
-            t.raw(self.source.source_id.as_str());
+            t.raw_line(self.source.source_id.as_str());
         }
     }
 

@@ -20,7 +20,7 @@ use crate::{
     connect::{self, ConnectError, Session},
     context::Context,
     home::Home,
-    output::{Outcome, Show, Text, bytes, count},
+    output::{Outcome, Show, Text, count, format_bytes},
 };
 
 /// Arguments of `status`.
@@ -55,7 +55,7 @@ impl Show for StatusReply {
         let deleted =
             if self.deleted > 0 { format!(", {} deleted", self.deleted) } else { String::new() };
         t.field("pages", &format!("{}{deleted}, in {}", self.pages, count(self.sources, "source")));
-        t.field("store", &format!("{}, schema {}", bytes(self.store_bytes), self.schema));
+        t.field("store", &format!("{}, schema {}", format_bytes(self.store_bytes), self.schema));
         t.field(
             "index",
             &match self.index_behind {
@@ -201,9 +201,9 @@ fn request_stop(socket: &Path) -> Result<Hello, ConnectError> {
             format!("cannot encode the stop request: {e}"),
         ))
     })?;
-    let mut session = Session::begin(connect::open(socket)?, &request)?;
+    let mut session = Session::begin(connect::connect(socket)?, &request)?;
     let hello = session.hello;
-    match session.answer(STOP_TIMEOUT, |_| {}).and_then(brain_protocol::Stop::read_reply) {
+    match session.read_answer(STOP_TIMEOUT, |_| {}).and_then(brain_protocol::Stop::read_reply) {
         Ok(StopReply) => Ok(hello),
         // The daemon was already stopping, or ended before it answered.
         Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Unreachable) => {
@@ -238,7 +238,7 @@ pub(crate) fn is_daemon(pid: u32) -> bool {
 /// Returns whether the daemon has ended and released the store: its process is gone or a zombie. If
 /// `pid` is 0 (unknown) or there is no `/proc`, checks whether the socket still listens.
 fn has_ended(socket: &Path, pid: u32) -> bool {
-    let is_silent = || matches!(connect::open(socket), Err(ConnectError::NotListening));
+    let is_silent = || matches!(connect::connect(socket), Err(ConnectError::NotListening));
     if pid == 0 || !Path::new("/proc/self/stat").exists() {
         return is_silent();
     }

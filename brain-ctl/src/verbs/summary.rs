@@ -125,16 +125,16 @@ fn begin_checks(context: Context) -> mpsc::Receiver<DoctorReply> {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::whole("NEWEST").painted(Paint::cyan),
-    Column::fixed("UPDATED").optional(2),
-    Column::flexible("TITLE", 12).optional(1),
+    Column::uncut("NEWEST").with_paint(Paint::cyan),
+    Column::fixed("UPDATED").droppable(2),
+    Column::flexible("TITLE", 12).droppable(1),
 ];
 
 impl Summary {
     fn show_first_commands(&self, t: &mut Text) {
         for (command, purpose) in FIRST_COMMANDS {
             let line = format!("  {command:<34}{}", t.paint.dim(purpose));
-            t.raw(&line);
+            t.raw_line(&line);
         }
         t.line("All commands: brain --help");
     }

@@ -65,7 +65,7 @@ impl Verb for Sync {
             return Err(path_fault(context, path));
         }
         let request = brain_protocol::Sync {
-            source: fail::source(self.name.or(self.source).as_deref())?,
+            source: fail::parse_source(self.name.or(self.source).as_deref())?,
             all: self.all,
             pull: !self.no_pull,
             embed: !self.no_embed,

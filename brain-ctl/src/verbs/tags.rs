@@ -7,7 +7,7 @@ use super::optional_page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, FormatOptionWithoutPaths, Listing, Outcome, Show, Table, Text},
+    output::{Column, Listing, Outcome, Show, Table, TableFormatOption, Text},
 };
 
 /// Arguments of `tags`.
@@ -30,7 +30,7 @@ pub(crate) struct Tags {
     source: Option<String>,
 
     #[command(flatten)]
-    format: FormatOptionWithoutPaths,
+    format: TableFormatOption,
 }
 
 impl Verb for Tags {
@@ -51,7 +51,7 @@ impl Verb for Tags {
     }
 }
 
-const COLUMNS: &[Column] = &[Column::fixed("PAGES").right(), Column::flexible("TAG", 8)];
+const COLUMNS: &[Column] = &[Column::fixed("PAGES").align_right(), Column::flexible("TAG", 8)];
 
 impl Listing for TagCounts {
     const FIELDS: &'static [&'static str] = &["tag", "pages"];

@@ -57,7 +57,7 @@ impl Verb for Timeline {
 
 const COLUMNS: &[Column] = &[
     Column::fixed("DATE"),
-    Column::whole("PAGE").painted(Paint::cyan),
+    Column::uncut("PAGE").with_paint(Paint::cyan),
     Column::flexible("TEXT", 20),
 ];
 
@@ -103,7 +103,7 @@ impl Show for TimelineReply {
     }
 }
 
-const DAY_COLUMNS: &[Column] = &[Column::fixed("DATE"), Column::fixed("LINES").right()];
+const DAY_COLUMNS: &[Column] = &[Column::fixed("DATE"), Column::fixed("LINES").align_right()];
 
 impl Listing for TimelineDaysReply {
     const FIELDS: &'static [&'static str] = &["date", "entries"];

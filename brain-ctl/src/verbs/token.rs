@@ -107,7 +107,7 @@ impl Verb for Token {
 
 /// Parses a lifetime into seconds. Returns 0 for `never`.
 fn lifetime(text: &str) -> Result<u64, String> {
-    if text == "never" { Ok(0) } else { duration::seconds(text) }
+    if text == "never" { Ok(0) } else { duration::parse_seconds(text) }
 }
 
 impl Token {
@@ -152,21 +152,21 @@ fn require_terminal(is_terminal: bool) -> Result<(), Fault> {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::flexible("NAME", 12).with_paint(Paint::cyan),
     Column::fixed("SCOPE"),
-    Column::flexible("SOURCES", 8).optional(2),
-    Column::fixed("EXPIRES").optional(1),
+    Column::flexible("SOURCES", 8).droppable(2),
+    Column::fixed("EXPIRES").droppable(1),
     Column::flexible("ID", 10),
 ];
 
 /// Columns of a list with tokens of clients or revoked tokens.
 const EXTENDED_COLUMNS: &[Column] = &[
-    Column::flexible("NAME", 12).painted(Paint::cyan),
+    Column::flexible("NAME", 12).with_paint(Paint::cyan),
     Column::fixed("KIND"),
-    Column::fixed("SCOPE").optional(1),
-    Column::flexible("SOURCES", 8).optional(4),
-    Column::fixed("EXPIRES").optional(2),
-    Column::fixed("REVOKED").optional(3),
+    Column::fixed("SCOPE").droppable(1),
+    Column::flexible("SOURCES", 8).droppable(4),
+    Column::fixed("EXPIRES").droppable(2),
+    Column::fixed("REVOKED").droppable(3),
     Column::flexible("ID", 10),
 ];
 

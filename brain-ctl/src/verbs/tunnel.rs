@@ -13,7 +13,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, bytes, minute, pad, second},
+    output::{Column, Outcome, Paint, Show, Table, Text, format_bytes, minute, pad, second},
 };
 
 /// The width of a label and the space after it, in columns of the terminal.
@@ -221,11 +221,11 @@ impl Show for TunnelSetupReply {
 const COLUMNS: &[Column] = &[
     Column::fixed("TIME"),
     Column::fixed("STATUS"),
-    Column::fixed("METHOD").optional(3),
-    Column::flexible("PATH", 10).painted(Paint::cyan),
-    Column::fixed("TOOK").optional(2),
-    Column::fixed("BYTES").optional(4),
-    Column::flexible("CLIENT", 8).optional(1),
+    Column::fixed("METHOD").droppable(3),
+    Column::flexible("PATH", 10).with_paint(Paint::cyan),
+    Column::fixed("TOOK").droppable(2),
+    Column::fixed("BYTES").droppable(4),
+    Column::flexible("CLIENT", 8).droppable(1),
     Column::fixed("JOB"),
 ];
 
@@ -249,7 +249,7 @@ impl Show for TunnelRequestsReply {
                 &request.method,
                 &request.path,
                 &duration(request.took_us),
-                &bytes(request.bytes),
+                &format_bytes(request.bytes),
                 &request.client,
                 &job,
             ]);

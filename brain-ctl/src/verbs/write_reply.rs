@@ -15,15 +15,15 @@ impl Show for WriteReply {
         // The slug is never cut, because users copy it.
         let page = page_name(&self.source_id, &self.slug);
         let line = format!("{status} {}", t.paint.cyan(&page));
-        t.raw(&line);
+        t.raw_line(&line);
         if self.written {
             let path = format!("  {}", t.paint.dim(&clean(&self.path)));
-            t.raw(&path);
+            t.raw_line(&path);
         }
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.raw(&page_name(&self.source_id, &self.slug));
+        t.raw_line(&page_name(&self.source_id, &self.slug));
     }
 
     fn warnings(&self) -> &[String] {

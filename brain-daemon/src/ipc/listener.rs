@@ -172,7 +172,7 @@ pub async fn serve(
 ) {
     let permits = Arc::new(Semaphore::new(brain.config().daemon.connections));
     let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
-    let (set_full, is_full) = watch::channel(false);
+    let (set_full, has_waiting_clients) = watch::channel(false);
     let mut check = tokio::time::interval(DISPLACED_CHECK_EVERY);
     loop {
         let stream = tokio::select! {
@@ -213,9 +213,10 @@ pub async fn serve(
         };
         let Ok(permit) = permit else { break };
         set_full.send_replace(false);
-        let (brain, stop, is_full) = (Arc::clone(&brain), stop.clone(), is_full.clone());
+        let (brain, stop, has_waiting_clients) =
+            (Arc::clone(&brain), stop.clone(), has_waiting_clients.clone());
         tracker.spawn(async move {
-            session::run(stream, caller, brain, stop, is_full).await;
+            session::run(stream, caller, brain, stop, has_waiting_clients).await;
             drop(permit);
         });
     }

@@ -32,17 +32,18 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval at which a long request repeats its progress, so that clients can tell it from a hang.
 const HEARTBEAT: Duration = Duration::from_secs(3);
 
-/// Serves one connection to its end. `is_full` is true while new clients wait for a connection.
+/// Serves one connection to its end. `has_waiting_clients` is true while new clients wait for a
+/// connection.
 pub(super) async fn run(
     mut stream: Stream,
     caller: Caller,
     brain: Arc<Brain>,
     stop: CancellationToken,
-    is_full: watch::Receiver<bool>,
+    has_waiting_clients: watch::Receiver<bool>,
 ) {
-    match serve_requests(&mut stream, &caller, &brain, &stop, is_full.clone()).await {
+    match serve_requests(&mut stream, &caller, &brain, &stop, has_waiting_clients.clone()).await {
         Ok(End::Done) => {}
-        Ok(End::Mcp) => mcp::serve_stream(stream, caller, brain, stop, is_full).await,
+        Ok(End::Mcp) => mcp::serve_stream(stream, caller, brain, stop, has_waiting_clients).await,
         Err(reason) => tracing::debug!(caller = caller.name, reason, "connection closed"),
     }
 }
@@ -76,7 +77,7 @@ async fn serve_requests(
     caller: &Caller,
     brain: &Arc<Brain>,
     stop: &CancellationToken,
-    mut is_full: watch::Receiver<bool>,
+    mut has_waiting_clients: watch::Receiver<bool>,
 ) -> Result<End, CloseReason> {
     let mut greeting = [0_u8; HELLO_LEN];
     within(GREETING_TIMEOUT, stream.read_exact(&mut greeting)).await?;
@@ -90,7 +91,7 @@ async fn serve_requests(
         return Err("another protocol number");
     }
     loop {
-        let payload = match next_frame(stream, stop, &mut is_full).await? {
+        let payload = match next_frame(stream, stop, &mut has_waiting_clients).await? {
             Some(Ok(payload)) => payload,
             Some(Err(fault)) => {
                 send(stream, &Answer::Fault(fault)).await?;
@@ -130,14 +131,14 @@ async fn serve_requests(
 async fn next_frame(
     stream: &mut Stream,
     stop: &CancellationToken,
-    is_full: &mut watch::Receiver<bool>,
+    has_waiting_clients: &mut watch::Receiver<bool>,
 ) -> Result<Option<Result<Vec<u8>, Fault>>, CloseReason> {
     let mut head = [0_u8; 4];
     let begun = tokio::select! {
         biased;
         begun = timeout(IDLE_TIMEOUT, stream.read(&mut head)) => begun,
         () = stop.cancelled() => return Ok(None),
-        () = idle_while_full(is_full) => return Err("idle while others waited"),
+        () = idle_while_full(has_waiting_clients) => return Err("idle while others waited"),
     };
     let received = match begun {
         Err(_) => return Err("idle for too long"),
@@ -166,12 +167,15 @@ async fn next_frame(
 }
 
 /// Waits until connections have been full for [`IDLE_TIMEOUT_WHEN_FULL`].
-async fn idle_while_full(is_full: &mut watch::Receiver<bool>) {
+async fn idle_while_full(has_waiting_clients: &mut watch::Receiver<bool>) {
     loop {
-        if is_full.wait_for(|full| *full).await.is_err() {
+        if has_waiting_clients.wait_for(|full| *full).await.is_err() {
             return std::future::pending().await;
         }
-        if timeout(IDLE_TIMEOUT_WHEN_FULL, is_full.wait_for(|full| !*full)).await.is_err() {
+        if timeout(IDLE_TIMEOUT_WHEN_FULL, has_waiting_clients.wait_for(|full| !*full))
+            .await
+            .is_err()
+        {
             return;
         }
     }

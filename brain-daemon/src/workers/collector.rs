@@ -9,7 +9,7 @@ use super::runner::{Next, Worker};
 use super::schedule::{Schedule, log_failure};
 use brain_core::Brain;
 
-/// The name of the job of runs, as in [`brain_config::Config::planned_jobs`].
+/// The name of the job of runs, as in [`brain_config::Config::planned_tasks`].
 const RUN: &str = "collector";
 /// The name of the job of ratings.
 const RATINGS: &str = "collector.ratings";

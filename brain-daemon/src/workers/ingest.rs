@@ -12,7 +12,7 @@ use brain_protocol::Fault;
 
 use super::runner::{Next, Worker};
 use brain_core::Brain;
-use brain_core::ingest::{CHUNK, Load};
+use brain_core::ingest::{MAX_JOBS_PER_BATCH, QueueLoad};
 
 /// Items a second from which batches are small. One client that sends items one after the other
 /// exceeds this on all but the slowest disks.
@@ -85,7 +85,7 @@ impl Worker for IngestQueue {
     }
 
     async fn wakeup(&mut self) {
-        self.brain.ingest.item_arrives().await;
+        self.brain.ingest.wait_for_job().await;
     }
 }
 
@@ -113,7 +113,7 @@ impl ArrivalRate {
     }
 
     /// Returns the size of the next batch.
-    fn batch(&mut self, now: Instant, load: Load) -> Batch {
+    fn batch(&mut self, now: Instant, load: QueueLoad) -> Batch {
         let time = now.saturating_duration_since(self.since);
         if time >= MIN_WINDOW {
             let arrivals = load.arrived.saturating_sub(self.arrived);
@@ -122,11 +122,11 @@ impl ArrivalRate {
         }
         match self.rate {
             _ if load.waiting >= load.max_waiting / 2 => {
-                Batch { max_pages: CHUNK, pause: Duration::ZERO }
+                Batch { max_pages: MAX_JOBS_PER_BATCH, pause: Duration::ZERO }
             }
             FLOOD_RATE.. => Batch { max_pages: FLOOD_BATCH, pause: PAUSE },
             STREAM_RATE.. => Batch { max_pages: STREAM_BATCH, pause: PAUSE },
-            _ => Batch { max_pages: CHUNK, pause: Duration::ZERO },
+            _ => Batch { max_pages: MAX_JOBS_PER_BATCH, pause: Duration::ZERO },
         }
     }
 }
@@ -135,11 +135,11 @@ impl ArrivalRate {
 mod tests {
     use super::*;
 
-    const FULL: Batch = Batch { max_pages: CHUNK, pause: Duration::ZERO };
+    const FULL: Batch = Batch { max_pages: MAX_JOBS_PER_BATCH, pause: Duration::ZERO };
     const SMALL: Batch = Batch { max_pages: STREAM_BATCH, pause: PAUSE };
 
-    fn load(arrived: u64, waiting: u64) -> Load {
-        Load { arrived, waiting, max_waiting: 1000 }
+    fn load(arrived: u64, waiting: u64) -> QueueLoad {
+        QueueLoad { arrived, waiting, max_waiting: 1000 }
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl AuditUpkeep {
 
 impl Worker for AuditUpkeep {
     fn round(&mut self) -> Next {
-        if self.brain.audit.has_waiting() {
+        if self.brain.audit.has_buffered() {
             self.write();
         }
         if self.purge_at <= Instant::now() && self.purge() {

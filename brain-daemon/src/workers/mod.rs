@@ -32,7 +32,7 @@ use watcher::Watcher;
 /// Starts all workers.
 pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     let config = brain.config();
-    let schedule = Arc::new(Schedule::new(config.planned_jobs()));
+    let schedule = Arc::new(Schedule::new(config.planned_tasks()));
     let collector = &config.collector;
     let has_backups = config.backup.dir.is_some();
     let has_tunnel = TunnelSettings::from_config(config).is_some();

@@ -143,7 +143,7 @@ mod tests {
     use brain_base::clock::parse_instant;
 
     fn at(time: &str) -> i64 {
-        parse_instant(&format!("2026-11-21T{time}Z"), false).unwrap()
+        parse_instant(&format!("2026-11-21T{time}Z")).unwrap()
     }
 
     fn schedule() -> Schedule {
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_scheduler_agrees_with_our_schedule() {
-        let midnight = parse_instant("2026-11-21T00:00:00Z", false).unwrap();
+        let midnight = parse_instant("2026-11-21T00:00:00Z").unwrap();
         for (every, first) in
             [(1, 0), (5, 4), (20, 19), (30, 0), (30, 15), (60, 59), (180, 10), (720, 59), (1440, 7)]
         {

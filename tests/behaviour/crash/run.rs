@@ -7,7 +7,7 @@ pub(crate) struct Run {
     pub(crate) rounds: usize,
     pub(crate) is_default: bool,
     seed: u64,
-    pub(crate) began: Instant,
+    pub(crate) started_at: Instant,
 }
 
 impl Run {
@@ -21,7 +21,7 @@ impl Run {
             rounds: requested.unwrap_or(rounds),
             is_default: requested.is_none(),
             seed: number("BRAIN_CRASH_SEED").unwrap_or(now),
-            began: Instant::now(),
+            started_at: Instant::now(),
         }
     }
 

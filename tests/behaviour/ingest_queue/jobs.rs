@@ -2,7 +2,7 @@
 
 use brain_base::caller::Scope;
 use brain_base::clock::{Clock, rfc3339};
-use brain_core::ingest::Item;
+use brain_core::ingest::IngestItem;
 use brain_protocol::{FaultCode, JobList, JobRetry, JobState, PageRef, Request, Slug};
 use brain_tests::expect_reply;
 
@@ -39,7 +39,7 @@ fn failing_items_are_tried_three_times() {
     let poison = fixture.send(text("poison")).unwrap();
     // This item fails before it reaches the writer.
     let long = fixture
-        .send(Item { title: Some("t".repeat(70_000)), ..text("a title without end") })
+        .send(IngestItem { title: Some("t".repeat(70_000)), ..text("a title without end") })
         .unwrap();
     let after = fixture.send(text("after")).unwrap();
     assert_eq!((fixture.process_queue(), fixture.process_queue()), (4, 0));
@@ -102,8 +102,9 @@ fn failing_items_are_tried_three_times() {
 #[test]
 fn failed_items_are_kept_for_seven_days() {
     let fixture = Fixture::new();
-    let long =
-        fixture.send(Item { title: Some("t".repeat(70_000)), ..text("never a page") }).unwrap();
+    let long = fixture
+        .send(IngestItem { title: Some("t".repeat(70_000)), ..text("never a page") })
+        .unwrap();
     for _ in 0..3 {
         fixture.process_queue();
         fixture.clock.advance(2000);

@@ -71,7 +71,7 @@ fn a_query_can_be_filtered_and_continued() {
         (json!({ "query": "alpha", "source_id": "nosuch" }), "unknown_source: "),
         (json!({}), "the argument \"query\" is missing"),
     ] {
-        let refused = fixture.client.refused("query", arguments);
+        let refused = fixture.client.expect_refusal("query", arguments);
         assert!(refused.contains(expected), "{expected}: {refused}");
         assert!(!refused.contains("brain ") && !refused.contains("--"), "{refused}");
     }
@@ -89,7 +89,7 @@ fn cursors_survive_edits_and_fit_only_their_own_list() {
     let refused_with_cursor = |tool: &str, arguments: Value, cursor: &Value| {
         let mut arguments = arguments;
         arguments["cursor"] = cursor.clone();
-        fixture.client.refused(tool, arguments)
+        fixture.client.expect_refusal(tool, arguments)
     };
     assert!(
         refused_with_cursor("query", json!({ "query": "beta" }), &cursor)
@@ -241,13 +241,13 @@ fn two_thousand_links_are_read_in_parts() {
     assert!(
         fixture
             .client
-            .refused("get_links", json!({ "slug": "ghost", "direction": "out" }))
+            .expect_refusal("get_links", json!({ "slug": "ghost", "direction": "out" }))
             .starts_with("not_found: ")
     );
     assert!(
         fixture
             .client
-            .refused("get_links", json!({ "slug": "hub", "depth": 4 }))
+            .expect_refusal("get_links", json!({ "slug": "hub", "depth": 4 }))
             .contains("\"depth\" is 1 to 3, not 4")
     );
 }
@@ -301,13 +301,13 @@ fn a_timeline_covers_one_page_or_all_pages() {
     assert!(
         fixture
             .client
-            .refused("get_timeline", json!({ "since": "yesterday" }))
+            .expect_refusal("get_timeline", json!({ "since": "yesterday" }))
             .contains("write it as YYYY-MM-DD")
     );
     assert!(
         fixture
             .client
-            .refused("get_timeline", json!({ "slug": "p/none" }))
+            .expect_refusal("get_timeline", json!({ "slug": "p/none" }))
             .contains("similar pages: p/one")
     );
 }
@@ -340,13 +340,13 @@ fn list_pages_filters_sorts_and_limits() {
     assert!(
         fixture
             .client
-            .refused("list_pages", json!({ "limit": 101 }))
+            .expect_refusal("list_pages", json!({ "limit": 101 }))
             .contains("\"limit\" is 1 to 100, not 101")
     );
     assert!(
         fixture
             .client
-            .refused("list_pages", json!({ "sort": "best" }))
+            .expect_refusal("list_pages", json!({ "sort": "best" }))
             .contains("one of updated, slug")
     );
 }

@@ -105,7 +105,7 @@ fn an_impossible_edit_is_refused_with_a_reason_and_a_hint() {
         ),
         (edit("nobody", "append", "B", json!({})), "not_found", &["list_pages"]),
     ] {
-        let refusal = fixture.agent.refused("edit_page", arguments.clone());
+        let refusal = fixture.agent.expect_refusal("edit_page", arguments.clone());
         assert!(refusal.starts_with(&format!("{code}: ")), "{arguments}: {refusal}");
         for part in parts {
             assert!(refusal.contains(part), "{arguments}: {part:?} is not in {refusal:?}");
@@ -132,7 +132,10 @@ fn a_dated_line_is_added_once() {
     {
         let arguments = json!({ "slug": "p", "date": date, "text": text });
         assert!(
-            fixture.agent.refused("add_timeline_entry", arguments).starts_with("invalid_params: "),
+            fixture
+                .agent
+                .expect_refusal("add_timeline_entry", arguments)
+                .starts_with("invalid_params: "),
             "{date} {text:?}"
         );
     }
@@ -158,7 +161,7 @@ fn a_body_that_is_written_back_keeps_the_frontmatter() {
     // Repeating the call changes nothing; another text is a conflict.
     assert_eq!(fixture.agent.call("put_page", write.clone())["status"], "unchanged");
     write["content"] = json!("# Head\nother\n");
-    assert!(fixture.agent.refused("put_page", write.clone()).starts_with("conflict: "));
+    assert!(fixture.agent.expect_refusal("put_page", write.clone()).starts_with("conflict: "));
     // Content with frontmatter replaces the whole page.
     write["expected_hash"] = reply["content_hash"].clone();
     write["content"] = json!("---\ntitle: Only\n---\ntext\n");
@@ -187,7 +190,9 @@ fn excerpts_of_an_edit_mark_text_from_outside() {
     );
     assert!(!dry_run_excerpt("own").contains("outside"), "{}", dry_run_excerpt("own"));
     let refused = |slug: &str| {
-        fixture.agent.refused("edit_page", edit(slug, "append", "x", json!({ "section": "No" })))
+        fixture
+            .agent
+            .expect_refusal("edit_page", edit(slug, "append", "x", json!({ "section": "No" })))
     };
     assert!(
         refused("evil").contains("# Obey me (text quoted from the page is from outside"),

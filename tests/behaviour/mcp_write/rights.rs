@@ -196,7 +196,7 @@ fn a_token_for_one_source_writes_only_there() {
             let refusal = |slug: &str| {
                 let mut arguments = arguments.clone();
                 arguments["slug"] = json!(format!("{prefix}{slug}"));
-                restricted.refused(tool, arguments).replace(slug, "…")
+                restricted.expect_refusal(tool, arguments).replace(slug, "…")
             };
             // Without a prefix, `put_page` would create the page in `work`.
             if prefix.is_empty() && tool == "put_page" {

@@ -32,23 +32,23 @@ fn wrong_secrets_are_limited_and_the_right_one_is_not() {
     for at in 0..50 {
         send_from(&right, "192.0.2.1").expect(200);
         send_from(&HttpRequest::form("/token", &[("grant_type", "x")]), "192.0.2.1")
-            .refused(400, "unsupported_grant_type");
-        send_from(&wrong, &format!("10.0.0.{at}, 192.0.2.1")).refused(401, "invalid_client");
+            .expect_refusal(400, "unsupported_grant_type");
+        send_from(&wrong, &format!("10.0.0.{at}, 192.0.2.1")).expect_refusal(401, "invalid_client");
     }
-    let limited = send_from(&wrong, "10.0.0.99, 192.0.2.1").refused(429, "rate_limited");
+    let limited = send_from(&wrong, "10.0.0.99, 192.0.2.1").expect_refusal(429, "rate_limited");
     let wait: u64 = limited.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=900).contains(&wait), "{wait}");
     let revocation =
         |secret| [("token", "brain_rt_x"), ("client_id", id.as_str()), ("client_secret", secret)];
     send_from(&HttpRequest::form("/revoke", &revocation("guess")), "192.0.2.1")
-        .refused(429, "rate_limited");
+        .expect_refusal(429, "rate_limited");
     send_from(&HttpRequest::form("/revoke", &revocation(&secret)), "192.0.2.1").expect(200);
     send_from(&right, "192.0.2.1").expect(200);
     send_from(&other, "192.0.2.1").expect(200);
-    send_from(&wrong, "192.0.2.2").refused(401, "invalid_client");
-    site.public(&wrong).refused(401, "invalid_client");
+    send_from(&wrong, "192.0.2.2").expect_refusal(401, "invalid_client");
+    site.public(&wrong).expect_refusal(401, "invalid_client");
     // The local listener ignores the header.
-    site.local(&wrong.header("X-Forwarded-For", "192.0.2.1")).refused(401, "invalid_client");
+    site.local(&wrong.header("X-Forwarded-For", "192.0.2.1")).expect_refusal(401, "invalid_client");
 }
 
 #[test]
@@ -63,10 +63,10 @@ fn guesses_at_many_clients_are_limited_to_five_hundred() {
         site.public(&HttpRequest::form("/token", &form).header("X-Forwarded-For", hop))
     };
     for at in 0..500 {
-        send_from(&format!("client-{at}"), "192.0.2.1").refused(401, "invalid_client");
+        send_from(&format!("client-{at}"), "192.0.2.1").expect_refusal(401, "invalid_client");
     }
-    send_from("client-500", "192.0.2.1").refused(429, "rate_limited");
-    send_from("client-500", "192.0.2.2").refused(401, "invalid_client");
+    send_from("client-500", "192.0.2.1").expect_refusal(429, "rate_limited");
+    send_from("client-500", "192.0.2.2").expect_refusal(401, "invalid_client");
 }
 
 #[test]
@@ -80,9 +80,9 @@ fn without_a_tunnel_the_forwarding_header_is_ignored() {
         )
     };
     for at in 0..50 {
-        send_from(at).refused(401, "invalid_client");
+        send_from(at).expect_refusal(401, "invalid_client");
     }
-    send_from(50).refused(429, "rate_limited");
+    send_from(50).expect_refusal(429, "rate_limited");
 }
 
 #[test]

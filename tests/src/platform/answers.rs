@@ -279,8 +279,7 @@ fn page(
     client: &Client,
 ) -> Response {
     let id = |name: &str| params.get(name).and_then(|id| id.parse::<u64>().ok());
-    let time =
-        |name: &str| params.get(name).and_then(|at| brain_base::clock::parse_instant(at, false));
+    let time = |name: &str| params.get(name).and_then(|at| brain_base::clock::parse_instant(at));
     let page_token = ["pagination_token", "next_token"]
         .into_iter()
         .find_map(|name| Some((name, params.get(name)?)));

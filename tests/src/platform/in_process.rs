@@ -40,7 +40,12 @@ impl InProcess {
 }
 
 fn to_http_response(answer: Response) -> HttpResponse {
-    HttpResponse { status: answer.status, headers: answer.headers, body: answer.body, from: None }
+    HttpResponse {
+        status: answer.status,
+        headers: answer.headers,
+        body: answer.body,
+        server_address: None,
+    }
 }
 
 impl RetryingClient for InProcess {

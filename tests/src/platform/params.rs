@@ -128,7 +128,7 @@ pub(super) fn check(
                 (!is_id(value)).then(|| "does not match ^[0-9]{1,19}$".into())
             }
             "start_time" | "end_time" => {
-                parse_instant(value, false).is_none().then(|| "is not RFC 3339".into())
+                parse_instant(value).is_none().then(|| "is not RFC 3339".into())
             }
             "exclude" => {
                 let all_known =
@@ -194,7 +194,7 @@ fn check_max_results(endpoint: &str, value: &str) -> Option<String> {
 fn check_last_week(params: &Params, world: &World, now: i64) -> Result<(), InvalidParameter> {
     let begin = now - 7 * 86_400_000;
     if let Some(start) = params.get("start_time")
-        && parse_instant(start, false).is_some_and(|at| at < begin)
+        && parse_instant(start).is_some_and(|at| at < begin)
     {
         return Err(refuse(
             "start_time",

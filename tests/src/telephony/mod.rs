@@ -19,11 +19,11 @@ pub use markup::VoiceResponse;
 /// The account's token, which is the key of signatures.
 pub const TOKEN: &str = "a-token-of-the-telephony-account";
 /// The public base URL of brain, to which the provider sends requests.
-pub const PUBLIC: &str = "https://brain.example.org";
+pub const PUBLIC_URL: &str = "https://brain.example.org";
 /// A number that tests may allow to ask questions.
-pub const KNOWN: &str = "+4915112345678";
+pub const KNOWN_NUMBER: &str = "+4915112345678";
 /// A number that is not allowed.
-pub const STRANGER: &str = "+18005550123";
+pub const UNKNOWN_NUMBER: &str = "+18005550123";
 /// The called number.
 pub const OURS: &str = "+4930901820";
 
@@ -43,26 +43,31 @@ pub fn sign(token: &str, url: &str, form: &[(&str, &str)]) -> String {
 
 /// Encodes a form.
 #[must_use]
-pub fn encoded(form: &[(&str, &str)]) -> String {
+pub fn form_body(form: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish()
 }
 
 /// Sends a form to `path` with a valid signature.
 #[must_use]
 pub fn send(address: SocketAddr, path: &str, form: &[(&str, &str)]) -> Answer {
-    let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), form);
-    posted(address, path, form, &signature)
+    let signature = sign(TOKEN, &format!("{PUBLIC_URL}{path}"), form);
+    post_signed(address, path, form, &signature)
 }
 
 /// Sends a form to `path` with this signature and the headers of a tunnel.
 #[must_use]
-pub fn posted(address: SocketAddr, path: &str, form: &[(&str, &str)], signature: &str) -> Answer {
+pub fn post_signed(
+    address: SocketAddr,
+    path: &str,
+    form: &[(&str, &str)],
+    signature: &str,
+) -> Answer {
     let headers = [
         ("Host", "brain.example.org"),
         ("Content-Type", "application/x-www-form-urlencoded; charset=UTF-8"),
         ("X-Twilio-Signature", signature),
     ];
-    http::call(address, "POST", path, &headers, encoded(form).as_bytes())
+    http::call(address, "POST", path, &headers, form_body(form).as_bytes())
 }
 
 /// A call in progress.

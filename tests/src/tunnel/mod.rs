@@ -175,7 +175,12 @@ impl HttpClient for FakeNetwork {
             let proof_answer = self.proof_answer(call, &body);
             (status, proof_answer.unwrap_or(body))
         };
-        Ok(HttpResponse { status, headers: Vec::new(), body: body.into_bytes(), from: None })
+        Ok(HttpResponse {
+            status,
+            headers: Vec::new(),
+            body: body.into_bytes(),
+            server_address: None,
+        })
     }
 }
 

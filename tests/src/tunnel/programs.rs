@@ -87,7 +87,7 @@ impl Starter for FakePrograms {
 }
 
 impl Child for FakePrograms {
-    fn ended(&self) -> Option<String> {
+    fn exit_description(&self) -> Option<String> {
         self.0.lock().unwrap().exit_reason.clone()
     }
 

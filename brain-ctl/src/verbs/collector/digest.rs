@@ -44,14 +44,14 @@ fn write_post(t: &mut Text, post: &DigestPost) {
     let deleted = if post.deleted.is_some() { "deleted " } else { "" };
     let lead = format!("  {} {}{}", t.paint.dim(&at), t.paint.red(deleted), t.paint.yellow(&likes));
     let text = t.cut(&post.text, 2 + width(&at) + 1 + width(deleted) + width(&likes));
-    t.raw(format!("{lead}{text}").trim_end());
+    t.raw_line(format!("{lead}{text}").trim_end());
     if !post.pages.is_empty() {
         t.prose("      ", 6, &format!("about {}", page_list(&post.pages)));
     }
     if let Some(text) = post.image_text.as_deref().filter(|text| !text.is_empty()) {
         let lead = "      in picture: ";
         let text = t.cut(text, width(lead));
-        t.raw(&format!("{lead}{text}"));
+        t.raw_line(&format!("{lead}{text}"));
     }
 }
 
@@ -62,9 +62,9 @@ impl Show for Digest {
             let owner = if author.own { ", you" } else { "" };
             let head = clean(&author_name(author));
             let posts = count(author.posts.len() as u64, "post");
-            t.raw("");
+            t.raw_line("");
             let line = t.cut(&format!("{head}{owner}: {posts}"), 0);
-            t.raw(&t.paint.bold(&line));
+            t.raw_line(&t.paint.bold(&line));
             if !author.pages.is_empty() {
                 let lead = format!("  {} ", t.paint.dim("page"));
                 t.prose(&lead, 7, &page_list(&author.pages));
@@ -124,11 +124,11 @@ impl Show for Digest {
 fn write_section(t: &mut Text, title: &str, lines: impl Iterator<Item = String>) {
     for (n, line) in lines.enumerate() {
         if n == 0 {
-            t.raw("");
-            t.raw(&t.paint.bold(title));
+            t.raw_line("");
+            t.raw_line(&t.paint.bold(title));
         }
         let line = t.cut(&line, 2);
-        t.raw(&format!("  {line}"));
+        t.raw_line(&format!("  {line}"));
     }
 }
 

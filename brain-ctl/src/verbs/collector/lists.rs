@@ -14,10 +14,10 @@ fn reason_text(reason: &str) -> &str {
 }
 
 const DELETIONS: &[Column] = &[
-    Column::fixed("DETECTED").optional(1),
-    Column::fixed("POST").painted(Paint::cyan),
+    Column::fixed("DETECTED").droppable(1),
+    Column::fixed("POST").with_paint(Paint::cyan),
     Column::flexible("AUTHOR", 8),
-    Column::fixed("REASON").optional(2),
+    Column::fixed("REASON").droppable(2),
     Column::flexible("TEXT", 12),
 ];
 
@@ -57,10 +57,10 @@ impl Show for CollectorDeletionsReply {
 }
 
 const ALERTS: &[Column] = &[
-    Column::fixed("WHEN").optional(1),
+    Column::fixed("WHEN").droppable(1),
     Column::fixed("KIND"),
-    Column::fixed("POST").painted(Paint::cyan).optional(3),
-    Column::flexible("AUTHOR", 8).optional(2),
+    Column::fixed("POST").with_paint(Paint::cyan).droppable(3),
+    Column::flexible("AUTHOR", 8).droppable(2),
     Column::flexible("MESSAGE", 20),
 ];
 
@@ -115,7 +115,7 @@ impl Show for CollectorEnrichReply {
         for page in &self.pages {
             let name = t.paint.cyan(&page_name(&page.source_id, &page.slug));
             let new = if page.created { " (new)" } else { "" };
-            t.raw(&format!("{name}{new}"));
+            t.raw_line(&format!("{name}{new}"));
             for line in &page.lines {
                 t.prose("  ", 4, line);
             }

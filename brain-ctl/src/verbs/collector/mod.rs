@@ -3,9 +3,9 @@
 mod digest;
 mod lists;
 mod plot;
+mod relative_time;
 mod run;
 mod status;
-mod when;
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ use crate::{
     context::Context,
     input,
     output::Outcome,
-    when::When,
+    when::TimePeriod,
 };
 
 /// Hint for a token file that has no bearer token.
@@ -48,8 +48,8 @@ pub(crate) struct Collector {
     token_file: Option<PathBuf>,
 
     /// Only since this time: 7d, yesterday, 2025-03-01 (deletions, alerts, digest, enrich)
-    #[arg(long, value_name = "WHEN", value_parser = When::parse)]
-    since: Option<When>,
+    #[arg(long, value_name = "WHEN", value_parser = TimePeriod::parse)]
+    since: Option<TimePeriod>,
 
     /// Number of results, 1 to 1000 [default: 50, digest: 200] (deletions, alerts, digest)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -108,7 +108,7 @@ impl Verb for Collector {
                 ("--dry-run", self.dry_run, &[Enrich]),
             ],
         )?;
-        let since = self.since.as_ref().map(When::start);
+        let since = self.since.as_ref().map(TimePeriod::start);
         let period =
             |since, limit: Option<u32>| CollectorPeriod { since, limit: limit.unwrap_or(50) };
         match self.action {
@@ -117,7 +117,7 @@ impl Verb for Collector {
                 let token = self
                     .token_file
                     .as_deref()
-                    .map(|path| input::secret(path, INVALID_TOKEN_HINT))
+                    .map(|path| input::read_secret(path, INVALID_TOKEN_HINT))
                     .transpose()?;
                 context.run(CollectorSetup { handle: self.handle, token })
             }

@@ -4,7 +4,7 @@
 
 use brain_protocol::{Curve, Metrics, Snapshot};
 
-use super::when;
+use super::relative_time;
 use crate::output::{Show, Text, clean, count, minute, pad, width};
 
 /// Maximum width of the drawing in columns.
@@ -104,7 +104,7 @@ fn scale(value: i128, low: i128, high: i128, max: usize) -> usize {
 /// Returns the times of the snapshots in milliseconds; their indices if any time is unreadable.
 fn times(snapshots: &[Snapshot]) -> Vec<i64> {
     let times: Option<Vec<i64>> =
-        snapshots.iter().map(|snapshot| when::millis(&snapshot.timestamp)).collect();
+        snapshots.iter().map(|snapshot| relative_time::millis(&snapshot.timestamp)).collect();
     times.unwrap_or_else(|| (0..).take(snapshots.len()).collect())
 }
 
@@ -119,7 +119,7 @@ fn draw_panel(
     columns: usize,
 ) {
     let (first, last) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
-    t.raw(&format!("{} {first} -> {last}", t.paint.bold(panel.name)));
+    t.raw_line(&format!("{} {first} -> {last}", t.paint.bold(panel.name)));
     let (low, high) =
         (values.iter().min().copied().unwrap_or(0), values.iter().max().copied().unwrap_or(0));
     // Values that never change need one line.
@@ -145,7 +145,7 @@ fn draw_panel(
             _ => String::new(),
         };
         let label = format!("{label:>label_width$}");
-        t.raw(&format!(
+        t.raw_line(&format!(
             "{} {}{}",
             t.paint.dim(&label),
             t.paint.dim("┤"),
@@ -158,10 +158,10 @@ impl Show for Curve {
     fn text(&self, t: &mut Text) {
         let name = format!("{} {}", self.id, self.author);
         let head = t.cut(&name, 0);
-        t.raw(t.paint.bold(head.trim_end()).as_str());
+        t.raw_line(t.paint.bold(head.trim_end()).as_str());
         let preview = t.cut(&self.preview, 0);
         if !preview.is_empty() {
-            t.raw(&preview);
+            t.raw_line(&preview);
         }
         let (first, last) = match self.snapshots.as_slice() {
             [] => return t.line("no numbers yet"),
@@ -227,14 +227,14 @@ impl Show for Curve {
 /// Draws the time axis.
 fn draw_axis(t: &mut Text, label_width: usize, columns: usize, from: &str, to: &str) {
     let indent = " ".repeat(label_width + 1);
-    t.raw(&format!("{indent}{}", t.paint.dim(&format!("└{}", "─".repeat(columns)))));
+    t.raw_line(&format!("{indent}{}", t.paint.dim(&format!("└{}", "─".repeat(columns)))));
     let width_left = columns + 1;
     let times = match width_left.checked_sub(width(from) + width(to)) {
         Some(gap) if gap > 0 => format!("{from}{}{to}", " ".repeat(gap)),
         // If only one time fits, the later one is shown.
         _ => pad("", width_left.saturating_sub(width(to))) + to,
     };
-    t.raw(&format!("{indent}{}", t.paint.dim(&times)));
+    t.raw_line(&format!("{indent}{}", t.paint.dim(&times)));
 }
 
 #[cfg(test)]

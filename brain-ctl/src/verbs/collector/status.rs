@@ -2,7 +2,7 @@
 
 use brain_protocol::{CollectorRun, CollectorStatusReply, Curve, RateLimit};
 
-use super::{plot::sparkline, when};
+use super::{plot::sparkline, relative_time};
 use crate::output::{Show, Text, clean, count, minute, pad, width};
 
 /// Columns of a label with the space after it.
@@ -43,8 +43,8 @@ fn limit_text(limit: &RateLimit, now: i64) -> Option<String> {
     if limit.reset <= now {
         return None;
     }
-    let time_difference = when::relative(limit.reset, now);
-    let until = format!("until {} ({time_difference})", when::clock(limit.reset));
+    let time_difference = relative_time::relative(limit.reset, now);
+    let until = format!("until {} ({time_difference})", relative_time::clock(limit.reset));
     let pause = if limit.held { "; paused until then" } else { "" };
     Some(format!("{}: {} left {until}{pause}", limit.endpoint, limit.remaining))
 }
@@ -59,13 +59,17 @@ fn write_growing_post(t: &mut Text, curve: &Curve) {
     let head = format!("  {}  {numbers}  ", t.paint.cyan(&spark));
     let used_columns = 2 + SPARK_WIDTH + 2 + width(&numbers) + 2;
     let text = t.cut(&format!("{} {}", curve.author, curve.preview), used_columns);
-    t.raw(format!("{head}{text}").trim_end());
-    t.raw(&format!("  {}", t.paint.dim(&format!("brain collector plot {}", clean(&curve.id)))));
+    t.raw_line(format!("{head}{text}").trim_end());
+    t.raw_line(&format!(
+        "  {}",
+        t.paint.dim(&format!("brain collector plot {}", clean(&curve.id)))
+    ));
 }
 
 /// Prints the status; `now` is in Unix seconds.
 fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
-    let relative = |at: &str| when::millis(at).map(|ms| when::relative(ms / 1000, now));
+    let relative =
+        |at: &str| relative_time::millis(at).map(|ms| relative_time::relative(ms / 1000, now));
     match (&status.off_because, &status.next_run) {
         (Some(reason), _) => field(t, "off", reason),
         (None, Some(next)) => {
@@ -121,11 +125,11 @@ fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
 
 impl Show for CollectorStatusReply {
     fn text(&self, t: &mut Text) {
-        write(t, self, when::now());
+        write(t, self, relative_time::now());
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.raw(if self.enabled { "on" } else { "off" });
+        t.raw_line(if self.enabled { "on" } else { "off" });
     }
 
     fn notes(&self) -> Vec<String> {

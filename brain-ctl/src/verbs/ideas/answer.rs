@@ -103,20 +103,20 @@ impl Show for Answer<'_> {
     fn text(&self, t: &mut Text) {
         show_crosses(self.prompts, t);
         for (at, prompt) in self.visible_prompts().iter().enumerate() {
-            t.raw("");
+            t.raw_line("");
             let head = t.cut(&prompt_head(at, self.prompts), 0);
-            t.raw(&t.paint.bold(&head));
-            t.raw("");
+            t.raw_line(&t.paint.bold(&head));
+            t.raw_line("");
             t.verbatim(&prompt.text);
         }
         for (at, idea) in self.visible_ideas().iter().enumerate() {
             if at > 0 {
-                t.raw("");
+                t.raw_line("");
             }
             show_idea(idea, t);
         }
         if !self.ideas.is_empty() {
-            t.raw("");
+            t.raw_line("");
             let list = |mut names: Vec<String>| {
                 names.dedup();
                 names.join(", ")
@@ -203,10 +203,10 @@ fn prompt_head(index: usize, prompts: &[IdeaPrompt]) -> String {
 }
 
 const CROSS_COLUMNS: &[Column] = &[
-    Column::fixed("CROSS").right(),
-    Column::fixed("APART").right().optional(1),
-    Column::whole("CLOSE").painted(Paint::cyan),
-    Column::whole("FAR").painted(Paint::cyan),
+    Column::fixed("CROSS").align_right(),
+    Column::fixed("APART").align_right().droppable(1),
+    Column::uncut("CLOSE").with_paint(Paint::cyan),
+    Column::uncut("FAR").with_paint(Paint::cyan),
 ];
 
 /// Prints a table of the crosses that have a prompt.
@@ -290,11 +290,11 @@ impl Runs {
 }
 
 const RUN_COLUMNS: &[Column] = &[
-    Column::fixed("RUN").painted(Paint::cyan),
+    Column::fixed("RUN").with_paint(Paint::cyan),
     Column::fixed("STATUS"),
-    Column::fixed("CROSSES").optional(2),
-    Column::fixed("COST").right().optional(3),
-    Column::fixed("STARTED").optional(1),
+    Column::fixed("CROSSES").droppable(2),
+    Column::fixed("COST").align_right().droppable(3),
+    Column::fixed("STARTED").droppable(1),
     Column::flexible("QUESTION", 16),
 ];
 

@@ -21,7 +21,7 @@ pub(super) enum Message {
         /// The id.
         id: Value,
         /// Whether it initialises a session (MCP before 2026-07-28).
-        initialize: bool,
+        is_initialize: bool,
     },
     /// The notification that the session is initialised.
     Initialized,
@@ -82,7 +82,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, Vec<u8>> {
         return Err(invalid_message(raw.id.filter(|id| id.is_string() || id.is_number()).as_ref()));
     }
     Ok(match (raw.method.as_deref(), raw.id) {
-        (Some(method), Some(id)) => Message::Request { id, initialize: method == "initialize" },
+        (Some(method), Some(id)) => Message::Request { id, is_initialize: method == "initialize" },
         (Some("notifications/initialized"), None) => Message::Initialized,
         (Some("notifications/cancelled"), None) => {
             let params = raw.params.and_then(|params| serde_json::from_str(params.get()).ok());
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn messages_are_classified() {
         let parse = |line: &str| parse(line.as_bytes()).expect(line);
-        let request = |id: Value, initialize| Message::Request { id, initialize };
+        let request = |id: Value, is_initialize| Message::Request { id, is_initialize };
         assert_eq!(
             parse(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
             request(json!(1), true)

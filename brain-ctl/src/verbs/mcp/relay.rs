@@ -220,7 +220,9 @@ where
             {
                 self.send_to_client(&message::duplicate_id(&id))
             }
-            Ok(Message::Request { id, initialize }) => self.forward_request(id, initialize, line),
+            Ok(Message::Request { id, is_initialize }) => {
+                self.forward_request(id, is_initialize, line)
+            }
             Ok(kind) => {
                 match kind {
                     Message::Initialized => self.initialized = Some(line.clone()),

@@ -34,7 +34,7 @@ pub(super) struct State {
 /// # Errors
 /// `unreachable` if no manager answers or systemctl does not exist, with a hint what to do. `io` if
 /// systemctl cannot be run.
-pub(super) fn require(alternative: &str) -> Result<(), Fault> {
+pub(super) fn require_manager(alternative: &str) -> Result<(), Fault> {
     let (is_success, _, errors) = run(&["show-environment"])?;
     if is_success {
         return Ok(());
@@ -104,7 +104,7 @@ pub(super) fn is_linger_enabled() -> Option<bool> {
 
 /// Returns whether the manager can run a service with these settings, for example
 /// `PrivateUsers=yes`. To find out, starts a service that does nothing.
-pub(super) fn allows<'a>(settings: impl Iterator<Item = &'a str>) -> bool {
+pub(super) fn can_run_with<'a>(settings: impl Iterator<Item = &'a str>) -> bool {
     let mut command = Command::new("systemd-run");
     command.args(["--user", "--wait", "--quiet", "--collect"]);
     settings.for_each(|setting| _ = command.args(["-p", setting]));

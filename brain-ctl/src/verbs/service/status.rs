@@ -66,7 +66,7 @@ pub(super) fn show(context: &Context, files: &Files) -> Result<Outcome, Fault> {
     };
     let program = text.lines().find_map(|line| line.strip_prefix("ExecStart="));
     report.program = program.map(|program| program.trim_matches('"').to_owned());
-    manager::require("ask the daemon: brain status")?;
+    manager::require_manager("ask the daemon: brain status")?;
     let [socket, service] = manager::UNITS;
     let (socket, service) = (manager::state(socket)?, manager::state(service)?);
     report.status = match (service.active.as_str(), socket.active.as_str()) {

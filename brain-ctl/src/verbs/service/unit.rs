@@ -17,7 +17,7 @@ const PRIVATE_USERS: &str = include_str!("../../../../systemd/user/examples/priv
 const SOCKET: &str = include_str!("../../../../systemd/user/brain-daemon.socket");
 
 /// The file name of the drop-in with further restrictions.
-pub(super) const RESTRICTIONS: &str = "private-users.conf";
+pub(super) const RESTRICTIONS_FILE: &str = "private-users.conf";
 
 /// Maximum length of a socket path in bytes.
 const MAX_SOCKET_PATH: usize = 107;

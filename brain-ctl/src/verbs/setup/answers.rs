@@ -115,12 +115,12 @@ impl Questions {
         if self.is_asking {
             print("Five questions. Enter takes the answer in brackets; Ctrl-D changes nothing.\n")?;
         }
-        let default = home(None)?;
+        let default = parse_home(None)?;
         let home = self.answer(
             setup.home.as_ref().map(|dir| dir.display().to_string()),
             "Where do your pages live?",
             &default.dir().display().to_string(),
-            |text| home(Some(Path::new(text))),
+            |text| parse_home(Some(Path::new(text))),
         )?;
         let service_default = if has_systemd() { "yes" } else { "no" };
         let service = setup.service.map(|choice| match choice {
@@ -193,7 +193,7 @@ impl Questions {
             print(&format!("\n        AI clients on this machine: {}\n", joined_names(&names)))?;
             for client in &installed {
                 let lines = match client.plan(&server) {
-                    Ok(plan) => plan.description(),
+                    Ok(plan) => plan.describe(),
                     Err(fault) => vec![fault.message],
                 };
                 print(&format!("        {} {}\n", client.label, lines.join("\n          ")))?;
@@ -211,7 +211,7 @@ impl Questions {
         let mut may_replace = false;
         for client in chosen {
             let plan = client.plan(&server);
-            let foreign = plan.as_ref().ok().and_then(|plan| plan.foreign.clone());
+            let foreign = plan.as_ref().ok().and_then(|plan| plan.other_target.clone());
             if let Some(foreign) = foreign.filter(|_| self.is_asking && !setup.replace) {
                 print(&format!(
                     "\n        {} has another \"brain\", for {foreign}\n",
@@ -252,7 +252,7 @@ fn read_line() -> Option<String> {
 /// # Errors
 /// `conflict` if `dir` is not the default home and has files that are not brain's. `io` if `dir`
 /// cannot be used.
-pub(super) fn home(dir: Option<&Path>) -> Result<Home, Fault> {
+pub(super) fn parse_home(dir: Option<&Path>) -> Result<Home, Fault> {
     let Some(dir) = dir else { return Home::find() };
     let path =
         std::path::absolute(with_home_expanded(dir)).map_err(|e| fail::file("use", dir, &e))?;

@@ -215,7 +215,7 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
         return Err("the client's document has a client_secret, which everybody can read");
     }
     let name = text(&raw.client_name).ok_or("the client's document has no client_name")?;
-    let name = validate::name(&name).map_err(
+    let name = validate::valid_name(&name).map_err(
         |_| "the client_name in the client's document is not 1 to 120 visible characters",
     )?;
     let redirect_uris: Vec<String> = texts(&raw.redirect_uris)

@@ -8,7 +8,7 @@ use brain_protocol::{
 use crate::Access;
 use crate::grant_table::{ClientEntry, GrantTable, digest};
 use crate::redirect_uri::{self, RedirectError};
-use crate::validate::{self, invalid, printable};
+use crate::validate::{self, invalid_request, printable};
 use brain_base::clock::rfc3339;
 use brain_base::random;
 use brain_store::{ClientRecord, GrantUpdate};
@@ -223,15 +223,15 @@ fn grant_names(kinds: &[GrantType]) -> Vec<String> {
 /// # Errors
 /// [`FaultCode::InvalidRequest`] if the name is invalid.
 pub(crate) fn validate_name(text: &str) -> Result<String, Fault> {
-    validate::name(text)
-        .map_err(|reason| invalid(reason, "give a short name, for example \"my phone\""))
+    validate::valid_name(text)
+        .map_err(|reason| invalid_request(reason, "give a short name, for example \"my phone\""))
 }
 
 fn validate_ttl(seconds: u32) -> Result<u32, Fault> {
     if TOKEN_TTL.contains(&seconds) {
         return Ok(seconds);
     }
-    Err(invalid(
+    Err(invalid_request(
         format!("token_ttl is {seconds} seconds"),
         "access tokens live 60 to 2,592,000 seconds (30 days)",
     ))
@@ -250,13 +250,13 @@ fn select_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault>
     let kinds: Vec<GrantType> =
         GrantType::ALL.into_iter().filter(|kind| requested.contains(kind)).collect();
     if request.public && kinds.contains(&GrantType::ClientCredentials) {
-        return Err(invalid(
+        return Err(invalid_request(
             "a public client has no secret, so it cannot use client_credentials",
             "leave out that grant type, or register the client with a secret",
         ));
     }
     if kinds == [GrantType::RefreshToken] {
-        return Err(invalid(
+        return Err(invalid_request(
             "refresh_token alone is not enough: a refresh token needs a consent",
             "add the grant type authorization_code",
         ));
@@ -271,19 +271,19 @@ fn select_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault>
 fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
     let needs_consent = kinds.contains(&GrantType::AuthorizationCode);
     if needs_consent && uris.is_empty() {
-        return Err(invalid(
+        return Err(invalid_request(
             "a client that asks for consent needs a redirect address",
             "name at least one redirect_uri, https://… or http://localhost/…",
         ));
     }
     if !needs_consent && !uris.is_empty() {
-        return Err(invalid(
+        return Err(invalid_request(
             "redirect_uris are for clients that ask for consent",
             "add the grant type authorization_code, or leave out redirect_uris",
         ));
     }
     if uris.len() > MAX_REDIRECT_URIS {
-        return Err(invalid(format!("{} redirect_uris", uris.len()), "name at most 10"));
+        return Err(invalid_request(format!("{} redirect_uris", uris.len()), "name at most 10"));
     }
     for uri in uris {
         if let Err(error) = redirect_uri::check(uri) {
@@ -293,7 +293,7 @@ fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault
                     "a redirect address begins with https://, or http:// and this machine's name"
                 }
             };
-            return Err(invalid(
+            return Err(invalid_request(
                 format!("{reason}: \"{}\"", printable(uri)),
                 "register the address exactly as it will be used",
             ));
@@ -308,7 +308,7 @@ fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault
 /// [`FaultCode::InvalidRequest`] for this combination.
 pub(crate) fn check_sources(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
     if scopes.highest() == Scope::Admin && !sources.is_empty() {
-        return Err(invalid(
+        return Err(invalid_request(
             "the scope admin reaches every source, so it cannot be limited to some",
             "leave out the sources, or grant read or write only",
         ));

@@ -67,12 +67,13 @@ pub(crate) fn matches(registered: &str, presented: &str) -> bool {
     if registered == presented {
         return true;
     }
-    matches!((loopback(registered), loopback(presented)), (Some(one), Some(other)) if one == other)
+    let parts = (loopback_parts(registered), loopback_parts(presented));
+    matches!(parts, (Some(one), Some(other)) if one == other)
 }
 
 /// Returns whether this is a loopback address, at which any local program can listen.
 pub(crate) fn is_loopback(uri: &str) -> bool {
-    loopback(uri).is_some()
+    loopback_parts(uri).is_some()
 }
 
 /// Returns the host of an address, for display. Empty if it has none.
@@ -95,7 +96,7 @@ fn authority(uri: &str) -> Option<&str> {
 
 /// Returns the host, and the text after the port, of a loopback address; `None` for other
 /// addresses.
-fn loopback(uri: &str) -> Option<(&str, &str)> {
+fn loopback_parts(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
     let host = LOOPBACK_HOSTS.into_iter().find(|host| rest.starts_with(host))?;
     let rest = &rest[host.len()..];

@@ -34,7 +34,7 @@ impl Access {
     ) -> Result<Client, OAuthFault> {
         let redirect_uris = usable_redirect_uris(&request.redirect_uris)?;
         let name = match &request.client_name {
-            Some(name) => validate::name(name)
+            Some(name) => validate::valid_name(name)
                 .map_err(|why| OAuthFault::new(OAuthError::InvalidClientMetadata, why))?,
             None => redirect_uris.first().map(|uri| redirect_uri::host(uri)).unwrap_or_default(),
         };

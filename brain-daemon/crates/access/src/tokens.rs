@@ -8,7 +8,7 @@ use brain_protocol::{
 use crate::Access;
 use crate::clients::{check_sources, validate_name};
 use crate::grant_table::{GrantTable, digest, is_live};
-use crate::validate::{invalid, printable};
+use crate::validate::{invalid_request, printable};
 use brain_base::clock::rfc3339;
 use brain_base::random;
 use brain_store::{GrantUpdate, Hash, TokenKind, TokenRecord};
@@ -41,7 +41,7 @@ impl Access {
         // 0 means that the token never expires.
         let lifetime = Some(request.expires_in.unwrap_or(default)).filter(|&seconds| seconds != 0);
         if lifetime.is_some_and(|seconds| !ALLOWED_TTL.contains(&seconds)) {
-            return Err(invalid(
+            return Err(invalid_request(
                 "the lifetime of a token is a minute to ten years",
                 "for example 90d, or never",
             ));

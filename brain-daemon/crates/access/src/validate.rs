@@ -12,7 +12,7 @@ const MAX_LENGTH: usize = 120;
 ///
 /// # Errors
 /// The reason why the name is invalid.
-pub(crate) fn name(text: &str) -> Result<String, &'static str> {
+pub(crate) fn valid_name(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
     if text.is_empty() || text.chars().count() > MAX_LENGTH {
         return Err("a name has 1 to 120 characters");
@@ -51,7 +51,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// Returns the fault for an invalid field of a request.
-pub(crate) fn invalid(message: impl Into<String>, hint: &str) -> Fault {
+pub(crate) fn invalid_request(message: impl Into<String>, hint: &str) -> Fault {
     Fault::new(FaultCode::InvalidRequest, message).hint(hint)
 }
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_name_has_visible_characters_only() {
         for good in ["phone", " my phone ", "Zoë’s 電話", "a", "📱"] {
-            assert_eq!(name(good), Ok(good.trim().to_owned()));
+            assert_eq!(valid_name(good), Ok(good.trim().to_owned()));
         }
         let long = "x".repeat(121);
         for bad in [
@@ -106,8 +106,8 @@ mod tests {
             "a\u{a0}b",
             long.as_str(),
         ] {
-            assert!(name(bad).is_err(), "{bad:?}");
+            assert!(valid_name(bad).is_err(), "{bad:?}");
         }
-        assert!(name(&"x".repeat(120)).is_ok());
+        assert!(valid_name(&"x".repeat(120)).is_ok());
     }
 }

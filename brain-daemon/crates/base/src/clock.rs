@@ -77,17 +77,32 @@ pub fn local_time(ms: i64) -> String {
     }
 }
 
-/// Parses a local day `YYYY-MM-DD` or an RFC 3339 instant into Unix milliseconds. Returns `None`
-/// for other texts.
+/// Parses a local day `YYYY-MM-DD`, which stands for its first millisecond, or an RFC 3339 instant.
 ///
-/// For a day, returns its first millisecond, or its last one if `end` is set.
+/// Returns Unix milliseconds; `None` for other texts.
 #[must_use]
-pub fn parse_instant(text: &str, end: bool) -> Option<i64> {
-    if let Some(date) = parse_day(text) {
-        let date = if end { date.tomorrow().ok()? } else { date };
-        let start = date.to_zoned(zone()).ok()?.timestamp().as_millisecond();
-        return Some(if end { start - 1 } else { start });
+pub fn parse_instant(text: &str) -> Option<i64> {
+    match parse_day(text) {
+        Some(date) => first_millisecond(date),
+        None => parse_timestamp(text),
     }
+}
+
+/// As [`parse_instant`], for the end of a period: a day stands for its last millisecond.
+#[must_use]
+pub fn parse_end_instant(text: &str) -> Option<i64> {
+    match parse_day(text) {
+        Some(date) => Some(first_millisecond(date.tomorrow().ok()?)? - 1),
+        None => parse_timestamp(text),
+    }
+}
+
+/// Returns the first millisecond of a local day.
+fn first_millisecond(date: Date) -> Option<i64> {
+    Some(date.to_zoned(zone()).ok()?.timestamp().as_millisecond())
+}
+
+fn parse_timestamp(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
 }
 
@@ -112,10 +127,10 @@ mod tests {
     fn instants_are_formatted_and_parsed_in_utc() {
         assert_eq!(rfc3339(1_795_257_045_123), "2026-11-21T10:30:45.123Z");
         assert_eq!(day(1_795_257_045_123), "2026-11-21");
-        assert_eq!(parse_instant("1970-01-02", false), Some(86_400_000));
-        assert_eq!(parse_instant("1970-01-02", true), Some(2 * 86_400_000 - 1));
-        assert_eq!(parse_instant("1970-01-01T01:00:00+01:00", false), Some(0));
-        assert_eq!(parse_instant("2024-02-30", false), None);
-        assert_eq!(parse_instant("tomorrow", false), None);
+        assert_eq!(parse_instant("1970-01-02"), Some(86_400_000));
+        assert_eq!(parse_end_instant("1970-01-02"), Some(2 * 86_400_000 - 1));
+        assert_eq!(parse_instant("1970-01-01T01:00:00+01:00"), Some(0));
+        assert_eq!(parse_instant("2024-02-30"), None);
+        assert_eq!(parse_instant("tomorrow"), None);
     }
 }

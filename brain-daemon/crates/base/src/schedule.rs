@@ -104,7 +104,7 @@ mod tests {
     use crate::clock::{parse_instant, rfc3339};
 
     fn at(text: &str) -> i64 {
-        parse_instant(text, false).unwrap()
+        parse_instant(text).unwrap()
     }
 
     fn task(name: &'static str, minutes: u64, at: u32) -> ScheduledTask {

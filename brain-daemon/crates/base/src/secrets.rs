@@ -19,7 +19,7 @@ use crate::home::create_private_dir;
 const MAX_BYTES: u64 = 4096;
 
 /// Reads an environment variable.
-pub type Variables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type ReadVariable = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The place of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,13 +57,13 @@ pub struct FoundSecret {
 /// Finds and stores the secrets of one home.
 pub struct Secrets {
     dir: PathBuf,
-    variables: Variables,
+    variables: ReadVariable,
 }
 
 impl Secrets {
     /// Uses `dir` as the home's `secrets/`.
     #[must_use]
-    pub fn new(dir: PathBuf, variables: Variables) -> Self {
+    pub fn new(dir: PathBuf, variables: ReadVariable) -> Self {
         Self { dir, variables }
     }
 

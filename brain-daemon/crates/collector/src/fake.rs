@@ -68,5 +68,5 @@ pub(super) fn answer(
 ) -> HttpResponse {
     let headers =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    HttpResponse { status, headers, body: body.into(), from: None }
+    HttpResponse { status, headers, body: body.into(), server_address: None }
 }

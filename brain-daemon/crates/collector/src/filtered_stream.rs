@@ -106,14 +106,14 @@ pub struct Rules {
     /// Index of a configured rule by the platform's rule id.
     by_id: HashMap<String, usize>,
     /// Rules that the platform rejected, with its messages.
-    pub refused: Vec<String>,
+    pub rejections: Vec<String>,
 }
 
 impl Rules {
     /// Updates the platform's rules to the configured ones.
     ///
     /// # Errors
-    /// The platform's fault. A rejected rule is no error; `refused` lists it.
+    /// The platform's fault. A rejected rule is no error; `rejections` lists it.
     pub fn synchronize(
         platform: &mut Platform<'_>,
         configured_rules: Vec<Rule>,
@@ -122,9 +122,9 @@ impl Rules {
         let RuleChanges { delete, add } = plan_changes(&configured_rules, &platform_rules);
         if !delete.is_empty() {
             let body = json!({"delete": {"ids": delete}});
-            platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&body))?;
+            platform.request(Endpoint::ChangeRules, &PATH, &[], Some(&body))?;
         }
-        let mut rules = Self { configured_rules, by_id: HashMap::new(), refused: Vec::new() };
+        let mut rules = Self { configured_rules, by_id: HashMap::new(), rejections: Vec::new() };
         rules.record_ids(&platform_rules);
         if !add.is_empty() {
             let new: Vec<Value> = add
@@ -134,11 +134,15 @@ impl Rules {
                     "tag": rules.configured_rules[index].tag})
                 })
                 .collect();
-            let body =
-                platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&json!({ "add": new })))?;
+            let body = platform.request(
+                Endpoint::ChangeRules,
+                &PATH,
+                &[],
+                Some(&json!({ "add": new })),
+            )?;
             rules.record_ids(&parse_rules(body.get("data")));
             let errors = body.get("errors").and_then(Value::as_array);
-            rules.refused = errors.into_iter().flatten().map(describe_error).collect();
+            rules.rejections = errors.into_iter().flatten().map(describe_error).collect();
         }
         Ok(rules)
     }
@@ -191,9 +195,9 @@ fn read_rules(platform: &mut Platform<'_>) -> Result<Vec<PlatformRule>, Platform
     for _ in 0..MAX_PAGES {
         let mut parameters = vec![("max_results", "1000")];
         parameters.extend(next.as_deref().map(|token| ("pagination_token", token)));
-        let body = platform.ask(Endpoint::Rules, &PATH, &parameters, None)?;
+        let body = platform.request(Endpoint::Rules, &PATH, &parameters, None)?;
         // An empty list is valid and has `meta`.
-        if let Some(fault) = platform.incomplete(&body) {
+        if let Some(fault) = platform.incompleteness(&body) {
             return Err(fault);
         }
         all.extend(parse_rules(body.get("data")));
@@ -233,14 +237,14 @@ pub enum Message {
     /// A post, and id and tag of each matching rule.
     Post(Box<Record>, Vec<(String, String)>),
     /// The platform ends the connection. Has the reason.
-    Ending(String),
+    End(String),
     /// Anything else.
     Unknown,
 }
 
 /// Parses a line without its line end.
 #[must_use]
-pub fn message(line: &[u8]) -> Message {
+pub fn parse_message(line: &[u8]) -> Message {
     let line = line.trim_ascii();
     if line.is_empty() {
         return Message::Alive;
@@ -260,7 +264,7 @@ pub fn message(line: &[u8]) -> Message {
     }
     // With a post, errors concern related objects. Without one, they concern the connection.
     match body.get("errors").and_then(|errors| errors.get(0)) {
-        Some(error) => Message::Ending(describe_error(error)),
+        Some(error) => Message::End(describe_error(error)),
         None => Message::Unknown,
     }
 }
@@ -276,7 +280,7 @@ pub struct LineSplitter {
 
 impl LineSplitter {
     /// Returns the lines that `bytes` complete.
-    pub fn take(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    pub fn split(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             if !self.is_skipping {

@@ -135,7 +135,7 @@ impl Journal {
         }
         for id in data.ids("deletions")? {
             let Some(deletion) = skip_damaged(data.deletion(&id))? else { continue };
-            let at = parse_instant(&deletion.detected_at, false).unwrap_or(0);
+            let at = parse_instant(&deletion.detected_at).unwrap_or(0);
             entries.push((
                 at,
                 Entry { at: rfc3339(at), event: JournalEvent::Deletion { id: id.to_string() } },
@@ -177,8 +177,7 @@ impl Journal {
             let entries: Vec<Entry> =
                 lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
             let entry_count = entries.len();
-            let is_recent =
-                |entry: &Entry| parse_instant(&entry.at, false).is_some_and(|at| at >= since);
+            let is_recent = |entry: &Entry| parse_instant(&entry.at).is_some_and(|at| at >= since);
             let former_count = recent_entries.len();
             recent_entries.extend(entries.into_iter().filter(is_recent));
             if entry_count > 0 && recent_entries.len() == former_count {

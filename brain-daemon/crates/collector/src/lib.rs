@@ -36,7 +36,7 @@ pub use platform::{Expansions, FaultReason, Page, Platform, PlatformFault};
 pub use record::{
     AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId,
 };
-pub use reserve::{Allowance, Endpoint, RESERVE, Rates, WINDOW_S};
+pub use reserve::{Endpoint, RESERVE, RateLimit, Rates, WINDOW_SECONDS};
 pub use run::{IncomingPost, Run, RunListener, RunResult};
 pub use state::{Account, State, StreamState};
 pub use velocity::is_velocity_alert;
@@ -59,9 +59,9 @@ pub struct Settings {
     /// Maximum number of pages per stream or search.
     pub max_pages: u32,
     /// Whether to request authors' names, which the platform may charge for.
-    pub ask_authors: bool,
+    pub request_authors: bool,
     /// Whether to request the URLs of pictures and videos.
-    pub ask_media: bool,
+    pub request_media: bool,
     /// Whether to reduce deleted posts to id, times and reason.
     pub redact: bool,
 }

@@ -13,9 +13,19 @@ pub enum Line {
     /// `RUN_START:<timestamp>`.
     Start(String),
     /// `OWN_TWEETS:<total> (<new> new)`.
-    Own(u64, u64),
+    Own {
+        /// Number of posts.
+        total: u64,
+        /// Number of posts that were not stored before.
+        new: u64,
+    },
     /// `MENTIONS:<total> (<new> new)`.
-    Mentions(u64, u64),
+    Mentions {
+        /// Number of posts.
+        total: u64,
+        /// Number of posts that were not stored before.
+        new: u64,
+    },
     /// `DELETION_DETECTED:<id>:<author>:<preview>`.
     Deletion {
         /// The post.
@@ -69,8 +79,8 @@ impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(at) => write!(f, "RUN_START:{at}"),
-            Self::Own(total, new) => write!(f, "OWN_TWEETS:{total} ({new} new)"),
-            Self::Mentions(total, new) => write!(f, "MENTIONS:{total} ({new} new)"),
+            Self::Own { total, new } => write!(f, "OWN_TWEETS:{total} ({new} new)"),
+            Self::Mentions { total, new } => write!(f, "MENTIONS:{total} ({new} new)"),
             Self::Deletion { id, author, preview: text } => {
                 write!(f, "DELETION_DETECTED:{id}:{}:{}", author_field(author), preview(text))
             }
@@ -140,8 +150,8 @@ mod tests {
         let skipped = |reset| Line::Skipped { stream: "mentions", reason: "rate_limited", reset };
         for (line, text) in [
             (Line::Start(at()), "RUN_START:2026-11-21T10:30:45.123Z"),
-            (Line::Own(17, 3), "OWN_TWEETS:17 (3 new)"),
-            (Line::Mentions(0, 0), "MENTIONS:0 (0 new)"),
+            (Line::Own { total: 17, new: 3 }, "OWN_TWEETS:17 (3 new)"),
+            (Line::Mentions { total: 0, new: 0 }, "MENTIONS:0 (0 new)"),
             (
                 Line::Deletion { id: id(), author: author(), preview: "Say: no\r\nmore".into() },
                 "DELETION_DETECTED:9007199254740993:alice:Say: no more",

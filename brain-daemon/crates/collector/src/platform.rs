@@ -113,7 +113,7 @@ impl<'a> Platform<'a> {
     /// # Errors
     /// The platform's fault. App tokens get 403 with the problem `unsupported-authentication`.
     pub fn me(&mut self) -> Result<Account, PlatformFault> {
-        let body = self.ask(Endpoint::Me, &["users", "me"], &[], None)?;
+        let body = self.request(Endpoint::Me, &["users", "me"], &[], None)?;
         answer::account(&body).ok_or_else(|| self.no_account(&body))
     }
 
@@ -123,7 +123,7 @@ impl<'a> Platform<'a> {
     /// The platform's fault; `NotFound` if the account does not exist.
     pub fn by_username(&mut self, handle: &str) -> Result<Account, PlatformFault> {
         let body =
-            self.ask(Endpoint::ByUsername, &["users", "by", "username", handle], &[], None)?;
+            self.request(Endpoint::ByUsername, &["users", "by", "username", handle], &[], None)?;
         if let Some(account) = answer::account(&body) {
             return Ok(account);
         }
@@ -180,7 +180,7 @@ impl<'a> Platform<'a> {
         parameters.extend(since.map(|id| ("since_id", id.as_str())));
         parameters.extend(next.map(|token| ("next_token", token)));
         let body =
-            self.ask(Endpoint::Search, &["tweets", "search", "recent"], &parameters, None)?;
+            self.request(Endpoint::Search, &["tweets", "search", "recent"], &parameters, None)?;
         self.complete_page(body)
     }
 
@@ -249,7 +249,8 @@ impl<'a> Platform<'a> {
         let mut parameters = vec![("max_results", PAGE_SIZE)];
         parameters.extend(with.parameters());
         parameters.extend(next.map(|token| ("pagination_token", token)));
-        let body = self.ask(endpoint, &["users", user.as_str(), collection], &parameters, None)?;
+        let body =
+            self.request(endpoint, &["users", user.as_str(), collection], &parameters, None)?;
         // Without data, the errors say what is wrong with the account.
         if !body.contains_key("data")
             && let Some(fault) = fault::account_fault(&body, user.as_str(), self.token.expose())
@@ -265,7 +266,7 @@ impl<'a> Platform<'a> {
     /// # Errors
     /// [`FaultReason::Unreadable`] if the page is incomplete and has no posts.
     fn complete_page(&self, body: Map<String, Value>) -> Result<Page, PlatformFault> {
-        let incomplete = self.incomplete(&body);
+        let incomplete = self.incompleteness(&body);
         let page = page(body)?;
         match incomplete {
             Some(fault) if page.posts.is_empty() => Err(fault),
@@ -275,8 +276,8 @@ impl<'a> Platform<'a> {
 
     /// Returns why an answer with status 200 is an incomplete list.
     #[must_use]
-    pub fn incomplete(&self, body: &Map<String, Value>) -> Option<PlatformFault> {
-        fault::incomplete(body, self.token.expose())
+    pub fn incompleteness(&self, body: &Map<String, Value>) -> Option<PlatformFault> {
+        fault::incompleteness(body, self.token.expose())
     }
 
     /// Builds the URL of a path below `/2`.
@@ -303,7 +304,7 @@ impl<'a> Platform<'a> {
     ///
     /// # Errors
     /// The platform's fault.
-    pub fn ask(
+    pub fn request(
         &mut self,
         endpoint: Endpoint,
         path: &[&str],
@@ -338,7 +339,7 @@ impl<'a> Platform<'a> {
             headers: &[("accept", "application/json"), ("content-type", "application/json")]
                 [..header_count],
             authorization: Some(&bearer),
-            public: false,
+            must_be_public: false,
             is_complete: |_| false,
         };
         let host = self.base.host_str().unwrap_or_default();

@@ -147,7 +147,7 @@ impl Record {
     /// Returns a time field in Unix milliseconds; `None` if it is missing or invalid.
     #[must_use]
     pub fn instant(&self, name: &str) -> Option<i64> {
-        parse_instant(self.str(name)?, false)
+        parse_instant(self.str(name)?)
     }
 
     /// Returns the creation time, in Unix milliseconds.

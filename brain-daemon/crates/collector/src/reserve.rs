@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The number of requests that are left unused in each rate limit window.
 pub const RESERVE: u64 = 2;
 /// Maximum length of a rate limit window: 15 minutes, and one second for the platform's clock.
-pub const WINDOW_S: i64 = 901;
+pub const WINDOW_SECONDS: i64 = 901;
 
 /// An endpoint with its own rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +53,7 @@ impl Endpoint {
 
 /// The last known rate limit of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Allowance {
+pub struct RateLimit {
     /// Remaining requests (`x-rate-limit-remaining`).
     pub remaining: u64,
     /// The reset time, in Unix seconds (`x-rate-limit-reset`).
@@ -63,7 +63,7 @@ pub struct Allowance {
 /// The rate limits of all endpoints.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Rates(BTreeMap<String, Allowance>);
+pub struct Rates(BTreeMap<String, RateLimit>);
 
 impl Rates {
     /// Checks that `endpoint` may be used at `now` (Unix seconds). Limits expire at their reset; a
@@ -74,7 +74,7 @@ impl Rates {
     pub fn check(&self, endpoint: Endpoint, now: i64) -> Result<(), i64> {
         match self.0.get(endpoint.as_str()) {
             Some(allowance) if allowance.remaining <= RESERVE && now < allowance.reset => {
-                Err(allowance.reset.min(now.saturating_add(WINDOW_S)))
+                Err(allowance.reset.min(now.saturating_add(WINDOW_SECONDS)))
             }
             _ => Ok(()),
         }
@@ -85,7 +85,7 @@ impl Rates {
         let remaining = remaining.and_then(|text| text.trim().parse().ok());
         let reset = reset.and_then(|text| text.trim().parse().ok());
         if let (Some(remaining), Some(reset)) = (remaining, reset) {
-            self.0.insert(endpoint.as_str().to_owned(), Allowance { remaining, reset });
+            self.0.insert(endpoint.as_str().to_owned(), RateLimit { remaining, reset });
         }
     }
 
@@ -93,21 +93,21 @@ impl Rates {
     /// block an endpoint for long.
     pub fn clamp_resets(&mut self, now: i64) {
         for allowance in self.0.values_mut() {
-            allowance.reset = allowance.reset.min(now.saturating_add(WINDOW_S));
+            allowance.reset = allowance.reset.min(now.saturating_add(WINDOW_SECONDS));
         }
     }
 
     /// Records a 429: blocks the endpoint until the known reset, or for one window if that is
     /// unknown or past. Returns the end of the block, in Unix seconds.
     pub fn record_exhausted(&mut self, endpoint: Endpoint, now: i64) -> i64 {
-        let window = now.saturating_add(WINDOW_S);
+        let window = now.saturating_add(WINDOW_SECONDS);
         let known_reset = self
             .0
             .get(endpoint.as_str())
             .map(|allowance| allowance.reset)
             .filter(|reset| *reset > now);
         let reset = known_reset.unwrap_or(window).min(window);
-        self.0.insert(endpoint.as_str().to_owned(), Allowance { remaining: 0, reset });
+        self.0.insert(endpoint.as_str().to_owned(), RateLimit { remaining: 0, reset });
         reset
     }
 
@@ -121,7 +121,7 @@ impl Rates {
     }
 
     /// Returns all limits by name.
-    pub fn all(&self) -> impl Iterator<Item = (&str, Allowance)> {
+    pub fn all(&self) -> impl Iterator<Item = (&str, RateLimit)> {
         self.0.iter().map(|(name, allowance)| (name.as_str(), *allowance))
     }
 }
@@ -148,9 +148,9 @@ mod tests {
             ("2", NOW + 1, Err(NOW + 1)),
             ("2", NOW, Ok(())),
             ("0", NOW - 1, Ok(())),
-            ("0", NOW + WINDOW_S, Err(NOW + WINDOW_S)),
-            ("0", NOW + 86_400, Err(NOW + WINDOW_S)),
-            ("0", i64::MAX, Err(NOW + WINDOW_S)),
+            ("0", NOW + WINDOW_SECONDS, Err(NOW + WINDOW_SECONDS)),
+            ("0", NOW + 86_400, Err(NOW + WINDOW_SECONDS)),
+            ("0", i64::MAX, Err(NOW + WINDOW_SECONDS)),
         ] {
             let rates = rates_with(remaining, reset);
             assert_eq!(rates.check(Endpoint::Timeline, NOW), expected, "{remaining} until {reset}");
@@ -181,8 +181,8 @@ mod tests {
         assert_eq!(rates.check(Endpoint::Timeline, NOW + 59), Err(NOW + 60));
         assert_eq!(rates.check(Endpoint::Timeline, NOW + 60), Ok(()));
         for mut rates in [Rates::default(), rates_with("5", NOW), rates_with("5", NOW + 86_400)] {
-            assert_eq!(rates.record_exhausted(Endpoint::Timeline, NOW), NOW + WINDOW_S);
-            assert_eq!(rates.check(Endpoint::Timeline, NOW), Err(NOW + WINDOW_S));
+            assert_eq!(rates.record_exhausted(Endpoint::Timeline, NOW), NOW + WINDOW_SECONDS);
+            assert_eq!(rates.check(Endpoint::Timeline, NOW), Err(NOW + WINDOW_SECONDS));
         }
     }
 
@@ -190,8 +190,11 @@ mod tests {
     fn a_wrong_clock_blocks_an_endpoint_for_one_window() {
         let mut rates = rates_with("0", NOW + 365 * 86_400);
         rates.clamp_resets(NOW);
-        assert_eq!(rates.check(Endpoint::Timeline, NOW + WINDOW_S - 1), Err(NOW + WINDOW_S));
-        assert_eq!(rates.check(Endpoint::Timeline, NOW + WINDOW_S), Ok(()));
+        assert_eq!(
+            rates.check(Endpoint::Timeline, NOW + WINDOW_SECONDS - 1),
+            Err(NOW + WINDOW_SECONDS)
+        );
+        assert_eq!(rates.check(Endpoint::Timeline, NOW + WINDOW_SECONDS), Ok(()));
     }
 
     #[test]

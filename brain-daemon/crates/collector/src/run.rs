@@ -110,9 +110,9 @@ struct RunState<'a> {
     /// Whether the platform rejected the requested related objects.
     without_expansions: bool,
     /// The ids of all posts of this run.
-    present: HashSet<PostId>,
+    present_ids: HashSet<PostId>,
     /// Posts of this run with metrics.
-    observed: Vec<ObservedPost>,
+    observed_posts: Vec<ObservedPost>,
     /// New states of complete streams; empty until all missing posts were looked up.
     streams: BTreeMap<String, StreamState>,
     report: CollectorRun,
@@ -203,8 +203,8 @@ impl<'a> RunState<'a> {
             journal,
             platform: Platform::new(run.http_client, run.base, run.token, rates, now),
             without_expansions: false,
-            present: HashSet::new(),
-            observed: Vec::new(),
+            present_ids: HashSet::new(),
+            observed_posts: Vec::new(),
             streams: BTreeMap::new(),
             report: new_report(rfc3339(now())),
             done: 0,
@@ -273,7 +273,7 @@ impl<'a> RunState<'a> {
         self.data.sync()?;
         self.report.finished_at = at.to_owned();
         self.report.requests = self.platform.requests;
-        self.report.tweets_stored = self.present.len() as u64;
+        self.report.tweets_stored = self.present_ids.len() as u64;
         if let Some((reason, message)) = failed {
             self.report.status = "failed".into();
             self.report.reason = Some(reason.to_owned());

@@ -18,8 +18,8 @@ impl Settings {
             user_id: config.user_id.as_deref().and_then(UserId::parse),
             searches: config.searches.clone(),
             max_pages: config.max_pages,
-            ask_authors: config.authors == Authors::Ask,
-            ask_media: config.images || config.videos,
+            request_authors: config.authors == Authors::Ask,
+            request_media: config.images || config.videos,
             redact: config.deleted_posts == DeletedPosts::Redact,
         }
     }
@@ -48,8 +48,8 @@ mod tests {
             ("https://api.x.com", "/home/collector".into())
         );
         assert!(
-            settings.ask_authors
-                && !settings.ask_media
+            settings.request_authors
+                && !settings.request_media
                 && !settings.redact
                 && settings.max_pages == 1
         );
@@ -67,6 +67,6 @@ mod tests {
         assert_eq!(settings.handle.as_deref(), Some("Garry_1"));
         assert_eq!(settings.user_id.unwrap().as_str(), "1234567890123456789");
         assert_eq!(settings.searches, ["one, two", "ü"]);
-        assert!(settings.ask_media);
+        assert!(settings.request_media);
     }
 }

@@ -104,7 +104,7 @@ impl State {
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|error| disk::fault(&data.state_file())(error.into()))?;
         text.push(b'\n');
-        let _writing = disk::lock_writes();
+        let _write_lock = disk::lock_writes();
         disk::replace(&data.state_file(), &text, true)
     }
 

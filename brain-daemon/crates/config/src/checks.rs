@@ -19,7 +19,7 @@ impl Config {
 
     /// Checks that no two tasks start in one minute, and that a minute is left for backups.
     fn check_schedule(&self) -> Result<(), Fault> {
-        let jobs = self.planned_jobs();
+        let jobs = self.planned_tasks();
         if let Some((one, other, minute)) = schedule::find_conflict(&jobs) {
             let (hour, minute) = (minute / 60, minute % 60);
             let message = format!(

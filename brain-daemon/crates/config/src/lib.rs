@@ -69,9 +69,9 @@ pub struct Config {
     /// All keys in the order of the sections above.
     entries: Vec<Entry>,
     /// The schedule of the collector's runs.
-    collector_job: ScheduledTask,
+    collector_task: ScheduledTask,
     /// The schedule of ratings; `None` if posts are not rated.
-    ratings_job: Option<ScheduledTask>,
+    ratings_task: Option<ScheduledTask>,
     /// The control socket that systemd passed in. It overrides the configured one.
     passed_socket: Option<PathBuf>,
     /// The default control socket of a home on a read-only file system.
@@ -114,8 +114,8 @@ impl Config {
         let search = SearchConfig::read(&mut loader)?;
         let config = Self {
             entries: loader.finish()?,
-            collector_job: collector.job()?,
-            ratings_job: collector.ratings_job()?,
+            collector_task: collector.job()?,
+            ratings_task: collector.ratings_task()?,
             daemon,
             store,
             pages,
@@ -200,21 +200,21 @@ impl Config {
 
     /// Returns the schedule of the collector's runs.
     #[must_use]
-    pub fn collector_job(&self) -> ScheduledTask {
-        self.collector_job
+    pub fn collector_task(&self) -> ScheduledTask {
+        self.collector_task
     }
 
     /// Returns the schedule of ratings; `None` if posts are not rated.
     #[must_use]
-    pub fn ratings_job(&self) -> Option<ScheduledTask> {
-        self.ratings_job
+    pub fn ratings_task(&self) -> Option<ScheduledTask> {
+        self.ratings_task
     }
 
     /// Returns the enabled tasks that start at fixed minutes.
     #[must_use]
-    pub fn planned_jobs(&self) -> Vec<ScheduledTask> {
-        let collector = self.collector.enabled.then_some(self.collector_job);
-        collector.into_iter().chain(self.ratings_job).collect()
+    pub fn planned_tasks(&self) -> Vec<ScheduledTask> {
+        let collector = self.collector.enabled.then_some(self.collector_task);
+        collector.into_iter().chain(self.ratings_task).collect()
     }
 
     /// Returns the directory of scheduled backups; `None` if there are none.

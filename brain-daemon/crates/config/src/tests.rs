@@ -277,14 +277,14 @@ fn user_id_keeps_its_digits() {
 fn collector_runs_each_half_hour_by_default() {
     let config = load("").unwrap();
     assert!(config.collector.enabled);
-    assert_eq!(config.collector_job().cron(), "0 0,30 * * * *");
-    assert_eq!(config.ratings_job(), None, "off until it is switched on");
+    assert_eq!(config.collector_task().cron(), "0 0,30 * * * *");
+    assert_eq!(config.ratings_task(), None, "off until it is switched on");
     assert!(!config.collector.has_analyses());
     assert!(!config.collector.stream && !config.collector.outbound);
     let config =
         load("[collector]\nevery = \"1h\"\nat = 20\nratings = true\nratings_at = 25\n").unwrap();
-    assert_eq!(config.collector_job().cron(), "0 20 * * * *");
-    assert_eq!(config.ratings_job().unwrap().cron(), "0 25,55 * * * *");
+    assert_eq!(config.collector_task().cron(), "0 20 * * * *");
+    assert_eq!(config.ratings_task().unwrap().cron(), "0 25,55 * * * *");
     assert_refused("collector", "every", &["\"59s\"", "\"25h\"", "\"often\""], "collector.every");
 }
 

@@ -18,7 +18,7 @@ use brain_protocol::{
 use self::answer_filter::AnswerFilter;
 use self::model::model_fault;
 use self::passages::{Passage, SYSTEM};
-use crate::search::instant;
+use crate::search::{end_instant, instant};
 use crate::{Caller, Environment, Progress, SearchService};
 use brain_costs::{Budget, CostError};
 use brain_llm::{Finish, Model, ModelError, ModelErrorKind, Question, Reply};
@@ -198,8 +198,8 @@ impl AskService {
     }
 
     pub(crate) fn costs(&self, request: &Costs) -> Result<CostsReply, Fault> {
-        let since = instant(request.since.as_deref(), false)?;
-        let until = instant(request.until.as_deref(), true)?;
+        let since = instant(request.since.as_deref())?;
+        let until = end_instant(request.until.as_deref())?;
         let limit = request.limit.min(MAX_LISTED_CALLS) as usize;
         self.models.ledger.read(since, until, limit).map_err(|error| cost_fault(&error))
     }

@@ -12,7 +12,7 @@ use brain_protocol::{AuditCall, AuditList, Fault, FaultCode};
 use parking_lot::{Mutex, MutexGuard};
 
 use brain_base::caller::Visibility;
-use brain_base::clock::{Clock, parse_instant, rfc3339};
+use brain_base::clock::{Clock, parse_end_instant, parse_instant, rfc3339};
 use brain_store::{AuditRecord, Store};
 use buffer::CallBuffer;
 
@@ -65,7 +65,7 @@ impl Audit {
 
     /// Returns whether calls wait to be written.
     #[must_use]
-    pub fn has_waiting(&self) -> bool {
+    pub fn has_buffered(&self) -> bool {
         let mut buffer = self.buffer();
         buffer.advance(self.clock.now());
         !buffer.calls.is_empty()
@@ -128,13 +128,13 @@ impl Audit {
     /// [`FaultCode::InvalidRequest`] if `since` or `until` is not a time; the fault of the store if
     /// it cannot be read.
     pub fn list(&self, request: &AuditList) -> Result<brain_protocol::Audit, Fault> {
-        let instant = |text: &Option<String>, end: bool, default: i64| match text {
-            Some(text) => parse_instant(text, end).ok_or_else(|| not_a_time(text)),
+        let instant = |text: &Option<String>, parse: fn(&str) -> Option<i64>, default| match text {
+            Some(text) => parse(text).ok_or_else(|| not_a_time(text)),
             None => Ok(default),
         };
         let filter = Filter {
-            since: instant(&request.since, false, i64::MIN)?,
-            until: instant(&request.until, true, i64::MAX)?,
+            since: instant(&request.since, parse_instant, i64::MIN)?,
+            until: instant(&request.until, parse_end_instant, i64::MAX)?,
             client: request.client.as_deref(),
             only_failed: request.failed,
         };
@@ -245,9 +245,9 @@ mod tests {
         let audit = open(dir.path(), &clock);
         audit.record(call(NOW, "a", 202));
         audit.record(call(NOW, "b", 401));
-        assert!(audit.has_waiting());
+        assert!(audit.has_buffered());
         audit.write().unwrap();
-        assert!(!audit.has_waiting());
+        assert!(!audit.has_buffered());
         audit.record(call(NOW, "c", 202));
         audit.write().unwrap();
         audit.record(call(NOW + 5, "d", 503));
@@ -316,7 +316,7 @@ mod tests {
         }
         assert_eq!(audit.write().unwrap_err().code, FaultCode::DiskFull);
         audit.record(call(NOW, "c", 200));
-        assert!(audit.has_waiting());
+        assert!(audit.has_buffered());
         assert_eq!(clients(&audit, &everything()), ["c", "b", "a"]);
     }
 
@@ -354,10 +354,10 @@ mod tests {
             (60, 100),
             "all calls of a known client are recorded"
         );
-        assert!(!audit.has_waiting());
+        assert!(!audit.has_buffered());
         clock.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
         assert!(
-            audit.has_waiting(),
+            audit.has_buffered(),
             "the summary of the past minute waits to be written, without another call"
         );
         audit.write().unwrap();

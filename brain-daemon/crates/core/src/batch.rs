@@ -55,7 +55,7 @@ pub(crate) fn in_batches<I: Sync, O: Send>(
         let (send, batches_read) = sync_channel(0);
         scope.spawn(move || {
             // After an error of `store`, sending fails, which ends the reading.
-            batches.into_iter().all(|batch| send.send(on_all_cores(batch, read)).is_ok())
+            batches.into_iter().all(|batch| send.send(map_in_parallel(batch, read)).is_ok())
         });
         for batch in batches_read {
             store(batch)?;
@@ -97,7 +97,10 @@ pub(crate) fn slug_conflict(path: &str, slug: &Slug, all: &[&str]) -> Option<Str
 
 /// Calls `work` for each item, on one thread per core, at most 8. Returns the results in the order
 /// of the items.
-pub(crate) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
+pub(crate) fn map_in_parallel<I: Sync, O: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> O + Sync,
+) -> Vec<O> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
     let threads =

@@ -46,7 +46,7 @@ pub(crate) struct CollectorState {
     /// The status of the persistent connection.
     stream: Mutex<Option<StreamStatus>>,
     /// Wakes the worker of the analyses after new posts.
-    collected: Notify,
+    new_posts: Notify,
     /// Cache of the optional analyses, locked while they run.
     analyses: Mutex<analyses::AnalysisCache>,
 }
@@ -122,7 +122,7 @@ impl CollectorService {
 
     /// Returns the notification of new posts, for the caller of [`CollectorService::run_analyses`].
     pub fn collected(&self) -> &Notify {
-        &self.state.collected
+        &self.state.new_posts
     }
 
     /// Returns whether a token is configured, readable or not.

@@ -20,7 +20,7 @@ use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode};
 use url::{Host, Url};
 
 use crate::Environment;
-use crate::steps::{StepFailure, StepResult, Steps, failed, passed, warned};
+use crate::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 use brain_access::Access;
 use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 
@@ -61,7 +61,7 @@ impl Target<'_> {
             body: None,
             headers: &[("accept", "application/json")],
             authorization: None,
-            public: self.must_be_public(url),
+            must_be_public: self.must_be_public(url),
             is_complete: |_| false,
         })
     }

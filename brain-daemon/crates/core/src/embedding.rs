@@ -38,7 +38,7 @@ use brain_costs::Ledger;
 use brain_store::Store;
 
 pub(crate) use commit_hook::combine_hooks;
-pub(crate) use models::installed;
+pub(crate) use models::default_embedding_model;
 pub(crate) use state::EmbeddingState;
 
 /// Maximum time that a search waits for the vectors of its question, and for the reranker.
@@ -76,26 +76,26 @@ pub(super) struct VectorResults {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Degradation {
     /// Percentage of pages with vectors. `None` if no vectors can be searched.
-    pub(super) share: Option<u64>,
+    pub(super) percent_with_vectors: Option<u64>,
     /// The problem in words. May contain local paths and addresses.
-    pub(super) why: Option<String>,
+    pub(super) reason: Option<String>,
 }
 
 impl Degradation {
-    /// Formats the degradation as one line. Only callers that may run `doctor` see `why`.
+    /// Formats the degradation as one line. Only callers that may run `doctor` see `reason`.
     pub(super) fn text(&self, caller: &Caller) -> String {
-        let why = self.why.as_deref().filter(|_| permit(caller, Doctor::INFO).is_ok());
-        match (self.share, why) {
-            (Some(share), Some(why)) => {
-                format!("search by meaning: {share} % of the pages have their vectors: {why}")
+        let reason = self.reason.as_deref().filter(|_| permit(caller, Doctor::INFO).is_ok());
+        match (self.percent_with_vectors, reason) {
+            (Some(percent), Some(reason)) => {
+                format!("search by meaning: {percent} % of the pages have their vectors: {reason}")
             }
-            (Some(share), None) => {
-                format!("search by meaning: {share} % of the pages have their vectors")
+            (Some(percent), None) => {
+                format!("search by meaning: {percent} % of the pages have their vectors")
             }
-            (None, why) => {
+            (None, reason) => {
                 format!(
                     "search by meaning: {}",
-                    why.unwrap_or("the embedding model is not available now")
+                    reason.unwrap_or("the embedding model is not available now")
                 )
             }
         }
@@ -134,7 +134,7 @@ pub struct EmbeddingService {
     pub(crate) store: Arc<Store>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) syncing: Arc<Mutex<()>>,
+    pub(crate) sync_lock: Arc<Mutex<()>>,
     pub(crate) state: EmbeddingState,
 }
 
@@ -145,9 +145,9 @@ impl EmbeddingService {
         store: Arc<Store>,
         ledger: Arc<Ledger>,
         queue: Arc<Queue>,
-        syncing: Arc<Mutex<()>>,
+        sync_lock: Arc<Mutex<()>>,
         state: EmbeddingState,
     ) -> Self {
-        Self { env, store, ledger, queue, syncing, state }
+        Self { env, store, ledger, queue, sync_lock, state }
     }
 }

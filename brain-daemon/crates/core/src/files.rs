@@ -86,7 +86,7 @@ impl Failure {
 #[derive(Debug, Clone)]
 pub(crate) struct FileReport {
     /// Whether the file has the content of the page.
-    pub(crate) written: bool,
+    pub(crate) is_written: bool,
     /// The path of the file, even if it was not written.
     pub(crate) path: PathBuf,
     /// The reason why the file was not written.
@@ -144,7 +144,7 @@ impl FileService {
                 Some(problem)
             }
         };
-        FileReport { written: problem.is_none(), path, problem }
+        FileReport { is_written: problem.is_none(), path, problem }
     }
 
     /// Returns the path of the file of a page, if the caller has the scope `admin`.
@@ -252,7 +252,7 @@ impl FileService {
         let Some(row) = reader.outbox_row(id).map_err(|e| failure(&e))? else { return Ok(None) };
         let Some(tree) = self.tree(&reader, &row.source).map_err(|e| failure(&e))? else {
             // The source was removed, so brain does not touch its files any more.
-            self.store.file_done(id, row.seq);
+            self.store.mark_file_written(id, row.seq);
             return Ok(None);
         };
         // A missing directory may be on a disk that is not mounted. Creating the directory would
@@ -269,19 +269,19 @@ impl FileService {
         }
         let file_path = tree.path_of(&row.path);
         let io_failure = |e: std::io::Error| failure(&format!("{}: {e}", file_path.display()));
-        let torn = |bytes: &[u8]| self.is_torn(id, &row.ours, bytes);
-        let own = OwnContents { digests: &row.ours, torn: &torn, recovering: is_recovering };
-        if is_recovering && matches!(row.want, FileState::Present | FileState::Trashed) {
-            let page = reader.by_id_even_deleted(id).map_err(|e| failure(&e))?;
+        let torn = |bytes: &[u8]| self.is_torn(id, &row.own_digests, bytes);
+        let own = OwnContents { digests: &row.own_digests, is_torn: &torn, is_recovering };
+        if is_recovering && matches!(row.target_state, FileState::Present | FileState::Trashed) {
+            let page = reader.by_id_including_deleted(id).map_err(|e| failure(&e))?;
             let Some((_, _, record)) = page else { return Ok(None) };
             let content = reader.content(&record).map_err(|e| failure(&e))?;
             let text = page::file_text(&content.frontmatter, &content.body);
-            tree.recover(&row.path, &text, &own, row.want == FileState::Trashed, id)
+            tree.recover(&row.path, &text, &own, row.target_state == FileState::Trashed, id)
                 .map_err(io_failure)?;
         }
-        let result = match row.want {
+        let result = match row.target_state {
             FileState::Present => {
-                let page = reader.by_id_even_deleted(id).map_err(|e| failure(&e))?;
+                let page = reader.by_id_including_deleted(id).map_err(|e| failure(&e))?;
                 let Some((_, _, record)) = page else { return Ok(None) };
                 let content = reader.content(&record).map_err(|e| failure(&e))?;
                 let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
@@ -291,13 +291,13 @@ impl FileService {
                 let may_be_trashed = source.as_str() == SourceId::DEFAULT
                     || file_record.as_ref().is_some_and(FileRecord::is_trashed);
                 let is_synced = file_record.is_some();
-                let may_be_trashed = may_be_trashed && !row.ours.is_empty();
+                let may_be_trashed = may_be_trashed && !row.own_digests.is_empty();
                 drop(reader);
                 // A file with the same text may have other bytes (CRLF, a byte order mark). The
                 // author's bytes stay. A restored file keeps its mode.
                 match (is_synced || may_be_trashed)
                     && tree
-                        .keep(&row.path, |bytes| has_text(bytes, &content))
+                        .restore_if_missing(&row.path, |bytes| has_text(bytes, &content))
                         .map_err(|e| failure(&e))?
                 {
                     true => Ok(Outcome::Done),
@@ -318,14 +318,14 @@ impl FileService {
         };
         match result {
             Ok(Outcome::Done) => {
-                self.store.file_done(id, row.seq);
+                self.store.mark_file_written(id, row.seq);
                 Ok(Some(file_path))
             }
             // A changed copy in the trash stays there for its author.
             Ok(Outcome::Foreign)
-                if matches!(row.want, FileState::Purged | FileState::TrashPurged) =>
+                if matches!(row.target_state, FileState::Purged | FileState::TrashPurged) =>
             {
-                self.store.file_done(id, row.seq);
+                self.store.mark_file_written(id, row.seq);
                 Ok(Some(file_path))
             }
             Ok(Outcome::Foreign) => Err(Failure {
@@ -440,7 +440,9 @@ impl FileService {
     fn page_argument(&self, id: u64) -> String {
         let argument = || {
             let reader = self.store.read(Visibility::All)?;
-            let Some((source, slug, _)) = reader.by_id_even_deleted(id)? else { return Ok(None) };
+            let Some((source, slug, _)) = reader.by_id_including_deleted(id)? else {
+                return Ok(None);
+            };
             Ok::<_, StoreError>(Some(match preferred(&reader.sources()?) == source {
                 true => slug.to_string(),
                 false => format!("{slug} --source {source}"),

@@ -133,10 +133,11 @@ impl Filter {
         let source = crate::sources::resolve_named(caller, reader, request.source.as_ref())?;
         let ids_with_tag = request.tag.as_deref().map(|tag| {
             let (tag, mut ids) = (normalize_tag(tag), HashSet::new());
-            let all = reader.latest_with(PageLabel::Tag(&tag), source.as_ref(), LATEST, |page| {
-                ids.insert(page.2.id);
-                Ok(true)
-            });
+            let all =
+                reader.latest_with_label(PageLabel::Tag(&tag), source.as_ref(), LATEST, |page| {
+                    ids.insert(page.2.id);
+                    Ok(true)
+                });
             all.map(|()| ids)
         });
         Ok(Self {

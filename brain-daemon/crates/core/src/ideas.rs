@@ -103,12 +103,12 @@ impl IdeaService {
             let run = self.new_run(caller, request)?;
             let _guard = self
                 .active_idea_runs
-                .take(&run.run_id)
+                .lock(&run.run_id)
                 .ok_or_else(|| already_running(&run.run_id))?;
             return self.make_ideas(caller, request, run, &store, progress);
         };
-        let _guard = self.active_idea_runs.take(id).ok_or_else(|| already_running(id))?;
-        let mut run = store.run(id)?;
+        let _guard = self.active_idea_runs.lock(id).ok_or_else(|| already_running(id))?;
+        let mut run = store.load(id)?;
         if !is_visible(caller, &run) {
             return Err(no_run(id));
         }
@@ -125,9 +125,10 @@ impl IdeaService {
 
     /// Lists the runs that the caller can see.
     pub(crate) fn idea_runs(&self, caller: &Caller) -> Result<IdeaRunsReply, Fault> {
-        let (runs, damaged) = RunStore::at(self.env.home.ideas()).all()?;
+        let (runs, damaged) = RunStore::at(self.env.home.ideas()).load_all()?;
         let visible = runs.iter().filter(|run| is_visible(caller, run));
-        let runs = visible.map(|run| run.row(self.active_idea_runs.has(&run.run_id))).collect();
+        let runs =
+            visible.map(|run| run.row(self.active_idea_runs.contains(&run.run_id))).collect();
         Ok(IdeaRunsReply { runs, damaged })
     }
 

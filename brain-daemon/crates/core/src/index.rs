@@ -73,8 +73,8 @@ impl IndexFollower {
             if shared.is_live.load(Ordering::Acquire)
                 && let Some(index) = shared.index.get()
             {
-                for group in changes.chunk_by(|one, next| one.bulk == next.bulk) {
-                    let bulk = group.first().is_some_and(|change| change.bulk);
+                for group in changes.chunk_by(|one, next| one.is_bulk == next.is_bulk) {
+                    let bulk = group.first().is_some_and(|change| change.is_bulk);
                     push(index, group, bulk);
                 }
             }
@@ -129,7 +129,7 @@ impl IndexFollower {
     /// Makes all changes that were pushed visible to the next searches.
     pub(crate) fn refresh(&self) {
         if let Some(index) = self.get() {
-            index.settle();
+            index.analyze_pending();
         }
     }
 
@@ -140,7 +140,7 @@ impl IndexFollower {
 
     /// Returns the reason why a search in these sources (`None`: in all) may miss the newest pages,
     /// or `None` if it finds all.
-    pub(crate) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
+    pub(crate) fn incomplete_reason(&self, sources: Option<&[SourceId]>) -> Option<String> {
         self.get()
             .is_some_and(|index| index.is_incomplete(sources))
             .then(|| "an import or a sync is at work: its newest pages are not found yet".into())
@@ -170,7 +170,7 @@ impl IndexFollower {
     }
 
     /// Returns why the index was rebuilt at this start, if it was.
-    pub(crate) fn rebuilt(&self) -> Option<String> {
+    pub(crate) fn rebuild_reason(&self) -> Option<String> {
         self.shared.rebuilt.lock().clone()
     }
 
@@ -189,7 +189,7 @@ impl IndexFollower {
 
     /// Waits until fewer than [`MAX_BACKLOG`] changes wait for the index. Returns at once if the
     /// index cannot be written.
-    pub(crate) fn wait(&self) {
+    pub(crate) fn wait_for_backlog(&self) {
         if let Some(index) = self.get() {
             index.wait_for_backlog_below(MAX_BACKLOG);
         }
@@ -253,7 +253,7 @@ impl SharedState {
             Ok(())
         })?;
         if let Some(index) = self.index.get().filter(|_| bulk) {
-            index.settle();
+            index.analyze_pending();
         }
         self.is_complete.store(true, Ordering::Release);
         Ok(())

@@ -28,11 +28,11 @@ use brain_base::clock::Clock;
 use brain_page::MediaType;
 use brain_store::Store;
 
-pub use process::CHUNK;
+pub use process::MAX_JOBS_PER_BATCH;
 
 /// Content that a client sent.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub struct IngestItem {
     /// The type of its content.
     pub media_type: MediaType,
     /// The bytes that were sent.
@@ -73,7 +73,7 @@ pub struct IngestReceipt {
 
 /// The load of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
+pub struct QueueLoad {
     /// Items that were added to the queue since the start of the daemon.
     pub arrived: u64,
     /// Jobs that wait for their pages.
@@ -166,15 +166,15 @@ impl IngestService {
     }
 
     /// Waits until a job is added. Returns at once if one was added since the last call.
-    pub async fn item_arrives(&self) {
+    pub async fn wait_for_job(&self) {
         self.queue.wake.notified().await;
     }
 
     /// Returns the load of the queue.
     #[must_use]
-    pub fn ingest_load(&self) -> Load {
+    pub fn ingest_load(&self) -> QueueLoad {
         let Queue { max_waiting, arrived, waiting, .. } = &*self.queue;
-        Load {
+        QueueLoad {
             arrived: arrived.load(Ordering::Relaxed),
             waiting: waiting.load(Ordering::Relaxed),
             max_waiting: *max_waiting,

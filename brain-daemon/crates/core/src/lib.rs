@@ -50,7 +50,7 @@ use brain_base::caller::Caller;
 use brain_base::home::Home;
 use brain_base::permission::permit;
 use brain_base::random::Random;
-use brain_base::secrets::Variables;
+use brain_base::secrets::ReadVariable;
 use brain_base::workers::WorkerStates;
 use brain_config::Config;
 use brain_net::HttpClient;
@@ -117,7 +117,7 @@ pub struct ExternalDependencies {
     /// The source of random bytes.
     pub random: Arc<dyn Random>,
     /// The environment's variables, for secrets.
-    pub variables: Variables,
+    pub variables: ReadVariable,
     /// The client for outgoing HTTP.
     pub net: Arc<dyn HttpClient>,
     /// The output of event lines.
@@ -212,7 +212,7 @@ impl Brain {
     /// Adds a hint to an error about the configuration if its file has changed since the start.
     fn with_config_hint(&self, fault: Fault) -> Fault {
         let is_config_fault = matches!(fault.code, FaultCode::NotSetUp | FaultCode::InvalidConfig);
-        let Some(notice) = is_config_fault.then(|| self.changed_config()).flatten() else {
+        let Some(notice) = is_config_fault.then(|| self.changed_config_notice()).flatten() else {
             return fault;
         };
         let hint = match &fault.hint {
@@ -398,7 +398,7 @@ impl Brain {
 /// Returns the source of a request that names none: the preferred one of `sources`, else the only
 /// one, else `default`. `sources` are the sources that the caller can see.
 fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
-    let chosen = sources.iter().find(|(_, record)| record.preferred);
+    let chosen = sources.iter().find(|(_, record)| record.is_default);
     match (chosen, sources) {
         (Some((id, _)), _) | (None, [(id, _)]) => id.clone(),
         (None, _) => SourceId::default(),

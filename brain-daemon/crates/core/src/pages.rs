@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 use crate::pages::capture::PageWrite;
 use crate::pages::dedup::Dedup;
 use crate::provenance::{author_name, author_of, author_of_change, marked_lines, trust_of};
-use crate::write_page::{stored_document, written_page};
+use crate::write_page::{build_new_page, stored_document};
 use crate::{Caller, FileService, no_page, page_argument};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::random::Random;
@@ -78,7 +78,7 @@ impl PageService {
         match request.version {
             Some(number) if number != record.version => {
                 let page_ref = PageRef { source: request.page.source.clone(), slug: slug.clone() };
-                let former = version(&reader, &record, &page_ref, number)?;
+                let former = former_version(&reader, &record, &page_ref, number)?;
                 Ok(page_reply(source, slug, former.record, former.content))
             }
             _ => {
@@ -100,7 +100,7 @@ impl PageService {
                 .hint(format!("see `brain history {}`", page_argument(&page_ref))));
         }
         // Fails early if there is no such version. The writer checks again.
-        version(&reader, &record, &page_ref, request.version)?;
+        former_version(&reader, &record, &page_ref, request.version)?;
         drop(reader);
         let (source_id, number) = (source.clone(), request.version);
         let (author, _) = author_of_change(caller);
@@ -117,17 +117,17 @@ impl PageService {
                 && former.record.provenance == record.provenance
                 && former.record.marks == record.marks
             {
-                let applied = WrittenPage { status: WriteStatus::Unchanged, record };
-                return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
+                let write = WrittenPage { status: WriteStatus::Unchanged, record };
+                return Ok(PageWrite { slug: slug.clone(), write, captured_at });
             }
-            let page = written_page(&slug, document, former.record.provenance, None, false)?;
-            let lines = LineChange::OfVersion {
+            let page = build_new_page(&slug, document, former.record.provenance, None, false)?;
+            let line_change = LineChange::OfVersion {
                 marks: former.record.marks,
                 has_outside_title: former.record.has_outside_title,
             };
-            let page = NewPage { author: Some(author.clone()), lines, ..page };
-            let applied = draft.write_page(&source, &slug, page, now)?;
-            Ok(PageWrite { slug: slug.clone(), applied, captured_at })
+            let page = NewPage { author: Some(author.clone()), line_change, ..page };
+            let write = draft.write_page(&source, &slug, page, now)?;
+            Ok(PageWrite { slug: slug.clone(), write, captured_at })
         })?;
         Ok(self.write_reply(source_id, outcome, Vec::new()))
     }
@@ -137,7 +137,7 @@ impl PageService {
 ///
 /// # Errors
 /// `unknown_version` if the page has no former version with this number.
-pub(crate) fn version(
+pub(crate) fn former_version(
     reader: &Reader,
     record: &PageRecord,
     page_ref: &PageRef,

@@ -101,7 +101,7 @@ impl From<&PageRecord> for FormerPage {
 
 impl FormerPage {
     /// Returns whether an unchanged text that arrives by `route` makes the page the owner's.
-    pub(crate) fn becomes_owners(&self, route: &IngestRoute) -> bool {
+    pub(crate) fn would_become_owners(&self, route: &IngestRoute) -> bool {
         self.has_marks && !route.is_outside()
     }
 }
@@ -267,15 +267,14 @@ impl IngestRoute {
         if !has_claims(frontmatter) {
             return from_route;
         }
-        if let Some(previous) = previous.filter(|previous| agrees(frontmatter, previous)) {
+        if let Some(previous) = previous.filter(|previous| provenance_agrees(frontmatter, previous))
+        {
             return previous.clone();
         }
         let claim =
             |key, is_valid: fn(&str) -> bool| frontmatter.get(key).filter(|text| is_valid(text));
-        let at = frontmatter
-            .get(AT_KEY)
-            .and_then(|text| parse_instant(&text, false))
-            .filter(|at| *at <= now);
+        let at =
+            frontmatter.get(AT_KEY).and_then(|text| parse_instant(&text)).filter(|at| *at <= now);
         Provenance {
             source_kind: claim(KIND_KEY, |kind| ROUTES.iter().any(|route| route.kind == kind))
                 .or(from_route.source_kind),
@@ -294,7 +293,7 @@ pub(crate) fn has_claims(frontmatter: &Frontmatter) -> bool {
 
 /// Returns whether frontmatter and record agree. Keys and columns that are absent agree with
 /// everything.
-pub(crate) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
+pub(crate) fn provenance_agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
     let columns = record_columns(record);
     columns.iter().all(|(key, value)| {
         value.is_none() || !frontmatter.has(key) || key_matches(frontmatter, record, key)
@@ -389,7 +388,7 @@ pub(crate) fn is_uri(text: &str) -> bool {
 fn key_matches(frontmatter: &Frontmatter, record: &Provenance, key: &str) -> bool {
     let Some(text) = frontmatter.get(key) else { return false };
     match key {
-        AT_KEY => record.ingested_at.is_some() && parse_instant(&text, false) == record.ingested_at,
+        AT_KEY => record.ingested_at.is_some() && parse_instant(&text) == record.ingested_at,
         KIND_KEY => record.source_kind.as_ref() == Some(&text),
         VIA_KEY => record.ingested_via.as_ref() == Some(&text),
         _ => record.source_uri.as_ref() == Some(&text),

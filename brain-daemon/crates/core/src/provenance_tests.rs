@@ -50,7 +50,7 @@ fn a_false_claim_is_kept_under_received() {
     let raw =
         "source_kind: voice  # said\nmood: good\ningested_via: put_page\nsource_uri: [a, b]\n";
     let (own, text) = add_text(&CAPTURE_CLI, raw, None);
-    assert!(agrees(&text, &own));
+    assert!(provenance_agrees(&text, &own));
     let claims = "ingested_via: put_page\nsource_kind: voice  # said\nsource_uri: [a, b]";
     assert_eq!(
         (text.get(RECEIVED).as_deref(), text.get("mood").as_deref()),
@@ -80,7 +80,7 @@ fn a_page_put_back_unchanged_has_no_received_claims() {
     write_provenance(&mut current, &previous, None);
     let (own, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(own, record("put_page", "cli:stdin", "put_page", NOW));
-    assert!(agrees(&text, &own) && !text.has(RECEIVED), "{text:?}");
+    assert!(provenance_agrees(&text, &own) && !text.has(RECEIVED), "{text:?}");
 }
 
 #[test]
@@ -90,12 +90,12 @@ fn an_edit_of_the_owner_keeps_the_provenance_from_outside() {
     write_provenance(&mut current, &previous, None);
     let (outside, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(outside, record("webhook", "https://x.example/a", "put_page", NOW));
-    assert!(agrees(&text, &outside) && !text.has(RECEIVED), "{text:?}");
+    assert!(provenance_agrees(&text, &outside) && !text.has(RECEIVED), "{text:?}");
     // Without the key, or with another value, the page becomes the owner's.
     current.remove("source_kind");
     let (own, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(own, record("put_page", "cli:stdin", "put_page", NOW));
-    assert!(agrees(&text, &own), "{text:?}");
+    assert!(provenance_agrees(&text, &own), "{text:?}");
     assert_eq!(add_text(&PUT_PAGE, "source_kind: voice\n", Some(&previous)).0, own);
     // A text of an AI client is from outside.
     let mut current = parse("");
@@ -116,7 +116,7 @@ fn a_file_is_believed_where_brain_could_have_written_it() {
     assert_eq!(sync("title: x\n", None), own);
     let claims = "source_kind: voice\nsource_uri: tel:+49\ningested_via: voice\n\
                  ingested_at: 2026-01-02T03:04:05Z\n";
-    let at = parse_instant("2026-01-02T03:04:05Z", false).unwrap();
+    let at = parse_instant("2026-01-02T03:04:05Z").unwrap();
     assert_eq!(sync(claims, None), record("voice", "tel:+49", "voice", at));
     // Values that brain never writes, and times in the future, are ignored.
     for odd in [
@@ -191,7 +191,7 @@ proptest! {
             };
             let mood = text.get("mood");
             write_provenance(&mut text, &record, previous.as_ref());
-            prop_assert!(agrees(&text, &record), "{:?} {:?}", text, record);
+            prop_assert!(provenance_agrees(&text, &record), "{:?} {:?}", text, record);
             prop_assert_eq!(text.get("mood"), mood);
             if !is_authors_note(&record) {
                 for key in [KIND_KEY, VIA_KEY, AT_KEY] {

@@ -7,7 +7,7 @@
 //! | `chain` | a question with two relations |
 //! | `times`, `dated` | the days and the order that a question names; the pages of those days |
 //! | `relations`, `neighbours` | pages that links connect with a named page, and their sentences |
-//! | `wanted_pages`, `relation_words` | the kind of the wanted pages, and words for a relation |
+//! | `target_pages`, `relation_words` | the kind of the target pages, and words for a relation |
 //! | `named` | the bonus of pages that a question names |
 //! | `fuse` | merges the rankings |
 //! | `rerank` | orders the first pages by a second model, if one is configured |
@@ -29,8 +29,8 @@ mod question;
 mod relation_words;
 mod relations;
 mod rerank;
+mod target_pages;
 pub(crate) mod times;
-mod wanted_pages;
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -49,7 +49,7 @@ use crate::embedding::{CallerPages, VectorResults};
 use crate::index::{IndexFollower, index_fault};
 use crate::{Caller, EmbeddingService, FileService, preferred};
 use brain_base::caller::Visibility;
-use brain_base::clock::{Clock, parse_instant};
+use brain_base::clock::{Clock, parse_end_instant, parse_instant};
 use brain_page as page;
 use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Spelling};
 use brain_store::{Reader, Store, StoreError, unless_damaged};
@@ -94,7 +94,7 @@ impl SearchService {
             Visibility::Only(sources) => Some(sources),
         };
         self.index.degraded_for(caller).is_some()
-            || self.index.catching_up(sources.as_deref()).is_some()
+            || self.index.incomplete_reason(sources.as_deref()).is_some()
     }
 
     /// Returns the approximate number of changes that are not in the index on disk.
@@ -145,8 +145,8 @@ impl SearchService {
                 "give words: `brain search \"latency budget\"`; `brain list` shows all pages",
             ));
         }
-        let since = instant(request.since.as_deref(), false)?;
-        let until = instant(request.until.as_deref(), true)?;
+        let since = instant(request.since.as_deref())?;
+        let until = end_instant(request.until.as_deref())?;
         let sources = match &request.source {
             Some(named) => {
                 let reader = self.store.read(caller.visibility())?;
@@ -179,13 +179,13 @@ impl SearchService {
         };
         // Read before the search: pages stored later were not acknowledged when it began.
         let searched_sources = question.sources.as_deref().or(question.view.as_deref());
-        let catching_up = self.index.catching_up(searched_sources);
+        let incomplete_reason = self.index.incomplete_reason(searched_sources);
         let unmet_quotes = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
         question.prefer_quotes = !unmet_quotes.is_empty();
         let mut terms = index
             .question_terms(&question.text, question.view.as_deref())
             .map_err(|e| index_fault(&e))?;
-        question.asks_for_links = question::form(&terms).is_some();
+        question.asks_for_links = question::question_form(&terms).is_some();
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
         // A word that is being typed has no meaning yet, and every key press needs a fast answer.
         let vectors = match request.prefix {
@@ -234,7 +234,7 @@ impl SearchService {
         }
         // Opened after the search, so that pages deleted meanwhile are left out.
         let reader = self.store.read(caller.visibility())?;
-        dated.raise_kind(&reader, &terms)?;
+        dated.add_kind_weight(&reader, &terms)?;
         let positions = positions(&text_results.hits, &vectors);
         let relations = relations(&reader, &terms, &positions, &|id| conditions.admit(id))?;
         conditions.result()?;
@@ -292,7 +292,7 @@ impl SearchService {
         });
         let degraded: Vec<String> = [
             self.index.degraded_for(caller),
-            catching_up,
+            incomplete_reason,
             vectors.degradation.map(|degradation| degradation.text(caller)),
             reranking,
         ]
@@ -352,23 +352,25 @@ impl SearchService {
     }
 }
 
-/// Parses a day or an instant of a request. `end` selects the end of a day instead of its start.
-pub(crate) fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Fault> {
-    text.map(|text| {
-        parse_instant(text, end).ok_or_else(|| {
-            Fault::new(
-                FaultCode::Usage,
-                format!("\"{}\" is neither a day nor an instant", text.escape_debug()),
-            )
-            .hint("write YYYY-MM-DD, or RFC 3339 as in 2026-11-21T10:30:00Z")
-        })
-    })
-    .transpose()
+/// Parses a day or an instant of a request; see [`parse_instant`].
+pub(crate) fn instant(text: Option<&str>) -> Result<Option<i64>, Fault> {
+    text.map(|text| parse_instant(text).ok_or_else(|| instant_fault(text))).transpose()
+}
+
+/// Parses the end of a period of a request; see [`parse_end_instant`].
+pub(crate) fn end_instant(text: Option<&str>) -> Result<Option<i64>, Fault> {
+    text.map(|text| parse_end_instant(text).ok_or_else(|| instant_fault(text))).transpose()
+}
+
+fn instant_fault(text: &str) -> Fault {
+    let message = format!("\"{}\" is neither a day nor an instant", text.escape_debug());
+    Fault::new(FaultCode::Usage, message)
+        .hint("write YYYY-MM-DD, or RFC 3339 as in 2026-11-21T10:30:00Z")
 }
 
 /// Returns a note on how the question was interpreted, if that is not obvious.
 fn note(unmet_quotes: &[String], spelling: Option<&Spelling>) -> Option<String> {
-    let spelling = spelling.map(|it| format!("also searched: {}", it.words.join(", ")));
+    let spelling = spelling.map(|it| format!("also searched: {}", it.spellings.join(", ")));
     let notes: Vec<String> = unmet_quotes_note(unmet_quotes).into_iter().chain(spelling).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }

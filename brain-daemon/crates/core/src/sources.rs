@@ -70,7 +70,7 @@ impl SourceService {
         let now = self.clock.now();
         let dir = directory(&request.path)?;
         let home = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
-        if overlap(&dir, &home) {
+        if do_overlap(&dir, &home) {
             let relation = if dir.starts_with(&home) { "is inside" } else { "contains" };
             let message =
                 format!("{} {relation} brain's own home, {}", dir.display(), home.display());
@@ -87,7 +87,7 @@ impl SourceService {
         self.check_patterns(&dir, &settings)?;
         let (is_new, has_changed) = self.store.write(move |draft| {
             let is_new = register(draft, &id, &path, now)?;
-            Ok((is_new, settings::change(draft, &id, &settings)?))
+            Ok((is_new, settings::change_settings(draft, &id, &settings)?))
         })?;
         self.watcher.notify_sources_changed();
         let mut warnings = Vec::new();
@@ -186,7 +186,7 @@ impl SourceService {
         loop {
             let (source, from, now) = (id.clone(), after.clone(), self.clock.now());
             let last = self.store.write(move |draft| hide_pages(draft, &source, &from, now))?;
-            self.index.wait();
+            self.index.wait_for_backlog();
             match last {
                 Some(slug) => after = slug,
                 // Pages that were written meanwhile may have slugs before the last one.
@@ -237,7 +237,7 @@ impl SourceService {
         default: bool,
     ) -> Result<SourceRow, Fault> {
         let dir = self.source_dir(record);
-        let sync = record.synced.as_ref();
+        let sync = record.last_sync.as_ref();
         let settings = reader.source_settings(id)?;
         Ok(SourceRow {
             source_id: id.clone(),
@@ -246,7 +246,9 @@ impl SourceService {
             pages: reader.count_pages(id)?,
             added_at: rfc3339(record.created_at),
             synced_at: sync.map(|sync| rfc3339(sync.at)),
-            problem: self.unusable(record).or_else(|| sync.and_then(|sync| sync.problem.clone())),
+            problem: self
+                .directory_problem(record)
+                .or_else(|| sync.and_then(|sync| sync.problem.clone())),
             path: dir.display().to_string(),
             include: settings.include,
             exclude: settings.exclude,
@@ -260,7 +262,7 @@ impl SourceService {
     }
 
     /// Returns why the directory of a source cannot be used, if it cannot.
-    pub(crate) fn unusable(&self, record: &SourceRecord) -> Option<String> {
+    pub(crate) fn directory_problem(&self, record: &SourceRecord) -> Option<String> {
         let dir = self.source_dir(record);
         if !dir.is_dir() {
             // The directory in the home is created with the first page.
@@ -303,7 +305,7 @@ fn register(
         };
     }
     for (other, record) in draft.all_sources()? {
-        let Some(known) = record.path.filter(|known| overlap(Path::new(path), Path::new(known)))
+        let Some(known) = record.path.filter(|known| do_overlap(Path::new(path), Path::new(known)))
         else {
             continue;
         };
@@ -337,8 +339,8 @@ fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
     }
     for (known, mut record) in all {
         let is_preferred = known == *id;
-        if record.preferred != is_preferred {
-            record.preferred = is_preferred;
+        if record.is_default != is_preferred {
+            record.is_default = is_preferred;
             draft.put_source(&known, &record)?;
         }
     }
@@ -358,8 +360,8 @@ fn hide_pages(
     let last = found.last().filter(|_| found.len() == BATCH).map(|(slug, _)| slug.to_string());
     for (slug, record) in found {
         // A sync that starts before the end of the removal then stores the file again.
-        draft.forget_file(source, &record.source_path)?;
-        draft.soft_delete_fileless(source, &slug, record, now)?;
+        draft.remove_file_record(source, &record.source_path)?;
+        draft.soft_delete_without_file(source, &slug, record, now)?;
     }
     if last.is_none() && after.is_empty() {
         draft.remove_source(source)?;
@@ -395,7 +397,7 @@ fn count(n: u64, noun: &str) -> String {
 }
 
 /// Returns whether two directories are the same, or one is in the other.
-pub(crate) fn overlap(a: &Path, b: &Path) -> bool {
+pub(crate) fn do_overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 

@@ -18,7 +18,7 @@ impl Brain {
                 .has_moved()
                 .then(|| crate::moved_home::moved_home_message(&self.env.home)),
         );
-        degraded.extend(self.changed_config());
+        degraded.extend(self.changed_config_notice());
         degraded.extend(self.index.degraded());
         degraded.extend(self.access.http_addresses().missing);
         degraded.extend(
@@ -56,7 +56,7 @@ impl Brain {
     }
 
     /// Returns a notice if the configuration file is not the one that this daemon read.
-    pub(crate) fn changed_config(&self) -> Option<String> {
+    pub(crate) fn changed_config_notice(&self) -> Option<String> {
         let config = &self.env.config;
         config.has_changed_file().then(|| {
             let path = config.file().display();

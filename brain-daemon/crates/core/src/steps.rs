@@ -26,11 +26,11 @@ pub(crate) struct StepFailure {
 /// The result of a step.
 pub(crate) type StepResult<T> = Result<StepSuccess<T>, StepFailure>;
 
-pub(crate) fn passed<T>(value: T, message: impl Into<String>) -> StepResult<T> {
+pub(crate) fn pass<T>(value: T, message: impl Into<String>) -> StepResult<T> {
     Ok(StepSuccess { value, message: message.into(), warning: None })
 }
 
-pub(crate) fn warned<T>(
+pub(crate) fn warn<T>(
     value: T,
     message: impl Into<String>,
     warning: impl Into<String>,
@@ -38,7 +38,7 @@ pub(crate) fn warned<T>(
     Ok(StepSuccess { value, message: message.into(), warning: Some(warning.into()) })
 }
 
-pub(crate) fn failed<T>(message: impl Into<String>, hint: impl Into<String>) -> StepResult<T> {
+pub(crate) fn fail<T>(message: impl Into<String>, hint: impl Into<String>) -> StepResult<T> {
     Err(StepFailure { message: message.into(), hint: hint.into() })
 }
 

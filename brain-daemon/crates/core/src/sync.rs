@@ -84,7 +84,7 @@ pub struct SyncService {
     pub(crate) sources: Arc<SourceService>,
     pub(crate) embedding: Arc<EmbeddingService>,
     /// Locked while a sync runs.
-    pub(crate) syncing: Arc<Mutex<()>>,
+    pub(crate) sync_lock: Arc<Mutex<()>>,
     /// The recent removals by the watcher: source, time in Unix milliseconds, number of pages.
     pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
     git_history: GitHistory,
@@ -99,7 +99,7 @@ impl SyncService {
         pages: Arc<PageService>,
         sources: Arc<SourceService>,
         embedding: Arc<EmbeddingService>,
-        syncing: Arc<Mutex<()>>,
+        sync_lock: Arc<Mutex<()>>,
     ) -> Self {
         Self {
             env,
@@ -108,7 +108,7 @@ impl SyncService {
             pages,
             sources,
             embedding,
-            syncing,
+            sync_lock,
             removals: Mutex::default(),
             git_history: GitHistory::default(),
         }
@@ -176,7 +176,7 @@ impl SyncService {
         // After a sync with problems, only a sync of the whole source shows whether they persist.
         let changed_paths = scope(&self.sources.source_dir(&record), paths);
         let whole_source = vec![String::new()];
-        let scope = match record.synced.as_ref().is_some_and(|sync| sync.problem.is_some()) {
+        let scope = match record.last_sync.as_ref().is_some_and(|sync| sync.problem.is_some()) {
             true => &whole_source,
             false => &changed_paths,
         };
@@ -194,7 +194,7 @@ impl SyncService {
     /// Waits until no other sync runs.
     fn wait_for_turn(&self, progress: &dyn Progress) -> Result<MutexGuard<'_, ()>, Fault> {
         loop {
-            if let Some(turn) = self.syncing.try_lock() {
+            if let Some(turn) = self.sync_lock.try_lock() {
                 return Ok(turn);
             }
             if !progress.at(0, 0) || self.env.stop.is_cancelled() {
@@ -236,7 +236,7 @@ impl SyncService {
             Ok(survey) => survey,
             Err(_)
                 if !has_pages(&reader, id, options.scope)?
-                    && self.sources.unusable(record).is_none() =>
+                    && self.sources.directory_problem(record).is_none() =>
             {
                 Survey::default()
             }
@@ -261,9 +261,9 @@ impl SyncService {
         for (path, reason) in plan.failed {
             tally.fail(path, reason);
         }
-        let (mut to_read, mut claimed) = (plan.to_read, plan.claimed);
+        let (mut to_read, mut claimed) = (plan.to_read, plan.claimed_slugs);
         let mut missing = missing_pages(&reader, &context, &plan.missing)?;
-        let since = record.synced.as_ref().map_or(0, |sync| sync.at);
+        let since = record.last_sync.as_ref().map_or(0, |sync| sync.at);
         let total = tally.report.files;
         let should_continue = |done: u64| progress.at(done, total) && !self.env.stop.is_cancelled();
         let moves = renames::find(
@@ -300,7 +300,7 @@ impl SyncService {
         tally.report.renamed = moved.len() as u64;
         done += tally.report.renamed;
         for page in missing.extract_if(.., |page| moved.contains(&page.record.id)) {
-            context.freed.extend(options.dry_run.then_some(page.slug));
+            context.freed_slugs.extend(options.dry_run.then_some(page.slug));
         }
         for file in to_read.extract_if(.., |file| moved_paths.contains(&file.path)) {
             claimed.remove(&file.slug);
@@ -317,9 +317,9 @@ impl SyncService {
             |files| {
                 check_cancelled(done)?;
                 done += files.len() as u64;
-                let freed = context.freed.clone();
+                let freed_slugs = context.freed_slugs.clone();
                 self.store_files(
-                    SyncContext { freed, ..self.context(id, record, &rules) },
+                    SyncContext { freed_slugs, ..self.context(id, record, &rules) },
                     files,
                     options.dry_run,
                     &mut tally,
@@ -468,7 +468,7 @@ fn missing_pages(
     let mut out = Vec::new();
     for &id in ids {
         let Some((_, slug, record)) = reader.by_id(id)? else { continue };
-        if context.pending(reader, id)?.is_none_or(|row| row.want != FileState::Present) {
+        if context.pending(reader, id)?.is_none_or(|row| row.target_state != FileState::Present) {
             out.push(MissingPage { slug, record });
         }
     }
@@ -478,7 +478,7 @@ fn missing_pages(
 /// Returns the number of active pages of the source.
 fn active_pages(reader: &Reader, source: &SourceId) -> Result<usize, Fault> {
     let mut pages = 0;
-    reader.in_order((source.as_str(), ""), |(of, _, _)| {
+    reader.pages_in_order((source.as_str(), ""), |(of, _, _)| {
         pages += usize::from(of == *source);
         Ok(of == *source)
     })?;

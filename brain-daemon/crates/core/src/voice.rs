@@ -98,24 +98,25 @@ impl VoiceService {
         let phrases = Phrases::of(&settings.language);
         let is_known = caller.scopes().iter().any(|scope| scope != Scope::Write);
         let mut redacted_reply = None;
-        let reply = match dialogue::next(turn, is_known, settings.greeting.as_deref(), phrases) {
-            TurnAction::Say(reply) => reply,
-            TurnAction::Note(text) => {
-                // A repeated turn adds nothing, however late it comes.
-                if !self.has_turn(caller, turn, caller_words(&turn.event))? {
-                    self.save_note(caller, turn, &text)?;
+        let reply =
+            match dialogue::next_action(turn, is_known, settings.greeting.as_deref(), phrases) {
+                TurnAction::Say(reply) => reply,
+                TurnAction::Note(text) => {
+                    // A repeated turn adds nothing, however late it comes.
+                    if !self.has_turn(caller, turn, caller_words(&turn.event))? {
+                        self.save_note(caller, turn, &text)?;
+                    }
+                    dialogue::ask_for_more(vec![phrases.note_saved.into()], phrases)
                 }
-                dialogue::ask_for_more(vec![phrases.noted.into()], phrases)
-            }
-            TurnAction::Search(text) => {
-                let found = self.find_answer(caller, &text, phrases)?;
-                // Readers of the call page may lack access to the source of the answer.
-                redacted_reply = found
-                    .is_from_other_source
-                    .then(|| dialogue::ask_for_more(vec![OTHER_SOURCE_TEXT.into()], phrases));
-                dialogue::ask_for_more(found.sentences, phrases)
-            }
-        };
+                TurnAction::Search(text) => {
+                    let found = self.find_answer(caller, &text, phrases)?;
+                    // Readers of the call page may lack access to the source of the answer.
+                    redacted_reply = found
+                        .is_from_other_source
+                        .then(|| dialogue::ask_for_more(vec![OTHER_SOURCE_TEXT.into()], phrases));
+                    dialogue::ask_for_more(found.sentences, phrases)
+                }
+            };
         match (
             self.write_turn(caller, turn, redacted_reply.as_ref().unwrap_or(&reply)),
             &turn.event,
@@ -163,7 +164,7 @@ impl VoiceService {
         let found = self.search.search(caller, Search { query, limit: 1, ..Search::default() })?;
         let Some(hit) = found.hits.first() else {
             return Ok(Answer {
-                sentences: vec![phrases.nothing.into()],
+                sentences: vec![phrases.no_result.into()],
                 is_from_other_source: false,
             });
         };

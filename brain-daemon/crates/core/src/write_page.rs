@@ -141,17 +141,17 @@ fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
 }
 
 /// Builds a page whose file brain writes. Its provenance goes into its frontmatter. `previous` is
-/// the provenance of the page that it replaces. `captured` is stored as [`NewPage::captured`].
+/// the provenance of the page that it replaces. `is_capture` is stored as [`NewPage::is_capture`].
 ///
 /// # Errors
 /// The same as for [`read_page`], and [`FaultCode::InvalidFrontmatter`] if the page has no
 /// frontmatter and its body begins with malformed TOML.
-pub(crate) fn written_page(
+pub(crate) fn build_new_page(
     slug: &Slug,
     mut document: Document,
     provenance: Provenance,
     previous: Option<&Provenance>,
-    captured: bool,
+    is_capture: bool,
 ) -> Result<NewPage, Fault> {
     write_provenance(&mut document.frontmatter, &provenance, previous);
     // Earlier versions stored malformed TOML as text. Its file would now begin with an empty YAML
@@ -160,7 +160,7 @@ pub(crate) fn written_page(
         Document::parse(&document.body).map_err(|e| frontmatter_fault(slug.as_str(), &e))?;
     }
     let page = new_page(slug, document, provenance, FilePlan::Write)?;
-    Ok(NewPage { captured, ..page })
+    Ok(NewPage { is_capture, ..page })
 }
 
 /// Builds a page that is read from its author's file at `path`. The file is not changed.
@@ -215,8 +215,8 @@ fn new_page(
         provenance,
         // Callers set these if they know the author, or that all lines have one author.
         author: None,
-        lines: LineChange::SameMarks,
-        captured: false,
+        line_change: LineChange::SameMarks,
+        is_capture: false,
         file,
         replaces: None,
         content: Content { frontmatter: frontmatter.raw().to_owned(), body },
@@ -433,7 +433,7 @@ mod tests {
         let Ok(slug) = Slug::parse("post".to_owned()) else { panic!("a slug") };
         let write = |body: &str| {
             let document = Document { frontmatter: Frontmatter::empty(), body: body.into() };
-            written_page(&slug, document, Provenance::default(), None, false)
+            build_new_page(&slug, document, Provenance::default(), None, false)
         };
         let fault = write("+++\ntitle = \n+++\n\nHello").map(|_| ()).err();
         assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::InvalidFrontmatter));

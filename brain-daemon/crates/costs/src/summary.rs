@@ -32,8 +32,7 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
     let mut lines = BufReader::with_capacity(MAX_LINE_BYTES, file);
     let mut bytes = Vec::new();
     while next_line(&mut lines, &mut bytes)? {
-        let line =
-            Line::parse(&bytes).and_then(|line| Some((parse_instant(&line.at, false)?, line)));
+        let line = Line::parse(&bytes).and_then(|line| Some((parse_instant(&line.at)?, line)));
         let Some((at, line)) = line else {
             sums.damaged += 1;
             continue;
@@ -129,7 +128,7 @@ impl<'a> Sums<'a> {
 
     /// Adds a call that was never settled.
     fn add_open(&mut self, line: &Line) {
-        if let Some(at) = parse_instant(&line.at, false) {
+        if let Some(at) = parse_instant(&line.at) {
             self.add(at, line, "open", line.spent());
         }
     }

@@ -257,7 +257,7 @@ impl Endpoint {
                 );
                 Some(
                     entered
-                        .map_err(|fault| NextStep::Fail(over_budget("embedding model", &fault)))?,
+                        .map_err(|fault| NextStep::Fail(ledger_error("embedding model", &fault)))?,
                 )
             }
         };
@@ -268,7 +268,7 @@ impl Endpoint {
             body: Some(body.as_bytes()),
             headers: &headers,
             authorization: context.bearer.as_ref(),
-            public: false,
+            must_be_public: false,
             is_complete: |_| false,
         };
         let (mut received, mut end) = (Vec::new(), None);
@@ -445,7 +445,7 @@ pub(crate) fn is_unsent(net_error: &NetError) -> bool {
 
 /// Returns the error for a call that could not be entered into the ledger. `name` is the called
 /// service.
-pub(crate) fn over_budget(name: &str, fault: &CostError) -> EmbedError {
+pub(crate) fn ledger_error(name: &str, fault: &CostError) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Budget,
         message: format!("the {name} was not called: {fault}"),

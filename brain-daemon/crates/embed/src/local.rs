@@ -80,18 +80,18 @@ pub fn inspect_while(
 fn facts(card: &ModelCard) -> Result<ModelFacts, EmbedError> {
     let dimensions = match &card.weights {
         Weights::Safetensors(shape) => {
-            graph::check(&card.file, shape)?;
+            graph::check(&card.weights_file, shape)?;
             card.dimensions.filter(|_| card.is_reranker).unwrap_or(shape.hidden)
         }
         Weights::Onnx => engine::dimensions(card)?,
     };
-    let (bytes, sha256) = digest(&card.file)?;
+    let (bytes, sha256) = digest(&card.weights_file)?;
     Ok(ModelFacts {
         name: card.name.clone(),
         dimensions: u32::try_from(dimensions).unwrap_or(u32::MAX),
         bytes,
         sha256,
-        weights: card.file.clone(),
+        weights: card.weights_file.clone(),
     })
 }
 
@@ -166,14 +166,14 @@ impl Local {
     /// Returns facts about the model. Reads them again when its weights have changed.
     fn current_info(&self, state: &mut LoadState) -> Result<Arc<ModelInfo>, EmbedError> {
         if let Some(info) = &state.info
-            && stamp(&info.card.file).is_some_and(|now| now == info.stamp)
+            && stamp(&info.card.weights_file).is_some_and(|now| now == info.stamp)
         {
             return Ok(info.clone());
         }
         state.engine = None;
         state.info = None;
         let card = ModelCard::read(&self.directory)?;
-        let stamp = stamp(&card.file).ok_or_else(|| error::missing(&card.file))?;
+        let stamp = stamp(&card.weights_file).ok_or_else(|| error::missing(&card.weights_file))?;
         probe::check(&card.tokenizer, &|| true)?;
         let facts = facts(&card)?;
         let (_, tokenizer_sha256) = digest(&card.tokenizer)?;
@@ -186,8 +186,8 @@ impl Local {
                 card.pooling,
                 card.max_tokens,
                 card.lower_case,
-                card.query,
-                card.document
+                card.query_prefix,
+                card.document_prefix
             ),
             dimensions: facts.dimensions as usize,
         };
@@ -204,7 +204,7 @@ impl Local {
         check_kind(&info.card, needs_reranker)?;
         if state.reported_identity.as_ref().is_some_and(|reported| *reported != info.space.identity)
         {
-            return Err(error::changed(&info.card.file));
+            return Err(error::changed(&info.card.weights_file));
         }
         state.last_use = Instant::now();
         if let Some(engine) = &state.engine {
@@ -225,10 +225,11 @@ impl Local {
 /// Refuses a reranker where a sentence model is needed, and a sentence model where a reranker is.
 fn check_kind(card: &ModelCard, needs_reranker: bool) -> Result<(), EmbedError> {
     match (card.is_reranker, needs_reranker) {
-        (true, false) => {
-            Err(error::damaged(&card.file, "is a reranker: it makes no vectors (search.rerank)"))
-        }
-        (false, true) => Err(error::damaged(&card.file, "is not a reranker")),
+        (true, false) => Err(error::damaged(
+            &card.weights_file,
+            "is a reranker: it makes no vectors (search.rerank)",
+        )),
+        (false, true) => Err(error::damaged(&card.weights_file, "is not a reranker")),
         _ => Ok(()),
     }
 }

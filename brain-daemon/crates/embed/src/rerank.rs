@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::json;
 use url::Url;
 
-use crate::endpoint::{is_unsent, over_budget};
+use crate::endpoint::{is_unsent, ledger_error};
 use crate::{EmbedError, EmbedErrorKind, KeyProvider};
 use brain_costs::{Ledger, Price};
 use brain_net::{HttpClient, HttpRequest, RetryingClient, StreamEvent};
@@ -114,7 +114,7 @@ impl Reranker for RerankEndpoint {
                     texts.iter().map(|text| (question.len() + text.len()) / 2 + 8).sum();
                 let (model, price) = (&self.model, self.price);
                 let entered = self.ledger.enter("rerank", model, price, None, tokens as u64, 0);
-                Some(entered.map_err(|fault| over_budget("reranker", &fault))?)
+                Some(entered.map_err(|fault| ledger_error("reranker", &fault))?)
             }
         };
         let body = json!({
@@ -126,7 +126,7 @@ impl Reranker for RerankEndpoint {
             body: Some(body.as_bytes()),
             headers: &[("content-type", "application/json"), ("accept", "application/json")],
             authorization: bearer.as_ref(),
-            public: false,
+            must_be_public: false,
             is_complete: |_| false,
         };
         let (mut received, mut is_stopped) = (Vec::new(), false);

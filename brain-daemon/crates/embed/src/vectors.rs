@@ -83,12 +83,12 @@ pub enum VectorError {
         error: std::io::Error,
     },
     /// A vector has the wrong length.
-    #[error("a vector has {got} numbers, and {wanted} were expected")]
+    #[error("a vector has {actual} numbers, and {expected} were expected")]
     Length {
         /// Its length.
-        got: usize,
+        actual: usize,
         /// The length of the space.
-        wanted: usize,
+        expected: usize,
     },
 }
 
@@ -164,7 +164,7 @@ impl Vectors {
             VectorFile::open(dir, store, identity, dimensions, |record| match record {
                 Record::Put(page, key, rows) => memory.put(page, key, &rows),
                 Record::Remove(page) => drop(memory.forget(page)),
-                Record::Seen(seq) => memory.last_change = seq,
+                Record::LastChange(seq) => memory.last_change = seq,
             })
             .map_err(|error| VectorError::Io { path: dir.display().to_string(), error })?;
         Ok((Self { dimensions, memory: RwLock::new(memory), log: Mutex::new(log) }, lost))
@@ -178,7 +178,10 @@ impl Vectors {
     /// changed then.
     pub fn put(&self, page: u64, key: Key, windows: &[WindowVector]) -> Result<(), VectorError> {
         if let Some(wrong) = windows.iter().find(|window| window.vector.len() != self.dimensions) {
-            return Err(VectorError::Length { got: wrong.vector.len(), wanted: self.dimensions });
+            return Err(VectorError::Length {
+                actual: wrong.vector.len(),
+                expected: self.dimensions,
+            });
         }
         let rows: Vec<Row> = windows.iter().map(Row::of).collect();
         let mut memory = self.write();
@@ -204,13 +207,13 @@ impl Vectors {
     /// Returns the pages with vectors, in no order.
     #[must_use]
     pub fn pages(&self) -> Vec<u64> {
-        self.read().rows.page_numbers()
+        self.read().rows.page_ids()
     }
 
     /// Returns the sequence number of the last change of the store that the vectors include: the
     /// argument of the last [`Vectors::flush`].
     #[must_use]
-    pub fn seen(&self) -> u64 {
+    pub fn applied_seq(&self) -> u64 {
         self.read().last_change
     }
 
@@ -311,7 +314,7 @@ impl Vectors {
             // `rows` contains what the pending records say.
             true => self.rewrite(&mut log, last_change),
             false => {
-                Record::Seen(last_change).write(&mut records);
+                Record::LastChange(last_change).write(&mut records);
                 log.append(&records)
             }
         };
@@ -331,7 +334,7 @@ impl Vectors {
         log.rewrite(|out| {
             let Some(part) = parts.next() else {
                 out.append(&mut self.write().pending);
-                Record::Seen(last_change).write(out);
+                Record::LastChange(last_change).write(out);
                 return false;
             };
             let memory = self.read();

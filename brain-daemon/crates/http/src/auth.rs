@@ -209,7 +209,7 @@ fn challenge(app: &AppState, resource: Resource, refusal: HttpError, error: &str
         "Bearer {error}resource_metadata=\"{issuer}/.well-known/oauth-protected-resource{path}\""
     );
     match HeaderValue::from_str(&text) {
-        Ok(value) => refusal.with(header::WWW_AUTHENTICATE, value),
+        Ok(value) => refusal.with_header(header::WWW_AUTHENTICATE, value),
         Err(_) => refusal,
     }
 }

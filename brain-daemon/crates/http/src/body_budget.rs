@@ -52,13 +52,13 @@ impl BodyBudget {
 
     /// Releases the budget that this connection's body uses.
     pub(super) fn release(&self, state: &ConnectionState) {
-        self.used.fetch_sub(state.weight().swap(0, Ordering::AcqRel), Ordering::AcqRel);
+        self.used.fetch_sub(state.body_charge().swap(0, Ordering::AcqRel), Ordering::AcqRel);
     }
 
     /// Raises the charge of this connection's body to `bytes`. Returns whether the budget is
     /// exceeded.
     fn charge(&self, state: &ConnectionState, bytes: u64) -> bool {
-        let before = state.weight().fetch_max(bytes, Ordering::AcqRel);
+        let before = state.body_charge().fetch_max(bytes, Ordering::AcqRel);
         let added = bytes.saturating_sub(before);
         added > 0 && self.used.fetch_add(added, Ordering::AcqRel) + added > self.max
     }

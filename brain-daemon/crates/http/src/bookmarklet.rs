@@ -66,13 +66,13 @@ fn page() -> Markup {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::html::text_of;
+    use crate::html::body_text;
 
     #[tokio::test]
     async fn the_policy_allows_the_script_and_style_of_the_page() {
         let response = clip().await;
         let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
-        let page = text_of(response).await;
+        let page = body_text(response).await;
         for tag in ["script", "style"] {
             let (_, rest) = page.split_once(&format!("<{tag}>")).unwrap();
             let (inner, _) = rest.split_once(&format!("</{tag}>")).unwrap();

@@ -289,7 +289,7 @@ impl Drop for TimedBody {
     fn drop(&mut self) {
         self.body.state().end_body();
         if !self.has_ended {
-            self.body.state().mark_unread();
+            self.body.state().mark_unread_body();
             self.body.set_unread(self.inner.take());
         }
     }

@@ -37,7 +37,7 @@ impl CompletionQueue {
     }
 
     /// Returns a callback for the outcome of a job, and the receiver of that outcome.
-    pub(crate) fn register(
+    pub(crate) fn outcome_channel(
         &self,
     ) -> (impl FnOnce(Outcome) + Send + 'static, oneshot::Receiver<Outcome>) {
         let (request, receiver) = oneshot::channel();

@@ -76,7 +76,7 @@ impl ConnectionLimiter {
         for state in slots.states.iter().flatten() {
             if state.is_authenticated() == is_authenticated && !state.is_evicted() {
                 let (weight, unfinished) = clients.entry(state.client()).or_default();
-                *weight += state.weight().load(Ordering::Relaxed);
+                *weight += state.body_charge().load(Ordering::Relaxed);
                 unfinished.extend((state.phase() == Phase::Body).then_some(state));
             }
         }

@@ -179,7 +179,7 @@ impl ConnectionState {
     }
 
     /// Returns the bytes of the body budget that the request's body uses.
-    pub(crate) fn weight(&self) -> &AtomicU64 {
+    pub(crate) fn body_charge(&self) -> &AtomicU64 {
         &self.weight
     }
 
@@ -320,17 +320,17 @@ impl ConnectionState {
     }
 
     /// Records that part of the request's body is unread.
-    pub(crate) fn mark_unread(&self) {
+    pub(crate) fn mark_unread_body(&self) {
         self.unread.store(true, Ordering::Relaxed);
     }
 
     /// Records that the unread part of the request's body is being read.
-    pub(crate) fn unmark_unread(&self) {
+    pub(crate) fn unmark_unread_body(&self) {
         self.unread.store(false, Ordering::Relaxed);
     }
 
     /// Returns whether part of the request's body is unread.
-    pub(crate) fn is_unread(&self) -> bool {
+    pub(crate) fn has_unread_body(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
     }
 

@@ -52,7 +52,7 @@ pub(crate) struct Counters {
     /// The requests by duration: a counter for each bound, and one for longer requests.
     buckets: [Counter; BOUNDS_US.len() + 1],
     /// The total duration of requests, in microseconds.
-    pub(crate) took_us: Counter,
+    pub(crate) total_duration_us: Counter,
     /// Bytes of request bodies.
     pub(crate) bytes_in: Counter,
     /// Ingested items that were accepted.
@@ -68,7 +68,7 @@ impl Default for Counters {
         Self {
             routes: std::array::from_fn(|_| Route::default()),
             buckets: Default::default(),
-            took_us: Counter::default(),
+            total_duration_us: Counter::default(),
             bytes_in: Counter::default(),
             accepted: Counter::default(),
             duplicate: Counter::default(),
@@ -81,7 +81,7 @@ impl Counters {
     /// Counts an answered request.
     pub(crate) fn record(&self, route: &str, status: u16, took: Duration) {
         let us = took.as_micros() as u64;
-        self.took_us.add(us);
+        self.total_duration_us.add(us);
         let at = BOUNDS_US.iter().position(|bound| us <= *bound).unwrap_or(BOUNDS_US.len());
         if let Some(bucket) = self.buckets.get(at) {
             bucket.add(1);

@@ -141,7 +141,7 @@ impl Application {
             let message =
                 "too many requests are sending their bodies at the same time; send yours again";
             response = HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
-                .with(header::RETRY_AFTER, HeaderValue::from_static("1"))
+                .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
                 .into_response();
         } else if info.state.is_timed_out() && !response.status().is_success() {
             let message = "the body of this request timed out; send it again";

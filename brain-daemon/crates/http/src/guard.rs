@@ -254,7 +254,7 @@ mod tests {
             Ok(CorsDecision::NoCors) => "ok".into(),
             Ok(CorsDecision::Allow(origin)) => format!("shared with {}", origin.to_str().unwrap()),
             Ok(CorsDecision::Preflight(_)) => "preflight".into(),
-            Err(refusal) => refusal.error().to_owned(),
+            Err(refusal) => refusal.code().to_owned(),
         }
     }
 
@@ -344,14 +344,14 @@ mod tests {
             headers.append(name, HeaderValue::from_static("localhost"));
             headers.append(name, HeaderValue::from_static("localhost"));
             let error = check(&Uri::from_static("/"), &headers);
-            assert_eq!(error.error(), "bad_request", "{name}");
+            assert_eq!(error.code(), "bad_request", "{name}");
         }
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_static("localhost"));
         let elsewhere = Uri::from_static("http://evil.example/health");
         let error = check(&elsewhere, &headers);
-        assert_eq!(error.error(), "forbidden_host", "the absolute form");
+        assert_eq!(error.code(), "forbidden_host", "the absolute form");
         let error = check(&Uri::from_static("/"), &HeaderMap::new());
-        assert_eq!(error.error(), "bad_request", "no Host");
+        assert_eq!(error.code(), "bad_request", "no Host");
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn respond(
 /// Returns the body of a response.
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-pub(crate) async fn text_of(response: Response) -> String {
+pub(crate) async fn body_text(response: Response) -> String {
     let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
     String::from_utf8(bytes.to_vec()).unwrap()
 }
@@ -115,7 +115,7 @@ mod tests {
             body: html! { p { "text" } },
             referrer: "no-referrer",
         };
-        let html = text_of(page.into_response()).await;
+        let html = body_text(page.into_response()).await;
         let title = "<title>&lt;/title&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; · brain";
         assert!(html.contains(title) && !html.contains("<script"), "{html}");
     }

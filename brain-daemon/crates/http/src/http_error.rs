@@ -37,7 +37,7 @@ impl HttpError {
     }
 
     /// Returns the stable code.
-    pub(crate) fn error(&self) -> &str {
+    pub(crate) fn code(&self) -> &str {
         &self.inner.body.error
     }
 
@@ -53,7 +53,7 @@ impl HttpError {
 
     /// Adds a header field.
     #[must_use]
-    pub(crate) fn with(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
+    pub(crate) fn with_header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
         self.inner.headers.push((name, value));
         self
     }
@@ -146,7 +146,7 @@ impl From<Fault> for HttpError {
         let refusal = Self::new(status, code, message);
         match status {
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-                refusal.with(header::RETRY_AFTER, RETRY_AFTER)
+                refusal.with_header(header::RETRY_AFTER, RETRY_AFTER)
             }
             _ => refusal,
         }
@@ -184,7 +184,7 @@ mod tests {
             (FaultCode::Internal, 500, "internal"),
         ] {
             let refusal = HttpError::from(Fault::new(fault, "x"));
-            assert_eq!((refusal.status().as_u16(), refusal.error()), (expected, error));
+            assert_eq!((refusal.status().as_u16(), refusal.code()), (expected, error));
             let waits = refusal.into_response().headers().contains_key(header::RETRY_AFTER);
             assert_eq!(waits, matches!(expected, 429 | 503), "{error}");
         }

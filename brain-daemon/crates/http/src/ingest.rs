@@ -23,7 +23,7 @@ use super::{AppState, HttpError, dispatch, internal_error};
 use brain_base::caller::{Caller, Scope};
 use brain_base::permission::INGEST;
 use brain_config::MAX_BODY;
-use brain_core::ingest::{IngestReceipt, Item};
+use brain_core::ingest::{IngestItem, IngestReceipt};
 use brain_page::MediaType;
 
 /// The maximum length of `X-Brain-Source-Uri`, `X-Brain-Slug` and `X-Brain-Title`, in bytes.
@@ -222,7 +222,7 @@ async fn job(
     let caller = auth::authenticate(&app, &request, Resource::Service)?;
     auth::permit(&app, &caller, JobShow::INFO, Resource::Service)?;
     let id = JobId::parse(&id).map_err(|message| Fault::new(FaultCode::InvalidRequest, message))?;
-    app.ask(caller, JobShow { id }).await.map(Json)
+    app.run(caller, JobShow { id }).await.map(Json)
 }
 
 /// Checks a request and queues its item.
@@ -247,7 +247,7 @@ async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpE
     let media_type = media_type(headers)?;
     let name_error =
         |code, error: brain_protocol::NameError| HttpError::from(Fault::new(code, error.message));
-    let item = Item {
+    let item = IngestItem {
         media_type,
         source: source.transpose().map_err(|error| name_error(FaultCode::InvalidSource, error))?,
         slug: field(headers, "x-brain-slug", MAX_LONG_FIELD)?
@@ -287,8 +287,12 @@ fn check_json(body: &[u8]) -> Result<(), HttpError> {
 }
 
 /// Queues an item and waits until it is on disk.
-async fn enqueue(app: &AppState, caller: Caller, item: Item) -> Result<IngestReceipt, HttpError> {
-    let (done, answer) = app.shared.completions.register();
+async fn enqueue(
+    app: &AppState,
+    caller: Caller,
+    item: IngestItem,
+) -> Result<IngestReceipt, HttpError> {
+    let (done, answer) = app.shared.completions.outcome_channel();
     let is_light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
         && item.body.len() <= MAX_INLINE;
     if is_light {
@@ -470,7 +474,7 @@ mod tests {
             match (media_type(&headers(&[("content-type", kind)])), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{kind}"),
                 (Err(refusal), Err(message)) => {
-                    assert_eq!(refusal.error(), "unsupported_content_type", "{kind}");
+                    assert_eq!(refusal.code(), "unsupported_content_type", "{kind}");
                     assert!(
                         format!("{refusal:?}").contains(&message.replace('"', "\\\"")),
                         "{kind}: {refusal:?}"
@@ -494,10 +498,10 @@ mod tests {
         assert_eq!(title("  ", 10).unwrap(), None);
         assert_eq!(field(&HeaderMap::new(), "x-brain-title", 10).unwrap(), None);
         assert!(title("aaa", 3).is_ok());
-        assert_eq!(title("aaaa", 3).unwrap_err().error(), "invalid_request");
+        assert_eq!(title("aaaa", 3).unwrap_err().code(), "invalid_request");
         let latin1 = HeaderValue::from_bytes(b"Gr\xfc\xdfe").unwrap();
         let latin1 = HeaderMap::from_iter([(HeaderName::from_static("x-brain-title"), latin1)]);
-        assert_eq!(field(&latin1, "x-brain-title", 10).unwrap_err().error(), "invalid_request");
+        assert_eq!(field(&latin1, "x-brain-title", 10).unwrap_err().code(), "invalid_request");
     }
 
     #[test]

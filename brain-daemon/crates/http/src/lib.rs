@@ -176,7 +176,7 @@ impl AppState {
     ///
     /// # Errors
     /// The fault of the operation as an HTTP error.
-    pub(crate) async fn ask<O: Operation>(
+    pub(crate) async fn run<O: Operation>(
         &self,
         caller: Caller,
         operation: O,
@@ -235,7 +235,7 @@ impl Application {
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
         let pages: [&[&str]; 2] = match side {
-            Side::Local => [brain_web::SCREENS, brain_web::CHANGES],
+            Side::Local => [brain_web::GET_PATHS, brain_web::POST_PATHS],
             Side::Public => [&[], &[]],
         };
         let clip = (side == Side::Local).then_some(bookmarklet::PATH);

@@ -103,7 +103,7 @@ fn rate_limited(seconds: u64) -> HttpError {
     let unit = if seconds == 1 { "second" } else { "seconds" };
     let message = format!("too many calls in a short time; try again in {seconds} {unit}");
     HttpError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
-        .with(header::RETRY_AFTER, HeaderValue::from(seconds))
+        .with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn retry_after(refusal: HttpError) -> String {
-        assert_eq!(refusal.error(), "rate_limited");
+        assert_eq!(refusal.code(), "rate_limited");
         refusal.into_response().headers()[header::RETRY_AFTER].to_str().unwrap().to_owned()
     }
 

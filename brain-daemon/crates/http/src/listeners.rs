@@ -55,7 +55,7 @@ impl Listeners {
         let mut missing = Vec::new();
         let mut open = |side: Side, socket: Option<std::net::TcpListener>| {
             if let Some(socket) = socket {
-                return serve::adopt(socket).map(Some);
+                return serve::listen_on_inherited(socket).map(Some);
             }
             let address = match side {
                 Side::Local => config.http.local,

@@ -191,7 +191,7 @@ impl<'a> MessageHead<'a> {
     /// Returns an HTTP error with a JSON-RPC error as its body, because some clients show only the
     /// message of that.
     fn to_error(&self, refusal: HttpError) -> Response {
-        let (error, message) = (refusal.error().to_owned(), refusal.message().to_owned());
+        let (error, message) = (refusal.code().to_owned(), refusal.message().to_owned());
         let (mut parts, _) = refusal.into_response().into_parts();
         parts.headers.remove(header::CONTENT_LENGTH);
         let error = serde_json::json!({

@@ -39,7 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 )]
 async fn metrics(State(app): State<AppState>) -> Result<Response, HttpError> {
     let owner = Caller::local(rustix::process::geteuid().as_raw());
-    let status = app.ask(owner, Status).await?;
+    let status = app.run(owner, Status).await?;
     let connections =
         [Side::Local, Side::Public].map(|side| (side, app.shared.limiter(side).count()));
     let text = render(&status, &app.shared.counters, &connections);
@@ -142,7 +142,11 @@ fn write_histogram(out: &mut String, counters: &Counters) {
     // Counters change while they are read; the last bucket must not be below the others.
     let all = counters.requests().max(last_sum);
     let _ = writeln!(out, "{NAME}_bucket{{le=\"+Inf\"}} {all}");
-    let _ = writeln!(out, "{NAME}_sum {}\n{NAME}_count {all}", counters.took_us.get() as f64 / 1e6);
+    let _ = writeln!(
+        out,
+        "{NAME}_sum {}\n{NAME}_count {all}",
+        counters.total_duration_us.get() as f64 / 1e6
+    );
 }
 
 /// Writes the lines before the values of a metric.

@@ -194,7 +194,7 @@ async fn search(State(app): State<AppState>, request: Request) -> Result<Respons
         until: parameters.until,
         ..Search::default()
     };
-    let mut hits = app.ask(caller, search).await?;
+    let mut hits = app.run(caller, search).await?;
     hits.hits.iter_mut().for_each(|hit| remove_local_path(&mut hit.source_uri));
     if hits.degraded.is_some() {
         // Only the owner learns the cause.
@@ -260,7 +260,7 @@ async fn read_page(
     let parameters: PageParameters = parse_query(request.uri())?;
     let format = format(parameters.format, request.headers());
     let mut page =
-        app.ask(caller, Get { page: parse_page(&name)?, version: parameters.version }).await?;
+        app.run(caller, Get { page: parse_page(&name)?, version: parameters.version }).await?;
     remove_local_path(&mut page.source_uri);
     Ok(match format {
         Format::Json => Json(page).into_response(),
@@ -346,7 +346,7 @@ async fn append(
     };
     let (client, size, now) = (caller.name.clone(), content.len(), app.brain.now());
     app.shared.quota.charge(&client, size, now)?;
-    let appended = app.ask(caller, Append { page, content, origin: Origin::Http, section }).await;
+    let appended = app.run(caller, Append { page, content, origin: Origin::Http, section }).await;
     if appended.is_err() {
         app.shared.quota.refund(&client, size, now);
     }
@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn page_names_have_an_optional_source() {
         let name = |text: &str| {
-            let page = parse_page(text).map_err(|refusal| refusal.error().to_owned())?;
+            let page = parse_page(text).map_err(|refusal| refusal.code().to_owned())?;
             Ok::<_, String>((page.source.map(|source| source.to_string()), page.slug.to_string()))
         };
         assert_eq!(name("people/ada"), Ok((None, "people/ada".into())));

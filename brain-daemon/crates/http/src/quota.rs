@@ -77,7 +77,7 @@ impl Quota {
              in {seconds} seconds, or ask the owner of this brain to raise {key}"
         );
         Err(HttpError::new(StatusCode::TOO_MANY_REQUESTS, "quota_exceeded", message)
-            .with(header::RETRY_AFTER, HeaderValue::from(seconds)))
+            .with_header(header::RETRY_AFTER, HeaderValue::from(seconds)))
     }
 
     /// Returns the usage of the current day. Resets it if a new day has begun.
@@ -101,7 +101,7 @@ mod tests {
         let quota = Quota::new(Some(2), Some(100));
         assert!(quota.charge("ann", 10, 0).is_ok() && quota.charge("ann", 10, 0).is_ok());
         let error = quota.charge("ann", 10, DAY_MS - 5000).unwrap_err();
-        assert_eq!(error.error(), "quota_exceeded");
+        assert_eq!(error.code(), "quota_exceeded");
         let text = error.message();
         assert!(text.contains("2 pages a day") && text.contains("ingest.daily_pages"), "{text}");
         assert!(text.contains("in 5 seconds"), "{text}");

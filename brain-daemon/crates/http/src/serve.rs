@@ -87,7 +87,7 @@ pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener, Faul
 ///
 /// # Errors
 /// [`FaultCode::Io`] if the socket cannot be used.
-pub(crate) fn adopt(socket: std::net::TcpListener) -> Result<TcpListener, Fault> {
+pub(crate) fn listen_on_inherited(socket: std::net::TcpListener) -> Result<TcpListener, Fault> {
     socket.set_nonblocking(true).and_then(|()| TcpListener::from_std(socket)).map_err(|error| {
         Fault::new(
             FaultCode::Io,
@@ -232,7 +232,7 @@ async fn answer(
         let mut response = service.application.answer(request, info).await;
         // A client that waits for `100 Continue` must not send a body that is discarded.
         let is_unsent = expects_continue && state.body_bytes() == 0;
-        if state.is_unread() && (is_unsent || !drain_body(&body, &service.timeouts).await) {
+        if state.has_unread_body() && (is_unsent || !drain_body(&body, &service.timeouts).await) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
@@ -248,7 +248,7 @@ async fn drain_body(body: &Arc<RequestBody>, timeouts: &Timeouts) -> bool {
     if state.is_timed_out() || state.is_evicted() || unread.size_hint().lower() > MAX_DRAINED {
         return false;
     }
-    state.unmark_unread();
+    state.unmark_unread_body();
     let mut unread = TimedBody::wrap(unread, body, timeouts);
     let reading = async {
         let mut left = MAX_DRAINED as usize;

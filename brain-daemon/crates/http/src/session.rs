@@ -54,7 +54,7 @@ fn authenticate_owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError
              terminal",
         );
         let challenge = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
-        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, challenge));
+        return Err(HttpError::from(fault).with_header(WWW_AUTHENTICATE, challenge));
     };
     if !matches!(*method, Method::GET | Method::HEAD) {
         let csrf_token =
@@ -92,7 +92,7 @@ pub(super) fn too_many_tokens(seconds: u64) -> HttpError {
     let message =
         format!("too many wrong admin tokens from your address; try again in {seconds} seconds");
     HttpError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
-        .with(RETRY_AFTER, seconds.into())
+        .with_header(RETRY_AFTER, seconds.into())
 }
 
 /// Returns the owner as the caller, and records the owner in the audit.

@@ -198,7 +198,7 @@ impl Model {
             body: Some(body.as_bytes()),
             headers: &headers,
             authorization: self.key.as_ref().filter(|_| self.provider == Provider::OpenAi),
-            public: false,
+            must_be_public: false,
             is_complete: |_| false,
         };
         let (began, mut is_cancelled, mut is_late) = (Instant::now(), false, false);
@@ -249,7 +249,7 @@ impl Model {
                 entry.settle(tokens.0, tokens.1);
                 ModelError::refused(&self.name)
             }
-            (_, End::Failed(code, message)) => {
+            (_, End::Failed { code, message }) => {
                 ModelError::from_stream(&self.url, &code, &message, self.key.as_ref())
             }
             (_, End::Invalid) => ModelError::invalid_response(&self.url),

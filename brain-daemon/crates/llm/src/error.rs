@@ -56,7 +56,7 @@ impl ModelErrorKind {
     /// Returns whether other questions would fail now, too, for example because the service, the
     /// budget or the ledger fails.
     #[must_use]
-    pub fn is_service_failure(self) -> bool {
+    pub fn is_independent_of_question(self) -> bool {
         !matches!(
             self,
             Self::InvalidRequest
@@ -69,8 +69,8 @@ impl ModelErrorKind {
 
     /// Returns whether the question itself may be the cause of the failure.
     #[must_use]
-    pub fn may_be_input_failure(self) -> bool {
-        !self.is_service_failure() || matches!(self, Self::ServerError | Self::Timeout)
+    pub fn may_be_caused_by_question(self) -> bool {
+        !self.is_independent_of_question() || matches!(self, Self::ServerError | Self::Timeout)
     }
 }
 
@@ -135,7 +135,9 @@ impl ModelError {
             _ => ModelErrorKind::Unreachable,
         };
         let hint = match kind {
-            ModelErrorKind::Timeout => "use a smaller or nearer model, or raise llm.silence",
+            ModelErrorKind::Timeout => {
+                "use a smaller model, or a service with a faster connection, or raise llm.silence"
+            }
             ModelErrorKind::Interrupted => {
                 "retry; if it happens again, check the log of the service"
             }
@@ -241,7 +243,11 @@ impl ModelError {
     pub(super) fn timeout(url: &Url, seconds: u64) -> Self {
         let message =
             format!("the language model at {url} did not finish within {seconds} seconds");
-        Self::new(ModelErrorKind::Timeout, message, "use a smaller or nearer model")
+        Self::new(
+            ModelErrorKind::Timeout,
+            message,
+            "use a smaller model, or a service with a faster connection",
+        )
     }
 
     pub(super) fn interrupted(url: &Url) -> Self {

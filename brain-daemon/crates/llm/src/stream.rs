@@ -48,8 +48,13 @@ pub(super) enum End {
     Complete(Finish),
     /// The model refused to answer.
     Refused,
-    /// The service reported an error: its code and message.
-    Failed(String, String),
+    /// The service reported an error.
+    Failed {
+        /// The service's error code.
+        code: String,
+        /// The service's error message.
+        message: String,
+    },
     /// The response does not follow the API.
     Invalid,
     /// The response broke off.
@@ -180,7 +185,7 @@ impl<'a> ResponseReader<'a> {
         self.text.truncate(self.text.trim_end().len());
         let end = match (self.state.failure, self.state.finish) {
             _ if self.is_invalid => End::Invalid,
-            (Some((code, message)), _) => End::Failed(code, message),
+            (Some((code, message)), _) => End::Failed { code, message },
             _ if self.state.is_refused => End::Refused,
             (None, Some(finish)) => End::Complete(finish),
             (None, None) if self.state.is_over => End::Complete(Finish::Stop),

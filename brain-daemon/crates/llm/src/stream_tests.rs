@@ -19,7 +19,7 @@ const MAX_CALL_COST: u64 = 54 + 2 * 7;
 fn events(lines: &[&str], then: &str) -> HttpResponse {
     let body: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
     let headers = vec![("then".into(), then.into())];
-    HttpResponse { status: 200, headers, body: body.into_bytes(), from: None }
+    HttpResponse { status: 200, headers, body: body.into_bytes(), server_address: None }
 }
 
 /// Removes the last line end.
@@ -223,7 +223,7 @@ fn overloaded_service_is_retried_within_limits() {
             .into_iter()
             .collect(),
         body: Vec::new(),
-        from: None,
+        server_address: None,
     };
     for (status, cost) in [(429, 0), (529, 0), (503, 0), (500, 0), (502, MAX_CALL_COST)] {
         let calls = AtomicUsize::new(0);

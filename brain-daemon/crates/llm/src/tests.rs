@@ -18,7 +18,7 @@ pub(super) fn answer(status: u16, body: &Value) -> Result<HttpResponse, NetError
         status,
         headers: Vec::new(),
         body: body.to_string().into_bytes(),
-        from: None,
+        server_address: None,
     })
 }
 
@@ -267,12 +267,17 @@ fn each_error_status_has_a_kind_and_a_hint() {
         let text = body.to_string();
         let net = FakeNetwork::new(move |_| {
             let headers = vec![("retry-after".into(), "17".into())];
-            Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), from: None })
+            Ok(HttpResponse {
+                status,
+                headers,
+                body: body.to_string().into_bytes(),
+                server_address: None,
+            })
         });
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
         let fault = ask(&model, &simple_question()).unwrap_err();
         assert_eq!(
-            (fault.kind, fault.kind.is_service_failure()),
+            (fault.kind, fault.kind.is_independent_of_question()),
             (kind, is_service_failure),
             "{text}"
         );
@@ -306,8 +311,8 @@ fn timeout_and_refused_connection_differ() {
         let net = FakeNetwork::new(move |_| Err(error.clone()));
         let model = open(Provider::OpenAi, Some("http://127.0.0.1:1/v1"), None, &net).unwrap();
         let fault = ask(&model, &simple_question()).unwrap_err();
-        assert_eq!((fault.kind, kind.is_service_failure()), (kind, true));
-        assert_eq!(kind.may_be_input_failure(), kind == ModelErrorKind::Timeout);
+        assert_eq!((fault.kind, kind.is_independent_of_question()), (kind, true));
+        assert_eq!(kind.may_be_caused_by_question(), kind == ModelErrorKind::Timeout);
     }
 }
 

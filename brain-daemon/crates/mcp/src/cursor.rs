@@ -92,7 +92,7 @@ pub(super) struct ListPart<R> {
 ///
 /// # Errors
 /// `invalid_request` if the position is invalid; the error of `row`.
-pub(super) fn page_of<T, R: Serialize>(
+pub(super) fn list_part<T, R: Serialize>(
     items: &[T],
     has_more: bool,
     after: Option<&str>,
@@ -183,7 +183,8 @@ mod tests {
     }
 
     fn page(items: &[u32], after: Option<&str>) -> (Vec<u32>, Option<String>) {
-        let part = page_of(items, false, after, 3, ToString::to_string, |item| Ok(*item)).unwrap();
+        let part =
+            list_part(items, false, after, 3, ToString::to_string, |item| Ok(*item)).unwrap();
         (part.rows, part.next)
     }
 
@@ -221,7 +222,7 @@ mod tests {
     fn a_part_fits_into_an_answer() {
         let items = vec![1_u32; 10];
         let long = |_: &u32| Ok("x".repeat(30_000));
-        let part = page_of(&items, false, None, 10, |_| "key".into(), long).unwrap();
+        let part = list_part(&items, false, None, 10, |_| "key".into(), long).unwrap();
         assert_eq!(part.rows.len(), 2);
         assert!(part.next.unwrap().starts_with("2:"));
     }
@@ -230,7 +231,7 @@ mod tests {
     fn an_invalid_position_is_refused() {
         for position in ["", "x:1", "-1:ab", "99999999999:ab", "5"] {
             let refused =
-                page_of(&[1], false, Some(position), 1, |_| String::new(), |item| Ok(*item));
+                list_part(&[1], false, Some(position), 1, |_| String::new(), |item| Ok(*item));
             assert_eq!(refused.unwrap_err().code, FaultCode::InvalidRequest, "{position}");
             assert!(rows_before(Some(position)).is_err());
         }

@@ -154,7 +154,7 @@ pub(crate) struct ToolContext {
 
 impl ToolContext {
     /// Runs an operation. Blocks.
-    fn ask<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
+    fn run<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
         self.brain.run(&self.caller, operation, &NoProgress)
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct LineTransport<R: AsyncRead, W: AsyncWrite> {
     /// Permits for answers that the client has not read yet.
     unread: Arc<Semaphore>,
     /// True while other clients wait for a connection.
-    is_full: watch::Receiver<bool>,
+    has_waiting_clients: watch::Receiver<bool>,
 }
 
 /// The id of an invalid request, for its error response.
@@ -60,7 +60,7 @@ where
         read: R,
         write: W,
         permits: Arc<Semaphore>,
-        is_full: watch::Receiver<bool>,
+        has_waiting_clients: watch::Receiver<bool>,
     ) -> Self {
         let write = AsyncRwTransport::new_server(tokio::io::empty(), write);
         let unread = Arc::new(Semaphore::new(MAX_CONCURRENT));
@@ -71,7 +71,7 @@ where
             write,
             permits,
             unread,
-            is_full,
+            has_waiting_clients,
         }
     }
 
@@ -151,7 +151,7 @@ where
     /// `brain mcp` reconnects with the next request.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let (permits, unread) = (Arc::clone(&self.permits), Arc::clone(&self.unread));
-        let mut is_full = self.is_full.clone();
+        let mut has_waiting_clients = self.has_waiting_clients.clone();
         let next = async {
             // Further requests wait in the client's pipe, not in our memory.
             drop(permits.acquire().await);
@@ -159,10 +159,16 @@ where
             drop(unread.acquire().await);
             self.next().await
         };
+        let evictable = wait_until_evictable(
+            &permits,
+            &unread,
+            &mut has_waiting_clients,
+            IDLE_TIMEOUT_WHEN_FULL,
+        );
         tokio::select! {
             biased;
             message = next => message,
-            () = wait_until_evictable(&permits, &unread, &mut is_full, IDLE_TIMEOUT_WHEN_FULL) => {
+            () = evictable => {
                 tracing::debug!("closed an idle MCP stream to admit another client");
                 None
             }
@@ -182,15 +188,16 @@ where
 async fn wait_until_evictable(
     permits: &Semaphore,
     unread: &Semaphore,
-    is_full: &mut watch::Receiver<bool>,
+    has_waiting_clients: &mut watch::Receiver<bool>,
     idle: Duration,
 ) {
     let (mut last_available, mut unread_rounds) = (MAX_CONCURRENT, 0);
     loop {
-        if is_full.wait_for(|full| *full).await.is_err() {
+        if has_waiting_clients.wait_for(|full| *full).await.is_err() {
             return std::future::pending().await;
         }
-        let has_free_connection = timeout(idle, is_full.wait_for(|full| !*full)).await.is_ok();
+        let has_free_connection =
+            timeout(idle, has_waiting_clients.wait_for(|full| !*full)).await.is_ok();
         let available = unread.available_permits();
         let is_stalled = !has_free_connection && available == last_available;
         unread_rounds = if is_stalled { unread_rounds + 1 } else { 0 };
@@ -212,9 +219,13 @@ mod tests {
     async fn no_message_is_read_while_too_many_answers_are_unread() {
         let (theirs, ours) = tokio::io::duplex(64);
         let (read, write) = tokio::io::split(ours);
-        let (_set_full, is_full) = watch::channel(false);
-        let mut stream =
-            LineTransport::new(read, write, Arc::new(Semaphore::new(MAX_CONCURRENT)), is_full);
+        let (_set_full, has_waiting_clients) = watch::channel(false);
+        let mut stream = LineTransport::new(
+            read,
+            write,
+            Arc::new(Semaphore::new(MAX_CONCURRENT)),
+            has_waiting_clients,
+        );
         let (answers, mut to) = tokio::io::split(theirs);
         let long = "no".repeat(64);
         let refusal = || {
@@ -238,11 +249,12 @@ mod tests {
     #[tokio::test]
     async fn a_full_server_waits_longer_while_an_answer_is_unread() {
         let (permits, unread) = (Semaphore::new(MAX_CONCURRENT), Semaphore::new(MAX_CONCURRENT));
-        let (_set_full, mut is_full) = watch::channel(true);
+        let (_set_full, mut has_waiting_clients) = watch::channel(true);
         let idle = Duration::from_millis(10);
-        wait_until_evictable(&permits, &unread, &mut is_full, idle).await;
+        wait_until_evictable(&permits, &unread, &mut has_waiting_clients, idle).await;
         let answer = unread.acquire().await.unwrap();
-        let mut ends = std::pin::pin!(wait_until_evictable(&permits, &unread, &mut is_full, idle));
+        let mut ends =
+            std::pin::pin!(wait_until_evictable(&permits, &unread, &mut has_waiting_clients, idle));
         assert!(
             timeout(idle * (UNREAD_TIMEOUT_FACTOR / 2), &mut ends).await.is_err(),
             "the client may be slow"
@@ -255,9 +267,13 @@ mod tests {
     async fn a_too_large_message_is_refused_and_its_buffer_freed() {
         let (theirs, ours) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
-        let (_set_full, is_full) = watch::channel(false);
-        let mut stream =
-            LineTransport::new(read, write, Arc::new(Semaphore::new(MAX_CONCURRENT)), is_full);
+        let (_set_full, has_waiting_clients) = watch::channel(false);
+        let mut stream = LineTransport::new(
+            read,
+            write,
+            Arc::new(Semaphore::new(MAX_CONCURRENT)),
+            has_waiting_clients,
+        );
         let (answers, mut to) = tokio::io::split(theirs);
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
         let feeder = tokio::spawn(async move {

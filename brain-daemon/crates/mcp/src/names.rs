@@ -50,13 +50,13 @@ pub(super) fn find_page(context: &ToolContext, text: &str) -> Result<PageRef, Fa
 /// # Errors
 /// `not_found` with suggestions, or any other fault of [`Get`].
 pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, Fault> {
-    let fault = match context.ask(Get { page: page.clone(), version: None }) {
+    let fault = match context.run(Get { page: page.clone(), version: None }) {
         Err(fault) if fault.code == FaultCode::NotFound => fault,
         answer => return answer,
     };
     let is_deleted = fault.hint.as_deref().is_some_and(|hint| hint.contains("restore"));
     match by_title(context, page.source.as_ref(), page.slug.as_str()) {
-        Ok(Some(page)) if !is_deleted => context.ask(Get { page, version: None }),
+        Ok(Some(page)) if !is_deleted => context.run(Get { page, version: None }),
         _ => Err(fault),
     }
 }
@@ -80,13 +80,13 @@ pub(super) fn by_title(
     }
     let search = Search { query, limit: MAX_HITS, source: source.cloned(), ..Search::default() };
     // A failed search finds no title.
-    let Ok(found) = context.ask(search) else { return Ok(None) };
+    let Ok(found) = context.run(search) else { return Ok(None) };
     let mut pages: Vec<(SourceId, Slug)> = Vec::new();
     for hit in found.hits {
         let page = PageRef { source: Some(hit.source_id.clone()), slug: hit.slug.clone() };
         let is_named = normalize_title(&hit.title) == normalized
             || (hit.matched.iter().any(|field| field == "alias")
-                && context.ask(Get { page, version: None }).is_ok_and(|page| {
+                && context.run(Get { page, version: None }).is_ok_and(|page| {
                     page.aliases.iter().any(|alias| normalize_title(alias) == normalized)
                 }));
         if is_named {

@@ -34,7 +34,7 @@ pub(super) fn list(
     after: Option<String>,
 ) -> Result<ListResourcesResult, ErrorData> {
     let pages = List { limit: MAX_RESOURCES, after, ..List::default() };
-    let pages = context.ask(pages).map_err(to_error_data)?;
+    let pages = context.run(pages).map_err(to_error_data)?;
     let resources: Result<Vec<_>, Fault> =
         pages.pages.into_iter().map(|row| resource(context, row)).collect();
     let mut result = ListResourcesResult::with_all_items(resources.map_err(to_error_data)?);
@@ -94,7 +94,7 @@ pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResul
     // The frame's delimiter contains this hash. `content_hash` does not cover the frontmatter, so
     // with it the author of the frontmatter could forge the delimiter.
     let hash = brain_page::hex(&Sha256::digest(&page.content).into());
-    let text = trust::framed(&page, &page.content, 1, &hash);
+    let text = trust::frame_outside_text(&page, &page.content, 1, &hash);
     let contents =
         ResourceContents::text(text, uri).with_mime_type(MARKDOWN).with_meta(meta(details));
     let mut result = ReadResourceResult::new(vec![contents]);
@@ -111,7 +111,7 @@ fn page(context: &ToolContext, uri: &str) -> Result<Page, Fault> {
         )
         .hint("`get_page` reads a section"));
     }
-    context.ask(Get { page: address.page, version: None })
+    context.run(Get { page: address.page, version: None })
 }
 
 /// Completes an argument: slugs for the template, people for the prompt about a person.
@@ -164,7 +164,7 @@ fn complete_slug(context: &ToolContext, input: &str) -> Result<Vec<String>, Faul
             input,
         ),
     };
-    let rows = match context.ask(List {
+    let rows = match context.run(List {
         source,
         prefix: Some(prefix.to_lowercase()),
         sort: Sort::Slug,
@@ -186,7 +186,7 @@ fn complete_slug(context: &ToolContext, input: &str) -> Result<Vec<String>, Faul
 fn complete_person(context: &ToolContext, input: &str) -> Result<Vec<String>, Fault> {
     const PEOPLE: &str = "people/";
     let people = List { prefix: Some(PEOPLE.into()), limit: MAX_PEOPLE, ..List::default() };
-    let pages = context.ask(people)?;
+    let pages = context.run(people)?;
     let input = input.to_lowercase();
     let mut found = Vec::new();
     for row in pages.pages {

@@ -90,13 +90,14 @@ where
 /// Serves `caller` over a stream of JSON-RPC messages, one per line. Returns when the stream ends
 /// or `stop` is cancelled. Requests in progress are still answered.
 ///
-/// `is_full` is true while other clients wait for a connection. An idle stream ends then.
+/// `has_waiting_clients` is true while other clients wait for a connection. An idle stream
+/// ends then.
 pub async fn serve_stream(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     caller: Caller,
     brain: Arc<Brain>,
     stop: CancellationToken,
-    is_full: watch::Receiver<bool>,
+    has_waiting_clients: watch::Receiver<bool>,
 ) {
     let name = caller.name.clone();
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
@@ -104,7 +105,7 @@ pub async fn serve_stream(
     let (read, write) = tokio::io::split(stream);
     // A child token, because the server cancels it at its end.
     let server_stop = stop.child_token();
-    let transport = LineTransport::new(read, write, permits, is_full);
+    let transport = LineTransport::new(read, write, permits, has_waiting_clients);
     match serve_server_with_ct(server, transport, server_stop).await {
         Ok(running) => {
             let _ = running.waiting().await;

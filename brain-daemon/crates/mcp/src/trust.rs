@@ -71,7 +71,7 @@ pub(super) fn origin(kind: Option<&str>, uri: Option<&str>) -> String {
 /// Returns a part of a page as models receive it, with frames around text from outside. The part
 /// begins in line `first` of the page's file. `hash` is the hex SHA-256 of a text that contains the
 /// part.
-pub(super) fn framed(page: &Page, text: &str, first: u32, hash: &str) -> String {
+pub(super) fn frame_outside_text(page: &Page, text: &str, first: u32, hash: &str) -> String {
     let page_origin = || origin(page.source_kind.as_deref(), page.source_uri.as_deref());
     match page.trust {
         TrustLevel::Owner => text.to_owned(),
@@ -89,7 +89,7 @@ pub(super) fn framed(page: &Page, text: &str, first: u32, hash: &str) -> String 
 }
 
 /// Returns how many bytes of JSON the frames in `framed` take beyond one frame of maximum size.
-pub(super) fn excess(text: &str, framed: &str) -> usize {
+pub(super) fn excess_bytes(text: &str, framed: &str) -> usize {
     json_len(&framed).saturating_sub(json_len(&text) + MAX_FRAME)
 }
 

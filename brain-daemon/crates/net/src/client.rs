@@ -73,12 +73,12 @@ impl HttpClient for Client {
     }
 
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, Error> {
-        match (call.url.scheme(), call.public) {
+        match (call.url.scheme(), call.must_be_public) {
             ("https", _) | ("http", false) => {}
             _ => return Err(Error::InvalidAddress("the address must begin with https://")),
         }
         let is_allowed: Option<fn(_) -> _> =
-            if call.public { Some(address::is_public) } else { None };
+            if call.must_be_public { Some(address::is_public) } else { None };
         self.connector
             .exchange(call, &Limits { is_allowed, max_bytes: MAX_BYTES, timeout: TIMEOUT })
     }

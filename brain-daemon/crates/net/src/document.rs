@@ -67,7 +67,7 @@ pub(super) fn read(connector: &Connector, rules: &Rules, text: &str) -> Result<D
         body: None,
         headers: &headers,
         authorization: None,
-        public: true,
+        must_be_public: true,
         // The body of an error response is not needed.
         is_complete: |answer| answer.status != 200,
     };
@@ -78,7 +78,7 @@ pub(super) fn read(connector: &Connector, rules: &Rules, text: &str) -> Result<D
     if answer.status != 200 {
         return Err(Error::Status(answer.status));
     }
-    if answer.kind() != "application/json" {
+    if answer.media_type() != "application/json" {
         return Err(Error::NotJson);
     }
     Ok(Document { max_age: max_age(&answer), body: answer.body })
@@ -214,7 +214,7 @@ mod tests {
     fn max_age_follows_the_response() {
         let seconds = |fields: &[(&str, &str)]| {
             let headers = fields.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-            max_age(&HttpResponse { status: 200, headers, body: Vec::new(), from: None })
+            max_age(&HttpResponse { status: 200, headers, body: Vec::new(), server_address: None })
                 .map(|d| d.as_secs())
         };
         assert_eq!(seconds(&[]), None);

@@ -245,7 +245,7 @@ impl Download<'_> {
             body: None,
             headers: &headers,
             authorization: None,
-            public: true,
+            must_be_public: true,
             is_complete: |_| false,
         };
         let mut sending = Box::pin(request::prepare(&client, &call)?.send());

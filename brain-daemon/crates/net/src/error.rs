@@ -140,7 +140,7 @@ fn known_cause(error: &(dyn StdError + 'static)) -> Option<Error> {
     match error.kind() {
         ErrorKind::ConnectionRefused => Some(Error::ConnectionRefused),
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => {
-            Some(Error::Unreachable(message(error)))
+            Some(Error::Unreachable(system_message(error)))
         }
         _ => None,
     }
@@ -167,7 +167,7 @@ fn from_rustls(error: &rustls::Error) -> TlsError {
 }
 
 /// Returns the message of a system error without Rust's suffix `(os error 2)`.
-pub(super) fn message(error: &io::Error) -> String {
+pub(super) fn system_message(error: &io::Error) -> String {
     let text = error.to_string();
     text.rfind(" (os error ").map_or(text.as_str(), |at| &text[..at]).to_owned()
 }

@@ -220,7 +220,7 @@ pub struct HttpRequest<'a> {
     /// The value of `Authorization`.
     pub authorization: Option<&'a Secret>,
     /// Whether the address must be public, because another server named it and not the owner.
-    pub public: bool,
+    pub must_be_public: bool,
     /// Decides whether a response is complete before its end, as an event stream may be.
     pub is_complete: fn(&HttpResponse) -> bool,
 }
@@ -247,7 +247,7 @@ pub struct HttpResponse {
     /// The body, as far as it was read.
     pub body: Vec<u8>,
     /// The address of the server.
-    pub from: Option<SocketAddr>,
+    pub server_address: Option<SocketAddr>,
 }
 
 impl HttpResponse {
@@ -259,7 +259,7 @@ impl HttpResponse {
 
     /// Returns the media type in lower case, without parameters: `application/json`.
     #[must_use]
-    pub fn kind(&self) -> String {
+    pub fn media_type(&self) -> String {
         let value = self.header("content-type").unwrap_or_default();
         value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }

@@ -11,7 +11,7 @@ use reqwest::{Certificate, ClientBuilder, RequestBuilder, Response, redirect, re
 use tokio::runtime::Runtime;
 use url::{Host, Url};
 
-use super::error::{from_reqwest, message};
+use super::error::{from_reqwest, system_message};
 use super::{Error, HttpRequest, HttpResponse, Resolver};
 
 /// Time limit for a connection, TLS included. The message of `Error::ConnectTimeout` names it.
@@ -43,7 +43,7 @@ pub(super) struct Limits {
 /// [`Error::Setup`] when the system refuses one.
 pub(super) fn runtime() -> Result<Runtime, Error> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().map_err(|e| Error::Setup(message(&e)))
+    builder.enable_all().build().map_err(|e| Error::Setup(system_message(&e)))
 }
 
 impl Connector {
@@ -96,7 +96,7 @@ impl Connector {
         let resolver = Arc::clone(&self.resolver);
         let found = tokio::task::spawn_blocking(move || resolver.addresses(&name)).await;
         let found = found.map_err(|e| Error::Setup(e.to_string()))?;
-        let found = found.map_err(|e| Error::NameNotFound(message(&e)))?;
+        let found = found.map_err(|e| Error::NameNotFound(system_message(&e)))?;
         if found.is_empty() {
             return Err(Error::NameNotFound("it has no address".into()));
         }
@@ -183,7 +183,7 @@ pub(super) fn head(response: &Response) -> HttpResponse {
         status: response.status().as_u16(),
         headers: headers.collect(),
         body: Vec::new(),
-        from: response.remote_addr(),
+        server_address: response.remote_addr(),
     }
 }
 

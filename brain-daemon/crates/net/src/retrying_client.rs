@@ -134,7 +134,7 @@ impl PooledClient {
             Some(session) => session,
             None => self.open_session()?,
         };
-        if call.public
+        if call.must_be_public
             && (call.url.scheme() != "https"
                 || !session.addresses.iter().copied().all(address::is_public))
         {
@@ -245,7 +245,7 @@ impl StreamReader<'_> {
                 status: 200,
                 headers: Vec::new(),
                 body: Vec::new(),
-                from: None,
+                server_address: None,
             });
         };
         let mut response = response?;

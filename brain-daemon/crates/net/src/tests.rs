@@ -239,7 +239,7 @@ pub(super) fn call<'a>(url: &'a Url) -> HttpRequest<'a> {
         body: None,
         headers: &[],
         authorization: None,
-        public: false,
+        must_be_public: false,
         is_complete: |_| false,
     }
 }
@@ -260,7 +260,7 @@ fn a_configured_address_may_be_local_with_any_status() {
         (answer.status, answer.header("x-who"), answer.body.as_slice()),
         (418, Some("me"), &b"short"[..])
     );
-    assert_eq!(answer.from, Some(teapot.address));
+    assert_eq!(answer.server_address, Some(teapot.address));
     let received = teapot.received.lock().unwrap().to_ascii_lowercase();
     assert!(
         received.starts_with("post /mcp")
@@ -270,10 +270,13 @@ fn a_configured_address_may_be_local_with_any_status() {
     assert!(!format!("{post:?}").contains("hidden"));
 
     // With `public`, as for an address that another server named, a local address is refused.
-    let public_call = HttpRequest { public: true, ..call(&url) };
+    let public_call = HttpRequest { must_be_public: true, ..call(&url) };
     assert!(matches!(client.call(&public_call), Err(Error::InvalidAddress(_))));
     let url = Url::parse("https://inside.example/token").unwrap();
-    assert_eq!(client.call(&HttpRequest { public: true, ..call(&url) }), Err(Error::NotPublic));
+    assert_eq!(
+        client.call(&HttpRequest { must_be_public: true, ..call(&url) }),
+        Err(Error::NotPublic)
+    );
 }
 
 #[test]

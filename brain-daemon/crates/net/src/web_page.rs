@@ -51,7 +51,7 @@ fn fetch(
             ("accept-encoding", "identity"),
         ],
         authorization: None,
-        public: true,
+        must_be_public: true,
         // The body of an error response is not needed.
         is_complete: |answer| answer.status != 200,
     };

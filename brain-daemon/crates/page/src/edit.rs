@@ -33,10 +33,10 @@ pub enum EditError {
         lines: Vec<usize>,
     },
     /// No heading has this text.
-    #[error("there is no heading \"{}\"; {}", .wanted.escape_debug(), heading_list(.existing))]
+    #[error("there is no heading \"{}\"; {}", .heading.escape_debug(), heading_list(.existing))]
     HeadingNotFound {
         /// The requested heading.
-        wanted: String,
+        heading: String,
         /// The first headings of the page, with their `#`.
         existing: Vec<String>,
     },
@@ -298,7 +298,7 @@ fn with_line_ends(text: &str, end: &str) -> String {
 
 fn part_of(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
     section(body, heading).ok_or_else(|| EditError::HeadingNotFound {
-        wanted: heading.chars().take(MAX_LINE_CHARS).collect(),
+        heading: heading.chars().take(MAX_LINE_CHARS).collect(),
         existing: headings(body)
             .into_iter()
             .take(MAX_ERROR_ITEMS)

@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, HeadingLevel, LinkType, Parser, Tag, TagEnd};
 
 use super::file::is_markdown;
 use super::frontmatter::Frontmatter;
-use super::title::{derive_title, inline_options, link_text, short};
+use super::title::{derive_title, inline_options, link_text, shorten_line};
 
 /// Maximum length of a heading that is a title, in characters.
 const MAX_HEADING: usize = 300;
@@ -52,7 +52,7 @@ pub fn file_title(path: &str, origin: Option<&str>) -> String {
         ("index" | "_index", Some(directory)) => directory,
         _ => stem,
     };
-    short(stem, MAX_HEADING).unwrap_or_else(|| file.clone())
+    shorten_line(stem, MAX_HEADING).unwrap_or_else(|| file.clone())
 }
 
 /// Returns whether the title of a page is only the beginning of a captured text. Such a title is
@@ -103,7 +103,7 @@ pub fn top_heading(body: &str) -> Option<String> {
                 title = Some(String::new());
             }
             Event::End(TagEnd::Heading(_)) => {
-                let heading = title.take().and_then(|text| short(&text, MAX_HEADING));
+                let heading = title.take().and_then(|text| shorten_line(&text, MAX_HEADING));
                 if heading.is_some() {
                     return heading;
                 }

@@ -82,7 +82,7 @@ pub fn payload(media_type: MediaType, bytes: &[u8]) -> Result<Payload, PayloadEr
         MediaType::Plain | MediaType::Markdown => all_body(text),
         MediaType::Html => {
             let (title, body) = html::markdown(text);
-            Fields { title, ..Fields::default() }.document(body)
+            Fields { title, ..Fields::default() }.into_payload(body)
         }
         MediaType::Json => json::document(text)?,
     };
@@ -103,7 +103,7 @@ fn all_body(text: &str) -> Payload {
 fn markdown(text: &str) -> Payload {
     match Document::parse(text) {
         Ok(document) if document.body.trim().is_empty() => all_body(&document.body),
-        Ok(Document { frontmatter, body }) => Fields::of(&frontmatter).document(body),
+        Ok(Document { frontmatter, body }) => Fields::of(&frontmatter).into_payload(body),
         Err(_) => all_body(text),
     }
 }

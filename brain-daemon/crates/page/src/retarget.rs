@@ -15,7 +15,7 @@ use std::ops::{ControlFlow, Range};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTarget {
     /// The slug to which the link leads before it is rewritten.
-    pub former: Slug,
+    pub old_slug: Slug,
     /// The slug to which the rewritten link leads.
     pub slug: Slug,
     /// The name for a bare `[[name]]`; the slug if absent.
@@ -28,7 +28,7 @@ pub struct RewrittenDocument {
     /// The page.
     pub document: Document,
     /// The number of rewritten links.
-    pub rewritten: usize,
+    pub rewritten_count: usize,
     /// The targets, as written, of links that could not be rewritten. For values of the
     /// frontmatter: their key, or `frontmatter` if it would become invalid.
     pub not_updated: Vec<String>,
@@ -56,7 +56,7 @@ pub fn retarget_links(
     let body = rewrite.body(&document.body);
     RewrittenDocument {
         document: Document { frontmatter, body },
-        rewritten: rewrite.rewritten,
+        rewritten_count: rewrite.rewritten,
         not_updated: rewrite.not_updated,
     }
 }
@@ -216,7 +216,7 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
             Target::Name(_) => new.name.unwrap_or_else(|| slug.to_owned()),
             Target::Slug { .. } if old.starts_with('/') => format!("/{slug}"),
             Target::Slug { .. } if is_relative(old) => relative(self.new_folder, slug, true),
-            Target::Slug { slug: first, .. } if *first == new.former => slug.to_owned(),
+            Target::Slug { slug: first, .. } if *first == new.old_slug => slug.to_owned(),
             Target::Slug { .. } => relative(self.new_folder, slug, false),
         };
         if is_markdown(extension(old)) {
@@ -323,7 +323,7 @@ mod tests {
                 Target::Name(name) => name == "ada",
             };
             let name = Some("lovelace".to_owned());
-            leads_there.then(|| NewTarget { former: old.clone(), slug: new.clone(), name })
+            leads_there.then(|| NewTarget { old_slug: old.clone(), slug: new.clone(), name })
         });
         assert_eq!(done.not_updated, Vec::<String>::new(), "{text}");
         done.document.render()
@@ -367,6 +367,6 @@ mod tests {
         let document = Document::parse("![](./img/a.png) [b](../b.pdf) ![](c.png)").unwrap();
         let done = retarget_links(&document, (&slug("a/x"), &slug("b/c/x")), |_| None);
         assert_eq!(done.document.body, "![](../../a/img/a.png) [b](../../b.pdf) ![](c.png)");
-        assert_eq!(done.rewritten, 2);
+        assert_eq!(done.rewritten_count, 2);
     }
 }

@@ -40,7 +40,7 @@ pub fn derive_title(body: &str) -> String {
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
         if until.is_none() && fences.push_line(line) {
             if code.is_none() && !line.trim_start().starts_with(['`', '~']) {
-                code = short(line, MAX_TITLE);
+                code = shorten_line(line, MAX_TITLE);
             }
             continue;
         }
@@ -100,7 +100,7 @@ fn title_of_line(line: &str) -> Option<String> {
     {
         return None;
     }
-    short(&plain(line), MAX_TITLE)
+    shorten_line(&plain(line), MAX_TITLE)
 }
 
 /// Returns whether the line has links around images and nothing else.
@@ -176,7 +176,7 @@ fn plain(line: &str) -> String {
 
 /// Returns `text` on one line, without invisible characters (controls, direction marks), cut after
 /// `max_chars` characters; `None` when nothing is left.
-pub(super) fn short(text: &str, max_chars: usize) -> Option<String> {
+pub(super) fn shorten_line(text: &str, max_chars: usize) -> Option<String> {
     let mut out = String::with_capacity(text.len().min(400));
     for c in text.chars() {
         if c.is_whitespace() || c.is_control() {

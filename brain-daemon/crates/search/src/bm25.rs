@@ -4,7 +4,7 @@ use tantivy::{Term, fieldnorm::FieldNormReader, query::Bm25StatisticsProvider, s
 
 use super::{
     plan::Plan,
-    rank::{Stats, damping, saturated},
+    rank::{Stats, damping, saturate},
     schema::Fields,
 };
 
@@ -26,7 +26,7 @@ impl<'a> Saturation<'a> {
 
     /// Returns the saturated weight of a term that occurs `count` times in the document `doc`.
     pub(super) fn share(&self, doc: u32, count: u32) -> f32 {
-        saturated(count as f32, self.dampings[usize::from(self.norms.fieldnorm_id(doc))])
+        saturate(count as f32, self.dampings[usize::from(self.norms.fieldnorm_id(doc))])
     }
 }
 

@@ -21,7 +21,7 @@ fn only_bulk_pages_are_indexed_later() {
     assert_eq!(ids(&index, &word(3999)), [0; 0]);
     let other = SourceId::parse("work").unwrap();
     assert!(!index.is_incomplete(Some(&[other])), "the pages belong to another source");
-    index.settle();
+    index.analyze_pending();
     assert!(!index.is_incomplete(None));
     assert_eq!((ids(&index, &word(3999)), ids(&index, &word(1))), (vec![3999], vec![1]));
     assert_eq!(ids(&index, &word(4000)), [0; 0], "a page that was removed meanwhile");
@@ -40,7 +40,7 @@ fn a_bulk_change_shows_the_old_page_until_analyzed() {
     index.push(vec![put(page(2, 3003, "Changed again", "final"))]);
     assert_eq!(ids(&index, "former"), [1]);
     assert_eq!(ids(&index, "final"), [2]);
-    index.settle();
+    index.analyze_pending();
     assert_eq!(
         (ids(&index, "former"), ids(&index, "latter"), ids(&index, "final")),
         (vec![], vec![1], vec![2])

@@ -18,7 +18,9 @@ use super::{
     overlay::Overlay,
     plan::Plan,
     query::Scope,
-    rank::{Candidate, Cell, EXACT, MatchTable, Occurrences, SLUG, Stats, TAG},
+    rank::{
+        Candidate, Cell, EXACT_WEIGHT, MatchTable, Occurrences, SLUG_WEIGHT, Stats, TAG_WEIGHT,
+    },
     schema::Fields,
     terms::{AllowedDocs, Segment, reach},
     top_docs::TopDocs,
@@ -168,14 +170,19 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
             let [body, title, tag, slug] = stats.frequency[number];
             for term in &group.terms {
                 if body > 0 && group.scope == Scope::Anywhere {
-                    clause(self.fields.body, &term.text, IndexRecordOption::WithFreqs, group.times);
+                    clause(
+                        self.fields.body,
+                        &term.text,
+                        IndexRecordOption::WithFreqs,
+                        group.multiplier,
+                    );
                 }
                 if title > 0 {
                     clause(
                         self.fields.title,
                         &term.text,
                         IndexRecordOption::WithFreqs,
-                        group.times,
+                        group.multiplier,
                     );
                 }
             }
@@ -184,7 +191,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                     self.fields.keys,
                     &group.tag.text,
                     IndexRecordOption::Basic,
-                    TAG * group.times,
+                    TAG_WEIGHT * group.multiplier,
                 );
             }
             if let Some(exact) = &group.exact
@@ -194,7 +201,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                     self.fields.words,
                     &exact.text,
                     IndexRecordOption::Basic,
-                    EXACT * group.times,
+                    EXACT_WEIGHT * group.multiplier,
                 );
             }
             if slug > 0 {
@@ -202,7 +209,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                     self.fields.keys,
                     &group.slug.text,
                     IndexRecordOption::Basic,
-                    SLUG * group.times,
+                    SLUG_WEIGHT * group.multiplier,
                 );
             }
         }
@@ -275,7 +282,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
         let body = Saturation::new(&body_norms, stats.average(stats.body_terms));
         let title = Saturation::new(&title_norms, stats.average(stats.title_terms));
         for (index, found) in segment.groups.iter().enumerate() {
-            let weight = stats.idf(index) * self.plan.groups[index].times;
+            let weight = stats.idf(index) * self.plan.groups[index].multiplier;
             let is_prefix = self.plan.groups[index].prefix.is_some();
             if is_prefix {
                 // A prefix counts once, however many of its terms match: no frequencies are needed.
@@ -315,9 +322,9 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                 add(&segment.body, &found.body, Some(&body), weight)?;
                 add(&segment.title, &found.title, Some(&title), weight)?;
             }
-            add(&segment.keys, found.tag.as_slice(), None, weight * TAG)?;
-            add(&segment.keys, found.slug.as_slice(), None, weight * SLUG)?;
-            add(&segment.words, found.exact.as_slice(), None, weight * EXACT)?;
+            add(&segment.keys, found.tag.as_slice(), None, weight * TAG_WEIGHT)?;
+            add(&segment.keys, found.slug.as_slice(), None, weight * SLUG_WEIGHT)?;
+            add(&segment.words, found.exact.as_slice(), None, weight * EXACT_WEIGHT)?;
         }
         Ok(scores)
     }
@@ -371,7 +378,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
         for &(number, doc, names) in docs {
             hits.push(Candidate {
                 id: segment.ids.first(doc).unwrap_or(u64::MAX),
-                place: (number, doc),
+                doc_address: (number, doc),
                 updated_at: segment.times.first(doc).unwrap_or(0),
                 body_len: body_norms.fieldnorm(doc),
                 title_len: title_norms.fieldnorm(doc),
@@ -395,7 +402,8 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                     let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
                     for (row, &(_, doc, _)) in docs.iter().enumerate() {
                         let at = hits.positions.len();
-                        let mut found = Occurrences { at: at as u32, ..Occurrences::default() };
+                        let mut found =
+                            Occurrences { first_position: at as u32, ..Occurrences::default() };
                         let mut form_count = 0;
                         for form in &mut forms {
                             if reach(form, doc) {
@@ -409,7 +417,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                         if form_count > 1 {
                             hits.positions[at..].sort_unstable();
                         }
-                        found.places = (hits.positions.len() - at) as u32;
+                        found.position_count = (hits.positions.len() - at) as u32;
                         if is_prefix {
                             found.count = found.count.min(1);
                         }

@@ -17,7 +17,7 @@ use super::{
     exact,
     fold::{BuildTermHasher, hash},
     language::{Lang, Stems, alphabet, detect},
-    names::any_order,
+    names::words_in_any_order,
     token::{self, Kind, name_key},
 };
 
@@ -225,7 +225,7 @@ impl Analyzer {
 
 /// Returns the number of indexed terms of `body`; for benchmarks.
 #[must_use]
-pub fn terms(body: &str) -> usize {
+pub fn count_terms(body: &str) -> usize {
     let mut analyzer = Analyzer::new(Lang::UNSTEMMED);
     let (lang, mut terms, mut words) =
         (detect(body, Lang::UNSTEMMED), Terms::default(), String::new());
@@ -287,14 +287,14 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
     while let Some(rest) = path {
         let name = name_key(rest);
         add(key::SLUG, &name);
-        add(key::ANY_ORDER, &any_order(&name));
+        add(key::ANY_ORDER, &words_in_any_order(&name));
         path = rest.split_once('/').map(|(_, rest)| rest);
     }
     add(key::SLUG, &name_key(&page.file_name));
     for name in names(page) {
         let name = name_key(name);
         add(key::BEGINNING, &name);
-        add(key::ANY_ORDER, &any_order(&name));
+        add(key::ANY_ORDER, &words_in_any_order(&name));
     }
     for tag in page.tags.iter().take(256) {
         add(key::TAG, &name_key(tag));
@@ -371,11 +371,11 @@ impl Entry {
 
     /// Returns whether the next search must see the page.
     pub(super) fn is_due(&self) -> bool {
-        !self.is_bulk || self.ready().is_some()
+        !self.is_bulk || self.analyzed_document().is_some()
     }
 
     /// Returns the document if the page was analyzed.
-    pub(super) fn ready(&self) -> Option<&Document> {
+    pub(super) fn analyzed_document(&self) -> Option<&Document> {
         self.document.get()
     }
 }

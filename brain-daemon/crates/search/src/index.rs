@@ -105,7 +105,7 @@ impl Index {
     }
 
     /// Queues changes that are not acknowledged yet, such as those of a running import. Searches
-    /// omit such a page until the indexer or [`Index::settle`] has analyzed it: analyzing thousands
+    /// omit such a page until the indexer or [`Index::analyze_pending`] has analyzed it: analyzing thousands
     /// of pages would take a search a second.
     pub fn push_bulk(&self, changes: Vec<Change>) {
         self.add(changes, true);
@@ -146,14 +146,14 @@ impl Index {
 
     /// Makes everything pushed so far visible to later searches. Analyzes the remaining pages on
     /// this thread.
-    pub fn settle(&self) {
+    pub fn analyze_pending(&self) {
         let unanalyzed: Vec<Arc<Entry>> = {
             let state = self.shared.state();
             let entries = state.pending.iter().filter_map(|op| match op {
                 Op::Put(entry) => Some(entry),
                 Op::Remove { .. } => None,
             });
-            entries.filter(|entry| entry.ready().is_none()).cloned().collect()
+            entries.filter(|entry| entry.analyzed_document().is_none()).cloned().collect()
         };
         if unanalyzed.is_empty() {
             return;
@@ -305,10 +305,10 @@ impl Index {
         }
         let disk_search = DiskSearch::new(&view.searcher, fields, plan, &view.overlay)?;
         let mut stats = disk_search.stats();
-        let overlay_matches = overlay::count(&view.overlay, plan, &mut stats);
+        let overlay_matches = overlay::count_pages(&view.overlay, plan, &mut stats);
         let mut hits = MatchTable::new(plan.groups.len());
         disk_search.collect(&stats, max_candidates, &mut hits)?;
-        overlay::collect(&overlay_matches, plan, &mut hits);
+        overlay::add_candidates(&overlay_matches, plan, &mut hits);
         Ok(PlanMatches { stats, hits, segments: disk_search.into_segments() })
     }
 

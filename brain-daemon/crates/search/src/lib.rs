@@ -83,7 +83,7 @@ use brain_protocol::{ScorePart, Slug, SourceId};
 use jiff::civil::Date;
 
 pub use disk::known_changes;
-pub use document::terms;
+pub use document::count_terms;
 pub use index::Index;
 pub use question_terms::{QuestionTerms, QuestionWord, Subject, each_word};
 pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};

@@ -51,7 +51,7 @@ impl NameQuery {
         if name.is_empty() {
             return None;
         }
-        let any_order = any_order(&name);
+        let any_order = words_in_any_order(&name);
         let keys = [
             key_of(key::TITLE, &name),
             key_of(key::ALIAS, &name),
@@ -99,7 +99,7 @@ const LITTLE_WORDS: [&str; 26] = [
 
 /// Returns the words of a name in alphabetical order. Omits little words if at least two other
 /// words are left. `name` has the form of [`name_key`].
-pub(super) fn any_order(name: &str) -> String {
+pub(super) fn words_in_any_order(name: &str) -> String {
     let mut words: Vec<&str> = name.split(' ').filter(|word| !is_little(word)).collect();
     if words.len() < 2 {
         words = name.split(' ').collect();
@@ -109,8 +109,8 @@ pub(super) fn any_order(name: &str) -> String {
 }
 
 /// Returns whether a name, in the form of [`name_key`], begins or ends with a little word that
-/// [`any_order`] drops.
-pub(super) fn has_little_end(name: &str) -> bool {
+/// [`words_in_any_order`] drops.
+pub(super) fn has_little_word_at_an_end(name: &str) -> bool {
     let words: Vec<&str> = name.split(' ').collect();
     let is_little_word = |word: Option<&&str>| word.is_some_and(|word| is_little(word));
     (is_little_word(words.first()) || is_little_word(words.last()))

@@ -11,7 +11,7 @@ use super::{
     plan::{Condition, HashedTerm, Phrase, Plan},
     query::Scope,
     rank::{Candidate, MatchTable, OVERLAY_SEGMENT, Stats},
-    schema::coarse,
+    schema::rounded_length,
 };
 
 /// The last change of a page.
@@ -26,11 +26,13 @@ pub(super) struct Slot {
 pub(super) type Overlay = HashMap<u64, Slot, BuildTermHasher>;
 
 /// Adds the overlay's pages to the statistics and returns the matches.
-pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<OverlayMatch> {
+pub(super) fn count_pages(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<OverlayMatch> {
     let finder = Finder::new(plan);
     let mut matched = Vec::new();
     for slot in overlay.values() {
-        let Some(document) = slot.entry.as_ref().and_then(|entry| entry.ready()) else { continue };
+        let Some(document) = slot.entry.as_ref().and_then(|entry| entry.analyzed_document()) else {
+            continue;
+        };
         stats.docs += 1;
         stats.body_terms += u64::from(document.body.count);
         stats.title_terms += u64::from(document.title.count);
@@ -40,7 +42,7 @@ pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<Ov
     matched
 }
 
-/// As [`count`], for statistics that already include the number and lengths of `entries`.
+/// As [`count_pages`], for statistics that already include the number and lengths of `entries`.
 pub(super) fn count_visible(
     entries: &[Arc<Entry>],
     plan: &Plan,
@@ -49,7 +51,7 @@ pub(super) fn count_visible(
     let finder = Finder::new(plan);
     let mut matched = Vec::new();
     for entry in entries {
-        let Some(document) = entry.ready() else { continue };
+        let Some(document) = entry.analyzed_document() else { continue };
         finder.count(document, entry, stats, &mut matched);
     }
     matched
@@ -92,23 +94,26 @@ impl TermOccurrence {
 }
 
 /// Adds the matching pages to the candidates.
-pub(super) fn collect<'m>(
+pub(super) fn add_candidates<'m>(
     matched: impl IntoIterator<Item = &'m OverlayMatch>,
     plan: &Plan,
     hits: &mut MatchTable,
 ) {
     for found in matched {
-        let Some(document) = found.entry.as_ref().and_then(|entry| entry.ready()) else { continue };
+        let Some(document) = found.entry.as_ref().and_then(|entry| entry.analyzed_document())
+        else {
+            continue;
+        };
         let names = plan
             .names
             .as_ref()
             .map_or_else(NameMatch::default, |query| names::of_document(query, document));
         let index = hits.push(Candidate {
             id: document.id,
-            place: (OVERLAY_SEGMENT, 0),
+            doc_address: (OVERLAY_SEGMENT, 0),
             updated_at: document.updated_at,
-            body_len: coarse(document.body.count),
-            title_len: coarse(document.title.count),
+            body_len: rounded_length(document.body.count),
+            title_len: rounded_length(document.title.count),
             names,
         });
         for &(group, occurrence) in &found.cells {
@@ -121,11 +126,11 @@ pub(super) fn collect<'m>(
                     } else {
                         &mut cell.title
                     };
-                    if field.places == 0 {
-                        field.at = next;
+                    if field.position_count == 0 {
+                        field.first_position = next;
                     }
                     field.count += 1;
-                    field.places += 1;
+                    field.position_count += 1;
                     hits.positions.push(position);
                 }
                 TermOccurrence::BodyPrefix => cell.body.count = cell.body.count.max(1),
@@ -269,7 +274,7 @@ pub(super) fn matching_ids<'e>(
     plan: &Plan,
 ) -> Vec<u64> {
     let finder = Finder::new(plan);
-    let documents = entries.filter_map(|entry| entry.ready());
+    let documents = entries.filter_map(|entry| entry.analyzed_document());
     let found = documents.filter(|document| finder.meets_conditions(document));
     found.map(|document| document.id).collect()
 }

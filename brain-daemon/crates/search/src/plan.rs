@@ -41,7 +41,7 @@ pub(super) struct Group {
     /// The word for display.
     pub(super) label: String,
     /// Number of occurrences in the question, times the weight of a correction.
-    pub(super) times: f32,
+    pub(super) multiplier: f32,
     /// The stemmed terms, one per language; empty for a prefix.
     pub(super) terms: Vec<HashedTerm>,
     /// The prefix, if the word may continue.
@@ -193,9 +193,10 @@ impl Plan {
         analyzer: &mut Analyzer,
     ) {
         let mut builder = Builder { plan: std::mem::take(self), analyzer };
-        let (scope, times) = (builder.plan.groups[group].scope, builder.plan.groups[group].times);
+        let (scope, times) =
+            (builder.plan.groups[group].scope, builder.plan.groups[group].multiplier);
         let word = Word { text: text.to_owned(), exact: None, position: 0, kind: Kind::Word };
-        let mut spelled = Group { times: 0.0, ..builder.word_group(&word, scope) };
+        let mut spelled = Group { multiplier: 0.0, ..builder.word_group(&word, scope) };
         // The text may be a stem.
         if spelled.terms.iter().all(|term| term.text != text) {
             spelled.terms.push(HashedTerm::new(text));
@@ -204,7 +205,7 @@ impl Plan {
         if builder.plan.groups.iter().all(|known| known.terms != spelled.terms)
             && index < MAX_GROUPS
         {
-            spelled.times = times * weight;
+            spelled.multiplier = times * weight;
             builder.plan.groups.push(spelled);
             let replaced = |at: usize| if at == group { index } else { at };
             let pairs =
@@ -365,7 +366,7 @@ impl<'a> Builder<'a> {
             other.scope == group.scope && other.prefix == group.prefix && other.terms == group.terms
         };
         if let Some(index) = self.plan.groups.iter().position(is_same) {
-            self.plan.groups[index].times += 1.0;
+            self.plan.groups[index].multiplier += 1.0;
             return Some(index);
         }
         if self.plan.groups.len() >= MAX_GROUPS {
@@ -392,7 +393,7 @@ impl<'a> Builder<'a> {
     fn prefix_group(&self, text: &str, scope: Scope) -> Group {
         Group {
             label: text.to_owned(),
-            times: 1.0,
+            multiplier: 1.0,
             terms: Vec::new(),
             prefix: Some(text.to_owned()),
             scope,

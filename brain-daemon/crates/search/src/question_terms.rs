@@ -17,7 +17,7 @@ use super::{
     fold::BuildTermHasher,
     index_state::View,
     language::{Lang, alphabet, of_question, stem, stop_words},
-    names::{any_order, has_little_end},
+    names::{has_little_word_at_an_end, words_in_any_order},
     overlay,
     plan::{HashedTerm, Plan},
     query::{has_words, parse, plain},
@@ -60,7 +60,7 @@ pub struct QuestionWord {
     /// Byte range in [`QuestionTerms::text`].
     pub range: Range<usize>,
     /// Whether it is a stop word.
-    pub stop: bool,
+    pub is_stop_word: bool,
     stems: Vec<(Lang, String)>,
 }
 
@@ -79,7 +79,7 @@ impl QuestionTerms {
     #[must_use]
     pub fn is_name(&self) -> bool {
         let covers_all = self.subjects.iter().any(|name| name.words == (0..self.words.len()));
-        covers_all && self.words.iter().filter(|word| !word.stop).count() > 1
+        covers_all && self.words.iter().filter(|word| !word.is_stop_word).count() > 1
     }
 }
 
@@ -88,7 +88,7 @@ impl QuestionWord {
     #[must_use]
     pub fn new(text: &str) -> Self {
         let stems = vec![(Lang::ENGLISH, stem(text, Lang::ENGLISH).into_owned())];
-        Self { text: text.to_owned(), range: 0..0, stop: false, stems }
+        Self { text: text.to_owned(), range: 0..0, is_stop_word: false, stems }
     }
 
     /// Returns how similar the folded `word` is: 1 for an equal word or stem, 0.8 for a word of the
@@ -247,7 +247,7 @@ impl Index {
                 words.push(QuestionWord {
                     text: t.text.to_owned(),
                     range: t.start..t.end,
-                    stop: false,
+                    is_stop_word: false,
                     stems,
                 });
             }
@@ -256,7 +256,7 @@ impl Index {
             let all: Vec<&str> = words.iter().map(|w| w.text.as_str()).collect();
             stop_words(&all, &languages).into_iter().map(str::to_owned).collect()
         };
-        words.iter_mut().for_each(|word| word.stop = stop.contains(&word.text));
+        words.iter_mut().for_each(|word| word.is_stop_word = stop.contains(&word.text));
         let subjects = if words.len() <= MAX_WORDS {
             self.subjects(text, &words, view, visible)?
         } else {
@@ -278,7 +278,10 @@ impl Index {
         for from in 0..words.len() {
             for to in from + 1..=words.len().min(from + MAX_NAME_WORDS) {
                 // A name of stop words matches by chance.
-                if words[from..to].iter().all(|word| word.stop || word.text.chars().count() < 2) {
+                if words[from..to]
+                    .iter()
+                    .all(|word| word.is_stop_word || word.text.chars().count() < 2)
+                {
                     continue;
                 }
                 let Some(run) = text.get(words[from].range.start..words[to - 1].range.end) else {
@@ -286,11 +289,11 @@ impl Index {
                 };
                 let name = name_key(run);
                 // The run without that little word has the same key.
-                if has_little_end(&name) {
+                if has_little_word_at_an_end(&name) {
                     continue;
                 }
                 // Names are found with their words in any order.
-                let key = HashedTerm::new(key_of(key::ANY_ORDER, &any_order(&name)));
+                let key = HashedTerm::new(key_of(key::ANY_ORDER, &words_in_any_order(&name)));
                 keys.entry(key.hash).or_insert((runs.len(), key));
                 runs.push(from..to);
             }
@@ -306,7 +309,9 @@ impl Index {
                 pages.push(id);
             }
         };
-        for document in view.overlay.values().filter_map(|slot| slot.entry.as_ref()?.ready()) {
+        for document in
+            view.overlay.values().filter_map(|slot| slot.entry.as_ref()?.analyzed_document())
+        {
             for (run, _) in document.key_hashes.iter().filter_map(|hash| keys.get(hash)) {
                 add_page(*run, document.id);
             }
@@ -340,7 +345,8 @@ impl Index {
         visible: &VisiblePages,
     ) -> tantivy::Result<HashMap<usize, Vec<u64>>> {
         let mut pages: HashMap<usize, Vec<u64>> = HashMap::new();
-        for document in visible.overlay_entries.iter().filter_map(|entry| entry.ready()) {
+        for document in visible.overlay_entries.iter().filter_map(|entry| entry.analyzed_document())
+        {
             for (run, _) in document.key_hashes.iter().filter_map(|hash| keys.get(hash)) {
                 pages.entry(*run).or_default().push(document.id);
             }

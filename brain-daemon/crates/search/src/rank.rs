@@ -22,19 +22,19 @@ const K1: f32 = 1.2;
 /// BM25: how much the length of a field damps its words, 0 to 1.
 const B: f32 = 0.75;
 /// Weight of a word in the title or an alias, in addition to its weight in the text.
-const TITLE: f32 = 0.4;
+const TITLE_WEIGHT: f32 = 0.4;
 /// Weight of a word in a tag.
-pub(super) const TAG: f32 = 0.3;
+pub(super) const TAG_WEIGHT: f32 = 0.3;
 /// Weight of a word in the slug.
-pub(super) const SLUG: f32 = 0.2;
+pub(super) const SLUG_WEIGHT: f32 = 0.2;
 /// Weight of the exact form of a word, with its accents or without an apostrophe.
-pub(super) const EXACT: f32 = 0.6;
+pub(super) const EXACT_WEIGHT: f32 = 0.6;
 /// Weight of two words that have the same distance in the page and in the question.
-const PAIR: f32 = 0.2;
+const PAIR_WEIGHT: f32 = 0.2;
 /// Weight of a run of the whole question, where the best score without runs is 1.
-const RUN: f32 = 1.5;
+const RUN_WEIGHT: f32 = 1.5;
 /// Score of one tier of a name: more than any score of words.
-const TIER: f32 = 1000.0;
+const TIER_SCORE: f32 = 1000.0;
 
 /// Statistics of the corpus: disk and overlay together.
 #[derive(Debug, Clone, Default)]
@@ -82,11 +82,11 @@ impl Stats {
 
 /// Returns the saturated weight of `count` occurrences in a field of `len` terms, 0 to 2.2.
 pub(super) fn saturation(count: f32, len: f32, average: f32) -> f32 {
-    saturated(count, damping(len, average))
+    saturate(count, damping(len, average))
 }
 
 /// As [`saturation`], for a known [`damping`] of the field.
-pub(super) fn saturated(count: f32, damping: f32) -> f32 {
+pub(super) fn saturate(count: f32, damping: f32) -> f32 {
     count * (K1 + 1.0) / (count + damping)
 }
 
@@ -101,9 +101,9 @@ pub(super) struct Occurrences {
     /// Number of occurrences; a prefix counts once.
     pub(super) count: u32,
     /// Index of its first position in [`MatchTable::positions`].
-    pub(super) at: u32,
+    pub(super) first_position: u32,
     /// Number of its positions there; 0 if they do not matter.
-    pub(super) places: u32,
+    pub(super) position_count: u32,
 }
 
 /// Occurrences of a group in a page.
@@ -127,7 +127,7 @@ pub(super) const OVERLAY_SEGMENT: u32 = u32::MAX;
 pub(super) struct Candidate {
     pub(super) id: u64,
     /// Its segment, or [`OVERLAY_SEGMENT`], and its document there; 0 in the overlay.
-    pub(super) place: (u32, u32),
+    pub(super) doc_address: (u32, u32),
     /// When the page was last changed, in Unix milliseconds.
     pub(super) updated_at: i64,
     /// Length of the body in terms, rounded as in the disk index.
@@ -146,7 +146,7 @@ pub(super) struct MatchTable {
     pub(super) candidates: Vec<Candidate>,
     /// Cells, one row of `groups` per candidate.
     pub(super) cells: Vec<Cell>,
-    /// Positions of all occurrences; see [`Occurrences::at`].
+    /// Positions of all occurrences; see [`Occurrences::first_position`].
     pub(super) positions: Vec<u32>,
 }
 
@@ -172,8 +172,8 @@ impl MatchTable {
 
     /// Returns the positions of `occurrences`, ascending.
     pub(super) fn places(&self, occurrences: Occurrences) -> &[u32] {
-        let start = occurrences.at as usize;
-        self.positions.get(start..start + occurrences.places as usize).unwrap_or(&[])
+        let start = occurrences.first_position as usize;
+        self.positions.get(start..start + occurrences.position_count as usize).unwrap_or(&[])
     }
 
     /// Returns how often the words of a pair have its distance in body and title of a candidate.
@@ -294,7 +294,7 @@ impl<'a> Weights<'a> {
         let (idf, title_idf) = self.idf[g];
         let (body, title) = (counts.body as f32, counts.title as f32);
         if group.scope == Scope::Anywhere && body + title > 0.0 {
-            let share = idf * group.times * saturation(body + title, len, self.average);
+            let share = idf * group.multiplier * saturation(body + title, len, self.average);
             let of_title = share * title / (body + title);
             if body > 0.0 {
                 add(Reason::Text, share - of_title);
@@ -305,16 +305,16 @@ impl<'a> Weights<'a> {
         }
         if title > 0.0 {
             let share = saturation(title, title_len, self.title_average);
-            add(Reason::Title, TITLE * title_idf * group.times * share);
+            add(Reason::Title, TITLE_WEIGHT * title_idf * group.multiplier * share);
         }
         if counts.tag {
-            add(Reason::Tag, TAG * idf * group.times);
+            add(Reason::Tag, TAG_WEIGHT * idf * group.multiplier);
         }
         if counts.slug {
-            add(Reason::Slug, SLUG * idf * group.times);
+            add(Reason::Slug, SLUG_WEIGHT * idf * group.multiplier);
         }
         if counts.exact {
-            add(Reason::Exact, EXACT * idf * group.times);
+            add(Reason::Exact, EXACT_WEIGHT * idf * group.multiplier);
         }
     }
 }
@@ -377,7 +377,7 @@ impl<'a> Scorer<'a> {
         let of_words = |(_, score, candidate): &ScoredCandidate| {
             score - self.hits.candidates[*candidate].names.score()
         };
-        self.run_score = RUN * scored.iter().map(of_words).fold(0.0, f32::max);
+        self.run_score = RUN_WEIGHT * scored.iter().map(of_words).fold(0.0, f32::max);
         for (_, score, candidate) in scored.iter_mut() {
             *score += found.get(candidate).map_or(0.0, |run| run.share * self.run_score);
         }
@@ -408,7 +408,7 @@ impl<'a> Scorer<'a> {
                 add(
                     Reason::Pair(pair.second),
                     pair.first,
-                    PAIR * idf * saturation(count as f32, len, self.weights.average),
+                    PAIR_WEIGHT * idf * saturation(count as f32, len, self.weights.average),
                 );
             }
         }
@@ -439,7 +439,7 @@ impl<'a> Scorer<'a> {
         // Words of any name count as words of the title.
         is_matched[0] |= (1..=3).contains(&tier);
         if explain && tier > 0 {
-            let score = f32::from(tier) * TIER + candidate.names.score();
+            let score = f32::from(tier) * TIER_SCORE + candidate.names.score();
             parts.push(ScorePart { reason: candidate.names.reason().to_owned(), score });
         }
         self.score(index, &mut |reason, group, score| {
@@ -475,7 +475,7 @@ impl<'a> Scorer<'a> {
             .collect();
         RankedPage {
             id: candidate.id,
-            score: score + f32::from(tier) * TIER,
+            score: score + f32::from(tier) * TIER_SCORE,
             tier,
             matched,
             explain: parts,

@@ -64,7 +64,7 @@ pub(super) fn search<'a>(
         part.offer(number as u32, plan, &weights, &mut best);
     }
     let mut overlay_table = MatchTable::new(plan.groups.len());
-    overlay::collect(&matched, plan, &mut overlay_table);
+    overlay::add_candidates(&matched, plan, &mut overlay_table);
     for (index, candidate) in overlay_table.candidates.iter().enumerate() {
         let cells = overlay_table.row(index).iter().enumerate();
         let score = cells
@@ -88,7 +88,7 @@ pub(super) fn search<'a>(
             }
             None => {
                 let docs: Vec<_> = docs.filter_map(|index| matched.get(index as usize)).collect();
-                overlay::collect(docs, plan, &mut hits);
+                overlay::add_candidates(docs, plan, &mut hits);
             }
         }
     }
@@ -244,7 +244,7 @@ impl<'a> SegmentMatches<'a> {
         for &doc in docs {
             let row = hits.push(Candidate {
                 id: self.segment.ids.first(doc).unwrap_or(u64::MAX),
-                place: (number, doc),
+                doc_address: (number, doc),
                 updated_at: self.segment.times.first(doc).unwrap_or(0),
                 body_len: self.body_norms.fieldnorm(doc),
                 title_len: self.title_norms.fieldnorm(doc),
@@ -306,7 +306,7 @@ impl<'a> SegmentMatches<'a> {
             hits.positions[at..].sort_unstable();
             let places = (hits.positions.len() - at) as u32;
             let found = cell(hits, row(doc));
-            (found.at, found.places) = (at as u32, places);
+            (found.first_position, found.position_count) = (at as u32, places);
         }
         Ok(())
     }

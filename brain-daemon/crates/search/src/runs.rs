@@ -260,7 +260,7 @@ impl Positions {
         let places = vec![Vec::new(); candidates.len() * words * FIELDS];
         let mut positions = Self { words, places };
         let mut rows: Vec<usize> = (0..candidates.len()).collect();
-        let place = |row: usize| found.hits.candidates[candidates[row]].place;
+        let place = |row: usize| found.hits.candidates[candidates[row]].doc_address;
         rows.sort_unstable_by_key(|&row| place(row));
         for rows in rows.chunk_by(|a, b| place(*a).0 == place(*b).0) {
             match found.segments.get(place(rows[0]).0 as usize) {
@@ -315,7 +315,7 @@ impl Positions {
     }
 
     fn read_entry(&mut self, entry: &Entry, plan: &Plan, sequence: &Sequence, row: usize) {
-        let Some(document) = entry.ready() else { return };
+        let Some(document) = entry.analyzed_document() else { return };
         for (field, terms) in [&document.body, &document.title].into_iter().enumerate() {
             for (word, sequence_word) in sequence.words.iter().enumerate() {
                 let Some(forms) = forms_to_read(plan, sequence_word) else { continue };

@@ -105,7 +105,7 @@ impl TokenStream for EncodedStream<'_> {
 }
 
 /// Rounds the length of a field down as the disk index does.
-pub(super) fn coarse(len: u32) -> u32 {
+pub(super) fn rounded_length(len: u32) -> u32 {
     use tantivy::fieldnorm::FieldNormReader;
     // The disk index has lengths up to 40 exactly. Above, it has the greatest step up to `len`.
     let (mut low, mut high) = (0_u8, 255_u8);

@@ -10,7 +10,7 @@ use crate::tests::{ask, at_every_stage, ids, note, open, page, put};
 /// Returns the ids of the found pages, and the words that replaced mistyped words.
 fn corrected_search(index: &Index, text: &str) -> (Vec<u64>, Vec<String>) {
     let found = index.search(&ask(text)).unwrap();
-    let words = found.spelling.map(|it| it.words).unwrap_or_default();
+    let words = found.spelling.map(|it| it.spellings).unwrap_or_default();
     (found.hits.iter().map(|hit| hit.id).collect(), words)
 }
 
@@ -96,7 +96,7 @@ fn quotes_codes_and_short_words_are_not_corrected() {
         assert_eq!(index.search(&typed).unwrap().spelling, None, "a half-typed word");
         let typed = Question { is_being_typed: true, ..ask("telescpoe in") };
         let spelling = index.search(&typed).unwrap().spelling.unwrap();
-        assert_eq!(spelling.words, ["telescope"], "before a short half-typed word");
+        assert_eq!(spelling.spellings, ["telescope"], "before a short half-typed word");
         for text in ["ada lovlea", "adda love", "lovlea", "lvoe"] {
             let typed = Question { is_being_typed: true, ..ask(text) };
             let found = index.search(&typed).unwrap();

@@ -56,7 +56,7 @@ pub struct Spelling {
     /// The question in the most likely spelling.
     pub text: String,
     /// The spellings that were also searched, the most likely of each word first.
-    pub words: Vec<String>,
+    pub spellings: Vec<String>,
 }
 
 /// Adds other spellings of rare words to `plan`. Returns them and that of a half-typed name; `None`
@@ -69,7 +69,7 @@ pub(super) fn correct(
     analyzer: &mut Analyzer,
 ) -> Result<Option<Spelling>> {
     let few = 1 + stats.docs / RARE_DIVISOR;
-    let mut spelling = Spelling { text: question.text.clone(), words: Vec::new() };
+    let mut spelling = Spelling { text: question.text.clone(), spellings: Vec::new() };
     let mut is_certain = true;
     let rare: Vec<(usize, u64)> = (0..plan.groups.len())
         .filter(|&group| !plan.groups[group].terms.is_empty())
@@ -99,17 +99,17 @@ pub(super) fn correct(
         for neighbour in neighbours {
             let weight = WEIGHTS[usize::from(neighbour.distance > 1)];
             plan.add_spelling(group, &neighbour.text, weight, analyzer);
-            spelling.words.push(neighbour.text);
+            spelling.spellings.push(neighbour.text);
         }
     }
     if let Some(word) = half_typed.filter(|word| is_long_enough(word) && !has_digits(word)) {
         let names = neighbours(&word, Part::Beginning, view, visible, fields)?;
         if let Some(name) = names.into_iter().next().filter(|name| name.distance > 0) {
             spelling.text = with_word(&spelling.text, &word, &name.text);
-            spelling.words.push(name.text);
+            spelling.spellings.push(name.text);
         }
     }
-    if spelling.words.is_empty() {
+    if spelling.spellings.is_empty() {
         return Ok(None);
     }
     if is_certain && plan.names.is_some() {
@@ -230,11 +230,12 @@ fn neighbours(
     match visible {
         Some(visible) => {
             found.add_from_documents(
-                visible.overlay_entries.iter().filter_map(|entry| entry.ready()),
+                visible.overlay_entries.iter().filter_map(|entry| entry.analyzed_document()),
             );
         }
         None => {
-            let documents = view.overlay.values().filter_map(|slot| slot.entry.as_ref()?.ready());
+            let documents =
+                view.overlay.values().filter_map(|slot| slot.entry.as_ref()?.analyzed_document());
             found.add_from_documents(documents);
         }
     }

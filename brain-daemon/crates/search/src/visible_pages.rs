@@ -20,7 +20,7 @@ use super::{
     index_state::View,
     language::Lang,
     plan::{HashedTerm, Plan},
-    schema::{Fields, coarse},
+    schema::{Fields, rounded_length},
     terms::Segment,
 };
 
@@ -110,8 +110,8 @@ impl VisiblePages {
         for entry in &overlay_entries {
             let document = entry.document(analyzer);
             totals.docs += 1;
-            totals.body_terms += u64::from(coarse(document.body.count));
-            totals.title_terms += u64::from(coarse(document.title.count));
+            totals.body_terms += u64::from(rounded_length(document.body.count));
+            totals.title_terms += u64::from(rounded_length(document.title.count));
             *totals.languages.entry(document.lang).or_default() += 1;
         }
         let mut segments = Vec::new();

@@ -23,7 +23,7 @@ const ORPHAN_MS: i64 = 60 * 60 * 1000;
 const PART_BYTES: usize = 1 << 20;
 
 /// Name and record of an attachment.
-pub type Attached = (String, AttachmentRecord);
+pub type NamedAttachment = (String, AttachmentRecord);
 
 impl Draft<'_> {
     /// Returns an attachment of a page, also one that its text does not name any more.
@@ -46,7 +46,7 @@ impl Draft<'_> {
         record: &AttachmentRecord,
         now: i64,
     ) -> Result<(), StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         if let Some(former) = self.attachment(id, name)?.filter(|it| it.hash != record.hash) {
             self.attachment_files.remove((&former.hash, id, name))?;
             // No text can name a file like this, because names of files have no such suffix.
@@ -135,14 +135,14 @@ impl Draft<'_> {
         name: &str,
         record: &AttachmentRecord,
     ) -> Result<(), StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         self.attachments.remove((id, name))?;
         self.attachment_files.remove((&record.hash, id, name))?;
         Ok(())
     }
 
     /// Returns all rows of a page.
-    fn attachments_of(&self, id: u64) -> Result<Vec<Attached>, StoreError> {
+    fn attachments_of(&self, id: u64) -> Result<Vec<NamedAttachment>, StoreError> {
         let rows = self.attachments.range((id, "")..(id + 1, ""))?;
         rows.map(|row| {
             let (key, value) = row?;
@@ -158,7 +158,11 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn attachments_of(&self, id: u64, with_removed: bool) -> Result<Vec<Attached>, StoreError> {
+    pub fn attachments_of(
+        &self,
+        id: u64,
+        with_removed: bool,
+    ) -> Result<Vec<NamedAttachment>, StoreError> {
         let mut found = Vec::new();
         for row in self.table(t::ATTACHMENTS)?.range((id, "")..(id + 1, ""))? {
             let (key, value) = row?;
@@ -174,7 +178,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn attachments(&self) -> Result<Vec<(PageEntry, Attached)>, StoreError> {
+    pub fn attachments(&self) -> Result<Vec<(PageEntry, NamedAttachment)>, StoreError> {
         let mut found = Vec::new();
         for row in self.table(t::ATTACHMENTS)?.iter()? {
             let (key, value) = row?;
@@ -238,7 +242,7 @@ impl Store {
     }
 
     /// Writes the file of an attachment durably and returns its hash. The caller holds
-    /// [`AttachmentFiles::keep`] until a row names the file.
+    /// [`AttachmentFiles::block_removal`] until a row names the file.
     ///
     /// # Errors
     /// [`StoreError::ReadOnly`] when the store cannot be written or its file was replaced;
@@ -260,7 +264,7 @@ impl Store {
     pub fn read_attachment(&self, hash: &Hash) -> Result<Vec<u8>, StoreError> {
         self.attachments().read(hash).map_err(|error| StoreError::DamagedAttachment {
             path: self.attachments().path(hash),
-            what: error.to_string(),
+            problem: error.to_string(),
         })
     }
 
@@ -270,7 +274,7 @@ impl Store {
     /// When the store or the directory cannot be read, or a file cannot be removed.
     pub fn sweep_attachments(&self, now: i64) -> Result<usize, StoreError> {
         // While a file is being written, nothing is removed; a later call removes it.
-        let Some(_guard) = self.attachments().try_remove() else { return Ok(0) };
+        let Some(_guard) = self.attachments().try_lock_for_removal() else { return Ok(0) };
         let old = self.attachments().written_before(now - ORPHAN_MS);
         self.remove_unattached(old.map_err(|e| self.attachment_error(&e))?.iter())
     }
@@ -281,12 +285,12 @@ impl Store {
     /// # Errors
     /// As [`Store::sweep_attachments`].
     pub fn purge_attachments(&self, hashes: &[Hash]) -> Result<usize, StoreError> {
-        let _guard = self.attachments().remove();
+        let _guard = self.attachments().lock_for_removal();
         self.remove_unattached(hashes.iter())
     }
 
     /// Removes the files that no row names. The caller holds the guard of
-    /// [`AttachmentFiles::remove`].
+    /// [`AttachmentFiles::lock_for_removal`].
     fn remove_unattached<'a>(
         &self,
         hashes: impl Iterator<Item = &'a Hash>,

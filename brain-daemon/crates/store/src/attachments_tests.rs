@@ -24,7 +24,7 @@ fn write(store: &Store, name: &str, body: &str, now: i64) -> u64 {
 
 /// Attaches `content` to the page, and returns its hash.
 fn attach(store: &Store, id: u64, name: &'static str, content: &[u8]) -> Hash {
-    let _guard = store.attachments().keep();
+    let _guard = store.attachments().block_removal();
     let hash = store.write_attachment(content).unwrap();
     let bytes = content.len() as u64;
     let record = AttachmentRecord { hash, bytes, attached_at: 1, removed_at: None };
@@ -109,7 +109,7 @@ fn a_file_without_a_row_is_removed_after_an_hour_only() {
     let written = fs::metadata(store.attachments().path(&orphan)).unwrap().modified().unwrap();
     let at = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
     assert_eq!(store.sweep_attachments(at + 60 * 60 * 1000).unwrap(), 0);
-    let guard = store.attachments().keep();
+    let guard = store.attachments().block_removal();
     assert_eq!(
         store.sweep_attachments(at + 61 * 60 * 1000).unwrap(),
         0,

@@ -27,7 +27,7 @@ impl Draft<'_> {
         let last = self.audit.range((now, 0)..=(now, u64::MAX))?.next_back();
         let first = last.transpose()?.map_or(0, |(key, _)| key.value().1 + 1);
         for (number, calls) in (first..).zip(calls.chunks(MAX_PAGE_CALLS)) {
-            self.dirty += 1;
+            self.write_count += 1;
             let page = AuditPage { calls: Cow::Borrowed(calls) };
             self.audit.insert((now, number), to_bytes(&page)?.as_slice())?;
         }
@@ -48,7 +48,7 @@ impl Draft<'_> {
             .map(|row| Ok(row?.0.value()))
             .collect::<Result<_, StoreError>>()?;
         for key in &old {
-            self.dirty += 1;
+            self.write_count += 1;
             self.audit.remove(key)?;
         }
         Ok(old.len() == MAX_REMOVED_PAGES)

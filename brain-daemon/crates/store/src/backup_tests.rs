@@ -43,10 +43,10 @@ pub(super) fn store(path: &Path) -> Store {
             timeline: vec![entry],
             provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
             author: None,
-            lines: LineChange::SameMarks,
+            line_change: LineChange::SameMarks,
             dates: brain_page::NoteDates::default(),
             replaces: None,
-            captured: true,
+            is_capture: true,
             file: FilePlan::Write,
         };
         let source_id = source.clone();
@@ -94,11 +94,15 @@ fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
         due_at: 95,
         slug: None,
         error: None,
-        seen: vec![[5; 32]],
+        duplicate_keys: vec![[5; 32]],
     };
     draft.add_job(&queued)?;
-    let failed =
-        JobRecord { state: JobState::Failed, finished_at: Some(99), seen: vec![[6; 32]], ..queued };
+    let failed = JobRecord {
+        state: JobState::Failed,
+        finished_at: Some(99),
+        duplicate_keys: vec![[6; 32]],
+        ..queued
+    };
     draft.add_job(&failed)?;
     let client = ClientRecord {
         name: "Phone".into(),

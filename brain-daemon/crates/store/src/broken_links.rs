@@ -14,7 +14,7 @@ use brain_protocol::{Slug, SourceId};
 use super::links::Resolution;
 use super::read::Reader;
 use super::record::LinkRecord;
-use super::sources::after;
+use super::sources::end_of_source;
 use super::{StoreError, tables as t};
 use brain_base::caller::Visibility;
 use brain_page as page;
@@ -137,7 +137,7 @@ impl Reader {
         limit: usize,
     ) -> Result<BrokenLinkList, StoreError> {
         let mut broken = BrokenLinkList::default();
-        self.in_order((source.map_or("", SourceId::as_str), ""), |(of, slug, record)| {
+        self.pages_in_order((source.map_or("", SourceId::as_str), ""), |(of, slug, record)| {
             if source.is_some_and(|source| *source != of) {
                 return Ok(false);
             }
@@ -171,7 +171,7 @@ impl Reader {
         }
         // Whether a link into another source is broken depends on the caller.
         let depends_on_caller = self.view != Visibility::All && to_other_sources? > 0;
-        for row in table.range((source.as_str(), "")..(after(source).as_str(), ""))? {
+        for row in table.range((source.as_str(), "")..(end_of_source(source).as_str(), ""))? {
             if broken.links.len() >= limit && !depends_on_caller {
                 break;
             }

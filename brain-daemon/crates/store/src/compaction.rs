@@ -15,7 +15,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 use super::backup::{self, CopyPlan, copy_whole};
 use super::error::with_damage_report;
 use super::open::{OpenDatabase, open_closed};
-use super::shared::SharedState;
+use super::shared_state::SharedState;
 use super::{Reader, Store, StoreError, StoreOptions, migrate, tables as t};
 use brain_base::home::free_bytes;
 

@@ -49,7 +49,7 @@ pub struct DamagedPage {
     /// Whether the text is damaged, which a `put` repairs, rather than the record.
     pub(super) is_text: bool,
     /// What is wrong.
-    pub(super) what: String,
+    pub(super) problem: String,
     /// The newest backup with an intact copy.
     pub(super) backup: Backup,
 }
@@ -79,7 +79,7 @@ impl std::fmt::Display for DamagedPage {
         if self.source_id != SourceId::DEFAULT {
             write!(f, " of source \"{}\"", self.source_id)?;
         }
-        write!(f, " is damaged in the store: {}", self.what)?;
+        write!(f, " is damaged in the store: {}", self.problem)?;
         match &self.backup {
             Backup::NotSearched => Ok(()),
             Backup::NotFound => f.write_str("; no scheduled backup has an intact copy"),
@@ -130,7 +130,7 @@ impl DamageReport {
             slug: key.slug.to_owned(),
             version: key.version,
             is_text: key.is_text,
-            what: what.to_owned(),
+            problem: what.to_owned(),
             backup,
         }))
     }

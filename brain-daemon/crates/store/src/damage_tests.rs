@@ -72,7 +72,7 @@ fn a_damaged_block_is_reported_with_the_file() {
         damage(&bad);
         let mut read = 0;
         let outcome = store.read_through(|reader| {
-            reader.newest(u64::MAX, |(_, _, record)| {
+            reader.newest_pages(u64::MAX, |(_, _, record)| {
                 read += usize::from(reader.content(&record)?.body.starts_with("words of "));
                 Ok(true)
             })
@@ -127,7 +127,7 @@ fn lists_leave_out_a_damaged_record_and_name_it() {
         file.write_all_at(b"N", at as u64).unwrap();
     }
     let reader = store.read(Visibility::All).unwrap();
-    let failed = reader.in_order(("", ""), |_| Ok(true)).unwrap_err();
+    let failed = reader.pages_in_order(("", ""), |_| Ok(true)).unwrap_err();
     assert!(matches!(failed, StoreError::DamagedPage(_)), "{failed}");
     let reader = reader.leaving_out_damage();
     let (mut by_slug, mut by_date) = (Vec::new(), Vec::new());
@@ -135,7 +135,7 @@ fn lists_leave_out_a_damaged_record_and_name_it() {
         by_slug.push(slug.to_string());
         Ok(true)
     };
-    reader.in_order(("", ""), &mut add_by_slug).unwrap();
+    reader.pages_in_order(("", ""), &mut add_by_slug).unwrap();
     let mut add_by_date = |(_, slug, _): PageEntry| {
         by_date.push(slug.to_string());
         Ok(true)
@@ -144,7 +144,7 @@ fn lists_leave_out_a_damaged_record_and_name_it() {
     by_date.sort();
     assert_eq!(by_slug, ["note-0", "note-1", "note-3", "note-4"]);
     assert_eq!(by_date, by_slug);
-    let left_out = reader.left_out();
+    let left_out = reader.damaged_pages();
     assert_eq!(left_out.len(), 1, "{left_out:?}");
     assert!(left_out[0].message.contains("page \"note-2\" is damaged"), "{left_out:?}");
     assert!(left_out[0].hint.as_ref().unwrap().contains("brain "), "{left_out:?}");

@@ -70,15 +70,15 @@ pub struct Draft<'t> {
     /// Number of active pages.
     pub(super) active: u64,
     /// Number of writes, to tell whether a failed task has written.
-    pub(super) dirty: u64,
+    pub(super) write_count: u64,
     /// Whether to commit even if the batch only removes outbox rows.
-    pub(super) flush: bool,
+    pub(super) must_flush: bool,
     /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
     pub(super) spool_records: Option<Vec<Vec<u8>>>,
     /// Whether the current task frees space, so that it runs on a full disk.
     pub(super) frees_space: bool,
     /// Whether the current task's changes are acknowledged later.
-    pub(super) bulk: bool,
+    pub(super) is_bulk: bool,
     /// Whether the current task needs the spool's jobs in the store.
     pub(super) needs_spooled_jobs: bool,
     /// Changes to `pending_keys` after the commit.
@@ -168,11 +168,11 @@ impl<'t> Draft<'t> {
             next_id,
             seq,
             active,
-            dirty: 0,
-            flush: false,
+            write_count: 0,
+            must_flush: false,
             spool_records: None,
             frees_space: false,
-            bulk: false,
+            is_bulk: false,
             needs_spooled_jobs: false,
             pending_keys_change: PendingKeysChange::default(),
             pending_keys: waiting_jobs,
@@ -279,7 +279,7 @@ impl<'t> Draft<'t> {
     /// Marks the task as part of a bulk write, such as an import, that is acknowledged at its end.
     /// Consumers of changes can process its changes later.
     pub fn mark_as_bulk(&mut self) {
-        self.bulk = true;
+        self.is_bulk = true;
     }
 
     pub(super) fn set_meta(&mut self, key: &'static str, value: u64) -> Result<(), StoreError> {
@@ -288,8 +288,13 @@ impl<'t> Draft<'t> {
     }
 
     /// Adds a page's new state to the changes.
-    pub(super) fn announce(&mut self, id: u64, page: Option<ChangedPage>) {
-        self.feed.push(Change { seq: self.seq, id, page: page.map(Arc::new), bulk: self.bulk });
+    pub(super) fn add_change(&mut self, id: u64, page: Option<ChangedPage>) {
+        self.feed.push(Change {
+            seq: self.seq,
+            id,
+            page: page.map(Arc::new),
+            is_bulk: self.is_bulk,
+        });
     }
 
     /// Returns the page, deleted or not.
@@ -319,8 +324,8 @@ impl<'t> Draft<'t> {
             Ok(content)
         };
         read().map_err(|error| match error {
-            StoreError::Damaged(what) => {
-                StoreError::DamagedText { path: record.source_path.clone(), what }
+            StoreError::Damaged(problem) => {
+                StoreError::DamagedText { path: record.source_path.clone(), problem }
             }
             other => other,
         })
@@ -347,9 +352,9 @@ impl<'t> Draft<'t> {
     }
 
     /// Removes the page's outbox row if it belongs to the change `seq`, whose file is written.
-    pub(super) fn file_done(&mut self, id: u64, seq: u64) -> Result<(), StoreError> {
+    pub(super) fn remove_outbox_row(&mut self, id: u64, seq: u64) -> Result<(), StoreError> {
         if self.outbox_row(id)?.is_some_and(|row| row.seq == seq) {
-            self.dirty += 1;
+            self.write_count += 1;
             self.outbox.remove(id)?;
         }
         Ok(())

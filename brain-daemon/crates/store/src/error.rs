@@ -32,20 +32,20 @@ pub enum StoreError {
     #[error("{0}")]
     DamagedPage(Box<DamagedPage>),
     /// The text of a page is damaged; found while the page was written.
-    #[error("the page of {path} is damaged in the store: {what}")]
+    #[error("the page of {path} is damaged in the store: {problem}")]
     DamagedText {
         /// The page's file.
         path: String,
         /// What is wrong.
-        what: String,
+        problem: String,
     },
     /// The file of an attachment is missing or has other bytes.
-    #[error("the file of the attachment, {}, cannot be used: {what}", path.display())]
+    #[error("the file of the attachment, {}, cannot be used: {problem}", path.display())]
     DamagedAttachment {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        what: String,
+        problem: String,
     },
     /// A job in the spool is damaged.
     #[error("{path}: {source}")]

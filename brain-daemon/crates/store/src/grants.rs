@@ -36,7 +36,7 @@ impl Draft<'_> {
     pub fn change_grants(&mut self, change: &GrantUpdate) -> Result<(), StoreError> {
         self.frees_space = change.only_reduces_access;
         for (id, client) in &change.clients {
-            self.dirty += 1;
+            self.write_count += 1;
             match client {
                 Some(client) => {
                     drop(self.clients.insert(id.as_str(), to_bytes(client)?.as_slice())?);
@@ -45,7 +45,7 @@ impl Draft<'_> {
             }
         }
         for (hash, token) in &change.tokens {
-            self.dirty += 1;
+            self.write_count += 1;
             match token {
                 Some(token) => drop(self.tokens.insert(hash, to_bytes(token)?.as_slice())?),
                 None => drop(self.tokens.remove(hash)?),

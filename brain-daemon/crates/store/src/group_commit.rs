@@ -7,9 +7,11 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::shared::SharedState;
+use super::shared_state::SharedState;
 use super::spool::{self, Spool, UnstoredJobs};
-use super::writer::{Batch, BatchReceiver, Cause, CommitError, Refusals, answer, catch_panic, run};
+use super::writer::{
+    Batch, BatchReceiver, Cause, CommitError, TaskErrors, answer, catch_panic, run,
+};
 use super::{Draft, StoreError};
 
 /// How long a transaction stays open for more jobs. Any other write ends it at once. Tests use a
@@ -35,9 +37,9 @@ pub(super) struct GroupCommit<'s> {
 /// Result of a batch in the open transaction.
 enum Outcome {
     /// The accepted tasks are in the spool.
-    Spooled(Refusals),
+    Spooled(TaskErrors),
     /// The spool cannot take the batch; it is in the transaction only.
-    Unspooled(Refusals),
+    Unspooled(TaskErrors),
     /// The transaction cannot be committed: a task failed, or wrote something besides jobs.
     NeedsOwnCommit,
 }
@@ -152,7 +154,7 @@ impl<'s> GroupCommit<'s> {
             }
             *current = receiver.batch(Some(remaining));
         }
-        if draft.dirty > 0 {
+        if draft.write_count > 0 {
             let finished = draft.finish()?;
             shared.commit(txn, finished)?;
         }
@@ -197,7 +199,7 @@ fn append_batch(
     batch: &mut Batch,
     warn_unspooled: &mut impl FnMut(&std::io::Error),
 ) -> Result<Outcome, StoreError> {
-    let (first_job, writes_before) = (draft.next_job, draft.dirty);
+    let (first_job, writes_before) = (draft.next_job, draft.write_count);
     draft.spool_records = Some(Vec::new());
     let refusals = match run(shared, draft, batch, &Ok(())) {
         Ok(refusals) => refusals,
@@ -205,7 +207,7 @@ fn append_batch(
         Err(_) => return Ok(Outcome::NeedsOwnCommit),
     };
     let jobs = draft.spool_records.take().unwrap_or_default();
-    if draft.dirty - writes_before != jobs.len() as u64 {
+    if draft.write_count - writes_before != jobs.len() as u64 {
         return Ok(Outcome::NeedsOwnCommit);
     }
     if jobs.iter().map(|job| job.len() as u64).sum::<u64>() > MAX_SPOOL_BYTES {
@@ -248,7 +250,7 @@ pub(super) fn import_spool(shared: &SharedState) -> Result<(), StoreError> {
 /// spool is unchanged then.
 fn try_import_spool(shared: &SharedState) -> Result<(), StoreError> {
     let store = shared.begin_read()?;
-    let UnstoredJobs { first, items: jobs, has_foreign_jobs } =
+    let UnstoredJobs { first, jobs, has_foreign_jobs } =
         spool::unstored_jobs(&shared.path, &store)?;
     drop(store);
     let name = spool::spool_path(&shared.path).display().to_string();

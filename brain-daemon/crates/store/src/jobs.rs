@@ -111,7 +111,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn seen_job(&self, key: &Hash) -> Result<Option<(u64, JobRecord)>, StoreError> {
+    pub fn latest_job_with_key(&self, key: &Hash) -> Result<Option<(u64, JobRecord)>, StoreError> {
         let id = match self
             .pending_keys_change
             .added
@@ -135,7 +135,7 @@ impl Draft<'_> {
         let mut all = HashMap::new();
         for row in self.jobs_due.iter()? {
             let (_, id) = row?.0.value();
-            for key in self.job(id)?.into_iter().flat_map(|record| record.seen) {
+            for key in self.job(id)?.into_iter().flat_map(|record| record.duplicate_keys) {
                 // A key leads to its latest job.
                 let latest = all.entry(key).or_insert(id);
                 *latest = id.max(*latest);
@@ -151,10 +151,10 @@ impl Draft<'_> {
     /// # Errors
     /// When the store cannot be written.
     pub fn add_job(&mut self, record: &JobRecord) -> Result<u64, StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         let id = self.next_job;
         self.next_job += 1;
-        self.pending_keys_change.added.extend(record.seen.iter().map(|key| (*key, id)));
+        self.pending_keys_change.added.extend(record.duplicate_keys.iter().map(|key| (*key, id)));
         let bytes = self.store_job(id, record)?;
         if let Some(records) = &mut self.spool_records {
             records.push(bytes);
@@ -180,7 +180,7 @@ impl Draft<'_> {
         from: &JobRecord,
         to: &JobRecord,
     ) -> Result<(), StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         let was_there = match job_row(from) {
             JobRow::Due(at) => {
                 self.waiting = self.waiting.saturating_sub(1);
@@ -222,7 +222,7 @@ impl Draft<'_> {
 
     /// Writes the keys of a finished job, unless a later job has them.
     fn write_seen_keys(&mut self, id: u64, record: &JobRecord) -> Result<(), StoreError> {
-        for key in &record.seen {
+        for key in &record.duplicate_keys {
             let latest_id = self.jobs_seen.get(key)?.map(|guard| guard.value());
             if latest_id.is_none_or(|latest_id| latest_id < id) {
                 self.jobs_seen.insert(key, id)?;
@@ -244,13 +244,13 @@ impl Draft<'_> {
             expired.push(row?.0.value());
         }
         for &(at, id) in &expired {
-            self.dirty += 1;
+            self.write_count += 1;
             self.finished_jobs_by_expiry.remove((at, id))?;
             let removed: Option<JobRecord> =
                 read(self.jobs.remove(id)?.as_ref().map(redb::AccessGuard::value))?;
             let Some(removed) = removed else { continue };
             self.failed = self.failed.saturating_sub(u64::from(removed.state == JobState::Failed));
-            for key in &removed.seen {
+            for key in &removed.duplicate_keys {
                 // A later job may have the key.
                 let points_here = self.jobs_seen.get(key)?.is_some_and(|guard| guard.value() == id);
                 if points_here {

@@ -54,7 +54,7 @@ pub(super) fn job(body: &str, now: i64) -> JobRecord {
         due_at: now,
         slug: None,
         error: None,
-        seen: vec![brain_page::content_digest(body)],
+        duplicate_keys: vec![brain_page::content_digest(body)],
     }
 }
 
@@ -186,10 +186,10 @@ fn verify_finds_job_rows_that_disagree() {
         ("it is finished, but has no expiry time", |txn| {
             txn.open_table(t::FINISHED_JOBS_BY_EXPIRY).unwrap().retain(|_, _| false).unwrap();
         }),
-        ("2 items with a due time, and should have 1", |txn| {
+        ("2 jobs with a due time, and should have 1", |txn| {
             txn.open_table(t::JOBS_DUE).unwrap().insert((9, 9), ()).unwrap();
         }),
-        ("counted waiting items", |txn| {
+        ("counted waiting jobs", |txn| {
             txn.open_table(t::META).unwrap().insert(t::META_WAITING, 5).unwrap();
         }),
         ("job_2 does not have the duplicate key that refers to it", |txn| {

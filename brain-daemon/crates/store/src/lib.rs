@@ -8,7 +8,6 @@
 //! ([`Store::write`]). Reading: short snapshots through a [`Reader`]. Only the reader decides
 //! whether a caller can see a page. `docs/store.md` describes the tables.
 
-mod apply;
 mod attachments;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -57,7 +56,7 @@ mod purge;
 mod read;
 mod record;
 mod restore;
-mod shared;
+mod shared_state;
 mod sources;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -80,10 +79,10 @@ mod verify;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod verify_tests;
+mod write_page;
 mod writer;
 
-pub use apply::{FilePlan, NewPage, WrittenPage};
-pub use attachments::Attached;
+pub use attachments::NamedAttachment;
 pub use backup::sweep_unfinished;
 pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use compaction::Usage;
@@ -103,9 +102,10 @@ pub use record::{
     VersionRecord,
 };
 pub use restore::restore;
-pub use shared::Sources;
+pub use shared_state::Sources;
 pub use store::{ReaderFactory, Store, StoreOptions};
 pub use verify::{VerifyReport, store_id, verify};
+pub use write_page::{FilePlan, NewPage, WrittenPage};
 pub use writer::{Change, CommitHook};
 
 /// How long a soft-deleted page can be restored, in milliseconds: 72 hours.

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::iter;
 
-use super::apply::NewPage;
 use super::record::{Author, Content, LineMark, PageRecord};
+use super::write_page::NewPage;
 use brain_page::{changed_lines, file_text};
 
 /// The maximum number of marks of a page. If there are more, one mark covers all lines from the
@@ -51,7 +51,7 @@ impl NewPage {
         former: Option<(&PageRecord, Option<&Content>)>,
         now: i64,
     ) -> PageMarks {
-        let author = match &self.lines {
+        let author = match &self.line_change {
             LineChange::ByPageAuthor => return PageMarks::default(),
             LineChange::OfVersion { marks, has_outside_title } => {
                 return PageMarks { lines: marks.clone(), has_outside_title: *has_outside_title };

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 
-use super::apply::link_keys;
 use super::broken_links::{LinkCounts, SUMS};
 use super::draft::add_to_counts;
 use super::read::Reader;
+use super::write_page::link_keys;
 use super::{Draft, Store, StoreError, migrate, tables as t};
 use brain_base::caller::Visibility;
 use brain_page as page;
@@ -162,7 +162,7 @@ impl Draft<'_> {
             {
                 continue;
             }
-            self.dirty += 1;
+            self.write_count += 1;
             self.put_link_counts(&row.source, &row.slug, row.counts)?;
         }
         Ok(())
@@ -170,7 +170,7 @@ impl Draft<'_> {
 
     /// Records that a check is complete: its pages need another check only if they changed since.
     fn end_link_check(&mut self, check: &LinkCheck) -> Result<(), StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         for (source, key, id) in &check.rows {
             let key = (source.as_str(), key.as_str(), *id);
             if self.pending_link_checks.get(key)?.is_some_and(|guard| guard.value() <= check.seq) {

@@ -57,7 +57,7 @@ impl Reader {
         }
         for name in &names {
             // Two pages are enough to make the alias ambiguous.
-            let mut pages = self.named(own_source, name, 2)?;
+            let mut pages = self.pages_by_name(own_source, name, 2)?;
             match (pages.pop(), pages.is_empty()) {
                 (Some(page), true) => return Ok(Resolution::Page(Box::new(page))),
                 (Some(_), false) => return Ok(Resolution::Ambiguous),

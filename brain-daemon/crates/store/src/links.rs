@@ -6,9 +6,9 @@ use brain_base::caller::Visibility;
 use brain_page as page;
 use brain_protocol::{Slug, SourceId};
 
-use super::apply::{link_keys, slug_keys};
 use super::read::{PageEntry, Reader};
 use super::record::{LinkRecord, PageRecord};
+use super::write_page::{link_keys, slug_keys};
 use super::{StoreError, tables as t};
 
 /// Target of a link.
@@ -28,7 +28,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn named(
+    pub fn pages_by_name(
         &self,
         source: &SourceId,
         name: &str,
@@ -132,14 +132,14 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn linking(&self, to: &PageEntry, limit: usize) -> Result<Vec<u64>, StoreError> {
-        self.linking_by(to, &self.derived(to.2.id)?.names, limit)
+        self.linking_with_names(to, &self.derived(to.2.id)?.names, limit)
     }
 
     /// As [`Reader::linking`], for a page whose names are known (`DerivedRows::names`).
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn linking_by(
+    pub fn linking_with_names(
         &self,
         (source, slug, _): &PageEntry,
         names: &[String],

@@ -10,7 +10,7 @@ use super::damage::PageKey;
 use super::draft::LabelKey;
 use super::read::{PageEntry, Reader, parse_key};
 use super::record::PageRecord;
-use super::{StoreError, sources::after, tables as t};
+use super::{StoreError, sources::end_of_source, tables as t};
 
 /// A key of the tables of tags and types: source, label, last change of the page's text in Unix
 /// milliseconds, page id.
@@ -43,7 +43,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn newest(
+    pub fn newest_pages(
         &self,
         below: u64,
         mut each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
@@ -77,7 +77,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn in_order(
+    pub fn pages_in_order(
         &self,
         after: (&str, &str),
         each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
@@ -90,7 +90,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn in_order_below(
+    pub fn pages_in_order_below(
         &self,
         source: &SourceId,
         (prefix, after): (&str, &str),
@@ -149,7 +149,7 @@ impl Reader {
     ) -> Result<(), StoreError> {
         for row in self.table(t::DELETED)?.range(..below)?.rev() {
             let (_, id) = row?.0.value();
-            if let Some(found) = self.unless_left_out(self.by_id_even_deleted(id))?.flatten()
+            if let Some(found) = self.unless_left_out(self.by_id_including_deleted(id))?.flatten()
                 && !each(found)?
             {
                 break;
@@ -191,7 +191,7 @@ impl Reader {
         let table = self.table(t::TAG_COUNTS)?;
         let mut counts = BTreeMap::new();
         for of in self.visible_sources(source)? {
-            let end = after(&of);
+            let end = end_of_source(&of);
             let tags = (Excluded((of.as_str(), t::EVERY_PAGE)), Excluded((end.as_str(), "")));
             for row in table.range::<(&str, &str)>(tags)? {
                 let (key, pages) = row?;
@@ -217,7 +217,7 @@ impl Reader {
     /// Returns the types of the active pages of a source, sorted. Reads one row for each type.
     fn types_of(&self, source: &SourceId) -> Result<Vec<String>, StoreError> {
         let table = self.table(t::TYPES)?;
-        let (end, mut types) = (after(source), Vec::new());
+        let (end, mut types) = (end_of_source(source), Vec::new());
         let mut last = String::new();
         loop {
             // After all rows of the last type.
@@ -249,7 +249,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn latest_with(
+    pub fn latest_with_label(
         &self,
         label: PageLabel<'_>,
         source: Option<&SourceId>,
@@ -337,7 +337,7 @@ impl Reader {
         since: &str,
         until: &str,
         counts: impl Fn(&PageEntry) -> bool,
-    ) -> Result<DatedDays, StoreError> {
+    ) -> Result<DayCounts, StoreError> {
         let mut known: HashMap<u64, bool> = HashMap::new();
         let mut is_counted = |id: u64| -> Result<bool, StoreError> {
             if let Some(known) = known.get(&id) {
@@ -348,7 +348,7 @@ impl Reader {
             Ok(is_counted)
         };
         let table = self.table(t::TIMELINE)?;
-        let mut found = DatedDays::default();
+        let mut found = DayCounts::default();
         for row in table.range((since, 0, 0)..=(until, u64::MAX, u32::MAX))? {
             let key = row?.0;
             let (date, id, _) = key.value();
@@ -380,7 +380,7 @@ impl Reader {
 
 /// The days of a period with dated lines.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct DatedDays {
+pub struct DayCounts {
     /// Each day with the number of its lines, oldest first.
     pub days: Vec<(String, u64)>,
     /// The last day with a dated line before the period.

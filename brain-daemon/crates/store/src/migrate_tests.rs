@@ -139,7 +139,7 @@ fn a_store_of_schema_81_is_migrated_completely() {
     );
     let (id, record) = reader.sources().unwrap().remove(0);
     assert_eq!(
-        (id.as_str(), record.path, record.preferred, record.synced),
+        (id.as_str(), record.path, record.is_default, record.last_sync),
         ("default", None, false, None)
     );
     assert_eq!(reader.files(&source, "").unwrap().count(), 0);
@@ -234,8 +234,8 @@ fn toml_in_a_text_becomes_frontmatter() {
     let author = Author { kind: "mcp".into(), uri: "mcp:agent".into() };
     let marks = vec![LineMark { first: 5, last: 5, author, at: 4000 }];
     let marked = page("+++\ntitle = \"Marked\"\n+++\nHello\nMore\n", &[], None);
-    let lines = LineChange::OfVersion { marks, has_outside_title: false };
-    put(&store, "marked", NewPage { lines, ..marked }, 4000);
+    let line_change = LineChange::OfVersion { marks, has_outside_title: false };
+    put(&store, "marked", NewPage { line_change, ..marked }, 4000);
     drop(store);
     let db = super::jobs_tests::open_file(&path);
     let txn = db.begin_write().unwrap();

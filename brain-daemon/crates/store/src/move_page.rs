@@ -27,7 +27,7 @@ impl Draft<'_> {
         new: NewPage,
         now: i64,
     ) -> Result<PageRecord, StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         let (id, former) = (old.id, self.content(old)?);
         let mut ours = vec![page::file_hash(&former.frontmatter, &former.body)];
         let synced: Option<FileRecord> = self.file(source, &old.source_path)?;
@@ -52,7 +52,8 @@ impl Draft<'_> {
             record.written_at = now;
             record.content_at =
                 if old.content_hash == new.content_hash { old.content_at } else { now };
-            record.has_outside_title = marks.has_outside_title(&new.lines, Some(old), &record);
+            record.has_outside_title =
+                marks.has_outside_title(&new.line_change, Some(old), &record);
             record.marks = marks.lines;
         } else {
             record.author.clone_from(&old.author);
@@ -74,9 +75,9 @@ impl Draft<'_> {
             slug,
             record: record.clone(),
             content: new.content,
-            is_read: false,
+            is_from_file: false,
         };
-        self.announce(id, Some(page));
+        self.add_change(id, Some(page));
         Ok(record)
     }
 
@@ -95,7 +96,7 @@ impl Draft<'_> {
             return Ok(());
         }
         if let Some(mut file) = synced {
-            self.forget_file(source, &old.source_path)?;
+            self.remove_file_record(source, &old.source_path)?;
             if !is_changed && file.seq == old.seq {
                 file.seq = new.seq;
             }
@@ -105,13 +106,14 @@ impl Draft<'_> {
         // path gets an id that belongs to no page.
         let id = self.next_id;
         self.next_id += 1;
-        let earlier_hashes = self.outbox_row(old.id)?.map(|row| row.ours).unwrap_or_default();
+        let earlier_hashes =
+            self.outbox_row(old.id)?.map(|row| row.own_digests).unwrap_or_default();
         let row = OutboxRow {
             seq: self.seq,
             source: source.as_str().to_owned(),
             path: old.source_path.clone(),
-            want: FileState::Purged,
-            ours: ours.iter().copied().chain(earlier_hashes).collect(),
+            target_state: FileState::Purged,
+            own_digests: ours.iter().copied().chain(earlier_hashes).collect(),
         };
         self.outbox.insert(id, to_bytes(&row)?.as_slice())?;
         Ok(())
@@ -130,7 +132,7 @@ impl Draft<'_> {
         into: &PageRecord,
         from: &PageRecord,
     ) -> Result<(), StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         let mut adopted = Vec::new();
         for row in self.versions.range((from.id, 0)..=(from.id, u32::MAX))? {
             let number = row?.0.value().1;

@@ -54,7 +54,7 @@ impl Draft<'_> {
         let at = match record.deleted_at {
             Some(at) => at,
             None => {
-                self.hide(source, slug, record, now, Some(FileState::Trashed))?;
+                self.mark_deleted(source, slug, record, now, Some(FileState::Trashed))?;
                 now
             }
         };
@@ -69,14 +69,14 @@ impl Draft<'_> {
     pub fn purge_version(&mut self, id: u64, version: u32) -> Result<bool, StoreError> {
         self.frees_space = true;
         let was_there = self.versions.remove((id, version))?.is_some();
-        self.dirty += u64::from(was_there);
+        self.write_count += u64::from(was_there);
         Ok(was_there)
     }
 
     /// Removes the rows of a page that was deleted at `at` (Unix milliseconds), except its row in
     /// `changes`. Returns whether the page existed.
     fn erase(&mut self, at: i64, id: u64) -> Result<bool, StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         self.deleted.remove((at, id))?;
         let Some((source, slug)) = self.ids.remove(id)?.map(|guard| {
             let (source, slug) = guard.value();
@@ -123,14 +123,16 @@ impl Draft<'_> {
                 self.add_outbox_row(id, &source, &record.source_path, want, ours)?;
             }
         }
-        self.announce(id, None);
+        self.add_change(id, None);
         Ok(true)
     }
 
     /// Whether the file of this deleted page must still be moved out of its source's directory.
     fn waits_for_trash(&self, id: u64) -> Result<bool, StoreError> {
         match self.outbox_row(id)? {
-            Some(row) if row.want == FileState::Trashed && row.source != SourceId::DEFAULT => {
+            Some(row)
+                if row.target_state == FileState::Trashed && row.source != SourceId::DEFAULT =>
+            {
                 Ok(self.sources.get(row.source.as_str())?.is_some())
             }
             _ => Ok(false),

@@ -14,11 +14,11 @@ use super::record::{
     Content, DerivedRows, FileRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
     VersionRecord, record_of_version,
 };
-use super::shared::Snapshot;
+use super::shared_state::Snapshot;
 use super::writer::{Change, ChangedPage};
-use super::{StoreError, migrate, sources::after, tables as t};
+use super::{StoreError, migrate, sources::end_of_source, tables as t};
 
-/// Maximum number of damaged pages that [`Reader::left_out`] returns.
+/// Maximum number of damaged pages that [`Reader::damaged_pages`] returns.
 const MAX_LEFT_OUT: usize = 20;
 /// Approximate maximum bytes of text that [`Reader::changes_after`] returns.
 const MAX_FEED_BYTES: usize = 16_000_000;
@@ -52,7 +52,7 @@ pub struct Reader {
     /// Number of damaged pages for which a backup was searched.
     lookups: AtomicU32,
     /// Damage of the pages that lists left out. `None`: a damaged page makes a list fail.
-    left_out: Option<Mutex<Vec<Fault>>>,
+    damaged_pages: Option<Mutex<Vec<Fault>>>,
 }
 
 impl Reader {
@@ -62,20 +62,20 @@ impl Reader {
             view,
             next_acknowledged_job: next_acknowledged_job.load(Ordering::Acquire),
             lookups: AtomicU32::new(0),
-            left_out: None,
+            damaged_pages: None,
         }
     }
 
     /// Lets lists leave out pages with a damaged record, instead of failing.
     #[must_use]
     pub fn leaving_out_damage(self) -> Self {
-        Self { left_out: Some(Mutex::default()), ..self }
+        Self { damaged_pages: Some(Mutex::default()), ..self }
     }
 
     /// Returns the damage of up to 20 pages that lists left out, each page once.
     #[must_use]
-    pub fn left_out(&self) -> Vec<Fault> {
-        self.left_out.as_ref().map(|faults| faults.lock().clone()).unwrap_or_default()
+    pub fn damaged_pages(&self) -> Vec<Fault> {
+        self.damaged_pages.as_ref().map(|faults| faults.lock().clone()).unwrap_or_default()
     }
 
     /// Returns `None` for a damaged page that a list leaves out.
@@ -83,7 +83,7 @@ impl Reader {
         &self,
         read: Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        match (read, &self.left_out) {
+        match (read, &self.damaged_pages) {
             (Err(error @ StoreError::DamagedPage(_)), Some(faults)) => {
                 let (fault, mut faults) = (Fault::from(error), faults.lock());
                 if faults.len() < MAX_LEFT_OUT && !faults.contains(&fault) {
@@ -194,7 +194,7 @@ impl Reader {
     /// When the store cannot be read.
     pub fn by_id(&self, id: u64) -> Result<Option<PageEntry>, StoreError> {
         Ok(self
-            .by_id_even_deleted(id)?
+            .by_id_including_deleted(id)?
             .filter(|(source, _, record)| self.admits(source.as_str(), record)))
     }
 
@@ -202,7 +202,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn by_id_even_deleted(&self, id: u64) -> Result<Option<PageEntry>, StoreError> {
+    pub fn by_id_including_deleted(&self, id: u64) -> Result<Option<PageEntry>, StoreError> {
         let Some(guard) = self.table(t::IDS)?.get(id)? else { return Ok(None) };
         let (source, slug) = guard.value();
         let (source, slug) = parse_key(source, slug)?;
@@ -341,7 +341,7 @@ impl Reader {
             let (seq, id) = row?;
             let (seq, id) = (seq.value(), id.value());
             // Consumers of changes continue without a damaged page.
-            let found = unless_damaged(self.by_id_even_deleted(id))?.flatten();
+            let found = unless_damaged(self.by_id_including_deleted(id))?.flatten();
             let page = match found.filter(|(_, _, record)| record.deleted_at.is_none()) {
                 Some((source, slug, record)) => {
                     unless_damaged(self.content(&record))?.map(|content| {
@@ -351,13 +351,13 @@ impl Reader {
                             slug,
                             record,
                             content,
-                            is_read: false,
+                            is_from_file: false,
                         })
                     })
                 }
                 None => None,
             };
-            out.push(Change { seq, id, page, bulk: false });
+            out.push(Change { seq, id, page, is_bulk: false });
         }
         Ok(out)
     }
@@ -367,7 +367,11 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn changed_after(&self, after: u64, limit: usize) -> Result<Vec<(u64, u64)>, StoreError> {
+    pub fn change_ids_after(
+        &self,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, u64)>, StoreError> {
         let changes = self.table(t::CHANGES)?;
         let rows = changes.range(after + 1..)?.take(limit);
         rows.map(|row| row.map(|(seq, id)| (seq.value(), id.value())).map_err(StoreError::from))
@@ -392,8 +396,9 @@ impl Reader {
         source: &SourceId,
         prefix: &str,
     ) -> Result<impl Iterator<Item = PathRow<FileRecord>> + use<>, StoreError> {
-        let rows =
-            self.table(t::FILES)?.range((source.as_str(), prefix)..(after(source).as_str(), ""))?;
+        let rows = self
+            .table(t::FILES)?
+            .range((source.as_str(), prefix)..(end_of_source(source).as_str(), ""))?;
         Ok(with_prefix(rows, prefix.to_owned(), super::record::from_bytes))
     }
 
@@ -407,8 +412,9 @@ impl Reader {
         source: &SourceId,
         prefix: &str,
     ) -> Result<impl Iterator<Item = PathRow<u64>> + use<>, StoreError> {
-        let rows =
-            self.table(t::PATHS)?.range((source.as_str(), prefix)..(after(source).as_str(), ""))?;
+        let rows = self
+            .table(t::PATHS)?
+            .range((source.as_str(), prefix)..(end_of_source(source).as_str(), ""))?;
         Ok(with_prefix(rows, prefix.to_owned(), Ok))
     }
 
@@ -426,7 +432,7 @@ impl Reader {
         else {
             return Ok(None);
         };
-        Ok(self.by_id_even_deleted(id)?.map(|(_, slug, record)| (slug, record)))
+        Ok(self.by_id_including_deleted(id)?.map(|(_, slug, record)| (slug, record)))
     }
 
     /// Returns a file of a source as of the last sync.

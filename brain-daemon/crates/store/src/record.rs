@@ -177,16 +177,16 @@ pub struct SourceRecord {
     /// When the source was registered, Unix milliseconds.
     pub created_at: i64,
     /// Whether it is the default source. Schema 82.
-    pub preferred: bool,
+    pub is_default: bool,
     /// The last sync. Schema 82.
-    pub synced: Option<SyncResult>,
+    pub last_sync: Option<SyncResult>,
 }
 
 impl SourceRecord {
     /// Returns a source that was never synchronised.
     #[must_use]
     pub fn new(path: Option<String>, now: i64) -> Self {
-        Self { path, created_at: now, preferred: false, synced: None }
+        Self { path, created_at: now, is_default: false, last_sync: None }
     }
 }
 
@@ -256,10 +256,10 @@ pub struct OutboxRow {
     /// The file, relative to the source's directory.
     pub path: String,
     /// The requested state of the file.
-    pub want: FileState,
+    pub target_state: FileState,
     /// Digests of contents that brain may have written to the file. The outbox never overwrites
     /// other contents.
-    pub ours: Vec<Hash>,
+    pub own_digests: Vec<Hash>,
 }
 
 /// An attachment of a page. The row's key has its name. Schema 88.
@@ -320,7 +320,7 @@ pub struct JobRecord {
     /// Code and message of the last error.
     pub error: Option<(String, String)>,
     /// Duplicate keys: its keys in `jobs_seen`.
-    pub seen: Vec<Hash>,
+    pub duplicate_keys: Vec<Hash>,
 }
 
 /// Options that the sender of an ingest job sets for its page.

@@ -93,7 +93,7 @@ fn adapt_to_home(
         migrate::migrate(&db, schema)?;
     }
     // Jobs that a daemon accepted before it was killed.
-    let accepted = spool::unstored_jobs(from, &db.begin_read()?)?.items;
+    let accepted = spool::unstored_jobs(from, &db.begin_read()?)?.jobs;
     let sources = {
         let mut sources = std::collections::BTreeMap::<String, SourceRecord>::new();
         for row in db.begin_read()?.open_table(t::SOURCES)?.iter()? {
@@ -147,8 +147,8 @@ fn adapt_to_home(
                     seq: record.seq,
                     source: source.to_owned(),
                     path: record.source_path.clone(),
-                    want: FileState::Present,
-                    ours: Vec::new(),
+                    target_state: FileState::Present,
+                    own_digests: Vec::new(),
                 };
                 outbox.insert(record.id, to_bytes(&row)?.as_slice())?;
             }

@@ -29,7 +29,7 @@ impl Draft<'_> {
         source: &SourceId,
         record: &SourceRecord,
     ) -> Result<(), StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         self.sources_changed = true;
         self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?;
         Ok(())
@@ -53,7 +53,7 @@ impl Draft<'_> {
         source: &SourceId,
         settings: &SourceSettings,
     ) -> Result<(), StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         self.sources_changed = true;
         if *settings == SourceSettings::default() {
             self.source_settings.remove(source.as_str())?;
@@ -97,7 +97,7 @@ impl Draft<'_> {
         limit: usize,
     ) -> Result<Vec<(Slug, PageRecord)>, StoreError> {
         use std::ops::Bound::Excluded;
-        let end = self::after(source);
+        let end = end_of_source(source);
         let mut out = Vec::new();
         let range = (Excluded((source.as_str(), after)), Excluded((end.as_str(), "")));
         for row in self.pages.range::<(&str, &str)>(range)? {
@@ -119,11 +119,11 @@ impl Draft<'_> {
     /// # Errors
     /// When the store cannot be written.
     pub fn remove_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         self.sources_changed = true;
         self.sources.remove(source.as_str())?;
         self.source_settings.remove(source.as_str())?;
-        let end = after(source);
+        let end = end_of_source(source);
         let file_paths: Vec<String> = self
             .files
             .range((source.as_str(), "")..(end.as_str(), ""))?
@@ -163,7 +163,7 @@ impl Draft<'_> {
         path: &str,
         file: &FileRecord,
     ) -> Result<(), StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         self.files.insert((source.as_str(), path), to_bytes(file)?.as_slice())?;
         Ok(())
     }
@@ -172,8 +172,8 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn forget_file(&mut self, source: &SourceId, path: &str) -> Result<(), StoreError> {
-        self.dirty += 1;
+    pub fn remove_file_record(&mut self, source: &SourceId, path: &str) -> Result<(), StoreError> {
+        self.write_count += 1;
         self.files.remove((source.as_str(), path))?;
         Ok(())
     }
@@ -211,7 +211,7 @@ impl Draft<'_> {
         (names, links): (Vec<String>, Vec<LinkRecord>),
         dates: (i64, i64),
     ) -> Result<PageRecord, StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         let id = record.id;
         self.pages.remove((source.as_str(), from.as_str()))?;
         self.paths.remove((source.as_str(), record.source_path.as_str()))?;
@@ -233,8 +233,9 @@ impl Draft<'_> {
         self.put_record(source, to, &record, None)?;
         let content = self.content(&record)?;
         let (source, slug) = (source.clone(), to.clone());
-        let page = ChangedPage { source, slug, record: record.clone(), content, is_read: true };
-        self.announce(id, Some(page));
+        let page =
+            ChangedPage { source, slug, record: record.clone(), content, is_from_file: true };
+        self.add_change(id, Some(page));
         Ok(record)
     }
 
@@ -242,7 +243,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn soft_delete_fileless(
+    pub fn soft_delete_without_file(
         &mut self,
         source: &SourceId,
         slug: &Slug,
@@ -251,21 +252,21 @@ impl Draft<'_> {
     ) -> Result<PageRecord, StoreError> {
         // An outbox row would write the file again.
         self.outbox.remove(record.id)?;
-        self.hide(source, slug, record, now, None)
+        self.mark_deleted(source, slug, record, now, None)
     }
 
     /// Makes a soft-deleted page active again because its file reappeared. The file stays as it is.
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn restore_fileless(
+    pub fn restore_without_file(
         &mut self,
         source: &SourceId,
         slug: &Slug,
         record: PageRecord,
     ) -> Result<PageRecord, StoreError> {
         self.outbox.remove(record.id)?;
-        self.unhide(source, slug, record, None)
+        self.mark_active(source, slug, record, None)
     }
 
     /// Makes a soft-deleted page active again and restores its file.
@@ -278,7 +279,7 @@ impl Draft<'_> {
         slug: &Slug,
         record: PageRecord,
     ) -> Result<PageRecord, StoreError> {
-        self.unhide(source, slug, record, Some(FileState::Present))
+        self.mark_active(source, slug, record, Some(FileState::Present))
     }
 
     /// Soft-deletes an active page and moves its file to the trash.
@@ -292,7 +293,7 @@ impl Draft<'_> {
         record: PageRecord,
         now: i64,
     ) -> Result<PageRecord, StoreError> {
-        let record = self.hide(source, slug, record, now, Some(FileState::Trashed))?;
+        let record = self.mark_deleted(source, slug, record, now, Some(FileState::Trashed))?;
         if source.as_str() != SourceId::DEFAULT {
             self.record_trashed(source, &record)?;
         }
@@ -318,6 +319,6 @@ impl Draft<'_> {
 }
 
 /// Returns the string that sorts directly after all keys of this source.
-pub(super) fn after(source: &SourceId) -> String {
+pub(super) fn end_of_source(source: &SourceId) -> String {
     format!("{source}\0")
 }

@@ -81,10 +81,10 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
         timeline: vec![],
         provenance: Provenance::default(),
         author: None,
-        lines: LineChange::SameMarks,
+        line_change: LineChange::SameMarks,
         dates: brain_page::NoteDates::default(),
         replaces: None,
-        captured: false,
+        is_capture: false,
         file,
     }
 }
@@ -110,7 +110,7 @@ fn apply(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<
             let former = draft.page(of, &slug(p))?.map(|former| former.source_path);
             let record = draft.write_page(of, &slug(p), new, now)?.record;
             if let Some(former) = former.filter(|former| *former != path(p)) {
-                draft.forget_file(of, &former)?;
+                draft.remove_file_record(of, &former)?;
             }
             draft.put_file(of, &path(p), &file_record(&record))?;
         }
@@ -125,19 +125,19 @@ fn apply(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<
                 let (new_slug, new_path) = (slug(q), path(q));
                 let to = (&new_slug, new_path.as_str());
                 let record = draft.rename_page(of, &slug(p), record, to, derived(q), dates)?;
-                draft.forget_file(of, &former)?;
+                draft.remove_file_record(of, &former)?;
                 draft.put_file(of, &path(q), &file_record(&record))?;
             }
         }
         Step::Vanish(p) => {
             if let Some(record) = found(draft, p, true)? {
-                draft.forget_file(of, &record.source_path)?;
-                draft.soft_delete_fileless(of, &slug(p), record, now)?;
+                draft.remove_file_record(of, &record.source_path)?;
+                draft.soft_delete_without_file(of, &slug(p), record, now)?;
             }
         }
         Step::Return(p) => {
             if let Some(record) = found(draft, p, false)? {
-                let record = draft.restore_fileless(of, &slug(p), record)?;
+                let record = draft.restore_without_file(of, &slug(p), record)?;
                 draft.put_file(of, &record.source_path, &file_record(&record))?;
             }
         }
@@ -154,7 +154,7 @@ fn apply(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<
         Step::Purge => _ = draft.purge(now + RECOVERY_MS, 100)?,
         Step::RemoveSource => {
             for (slug, record) in draft.active_pages(of, "", 100)? {
-                draft.soft_delete_fileless(of, &slug, record, now)?;
+                draft.soft_delete_without_file(of, &slug, record, now)?;
             }
             draft.remove_source(of)?;
         }
@@ -265,9 +265,12 @@ fn check(txn: &ReadTransaction, is_registered: bool) {
             Some(page) => {
                 let expected =
                     if page.deleted_at.is_none() { FileState::Present } else { FileState::Trashed };
-                assert_eq!((row.want, &row.path, row.seq), (expected, &page.source_path, page.seq));
+                assert_eq!(
+                    (row.target_state, &row.path, row.seq),
+                    (expected, &page.source_path, page.seq)
+                );
             }
-            None => assert!(matches!(row.want, FileState::Purged | FileState::TrashPurged)),
+            None => assert!(matches!(row.target_state, FileState::Purged | FileState::TrashPurged)),
         }
     }
     for ((_, path), file) in pairs::<FileRecord>(txn, t::FILES) {

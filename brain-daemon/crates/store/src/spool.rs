@@ -166,7 +166,7 @@ pub(super) struct UnstoredJobs {
     /// The store's next job number, which is the number of the first job.
     pub(super) first: u64,
     /// The jobs, in the order of their acceptance.
-    pub(super) items: Vec<JobRecord>,
+    pub(super) jobs: Vec<JobRecord>,
     /// Whether the spool also has jobs that this store cannot import: of another store, or of
     /// another state of this store.
     pub(super) has_foreign_jobs: bool,
@@ -221,7 +221,7 @@ pub(super) fn parse_spool(
     read: impl Fn(&[u8]) -> Result<JobRecord, StoreError>,
     is_stored: impl Fn(u64, &JobRecord) -> Result<bool, StoreError>,
 ) -> Result<UnstoredJobs, StoreError> {
-    let mut unstored = UnstoredJobs { first, items: Vec::new(), has_foreign_jobs: false };
+    let mut unstored = UnstoredJobs { first, jobs: Vec::new(), has_foreign_jobs: false };
     // Another file, or a format of a newer program.
     let head = &bytes[..bytes.len().min(MAGIC.len())];
     unstored.has_foreign_jobs = !MAGIC.starts_with(head) && head.iter().any(|byte| *byte != 0);
@@ -234,11 +234,11 @@ pub(super) fn parse_spool(
         }
         let mut id = record.first;
         for item in record.items() {
-            let (item, next) = (read(item)?, first + unstored.items.len() as u64);
+            let (item, next) = (read(item)?, first + unstored.jobs.len() as u64);
             if id > next || id < first && !is_stored(id, &item)? {
                 unstored.has_foreign_jobs = true;
             } else if id == next {
-                unstored.items.push(item);
+                unstored.jobs.push(item);
             }
             id += 1;
         }

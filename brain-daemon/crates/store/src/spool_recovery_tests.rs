@@ -31,7 +31,7 @@ fn a_killed_store_has_each_acknowledged_job_once() {
     assert_eq!(items(&opened), expected);
     for (id, body) in expected.clone() {
         let key = brain_page::content_digest(&body);
-        let found = opened.write(move |draft| draft.seen_job(&key)).unwrap();
+        let found = opened.write(move |draft| draft.latest_job_with_key(&key)).unwrap();
         assert_eq!(found.map(|(id, record)| (id, record.content.body)), Some((id, body)));
     }
     drop(opened);
@@ -150,9 +150,9 @@ fn a_job_that_fails_after_writing_affects_no_other() {
         assert_eq!(items(&store), expected);
         // No job waits under the key of the failed task.
         let key = brain_page::content_digest("bad");
-        assert_eq!(store.write(move |draft| draft.seen_job(&key)).unwrap(), None);
+        assert_eq!(store.write(move |draft| draft.latest_job_with_key(&key)).unwrap(), None);
         let key = brain_page::content_digest("a");
-        let first = store.write(move |draft| draft.seen_job(&key)).unwrap();
+        let first = store.write(move |draft| draft.latest_job_with_key(&key)).unwrap();
         assert_eq!(first.map(|(id, _)| id), Some(1));
         drop(store);
         is_sound(&path);
@@ -281,7 +281,7 @@ fn a_spool_placed_beside_an_open_store_is_kept() {
     assert_eq!(send(&store, &[&[Item("b")]], || ()), [Ok(2)]);
     let aside = |n: u32| fs::read(path.with_extension(format!("redb.spool-{n}"))).unwrap();
     assert!(aside(1) == spooled, "the spool is set aside");
-    assert_eq!(store.set_aside_spools().unwrap(), [path.with_extension("redb.spool-1")]);
+    assert_eq!(store.quarantined_spools().unwrap(), [path.with_extension("redb.spool-1")]);
     assert_eq!(send(&store, &[&[Item("c")]], || ()), [Ok(3)]);
     drop(store.read_queue().unwrap());
 
@@ -295,7 +295,7 @@ fn a_spool_placed_beside_an_open_store_is_kept() {
     for other in ["redb.spool-1.bak", "redb.spool-"] {
         fs::write(path.with_extension(other), "another file").unwrap();
     }
-    assert_eq!(again.set_aside_spools().unwrap().len(), 2);
+    assert_eq!(again.quarantined_spools().unwrap().len(), 2);
 }
 
 #[test]

@@ -239,13 +239,13 @@ proptest! {
         drop(spool);
         let written = fs::read(spool_of(&path)).unwrap();
         let all: Vec<JobRecord> = records.iter().flat_map(|(_, _, jobs)| jobs.clone()).collect();
-        let unstored = |items| UnstoredJobs { first: first_of_round, items,
+        let unstored = |jobs| UnstoredJobs { first: first_of_round, jobs,
             has_foreign_jobs: false };
         let read = |bytes: &[u8], next| {
             parse_spool(bytes, 7, next, from_bytes, |_, _| Ok(true)).unwrap()
         };
         prop_assert_eq!(read(&written, first_of_round), unstored(all), "an intact spool");
-        let nothing = UnstoredJobs { first: id, items: vec![], has_foreign_jobs: false };
+        let nothing = UnstoredJobs { first: id, jobs: vec![], has_foreign_jobs: false };
         prop_assert_eq!(read(&written, id), nothing, "the store has everything");
 
         let mut damaged = written.clone();
@@ -282,7 +282,7 @@ fn jobs_of_another_store_or_after_a_gap_are_reported() {
         let is_stored = |id: u64, item: &JobRecord| Ok(jobs.get(id as usize - 1) == Some(item));
         let unstored = parse_spool(&written, 7, next_job, from_bytes, is_stored).unwrap();
         assert_eq!(unstored.first, next_job);
-        (unstored.items, unstored.has_foreign_jobs)
+        (unstored.jobs, unstored.has_foreign_jobs)
     };
     let expected = |items: &[JobRecord], has_foreign_jobs| (items.to_vec(), has_foreign_jobs);
     for first in [3, 1] {

@@ -17,7 +17,7 @@ use super::files::AttachmentFiles;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, check_schema, create, file_id, open_database};
 use super::read::Reader;
-use super::shared::{SharedState, Snapshot, Sources};
+use super::shared_state::{SharedState, Snapshot, Sources};
 use super::writer::{CommitHook, Writer};
 use super::{Draft, StoreError, attachments, group_commit, migrate, spool, tables as t};
 use brain_base::caller::Visibility;
@@ -186,7 +186,7 @@ impl Store {
     /// When the store cannot be written.
     pub fn mark_lost(&self) -> Result<(), StoreError> {
         self.write(|draft| {
-            draft.dirty += 1;
+            draft.write_count += 1;
             draft.set_meta(t::META_LOST, 1)
         })
     }
@@ -230,7 +230,7 @@ impl Store {
 
     /// Records that the page's file was written for the change `seq`. [`Store::flush_done_files`]
     /// then removes the outbox row.
-    pub fn file_done(&self, id: u64, seq: u64) {
+    pub fn mark_file_written(&self, id: u64, seq: u64) {
         self.shared.done_files.lock().push((id, seq));
     }
 
@@ -262,7 +262,7 @@ impl Store {
         }
         self.shared.synced_files.lock().extend(done);
         self.write(|draft| {
-            draft.flush = true;
+            draft.must_flush = true;
             Ok(())
         })
     }
@@ -304,7 +304,7 @@ impl Store {
     ///
     /// # Errors
     /// When the directory cannot be read.
-    pub fn set_aside_spools(&self) -> Result<Vec<PathBuf>, StoreError> {
+    pub fn quarantined_spools(&self) -> Result<Vec<PathBuf>, StoreError> {
         let path = &self.shared.path;
         spool::list_set_aside(path)
             .map_err(|e| StoreError::from_io(&e, &path.display().to_string()))

@@ -52,10 +52,10 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
         timeline: vec![],
         provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
         author: None,
-        lines: LineChange::SameMarks,
+        line_change: LineChange::SameMarks,
         dates: brain_page::NoteDates::default(),
         replaces: None,
-        captured: false,
+        is_capture: false,
         file: FilePlan::Write,
     }
 }
@@ -149,7 +149,7 @@ fn pages_with(reader: &Reader, label: PageLabel<'_>) -> Vec<PageEntry> {
         out.push(found);
         Ok(true)
     };
-    reader.latest_with(label, None, LATEST, each).unwrap();
+    reader.latest_with_label(label, None, LATEST, each).unwrap();
     out
 }
 
@@ -304,7 +304,7 @@ proptest! {
         prop_assert_eq!(reader.count_pages(&SourceId::default()).unwrap() as usize, active);
         prop_assert_eq!(tag_count(""), 0);
         let mut newest = Vec::new();
-        reader.newest(u64::MAX, |found| { newest.push(found); Ok(true) }).unwrap();
+        reader.newest_pages(u64::MAX, |found| { newest.push(found); Ok(true) }).unwrap();
         newest.sort_by_key(|page| std::cmp::Reverse(date_key(page)));
         let mut latest = Vec::new();
         reader.latest(None, LATEST, |found| { latest.push(found); Ok(true) }).unwrap();

@@ -19,7 +19,7 @@ use brain_protocol::{Slug, SourceId};
 use super::compaction::compact_open;
 use super::group_commit::GroupCommit;
 use super::record::{Content, PageRecord};
-use super::shared::SharedState;
+use super::shared_state::SharedState;
 use super::{Draft, StoreError};
 
 /// Maximum blocking tasks in a batch: large enough that a flush serves many tasks, and small
@@ -48,7 +48,7 @@ pub struct ChangedPage {
     /// The page's text.
     pub content: Content,
     /// Whether the page was read from its file, rather than written to it.
-    pub is_read: bool,
+    pub is_from_file: bool,
 }
 
 /// One committed change.
@@ -62,7 +62,7 @@ pub struct Change {
     pub page: Option<Arc<ChangedPage>>,
     /// Whether the change belongs to a bulk write that is not acknowledged yet; see
     /// [`Draft::mark_as_bulk`].
-    pub bulk: bool,
+    pub is_bulk: bool,
 }
 
 /// Receives the changes of each commit, in order: after the commit is durable, before its writers
@@ -234,7 +234,7 @@ fn compact_if_requested(shared: &SharedState, group_commit: &mut GroupCommit<'_>
 }
 
 /// Reports each task's result.
-pub(super) fn answer(batch: Batch, refusals: Refusals) {
+pub(super) fn answer(batch: Batch, refusals: TaskErrors) {
     for (task, refusal) in batch.into_iter().zip(refusals) {
         task.finish(refusal.map_or(Ok(()), Err));
     }
@@ -360,27 +360,27 @@ impl From<StoreError> for CommitError {
 }
 
 /// For each task of a batch, the error with which it was refused.
-pub(super) type Refusals = Vec<Option<StoreError>>;
+pub(super) type TaskErrors = Vec<Option<StoreError>>;
 
 fn attempt(
     shared: &SharedState,
     tasks: &mut [Box<dyn WriteTask>],
     recovered: &RecoveryResult,
-) -> Result<(Vec<Change>, Refusals), CommitError> {
+) -> Result<(Vec<Change>, TaskErrors), CommitError> {
     let txn = shared.begin_write()?;
     let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
     let refusals = run(shared, &mut draft, tasks, recovered)?;
     // A finished file does not cause a commit; its outbox row is removed with the next one.
     let takes_files =
-        recovered.is_ok() && !shared.is_read_only() && (draft.dirty > 0 || draft.flush);
+        recovered.is_ok() && !shared.is_read_only() && (draft.write_count > 0 || draft.must_flush);
     let files = if takes_files { shared.take_synced_files() } else { Vec::new() };
     for &(id, seq) in &files {
-        if let Err(error) = draft.file_done(id, seq) {
+        if let Err(error) = draft.remove_outbox_row(id, seq) {
             shared.put_back_synced_files(files);
             return Err(error.into());
         }
     }
-    if draft.dirty == 0 {
+    if draft.write_count == 0 {
         return Ok((Vec::new(), refusals));
     }
     let committed = draft.finish().and_then(|finished| shared.commit(txn, finished));
@@ -396,30 +396,30 @@ pub(super) fn run(
     draft: &mut Draft<'_>,
     tasks: &mut [Box<dyn WriteTask>],
     recovered: &RecoveryResult,
-) -> Result<Refusals, CommitError> {
+) -> Result<TaskErrors, CommitError> {
     let mut refusals = Vec::with_capacity(tasks.len());
     // Indexes of tasks that need free space, an imported spool, and a writable file.
     let (mut space_users, mut spool_users, mut writers) = (Vec::new(), Vec::new(), Vec::new());
     for (index, task) in tasks.iter_mut().enumerate() {
-        let before = draft.dirty;
-        (draft.frees_space, draft.needs_spooled_jobs, draft.bulk) = (false, false, false);
+        let before = draft.write_count;
+        (draft.frees_space, draft.needs_spooled_jobs, draft.is_bulk) = (false, false, false);
         let result =
             catch_unwind(AssertUnwindSafe(|| task.run(draft))).unwrap_or(Err(StoreError::Defect));
         match result {
             Ok(()) => {
                 refusals.push(None);
-                if draft.dirty > before {
+                if draft.write_count > before {
                     writers.push(index);
                 }
-                if draft.dirty > before && !draft.frees_space {
+                if draft.write_count > before && !draft.frees_space {
                     space_users.push(index);
                 }
-                if draft.dirty > before || draft.needs_spooled_jobs {
+                if draft.write_count > before || draft.needs_spooled_jobs {
                     spool_users.push(index);
                 }
             }
             Err(error) if error.is_disk_error() => return Err(error.into()),
-            Err(error) if draft.dirty == before => refusals.push(Some(error)),
+            Err(error) if draft.write_count == before => refusals.push(Some(error)),
             Err(error) => return Err(CommitError { cause: Cause::Task(index), error }),
         }
     }

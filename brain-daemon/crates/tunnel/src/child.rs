@@ -58,7 +58,7 @@ pub trait Starter: Send + Sync {
 /// A running agent.
 pub trait Child: Send {
     /// Returns how the agent exited, in words; `None` while it runs.
-    fn ended(&self) -> Option<String>;
+    fn exit_description(&self) -> Option<String>;
 
     /// Returns the output lines since the last call: at most 200, each at most 2000 bytes.
     fn lines(&self) -> Vec<String>;
@@ -288,14 +288,14 @@ struct SystemChild {
 }
 
 impl Child for SystemChild {
-    fn ended(&self) -> Option<String> {
+    fn exit_description(&self) -> Option<String> {
         self.state.lock_description().clone()
     }
 
     fn lines(&self) -> Vec<String> {
         // The last output may still be in the pipe right after the exit.
         let until = Instant::now() + FINAL_OUTPUT_TIMEOUT;
-        while self.ended().is_some()
+        while self.exit_description().is_some()
             && !self.readers.iter().all(JoinHandle::is_finished)
             && Instant::now() < until
         {
@@ -380,8 +380,8 @@ mod tests {
         let mut printed = lines(&*child, 3);
         printed.sort();
         assert_eq!(printed, ["err", "out", "s3cret"]);
-        wait_until("the agent has exited", || child.ended().is_some());
-        assert_eq!(child.ended().unwrap(), "it ended with exit status 7");
+        wait_until("the agent has exited", || child.exit_description().is_some());
+        assert_eq!(child.exit_description().unwrap(), "it ended with exit status 7");
         // Stopping an agent that has exited does nothing.
         child.stop();
     }
@@ -395,7 +395,10 @@ mod tests {
         }));
         let child = starter.start(&shell("exit 0")).unwrap();
         receiver.recv_timeout(Duration::from_secs(30)).unwrap();
-        assert!(child.ended().is_some(), "the exit status is known when the callback runs");
+        assert!(
+            child.exit_description().is_some(),
+            "the exit status is known when the callback runs"
+        );
         let child = starter.start(&shell("sleep 600")).unwrap();
         child.stop();
         drop(starter.start(&shell("sleep 600")).unwrap());
@@ -410,7 +413,11 @@ mod tests {
         let inner_pid = lines(&*child, 1).remove(0);
         assert!(is_running(&inner_pid));
         child.stop();
-        assert!(child.ended().unwrap().contains("signal 9"), "{:?}", child.ended());
+        assert!(
+            child.exit_description().unwrap().contains("signal 9"),
+            "{:?}",
+            child.exit_description()
+        );
         wait_until("the inner process has ended", || !is_running(&inner_pid));
         // Dropping a child stops it.
         let child = starter.start(&shell("echo $$; sleep 600")).unwrap();

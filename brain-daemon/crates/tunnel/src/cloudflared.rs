@@ -8,8 +8,8 @@ use brain_protocol::Secret;
 use serde_json::Value;
 
 use super::{
-    Agent, AgentStatus, Launch, Rejection, Settings, Starter, get, join_names, json, leads_to,
-    public,
+    Agent, AgentStatus, Launch, Rejection, Settings, Starter, get, https_origin, join_names, json,
+    leads_to,
 };
 use brain_net::HttpClient;
 
@@ -48,26 +48,26 @@ impl Cloudflared {
             get(net, &format!("{base}{path}")).and_then(|answer| json(&answer, &[200]))
         };
         let rules = query("/config").as_ref().and_then(rules);
-        let is_ours = |(_, service): &&Rule| leads_to(service, self.settings.forward);
+        let is_ours = |(_, service): &&Rule| leads_to(service, self.settings.local_port);
         let ours: Option<Vec<&Rule>> =
             rules.as_ref().map(|rules| rules.iter().filter(is_ours).collect());
         if let (Some([]), Some(rules)) = (ours.as_deref(), &rules) {
             let services: Vec<String> = rules.iter().map(|(_, service)| service.clone()).collect();
             return AgentStatus::OtherTarget(format!(
                 "the agent at {base} has no tunnel to port {}, but to {}",
-                self.settings.forward,
+                self.settings.local_port,
                 join_names(&services)
             ));
         }
         let quick_name = query("/quicktunnel")
             .and_then(|value| value.get("hostname")?.as_str().map(str::to_owned));
-        if let Some(url) = quick_name.and_then(|name| public(&format!("https://{name}"))) {
+        if let Some(url) = quick_name.and_then(|name| https_origin(&format!("https://{name}"))) {
             return AgentStatus::Up(vec![url]);
         }
         // A rule without a hostname, or with a wildcard, applies to any name of the tunnel.
         let names = ours.iter().flatten().map(|(name, _)| name).filter(|name| !name.contains('*'));
         let mut urls: Vec<String> =
-            names.filter_map(|name| public(&format!("https://{name}"))).collect();
+            names.filter_map(|name| https_origin(&format!("https://{name}"))).collect();
         let takes_any_name = ours
             .is_none_or(|ours| ours.iter().any(|(name, _)| name.is_empty() || name.contains('*')));
         urls.extend(
@@ -103,8 +103,8 @@ impl Agent for Cloudflared {
         self.settings.program("cloudflared")
     }
 
-    fn ask(&self, net: &dyn HttpClient, _: &dyn Starter) -> AgentStatus {
-        self.settings.ask(self.settings.api_addresses(PORTS), |base| self.status_at(net, base))
+    fn status(&self, net: &dyn HttpClient, _: &dyn Starter) -> AgentStatus {
+        self.settings.status(self.settings.api_addresses(PORTS), |base| self.status_at(net, base))
     }
 
     fn launch(&self, token: Option<&Secret>, _: &dyn Starter) -> Launch {
@@ -114,7 +114,7 @@ impl Agent for Cloudflared {
             command.extend(["--metrics".into(), address]);
         }
         if self.settings.domain.is_none() {
-            let port = self.settings.forward;
+            let port = self.settings.local_port;
             command.extend(["--url".into(), format!("http://127.0.0.1:{port}")]);
             let warning = token.map(|_| {
                 "a quick tunnel takes no token; a named one needs tunnel.domain".to_owned()
@@ -152,7 +152,7 @@ impl Agent for Cloudflared {
             return None;
         };
         let (code, message, hint) = (code.into(), message.into(), hint.into());
-        Some(Rejection { code, message, hint, is_permanent, token: about_token })
+        Some(Rejection { code, message, hint, is_permanent, is_about_token: about_token })
     }
 }
 
@@ -160,18 +160,18 @@ impl Agent for Cloudflared {
 mod tests {
     use serde_json::json;
 
-    use super::super::Kind;
+    use super::super::Provider;
     use super::super::fakes::{FakeNet, FakeStarter};
     use super::*;
 
     fn cloudflared(domain: Option<&str>, api: Option<&str>) -> Cloudflared {
         Cloudflared::new(Settings {
-            provider: Kind::Cloudflared,
+            provider: Provider::Cloudflared,
             domain: domain.map(str::to_owned),
             binary: Some("/opt/cloudflared".into()),
             api: api.unwrap_or("http://127.0.0.1:4040").into(),
             api_is_default: api.is_none(),
-            forward: 8765,
+            local_port: 8765,
         })
     }
 
@@ -179,13 +179,13 @@ mod tests {
     fn quick_tunnel_reports_its_name_when_ready() {
         let (net, starter) = (FakeNet::default(), FakeStarter::default());
         let quick = cloudflared(None, None);
-        assert_eq!(quick.ask(&net, &starter), AgentStatus::NotRunning);
+        assert_eq!(quick.status(&net, &starter), AgentStatus::NotRunning);
         let ready = |n: u64| {
             json!({"status": if n == 0 { 503 } else { 200 }, "readyConnections": n,
             "connectorId": "x"})
         };
         net.set_answer("http://127.0.0.1:20242/ready", 503, &ready(0));
-        assert!(matches!(quick.ask(&net, &starter), AgentStatus::NotConnected(_)));
+        assert!(matches!(quick.status(&net, &starter), AgentStatus::NotConnected(_)));
         net.set_answer("http://127.0.0.1:20242/ready", 200, &ready(4));
         net.set_answer(
             "http://127.0.0.1:20242/quicktunnel",
@@ -193,15 +193,15 @@ mod tests {
             &json!({"hostname": "some-words.trycloudflare.com"}),
         );
         assert_eq!(
-            quick.ask(&net, &starter),
+            quick.status(&net, &starter),
             AgentStatus::Up(vec!["https://some-words.trycloudflare.com".into()])
         );
         // A named tunnel does not report its name here.
         net.set_answer("http://127.0.0.1:20242/quicktunnel", 200, &json!({"hostname": ""}));
-        assert!(matches!(quick.ask(&net, &starter), AgentStatus::OtherTarget(_)));
+        assert!(matches!(quick.status(&net, &starter), AgentStatus::OtherTarget(_)));
         let named = cloudflared(Some("brain.example.org"), None);
         assert_eq!(
-            named.ask(&net, &starter),
+            named.status(&net, &starter),
             AgentStatus::Up(vec!["https://brain.example.org".into()])
         );
     }
@@ -227,7 +227,7 @@ mod tests {
             |name: &str, service: &str| json!({"hostname": name, "path": null, "service": service});
         // A foreign tunnel to another service comes first.
         agent(20241, "theirs.trycloudflare.com", &json!([rule("", "http://localhost:3000")]));
-        let AgentStatus::OtherTarget(description) = cloudflared(None, None).ask(&net, &starter)
+        let AgentStatus::OtherTarget(description) = cloudflared(None, None).status(&net, &starter)
         else {
             panic!("not ours")
         };
@@ -235,7 +235,7 @@ mod tests {
         assert!(description.ends_with(expected), "{description}");
         agent(20242, "ours.trycloudflare.com", &json!([rule("", "http://127.0.0.1:8765")]));
         let ours = AgentStatus::Up(vec!["https://ours.trycloudflare.com".into()]);
-        assert_eq!(cloudflared(None, None).ask(&net, &starter), ours);
+        assert_eq!(cloudflared(None, None).status(&net, &starter), ours);
         // A named tunnel reports its names in its ingress rules.
         let named = json!([
             rule("other.example.org", "http://localhost:3000"),
@@ -245,17 +245,20 @@ mod tests {
         net.remove_answer("http://127.0.0.1:20241/ready");
         agent(20242, "", &named);
         let at = |name: &str| AgentStatus::Up(vec![format!("https://{name}")]);
-        assert_eq!(cloudflared(None, None).ask(&net, &starter), at("brain.example.org"));
+        assert_eq!(cloudflared(None, None).status(&net, &starter), at("brain.example.org"));
         assert_eq!(
-            cloudflared(Some("b.example"), None).ask(&net, &starter),
+            cloudflared(Some("b.example"), None).status(&net, &starter),
             at("brain.example.org")
         );
         agent(20242, "", &json!([rule("*.example.org", "http://localhost:8765")]));
         assert_eq!(
-            cloudflared(Some("b.example.org"), None).ask(&net, &starter),
+            cloudflared(Some("b.example.org"), None).status(&net, &starter),
             at("b.example.org")
         );
-        assert!(matches!(cloudflared(None, None).ask(&net, &starter), AgentStatus::OtherTarget(_)));
+        assert!(matches!(
+            cloudflared(None, None).status(&net, &starter),
+            AgentStatus::OtherTarget(_)
+        ));
     }
 
     #[test]
@@ -292,7 +295,7 @@ mod tests {
         ] {
             let rejection = agent.rejection(line);
             assert_eq!(
-                rejection.map(|r| (r.is_permanent, r.token)),
+                rejection.map(|r| (r.is_permanent, r.is_about_token)),
                 Some((is_permanent, token)),
                 "{line}"
             );

@@ -19,11 +19,11 @@ pub struct Observation {
     /// The status that the agent reports.
     pub agent: AgentStatus,
     /// The name of the agent's program, if it is missing. Checked only if the agent does not run.
-    pub missing: Option<String>,
+    pub missing_program: Option<String>,
     /// Whether our child runs.
-    pub child: bool,
+    pub has_child: bool,
     /// How our child exited, if it did.
-    pub ended: Option<String>,
+    pub exit: Option<String>,
     /// The last output line of our child that reports an error.
     pub last_error: Option<String>,
     /// Why the platform rejected our child, if known.
@@ -75,7 +75,7 @@ pub fn select_url<'a>(settings: &Settings, urls: &'a [String]) -> Option<&'a Str
 /// Diagnoses an observation of the agent `name`.
 #[must_use]
 pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> Diagnosis {
-    let port = settings.forward;
+    let port = settings.local_port;
     let diagnosis = |state, message: String, hint: Option<String>, action| Diagnosis {
         state,
         message,
@@ -97,7 +97,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                 );
                 let hint = "end that agent, so that brain starts one with the right name; or set \
                             tunnel.domain to the name it has";
-                match observation.child {
+                match observation.has_child {
                     true => diagnosis("wrong_domain", message, None, Action::Restart),
                     // A foreign agent is left alone.
                     false => diagnosis("wrong_domain", message, Some(hint.into()), Action::Nothing),
@@ -111,7 +111,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                 _ => None,
             };
             if let Some(rejection) = &observation.rejection {
-                let action = match (rejection.is_permanent, observation.child, other) {
+                let action = match (rejection.is_permanent, observation.has_child, other) {
                     (true, ..) => Action::Nothing,
                     (false, true, _) => Action::Restart,
                     (false, false, AgentStatus::NotConnected(_)) => Action::Nothing,
@@ -127,7 +127,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
             let last_error =
                 observation.last_error.as_ref().map(|line| format!("; it says: {line}"));
             let last_error = last_error.unwrap_or_default();
-            match (problem, observation.child) {
+            match (problem, observation.has_child) {
                 (Some((state, description)), true) => {
                     diagnosis(state, format!("{description}{last_error}"), None, Action::Restart)
                 }
@@ -152,7 +152,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                     )),
                     Action::Restart,
                 ),
-                (None, false) => match &observation.missing {
+                (None, false) => match &observation.missing_program {
                     Some(program) => diagnosis(
                         "agent_missing",
                         format!(
@@ -166,7 +166,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                     ),
                     None => {
                         let ended = observation
-                            .ended
+                            .exit
                             .as_ref()
                             .map(|exit| format!(": {exit}"))
                             .unwrap_or_default();
@@ -190,7 +190,7 @@ fn diagnose_reachability(
     observation: &Observation,
     url: &str,
 ) -> Diagnosis {
-    let port = settings.forward;
+    let port = settings.local_port;
     let diagnosis = |state, message, hint| Diagnosis {
         state,
         message,
@@ -224,26 +224,26 @@ fn diagnose_reachability(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::Kind;
+    use super::super::Provider;
     use super::*;
 
     fn settings(domain: Option<&str>) -> Settings {
         Settings {
-            provider: Kind::Ngrok,
+            provider: Provider::Ngrok,
             domain: domain.map(str::to_owned),
             binary: None,
             api: "http://127.0.0.1:4040".into(),
             api_is_default: true,
-            forward: 8765,
+            local_port: 8765,
         }
     }
 
     fn observation(agent: AgentStatus) -> Observation {
         Observation {
             agent,
-            missing: None,
-            child: false,
-            ended: None,
+            missing_program: None,
+            has_child: false,
+            exit: None,
             last_error: None,
             rejection: None,
             local_health: Ok(()),
@@ -264,7 +264,7 @@ mod tests {
             message: "no".into(),
             hint: "do".into(),
             is_permanent,
-            token: false,
+            is_about_token: false,
         })
     }
 
@@ -277,14 +277,14 @@ mod tests {
             || AgentStatus::NotConnected("no tunnel".into()),
             || AgentStatus::OtherTarget("for 3000".into()),
         );
-        let child = |observation: Observation| Observation { child: true, ..observation };
+        let child = |observation: Observation| Observation { has_child: true, ..observation };
         for (settings, observation, state, action) in [
             (&free, observation(AgentStatus::NotRunning), "agent_down", Start),
             (&free, child(observation(AgentStatus::NotRunning)), "agent_down", Restart),
             (
                 &free,
                 Observation {
-                    missing: Some("ngrok".into()),
+                    missing_program: Some("ngrok".into()),
                     ..observation(AgentStatus::NotRunning)
                 },
                 "agent_missing",
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn messages_include_the_last_error() {
         let down = Observation {
-            ended: Some("it ended with exit status 1".into()),
+            exit: Some("it ended with exit status 1".into()),
             ..observation(AgentStatus::NotRunning)
         };
         assert_eq!(
@@ -377,7 +377,7 @@ mod tests {
         );
         let error_line = || Some("lvl=eror msg=\"dial tcp: i/o timeout\"".to_owned());
         let not_connected = Observation {
-            child: true,
+            has_child: true,
             last_error: error_line(),
             ..observation(AgentStatus::NotConnected("no tunnel".into()))
         };

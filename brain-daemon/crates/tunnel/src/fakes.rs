@@ -29,7 +29,12 @@ impl HttpClient for FakeNet {
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         let answer = self.0.lock().unwrap().get(call.url.as_str()).cloned();
         let (status, body) = answer.ok_or(NetError::ConnectionRefused)?;
-        Ok(HttpResponse { status, headers: Vec::new(), body: body.into_bytes(), from: None })
+        Ok(HttpResponse {
+            status,
+            headers: Vec::new(),
+            body: body.into_bytes(),
+            server_address: None,
+        })
     }
 }
 
@@ -86,7 +91,7 @@ impl Starter for FakeStarter {
 }
 
 impl Child for FakeStarter {
-    fn ended(&self) -> Option<String> {
+    fn exit_description(&self) -> Option<String> {
         self.0.lock().unwrap().ended.clone()
     }
 

@@ -32,7 +32,7 @@ use brain_net::{HttpClient, HttpRequest, HttpResponse};
 pub use child::{Child, ExitListener, Starter, SystemStarter};
 pub use diagnosis::{Diagnosis, Observation};
 pub use proof::Proof;
-pub use watchdog::{Environment, TunnelCheck, Watchdog, is_healthy};
+pub use watchdog::{Environment, TunnelCheck, Watchdog, check_health};
 
 /// The header that marks the watchdog's requests to `/health`, and its value on the local path.
 /// Through the public address, the value is the challenge of a [`Proof`].
@@ -44,7 +44,7 @@ pub const TUNNEL_VERSION: &str = "0.7.0";
 
 /// The provider of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum Provider {
     /// ngrok, agent 2 or 3.
     Ngrok,
     /// Cloudflare's cloudflared: a quick or a named tunnel.
@@ -57,7 +57,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The provider.
-    pub provider: Kind,
+    pub provider: Provider,
     /// The fixed hostname.
     pub domain: Option<String>,
     /// The agent's program; searched on PATH if absent.
@@ -67,7 +67,7 @@ pub struct Settings {
     /// Whether `api` is the default. Then the provider's usual ports are tried.
     pub api_is_default: bool,
     /// The local port that the tunnel leads to.
-    pub forward: u16,
+    pub local_port: u16,
 }
 
 impl Settings {
@@ -87,7 +87,7 @@ impl Settings {
     /// Combines the statuses of the agents at `api_addresses`; ours and foreign ones may run
     /// together. The first matching tunnel wins. An agent that is not connected outranks one that
     /// serves another target.
-    fn ask(
+    fn status(
         &self,
         api_addresses: Vec<String>,
         status_at: impl Fn(&str) -> AgentStatus,
@@ -141,7 +141,7 @@ pub trait Agent: Send + Sync {
     fn program(&self) -> String;
 
     /// Returns the status, from the agent's API or program. Never reads the process list.
-    fn ask(&self, net: &dyn HttpClient, starter: &dyn Starter) -> AgentStatus;
+    fn status(&self, net: &dyn HttpClient, starter: &dyn Starter) -> AgentStatus;
 
     /// Returns the command that brings up a tunnel to our port. `token` is passed in the
     /// environment. May run the program to get its version.
@@ -163,7 +163,7 @@ pub struct Rejection {
     /// Whether retrying cannot help until someone changes something.
     pub is_permanent: bool,
     /// Whether the rejection is about the token.
-    pub token: bool,
+    pub is_about_token: bool,
 }
 
 impl std::fmt::Display for Rejection {
@@ -179,9 +179,9 @@ impl std::fmt::Display for Rejection {
 #[must_use]
 pub fn agent(settings: &Settings) -> Box<dyn Agent> {
     match settings.provider {
-        Kind::Ngrok => Box::new(ngrok::Ngrok::new(settings.clone())),
-        Kind::Cloudflared => Box::new(cloudflared::Cloudflared::new(settings.clone())),
-        Kind::Tailscale => Box::new(tailscale::Tailscale::new(settings.clone())),
+        Provider::Ngrok => Box::new(ngrok::Ngrok::new(settings.clone())),
+        Provider::Cloudflared => Box::new(cloudflared::Cloudflared::new(settings.clone())),
+        Provider::Tailscale => Box::new(tailscale::Tailscale::new(settings.clone())),
     }
 }
 
@@ -194,7 +194,7 @@ fn get(net: &dyn HttpClient, address: &str) -> Option<HttpResponse> {
         body: None,
         headers: &[],
         authorization: None,
-        public: false,
+        must_be_public: false,
         is_complete: |_| false,
     };
     net.call(&call).ok()
@@ -206,7 +206,7 @@ fn json(answer: &HttpResponse, statuses: &[u16]) -> Option<serde_json::Value> {
 }
 
 /// Normalises an `https` address to `https://host[:port]`. `None` for anything else.
-fn public(text: &str) -> Option<String> {
+fn https_origin(text: &str) -> Option<String> {
     let url = Url::parse(text).ok().filter(|url| url.scheme() == "https" && url.has_host())?;
     Some(url.origin().ascii_serialization())
 }
@@ -263,15 +263,18 @@ mod tests {
 
     #[test]
     fn public_accepts_https_only() {
-        assert_eq!(public("https://Name.ngrok.app/").as_deref(), Some("https://name.ngrok.app"));
         assert_eq!(
-            public("https://node.tail1.ts.net:8443").as_deref(),
+            https_origin("https://Name.ngrok.app/").as_deref(),
+            Some("https://name.ngrok.app")
+        );
+        assert_eq!(
+            https_origin("https://node.tail1.ts.net:8443").as_deref(),
             Some("https://node.tail1.ts.net:8443")
         );
         for other in
             ["http://name.ngrok.app", "tcp://0.tcp.ngrok.io:1", "name.ngrok.app", "https://", ""]
         {
-            assert_eq!(public(other), None, "{other}");
+            assert_eq!(https_origin(other), None, "{other}");
         }
     }
 }

@@ -9,8 +9,8 @@ use brain_protocol::Secret;
 use serde_json::Value;
 
 use super::{
-    Agent, AgentStatus, Launch, Rejection, Settings, Starter, get, join_names, json, leads_to,
-    public,
+    Agent, AgentStatus, Launch, Rejection, Settings, Starter, get, https_origin, join_names, json,
+    leads_to,
 };
 use brain_net::HttpClient;
 
@@ -48,12 +48,12 @@ impl Ngrok {
             let Some(answer) = get(net, &format!("{base}{path}")) else { break };
             let Some(tunnels) = json(&answer, &[200]).as_ref().and_then(parse) else { continue };
             has_answered = true;
-            let is_ours = |(_, upstream): &&Tunnel| leads_to(upstream, self.settings.forward);
+            let is_ours = |(_, upstream): &&Tunnel| leads_to(upstream, self.settings.local_port);
             // Internal endpoints are for ngrok's own rules, not for clients.
             let urls: Vec<String> = tunnels
                 .iter()
                 .filter(is_ours)
-                .filter_map(|(url, _)| public(url))
+                .filter_map(|(url, _)| https_origin(url))
                 .filter(|url| !url.ends_with(".internal"))
                 .collect();
             if !urls.is_empty() {
@@ -73,7 +73,7 @@ impl Ngrok {
             }
             (true, false) => AgentStatus::OtherTarget(format!(
                 "the agent at {base} has no https tunnel to port {}, but {}",
-                self.settings.forward,
+                self.settings.local_port,
                 join_names(&others)
             )),
         }
@@ -127,13 +127,13 @@ impl Agent for Ngrok {
         self.settings.program("ngrok")
     }
 
-    fn ask(&self, net: &dyn HttpClient, _: &dyn Starter) -> AgentStatus {
-        self.settings.ask(self.settings.api_addresses(PORTS), |base| self.status_at(net, base))
+    fn status(&self, net: &dyn HttpClient, _: &dyn Starter) -> AgentStatus {
+        self.settings.status(self.settings.api_addresses(PORTS), |base| self.status_at(net, base))
     }
 
     fn launch(&self, token: Option<&Secret>, starter: &dyn Starter) -> Launch {
         let version = self.version(starter);
-        let (port, domain) = (self.settings.forward.to_string(), self.settings.domain.clone());
+        let (port, domain) = (self.settings.local_port.to_string(), self.settings.domain.clone());
         let mut command = vec![self.program(), "http".to_owned()];
         if version.0 < 3 {
             command
@@ -218,8 +218,14 @@ impl Agent for Ngrok {
                 false,
             ),
         };
-        let token = matches!(number, 105 | 107 | 4018);
-        Some(Rejection { code: format!("{CODE}{number}"), message, hint, is_permanent, token })
+        let is_about_token = matches!(number, 105 | 107 | 4018);
+        Some(Rejection {
+            code: format!("{CODE}{number}"),
+            message,
+            hint,
+            is_permanent,
+            is_about_token,
+        })
     }
 }
 
@@ -228,23 +234,23 @@ impl Agent for Ngrok {
 mod tests {
     use serde_json::json;
 
-    use super::super::Kind;
+    use super::super::Provider;
     use super::super::fakes::{FakeNet, FakeStarter};
     use super::*;
 
     fn ngrok(domain: Option<&str>) -> Ngrok {
         Ngrok::new(Settings {
-            provider: Kind::Ngrok,
+            provider: Provider::Ngrok,
             domain: domain.map(str::to_owned),
             binary: None,
             api: "http://127.0.0.1:4040".into(),
             api_is_default: true,
-            forward: 8765,
+            local_port: 8765,
         })
     }
 
     fn ask(net: &FakeNet) -> AgentStatus {
-        ngrok(None).ask(net, &FakeStarter::default())
+        ngrok(None).status(net, &FakeStarter::default())
     }
 
     fn tunnel(url: &str, addr: &str) -> Value {
@@ -323,7 +329,7 @@ mod tests {
             200,
             &json!({"tunnels": [tunnel("https://e.ngrok.app", "8765")]}),
         );
-        let ask_with = |domain: &str| ngrok(Some(domain)).ask(&net, &FakeStarter::default());
+        let ask_with = |domain: &str| ngrok(Some(domain)).status(&net, &FakeStarter::default());
         let both =
             AgentStatus::Up(vec!["https://e.ngrok.app".into(), "https://d.ngrok.app".into()]);
         assert_eq!((ask_with("d.ngrok.app"), ask_with("f.ngrok.app")), (both.clone(), both));
@@ -333,7 +339,7 @@ mod tests {
             ..ngrok(None).settings
         };
         assert_eq!(
-            Ngrok::new(configured).ask(&net, &FakeStarter::default()),
+            Ngrok::new(configured).status(&net, &FakeStarter::default()),
             AgentStatus::NotRunning
         );
     }
@@ -390,7 +396,11 @@ mod tests {
                     ERR_NGROK_{code}\\n\""
             );
             let rejection = agent.rejection(&line).unwrap();
-            assert_eq!((rejection.is_permanent, rejection.token), (is_permanent, token), "{code}");
+            assert_eq!(
+                (rejection.is_permanent, rejection.is_about_token),
+                (is_permanent, token),
+                "{code}"
+            );
             assert_eq!(rejection.code, format!("ERR_NGROK_{code}"));
             assert!(!rejection.hint.is_empty());
         }

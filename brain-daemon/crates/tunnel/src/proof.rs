@@ -49,14 +49,14 @@ impl Proof {
     ///
     /// # Errors
     /// A description of the wrong answer or of the failed request.
-    pub fn ask(&self, net: &dyn HttpClient, public: bool) -> Result<(), String> {
+    pub fn ask(&self, net: &dyn HttpClient, must_be_public: bool) -> Result<(), String> {
         let headers = [SKIP_BROWSER_WARNING, (PROBE_HEADER.0, self.challenge.as_str())];
         let call = HttpRequest {
             url: &self.url,
             body: None,
             headers: &headers,
             authorization: None,
-            public,
+            must_be_public,
             is_complete: |_| false,
         };
         let response = net.call(&call).map_err(|error| error.to_string())?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brain_config::{Config, TunnelProvider};
 
-use crate::{Kind, Settings};
+use crate::{Provider, Settings};
 
 impl Settings {
     /// Returns the configured tunnel; `None` if there is no provider.
@@ -13,15 +13,15 @@ impl Settings {
         let tunnel = &config.tunnel;
         Some(Self {
             provider: match tunnel.provider? {
-                TunnelProvider::Ngrok => Kind::Ngrok,
-                TunnelProvider::Cloudflared => Kind::Cloudflared,
-                TunnelProvider::Tailscale => Kind::Tailscale,
+                TunnelProvider::Ngrok => Provider::Ngrok,
+                TunnelProvider::Cloudflared => Provider::Cloudflared,
+                TunnelProvider::Tailscale => Provider::Tailscale,
             },
             domain: tunnel.domain.as_deref().map(bare_name),
             binary: tunnel.binary.as_ref().map(PathBuf::from),
             api: tunnel.api.clone().unwrap_or_default(),
             api_is_default: config.is_default("tunnel", "api"),
-            forward: tunnel.forward,
+            local_port: tunnel.forward,
         })
     }
 }

@@ -9,7 +9,7 @@ use brain_protocol::Secret;
 use serde_json::Value;
 
 use super::{
-    Agent, AgentStatus, Launch, Rejection, Settings, Starter, join_names, leads_to, public,
+    Agent, AgentStatus, Launch, Rejection, Settings, Starter, https_origin, join_names, leads_to,
 };
 use brain_net::HttpClient;
 
@@ -42,9 +42,9 @@ impl Tailscale {
                     .and_then(Value::as_bool);
                 let proxy =
                     site.pointer("/Handlers/~1/Proxy").and_then(Value::as_str).unwrap_or_default();
-                match public(&format!("https://{address}")) {
+                match https_origin(&format!("https://{address}")) {
                     Some(url)
-                        if is_public == Some(true) && leads_to(proxy, self.settings.forward) =>
+                        if is_public == Some(true) && leads_to(proxy, self.settings.local_port) =>
                     {
                         ours.push(url);
                     }
@@ -59,7 +59,7 @@ impl Tailscale {
             (true, true) => AgentStatus::NotRunning,
             (true, false) => AgentStatus::OtherTarget(format!(
                 "tailscale has no funnel to port {}, but {}",
-                self.settings.forward,
+                self.settings.local_port,
                 join_names(&others)
             )),
         }
@@ -75,7 +75,7 @@ impl Agent for Tailscale {
         self.settings.program("tailscale")
     }
 
-    fn ask(&self, _: &dyn HttpClient, starter: &dyn Starter) -> AgentStatus {
+    fn status(&self, _: &dyn HttpClient, starter: &dyn Starter) -> AgentStatus {
         let command = [&self.program(), "funnel", "status", "--json"].map(str::to_owned);
         let Ok((0, text)) = starter.run(&command, STATUS_TIMEOUT) else {
             return AgentStatus::NotRunning;
@@ -85,7 +85,7 @@ impl Agent for Tailscale {
     }
 
     fn launch(&self, token: Option<&Secret>, _: &dyn Starter) -> Launch {
-        let target = format!("http://127.0.0.1:{}", self.settings.forward);
+        let target = format!("http://127.0.0.1:{}", self.settings.local_port);
         let command = [&self.program(), "funnel", "--yes", "--https=443", &target]
             .map(str::to_owned)
             .to_vec();
@@ -132,7 +132,7 @@ impl Agent for Tailscale {
             message: message.into(),
             hint: hint.into(),
             is_permanent,
-            token: false,
+            is_about_token: false,
         })
     }
 }
@@ -141,25 +141,25 @@ impl Agent for Tailscale {
 mod tests {
     use serde_json::json;
 
-    use super::super::Kind;
+    use super::super::Provider;
     use super::super::fakes::{FakeNet, FakeStarter};
     use super::*;
 
     fn tailscale() -> Tailscale {
         Tailscale::new(Settings {
-            provider: Kind::Tailscale,
+            provider: Provider::Tailscale,
             domain: None,
             binary: None,
             api: "http://127.0.0.1:4040".into(),
             api_is_default: true,
-            forward: 8765,
+            local_port: 8765,
         })
     }
 
     #[test]
     fn only_a_funnel_to_our_port_counts() {
         let ask =
-            |text: &str| tailscale().ask(&FakeNet::default(), &FakeStarter::with_output(text));
+            |text: &str| tailscale().status(&FakeNet::default(), &FakeStarter::with_output(text));
         let site = |proxy: &str| json!({"Handlers": {"/": {"Proxy": proxy}}});
         let serve = |proxy: &str, open: bool| {
             json!({"TCP": {"443": {"HTTPS": true}}, "Web": {"node.tail1.ts.net:443": site(proxy)},

@@ -38,13 +38,13 @@ pub struct TunnelCheck {
     /// The diagnosis. `action` is the action that was due, whether done or postponed.
     pub diagnosis: Diagnosis,
     /// Whether this check started the agent.
-    pub started: bool,
+    pub has_started_agent: bool,
     /// Whether the agent was started by someone else.
-    pub adopted: bool,
+    pub is_foreign: bool,
     /// Whether our last child was given the token. Some agents take none from us.
-    pub token_passed: bool,
+    pub has_token: bool,
     /// Whether the platform rejects the token.
-    pub token_refused: bool,
+    pub is_token_refused: bool,
     /// When the tunnel came up at its address, in Unix milliseconds.
     pub up_since: Option<i64>,
     /// Delay until the next check, in milliseconds.
@@ -138,9 +138,9 @@ impl Watchdog {
                 .or(Some(environment.now)),
             false => None,
         };
-        let adopted = self.child.is_none()
+        let is_foreign = self.child.is_none()
             && matches!(observation.agent, AgentStatus::Up(_) | AgentStatus::NotConnected(_));
-        let (mut started, mut warning) = (false, None);
+        let (mut has_started_agent, mut warning) = (false, None);
         let mut next_ms = CHECK_INTERVAL_MS;
         if !should_run {
             if diagnosis.url.is_none() {
@@ -155,8 +155,8 @@ impl Watchdog {
             if due > environment.now {
                 next_ms = due - environment.now;
             } else {
-                (started, warning) = self.start(environment, &mut diagnosis);
-                next_ms = if started { CHECK_AFTER_START_MS } else { self.backoff() };
+                (has_started_agent, warning) = self.start(environment, &mut diagnosis);
+                next_ms = if has_started_agent { CHECK_AFTER_START_MS } else { self.backoff() };
             }
         }
         let is_recent = |at: i64| (0..CONNECT_TIMEOUT_MS).contains(&(environment.now - at));
@@ -176,11 +176,11 @@ impl Watchdog {
             self.failed_starts = 0;
         }
         TunnelCheck {
-            started,
-            adopted,
-            token_passed: self.token_passed,
-            token_refused: diagnosis.state == "refused"
-                && self.rejection.as_ref().is_some_and(|rejection| rejection.token),
+            has_started_agent,
+            is_foreign,
+            has_token: self.token_passed,
+            is_token_refused: diagnosis.state == "refused"
+                && self.rejection.as_ref().is_some_and(|rejection| rejection.is_about_token),
             up_since: self.up.as_ref().map(|(_, since)| *since),
             next_ms: next_ms.min(CHECK_INTERVAL_MS),
             warning,
@@ -210,7 +210,7 @@ impl Watchdog {
     fn read_output(&mut self) {
         let Some(child) = &self.child else { return };
         // The exit is read first, so that the last lines are complete when it is set.
-        let exit = child.ended();
+        let exit = child.exit_description();
         let lines = child.lines();
         if let Some(rejection) = lines.iter().rev().find_map(|line| self.agent.rejection(line)) {
             self.rejection = Some(rejection);
@@ -246,7 +246,7 @@ impl Watchdog {
 
     /// Collects one observation.
     fn observe(&self, environment: Environment<'_>) -> Observation {
-        let agent = self.agent.ask(environment.net, environment.starter);
+        let agent = self.agent.status(environment.net, environment.starter);
         let is_missing =
             agent == AgentStatus::NotRunning && self.program(environment.starter).is_none();
         let agent = match (agent, &self.up) {
@@ -261,15 +261,16 @@ impl Watchdog {
             AgentStatus::Up(urls) => select_url(&self.settings, urls).cloned(),
             _ => None,
         };
-        let here = format!("http://127.0.0.1:{}", self.settings.forward);
-        let local_health = if url.is_some() { is_healthy(environment.net, &here) } else { Ok(()) };
+        let here = format!("http://127.0.0.1:{}", self.settings.local_port);
+        let local_health =
+            if url.is_some() { check_health(environment.net, &here) } else { Ok(()) };
         let public_health =
             url.filter(|_| local_health.is_ok()).map(|url| (environment.prove)(&url));
         Observation {
             agent,
-            missing: is_missing.then(|| self.agent.program()),
-            child: self.child.is_some(),
-            ended: self.ended.clone(),
+            missing_program: is_missing.then(|| self.agent.program()),
+            has_child: self.child.is_some(),
+            exit: self.ended.clone(),
             last_error: self.last_error.clone(),
             rejection: self.rejection.clone(),
             local_health,
@@ -336,7 +337,7 @@ fn is_error(line: &str) -> bool {
 ///
 /// # Errors
 /// A description of the wrong answer or of the failed request.
-pub fn is_healthy(net: &dyn HttpClient, base: &str) -> Result<(), String> {
+pub fn check_health(net: &dyn HttpClient, base: &str) -> Result<(), String> {
     let url =
         Url::parse(&format!("{base}/health")).map_err(|_| "it is not an address".to_owned())?;
     let call = HttpRequest {
@@ -344,7 +345,7 @@ pub fn is_healthy(net: &dyn HttpClient, base: &str) -> Result<(), String> {
         body: None,
         headers: &[SKIP_BROWSER_WARNING, PROBE_HEADER],
         authorization: None,
-        public: false,
+        must_be_public: false,
         is_complete: |_| false,
     };
     let answer = net.call(&call).map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::diagnosis::{CHECK_AFTER_START_MS, CHECK_INTERVAL_MS};
 use super::fakes::{FakeNet, FakeStarter};
 use super::watchdog::TunnelCheck;
-use super::{Environment, Kind, Settings, Watchdog};
+use super::{Environment, Provider, Settings, Watchdog};
 
 const API: &str = "http://127.0.0.1:4040/api/tunnels";
 /// The API of a second agent on this machine.
@@ -26,12 +26,12 @@ struct WatchdogTest {
 impl WatchdogTest {
     fn new(domain: Option<&str>) -> Self {
         let settings = Settings {
-            provider: Kind::Ngrok,
+            provider: Provider::Ngrok,
             domain: domain.map(str::to_owned),
             binary: None,
             api: "http://127.0.0.1:4040".into(),
             api_is_default: true,
-            forward: 8765,
+            local_port: 8765,
         };
         let net = FakeNet::default();
         net.set_answer(LOCAL, 200, &health());
@@ -51,7 +51,7 @@ impl WatchdogTest {
     }
 
     fn check_if(&mut self, should_run: bool) -> TunnelCheck {
-        let prove = |url: &str| super::is_healthy(&self.net, url);
+        let prove = |url: &str| super::check_health(&self.net, url);
         let environment = Environment {
             net: &self.net,
             starter: &self.starter,
@@ -102,7 +102,7 @@ fn stopped_agent_is_started_and_checked_again() {
     let mut test = WatchdogTest::new(Some("b.ngrok.app"));
     let first = test.check();
     assert_eq!(
-        (first.diagnosis.state, first.started, first.next_ms),
+        (first.diagnosis.state, first.has_started_agent, first.next_ms),
         ("agent_down", true, CHECK_AFTER_START_MS)
     );
     let launch = test.starter.programs().started[0].clone();
@@ -115,7 +115,7 @@ fn stopped_agent_is_started_and_checked_again() {
     let second = test.next(&first);
     assert_eq!((second.diagnosis.state, second.diagnosis.url.as_deref()), ("up", Some(URL)));
     assert_eq!(
-        (second.adopted, second.up_since, second.next_ms),
+        (second.is_foreign, second.up_since, second.next_ms),
         (false, Some(test.now), CHECK_INTERVAL_MS)
     );
     let since = second.up_since;
@@ -130,7 +130,7 @@ fn backoff_grows_until_a_start_succeeds() {
     let mut starts = Vec::new();
     let mut last = test.check();
     while test.now - start < 45 * 60 * 1000 {
-        if last.started {
+        if last.has_started_agent {
             starts.push((test.now - start) / 1000);
             test.child_ends("it ended with exit status 1", &["some words"]);
         }
@@ -143,7 +143,7 @@ fn backoff_grows_until_a_start_succeeds() {
     );
     assert!(last.next_ms <= CHECK_INTERVAL_MS, "the checks continue at their interval");
     // After a stable connection, the backoff starts at its minimum again.
-    while !last.started {
+    while !last.has_started_agent {
         last = test.next(&last);
     }
     test.up(URL);
@@ -153,7 +153,7 @@ fn backoff_grows_until_a_start_succeeds() {
     }
     test.net.remove_answer(API);
     test.child_ends("it was ended by signal 9", &[]);
-    assert!(test.next(&last).started);
+    assert!(test.next(&last).has_started_agent);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn short_success_does_not_reset_the_backoff() {
     let mut starts = Vec::new();
     let mut last = test.check();
     while test.now - start < 10 * 60 * 1000 {
-        if last.started {
+        if last.has_started_agent {
             starts.push((test.now - start) / 1000);
             test.up(URL);
             test.now += CHECK_AFTER_START_MS;
@@ -192,7 +192,7 @@ fn running_agent_gets_time_to_connect() {
         check_times.push((test.now - start) / 1000);
     }
     assert_eq!(check_times, [5, 10, 15, 20, 25, 30]);
-    assert_eq!((last.diagnosis.state, last.started), ("not_connected", true));
+    assert_eq!((last.diagnosis.state, last.has_started_agent), ("not_connected", true));
     assert_eq!(test.starter.programs().stopped, 1, "the former child is ended");
 }
 
@@ -201,14 +201,17 @@ fn foreign_agent_is_adopted_and_never_stopped() {
     let mut test = WatchdogTest::new(Some("b.ngrok.app"));
     test.up(URL);
     let mut last = test.check();
-    assert_eq!((last.diagnosis.state, last.adopted, last.started), ("up", true, false));
+    assert_eq!(
+        (last.diagnosis.state, last.is_foreign, last.has_started_agent),
+        ("up", true, false)
+    );
     // A foreign agent is left alone in every failing state.
     test.not_connected();
     last = test.next(&last);
-    assert_eq!((last.diagnosis.state, last.adopted), ("not_connected", true));
+    assert_eq!((last.diagnosis.state, last.is_foreign), ("not_connected", true));
     test.up("https://other.ngrok.app");
     last = test.next(&last);
-    assert_eq!((last.diagnosis.state, last.adopted), ("wrong_domain", true));
+    assert_eq!((last.diagnosis.state, last.is_foreign), ("wrong_domain", true));
     assert!(last.diagnosis.message.contains("https://other.ngrok.app"), "{last:?}");
     test.up(URL);
     test.net.remove_answer(LOCAL);
@@ -218,7 +221,7 @@ fn foreign_agent_is_adopted_and_never_stopped() {
     assert_eq!((test.starts(), test.starter.programs().stopped), (0, 0));
     // Once the foreign agent is gone, the watchdog starts its own.
     test.net.remove_answer(API);
-    assert!(test.next(&last).started);
+    assert!(test.next(&last).has_started_agent);
 }
 
 #[test]
@@ -229,7 +232,7 @@ fn own_agent_starts_beside_one_for_another_port() {
     test.net.set_answer(API, 200, &json!({"tunnels": [tunnel]}));
     let first = test.check();
     assert_eq!(
-        (first.diagnosis.state, first.started, first.adopted),
+        (first.diagnosis.state, first.has_started_agent, first.is_foreign),
         ("not_connected", true, false)
     );
     let own_tunnel =
@@ -237,7 +240,7 @@ fn own_agent_starts_beside_one_for_another_port() {
     test.net.set_answer(SECOND_API, 200, &json!({"tunnels": [own_tunnel]}));
     test.net.set_answer("https://b.ngrok.app/health", 200, &health());
     let last = test.next(&first);
-    assert_eq!((last.diagnosis.state, last.adopted, test.starts()), ("up", false, 1));
+    assert_eq!((last.diagnosis.state, last.is_foreign, test.starts()), ("up", false, 1));
 }
 
 #[test]
@@ -274,7 +277,7 @@ fn agent_restarts_only_after_a_long_disconnect() {
     last = test.next(&last);
     let lost_at = test.now;
     assert_eq!(
-        (last.diagnosis.state, last.started, last.next_ms),
+        (last.diagnosis.state, last.has_started_agent, last.next_ms),
         ("not_connected", false, CHECK_AFTER_START_MS),
         "it was up two minutes ago"
     );
@@ -285,9 +288,9 @@ fn agent_restarts_only_after_a_long_disconnect() {
     test.not_connected();
     test.now += 9 * 60 * 60 * 1000;
     last = test.check();
-    assert!(!last.started && test.now > lost_at);
+    assert!(!last.has_started_agent && test.now > lost_at);
     let resumed_at = test.now;
-    while !last.started {
+    while !last.has_started_agent {
         last = test.next(&last);
     }
     assert_eq!((test.now - resumed_at, test.starts()), (30_000, 2));
@@ -329,7 +332,10 @@ fn own_tunnel_is_reported_beside_a_foreign_one() {
     assert!(test.watchdog.stop());
     test.net.remove_answer(SECOND_API);
     let last = test.check();
-    assert_eq!((last.diagnosis.state, last.adopted, last.started), ("wrong_domain", true, false));
+    assert_eq!(
+        (last.diagnosis.state, last.is_foreign, last.has_started_agent),
+        ("wrong_domain", true, false)
+    );
     assert_eq!(test.starter.programs().stopped, 1);
 }
 
@@ -359,11 +365,11 @@ fn missing_program_is_started_once_installed() {
     test.starter.programs().missing = true;
     let first = test.check();
     assert_eq!(
-        (first.diagnosis.state, first.started, first.next_ms),
+        (first.diagnosis.state, first.has_started_agent, first.next_ms),
         ("agent_missing", false, CHECK_INTERVAL_MS)
     );
     test.starter.programs().missing = false;
-    assert!(test.next(&first).started);
+    assert!(test.next(&first).has_started_agent);
 }
 
 #[test]
@@ -374,21 +380,21 @@ fn permanent_rejection_waits_for_a_new_token() {
         t0ken. ERR_NGROK_107";
     test.child_ends("it ended with exit status 1", &["lvl=info starting", words, ""]);
     let mut last = test.next(&first);
-    assert_eq!((last.diagnosis.state, last.token_refused), ("refused", true));
+    assert_eq!((last.diagnosis.state, last.is_token_refused), ("refused", true));
     assert!(last.diagnosis.message.contains("ERR_NGROK_107"), "{last:?}");
     for _ in 0..100 {
         last = test.next(&last);
-        assert_eq!((last.diagnosis.state, last.started), ("refused", false));
+        assert_eq!((last.diagnosis.state, last.has_started_agent), ("refused", false));
     }
     assert!(!format!("{last:?}").contains("t0ken"));
     test.token = Some(Secret::new("another"));
     let last = test.next(&last);
-    assert!(last.started, "{last:?}");
+    assert!(last.has_started_agent, "{last:?}");
     // A manual start retries at once.
     test.child_ends("it ended with exit status 1", &[words]);
     assert_eq!(test.next(&last).diagnosis.state, "refused");
     test.watchdog.reset_backoff();
-    assert!(test.check().started);
+    assert!(test.check().has_started_agent);
 }
 
 #[test]
@@ -397,7 +403,7 @@ fn transient_rejection_is_retried_with_backoff() {
     let mut last = test.check();
     let (mut starts, start) = (0, test.now);
     while test.now - start < 10 * 60 * 1000 {
-        if last.started {
+        if last.has_started_agent {
             starts += 1;
             test.child_ends("it ended with exit status 1", &["ERR_NGROK_108"]);
         }
@@ -431,10 +437,10 @@ fn exit_message_has_no_token() {
 fn stopped_tunnel_reports_a_foreign_agent() {
     let mut test = WatchdogTest::new(None);
     let last = test.check_if(false);
-    assert_eq!((last.diagnosis.state, last.started), ("stopped", false));
+    assert_eq!((last.diagnosis.state, last.has_started_agent), ("stopped", false));
     test.up(URL);
     let last = test.check_if(false);
-    assert_eq!((last.diagnosis.state, last.adopted), ("up", true));
+    assert_eq!((last.diagnosis.state, last.is_foreign), ("up", true));
     assert_eq!(test.starts(), 0);
 }
 
@@ -442,8 +448,8 @@ fn stopped_tunnel_reports_a_foreign_agent() {
 fn clock_set_back_does_not_block_a_start() {
     let mut test = WatchdogTest::new(None);
     let first = test.check();
-    assert!(first.started);
+    assert!(first.has_started_agent);
     test.child_ends("it ended with exit status 1", &[]);
     test.now -= 24 * 60 * 60 * 1000;
-    assert!(test.check().started);
+    assert!(test.check().has_started_agent);
 }

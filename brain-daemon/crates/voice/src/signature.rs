@@ -35,7 +35,7 @@ impl Signature {
     /// Parses `X-Twilio-Signature` and, if present, `X-Twilio-Webhooks-Signature-Settings`. `None`
     /// when they are invalid, or name an unknown algorithm.
     #[must_use]
-    pub fn read(signature: &str, settings: Option<&str>) -> Option<Self> {
+    pub fn parse(signature: &str, settings: Option<&str>) -> Option<Self> {
         let name = settings.map(|text| {
             let mut pairs = text.split(',').filter_map(|pair| pair.split_once('='));
             pairs.find(|(name, _)| name.trim() == "algorithm").map_or("", |(_, value)| value.trim())
@@ -145,7 +145,7 @@ mod tests {
         form: &[(String, String)],
         body: Option<&[u8]>,
     ) -> bool {
-        let signature = Signature::read(signature, None).unwrap();
+        let signature = Signature::parse(signature, None).unwrap();
         is_valid(&Secret::new(token), &signature, url, form, body)
     }
 
@@ -190,9 +190,9 @@ mod tests {
             (SIGNATURE, Some("key=webhooks_x")),
             (SIGNATURE, Some("")),
         ] {
-            assert_eq!(Signature::read(text, settings), None, "{text} {settings:?}");
+            assert_eq!(Signature::parse(text, settings), None, "{text} {settings:?}");
         }
-        let sha256 = Signature::read(SIGNATURE, Some("key=x, algorithm=HMAC_SHA256")).unwrap();
+        let sha256 = Signature::parse(SIGNATURE, Some("key=x, algorithm=HMAC_SHA256")).unwrap();
         assert!(!is_valid(&Secret::new("12345"), &sha256, URL, &form(), None), "another digest");
     }
 

@@ -21,19 +21,19 @@ pub struct VoiceStyle<'a> {
     /// The voice; the provider's default when absent.
     pub voice: Option<&'a str>,
     /// The path of the first turn. Further paths are below it.
-    pub base: &'a str,
+    pub base_path: &'a str,
     /// The number of the next turn.
-    pub next: u32,
+    pub next_turn: u32,
 }
 
 /// Renders `reply` as markup.
 #[must_use]
 pub fn twiml(reply: &VoiceReply, style: &VoiceStyle<'_>) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response>");
-    let VoiceStyle { base, next, .. } = style;
+    let VoiceStyle { base_path, next_turn, .. } = style;
     match &reply.then {
         VoiceAction::Listen { asked, silences } => {
-            let mut turn = format!("{base}/turn?turn={next}&silences={silences}");
+            let mut turn = format!("{base_path}/turn?turn={next_turn}&silences={silences}");
             if let Some(asked) = asked {
                 turn += &format!("&asked={asked}");
             }
@@ -67,13 +67,13 @@ pub fn twiml(reply: &VoiceReply, style: &VoiceStyle<'_>) -> String {
                 &mut out,
                 "Record",
                 &[
-                    ("action", &format!("{base}/recording?turn={next}")),
+                    ("action", &format!("{base_path}/recording?turn={next_turn}")),
                     ("method", "POST"),
                     ("maxLength", &max_length),
                     ("timeout", &silence),
                     ("playBeep", "true"),
                     ("transcribe", "true"),
-                    ("transcribeCallback", &format!("{base}/transcription")),
+                    ("transcribeCallback", &format!("{base_path}/transcription")),
                 ],
             );
             // The provider continues here when nothing was recorded.
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     const STYLE: VoiceStyle<'static> =
-        VoiceStyle { language: "en-US", voice: None, base: "/voice", next: 3 };
+        VoiceStyle { language: "en-US", voice: None, base_path: "/voice", next_turn: 3 };
 
     fn reply(say: &[&str], then: VoiceAction) -> VoiceReply {
         VoiceReply { say: say.iter().map(|text| (*text).to_owned()).collect(), then }

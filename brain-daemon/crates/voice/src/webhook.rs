@@ -140,7 +140,7 @@ fn send(
         body: form.map(str::as_bytes),
         headers,
         authorization: Some(authorization),
-        public: false,
+        must_be_public: false,
         is_complete: |_| false,
     };
     let host = url.host_str().unwrap_or_default();
@@ -256,7 +256,7 @@ mod tests {
                 status,
                 headers: Vec::new(),
                 body: body.to_string().into_bytes(),
-                from: None,
+                server_address: None,
             })
         }
     }

@@ -26,7 +26,7 @@ use serde::Serialize;
 use crate::changes::see_other;
 use crate::history::parse_page;
 use crate::layout::{self, csrf};
-use crate::page_path::{page_path, path};
+use crate::page_path::{encoded_path, page_path};
 use crate::session::{Change, Session, Upload};
 use crate::text::{Name, Text};
 
@@ -82,7 +82,7 @@ impl PageFiles {
     }
 
     fn path(&self, name: &str) -> String {
-        path("/web/attachment/", &format!("{}/{name}", self.page))
+        encoded_path("/web/attachment/", &format!("{}/{name}", self.page))
     }
 
     /// Lists the files, and shows the form that attaches one.
@@ -104,7 +104,7 @@ impl PageFiles {
                 details {
                     summary { "Attach a file" }
                     form method="post" enctype="multipart/form-data"
-                        action=(Text(&path("/web/attach/", &self.page))) {
+                        action=(Text(&encoded_path("/web/attach/", &self.page))) {
                         (csrf(session))
                         label for="file" { "File, at most " (self.max_mb) " MB" }
                         input id="file" type="file" name="file" required;
@@ -122,7 +122,7 @@ impl PageFiles {
         html! {
             details class="danger" {
                 summary { "Remove" span class="hidden" { " " (Name(name)) } }
-                form method="post" action=(Text(&path("/web/detach/", &self.page))) {
+                form method="post" action=(Text(&encoded_path("/web/detach/", &self.page))) {
                     (csrf(session))
                     input type="hidden" name="file" value=(name);
                     p {
@@ -145,7 +145,7 @@ pub(crate) async fn detach(
 ) -> Response {
     let work = async {
         let request = Detach { page: parse_page(&name)?, name: change.field("file").to_owned() };
-        change.session.ask(&brain, request).await
+        change.session.run(&brain, request).await
     };
     match work.await {
         Ok(done) => see_other(&page_path(&PageRef::new(&done.source_id, &done.slug).to_string())),
@@ -164,7 +164,7 @@ pub(crate) async fn show(
             Fault::new(FaultCode::NotFound, format!("\"{file}\" does not name a file of a page"))
         })?;
         let request = AttachmentGet { page: parse_page(page)?, name: name.to_owned() };
-        session.ask(&brain, request).await
+        session.run(&brain, request).await
     };
     match work.await {
         Ok(found) => file_response(found),
@@ -175,7 +175,7 @@ pub(crate) async fn show(
 /// Sends a file: a picture to be shown, anything else to be saved.
 fn file_response(found: AttachmentContent) -> Response {
     let AttachmentContent { attachment, content } = found;
-    let name = path("", &attachment.name).replace('\'', "%27");
+    let name = encoded_path("", &attachment.name).replace('\'', "%27");
     let (media_type, disposition) = match is_picture(&attachment.name) {
         true => (attachment.media_type.as_str(), "inline"),
         false => ("application/octet-stream", "attachment"),
@@ -218,9 +218,9 @@ pub(crate) async fn attach(
                 .hint("choose a file, then attach it")
         })?;
         let request = Attach { page: page.clone(), name: file_name, content };
-        let attached = session.ask(&brain, request).await?;
+        let attached = session.run(&brain, request).await?;
         let page = PageRef::new(&attached.source_id, &attached.slug);
-        let current = session.ask(&brain, Get { page: page.clone(), version: None }).await?;
+        let current = session.run(&brain, Get { page: page.clone(), version: None }).await?;
         let head = current.content.strip_suffix(&current.body).unwrap_or_default().to_owned();
         let link = link_to(&attached.attachment.name);
         Ok::<_, Fault>((page, ScriptReply { version: current.version, head, link }))
@@ -241,7 +241,9 @@ fn link_to(name: &str) -> String {
     let mark = if is_picture(name) { "!" } else { "" };
     match name.contains(['[', ']', '|', '#', '^']) {
         false => format!("{mark}[[{name}]]"),
-        true => format!("{mark}[]({})", path("", name).replace('(', "%28").replace(')', "%29")),
+        true => {
+            format!("{mark}[]({})", encoded_path("", name).replace('(', "%28").replace(')', "%29"))
+        }
     }
 }
 

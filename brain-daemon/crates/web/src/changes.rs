@@ -36,7 +36,7 @@ pub(crate) fn see_other(path: &str) -> Response {
 ///
 /// # Errors
 /// `invalid_request` if the field is missing or is no number.
-pub(crate) fn version(change: &Change) -> Result<u32, Fault> {
+pub(crate) fn version_field(change: &Change) -> Result<u32, Fault> {
     let fault = || Fault::new(FaultCode::InvalidRequest, "the form names no version of the page");
     change.field("version").parse().map_err(|_| fault())
 }
@@ -53,7 +53,7 @@ pub(crate) async fn capture(State(brain): State<Arc<Brain>>, change: Change) -> 
         title: Some(change.field("title").trim().to_owned()).filter(|title| !title.is_empty()),
         tags: tags.filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
     };
-    let result = change.session.ask(&brain, capture).await;
+    let result = change.session.run(&brain, capture).await;
     let path = result.map(|written| page_path(&format!("{}:{}", written.source_id, written.slug)));
     finish(&change, path)
 }
@@ -61,7 +61,7 @@ pub(crate) async fn capture(State(brain): State<Arc<Brain>>, change: Change) -> 
 /// `POST /web/today`: creates the daily note, unless it exists, and shows it.
 pub(crate) async fn today(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let today = Today { day: local_day(brain.now()), source: None };
-    let result = change.session.ask(&brain, today).await;
+    let result = change.session.run(&brain, today).await;
     let path = result.map(|note| page_path(&format!("{}:{}", note.source_id, note.slug)));
     finish(&change, path)
 }
@@ -74,8 +74,8 @@ pub(crate) async fn delete(
     change: Change,
 ) -> Response {
     let work = async {
-        let expect = Some(Precondition::Version(version(&change)?));
-        change.session.ask(&brain, Delete { page: parse_page(&name)?, expect }).await
+        let expect = Some(Precondition::Version(version_field(&change)?));
+        change.session.run(&brain, Delete { page: parse_page(&name)?, expect }).await
     };
     let result = work.await.map(|_| "/web/deleted".to_owned());
     finish(&change, result)
@@ -87,7 +87,7 @@ pub(crate) async fn restore(
     Path(name): Path<String>,
     change: Change,
 ) -> Response {
-    let work = async { change.session.ask(&brain, Restore { page: parse_page(&name)? }).await };
+    let work = async { change.session.run(&brain, Restore { page: parse_page(&name)? }).await };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
     finish(&change, result)
 }
@@ -99,8 +99,8 @@ pub(crate) async fn revert(
     change: Change,
 ) -> Response {
     let work = async {
-        let (page, version) = (parse_page(&name)?, version(&change)?);
-        change.session.ask(&brain, Revert { page, version }).await
+        let (page, version) = (parse_page(&name)?, version_field(&change)?);
+        change.session.run(&brain, Revert { page, version }).await
     };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
     finish(&change, result)
@@ -114,7 +114,7 @@ pub(crate) async fn trust(
 ) -> Response {
     let work = async {
         let page: PageRef = parse_page(&name)?;
-        change.session.ask(&brain, Trust { page }).await
+        change.session.run(&brain, Trust { page }).await
     };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
     finish(&change, result)

@@ -38,7 +38,7 @@ impl Fields {
 
     /// Reads the fields of a form whose names begin with `prefix`. `None` if they are absent.
     fn read(change: &Change, prefix: &str) -> Option<Self> {
-        let field = |name: &str| change.optional(&format!("{prefix}{name}"));
+        let field = |name: &str| change.optional_field(&format!("{prefix}{name}"));
         let text = |name: &str| field(name).map(|value| value.trim().to_owned());
         Some(Self {
             title: text("title")?,

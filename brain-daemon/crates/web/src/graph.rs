@@ -42,7 +42,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     let work = async {
         let request = selection.request()?;
         let skip = (selection.part - 1) * ROWS;
-        session.ask(&brain, GraphLayout { limit: Some(ROWS), skip, ..request }).await
+        session.run(&brain, GraphLayout { limit: Some(ROWS), skip, ..request }).await
     };
     match work.await {
         Ok(reply) => {
@@ -57,7 +57,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
 /// `assets/graph.js`.
 pub(crate) async fn data(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
     let selection = Selection::parse(uri.query().unwrap_or_default());
-    let work = async { session.ask(&brain, selection.request()?).await };
+    let work = async { session.run(&brain, selection.request()?).await };
     match work.await {
         Ok(reply) => layout::binary(numbers::encode(&reply)),
         Err(fault) => layout::fault(&session, &fault),

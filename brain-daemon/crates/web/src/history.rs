@@ -14,7 +14,7 @@ use maud::{Markup, html};
 
 use crate::layout::{self, Screen, csrf};
 use crate::operations;
-use crate::page_path::{page_path, parse, path};
+use crate::page_path::{encoded_path, page_path, parse_page_name};
 use crate::results::{day, page_row};
 use crate::session::Session;
 use crate::text::Text;
@@ -27,7 +27,7 @@ const DELETED: u32 = 200;
 /// # Errors
 /// `invalid_slug` if it is not the name of a page.
 pub(crate) fn parse_page(name: &str) -> Result<PageRef, Fault> {
-    parse(name).map_err(|_| {
+    parse_page_name(name).map_err(|_| {
         Fault::new(FaultCode::InvalidSlug, format!("\"{name}\" is not the name of a page"))
     })
 }
@@ -38,7 +38,7 @@ pub(crate) async fn list(
     Path(name): Path<String>,
     session: Session,
 ) -> Response {
-    let work = async { session.ask(&brain, History { page: parse_page(&name)? }).await };
+    let work = async { session.run(&brain, History { page: parse_page(&name)? }).await };
     match work.await {
         Ok(history) => Screen::new(&session, "Versions", versions(&session, &history)).respond(),
         Err(fault) => layout::fault(&session, &fault),
@@ -58,7 +58,7 @@ pub(crate) async fn diff(
         pairs.find(|(name, _)| name == field).and_then(|(_, value)| value.parse().ok())
     };
     let (from, to) = (number("from"), number("to"));
-    let work = async { session.ask(&brain, Diff { page: parse_page(&name)?, from, to }).await };
+    let work = async { session.run(&brain, Diff { page: parse_page(&name)?, from, to }).await };
     match work.await {
         Ok(diff) => Screen::new(&session, "Difference", difference(&diff)).respond(),
         Err(fault) => layout::fault(&session, &fault),
@@ -68,7 +68,7 @@ pub(crate) async fn diff(
 /// `GET /web/deleted`: pages that can be restored.
 pub(crate) async fn deleted(State(brain): State<Arc<Brain>>, session: Session) -> Response {
     let list = List { deleted: true, limit: DELETED, ..List::default() };
-    let pages = session.ask(&brain, list).await;
+    let pages = session.run(&brain, list).await;
     let body = pages.map(|pages| deleted_pages(&session, &pages));
     operations::respond(&session, "/web/deleted", body)
 }
@@ -115,9 +115,11 @@ fn version_row(session: &Session, name: &str, row: &VersionRow) -> Markup {
             }
             td { bdi { (Text(&row.title)) } }
             td class="buttons" {
-                a href={ (Text(&path("/web/diff/", name))) "?to=" (row.version) } { "Changes" }
+                a href={ (Text(&encoded_path("/web/diff/", name))) "?to=" (row.version) } {
+                    "Changes"
+                }
                 @if !row.current {
-                    form method="post" action=(Text(&path("/web/revert/", name))) {
+                    form method="post" action=(Text(&encoded_path("/web/revert/", name))) {
                         (csrf(session))
                         input type="hidden" name="version" value=(row.version);
                         button class="plain" { "Restore" }
@@ -145,7 +147,7 @@ fn difference(diff: &DiffReply) -> Markup {
             @else { "Version " (diff.from) " to " (diff.to) }
             ": " span class="added" { "+" (diff.added) } " "
             span class="removed" { "−" (diff.removed) } " lines. "
-            a href=(Text(&path("/web/history/", &name))) { "All versions" }
+            a href=(Text(&encoded_path("/web/history/", &name))) { "All versions" }
         }
         @if diff.diff.is_empty() { p { "The text is the same." } }
         @else {
@@ -172,7 +174,7 @@ fn deleted_pages(session: &Session, pages: &Pages) -> Markup {
 fn restore_form(session: &Session, default_source: &str, page: &PageRow) -> Markup {
     let name = page_name(default_source, &page.source_id, &page.slug);
     html! {
-        form class="row" method="post" action=(Text(&path("/web/restore/", &name))) {
+        form class="row" method="post" action=(Text(&encoded_path("/web/restore/", &name))) {
             (csrf(session))
             @if let Some(until) = &page.recoverable_until {
                 span class="facts" { "until " (Text(until.get(..16).unwrap_or(until))) " UTC" }

@@ -50,8 +50,8 @@ pub use session::{BrowserCaller, signed_in};
 pub use text::{Name, Text};
 
 /// The paths of `GET` requests. They change no page. Metrics and audit use these paths and
-/// [`CHANGES`].
-pub const SCREENS: &[&str] = &[
+/// [`POST_PATHS`].
+pub const GET_PATHS: &[&str] = &[
     "/",
     "/open/{code}",
     page_path::ROUTE,
@@ -89,7 +89,7 @@ pub const SCREENS: &[&str] = &[
 ];
 
 /// The paths of `POST` requests. Each needs the session's CSRF token.
-pub const CHANGES: &[&str] = &[
+pub const POST_PATHS: &[&str] = &[
     "/web/capture",
     "/web/delete/{*name}",
     "/web/restore/{*name}",

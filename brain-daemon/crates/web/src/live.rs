@@ -23,7 +23,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::layout;
-use crate::page_path::parse;
+use crate::page_path::parse_page_name;
 use crate::session::{self, Session};
 
 /// The path of the stream.
@@ -152,7 +152,7 @@ pub(crate) async fn events(
     }
     let query = uri.query().unwrap_or_default();
     let page = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "page");
-    let page = page.and_then(|(_, name)| parse(&name).ok());
+    let page = page.and_then(|(_, name)| parse_page_name(&name).ok());
     let stream = Stream::open(&brain, &streams, session, page);
     let events = futures_util::stream::unfold(stream, |mut stream| async {
         let event = stream.next().await?;
@@ -315,7 +315,7 @@ impl Stream {
     async fn change(&mut self) -> Event {
         let seen = *self.changes.borrow_and_update();
         let version = match self.page.clone() {
-            Some(page) => match self.session.ask(&self.brain, Get { page, version: None }).await {
+            Some(page) => match self.session.run(&self.brain, Get { page, version: None }).await {
                 Ok(page) => Some(page.version),
                 Err(fault) if fault.code == FaultCode::NotFound => Some(0),
                 // The next change reads the page again.

@@ -56,16 +56,16 @@ async fn find(
     session: &Session,
     name: &str,
 ) -> Result<(Page, Vec<Hit>), Fault> {
-    let page = session.ask(brain, Get { page: parse_page(name)?, version: None }).await?;
+    let page = session.run(brain, Get { page: parse_page(name)?, version: None }).await?;
     let title = page.title.replace(['"', '\\'], " ");
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     if title.chars().count() < MIN_CHARS || title.split(' ').count() > MAX_WORDS {
         return Ok((page, Vec::new()));
     }
     let this = PageRef::new(&page.source_id, &page.slug);
-    let links = session.ask(brain, Backlinks { page: this }).await?.links;
+    let links = session.run(brain, Backlinks { page: this }).await?.links;
     let search = Search { query: format!("\"{title}\""), limit: MAX_HITS, ..Search::default() };
-    let mut hits = session.ask(brain, search).await?.hits;
+    let mut hits = session.run(brain, search).await?.hits;
     let title = title.to_lowercase();
     hits.retain(|hit| {
         let is_this = hit.slug == page.slug && hit.source_id == page.source_id;

@@ -7,11 +7,11 @@ pub(crate) const ROUTE: &str = "/page/{*name}";
 
 /// Returns the path at which the page `name`, a `slug` or `source:slug`, is shown.
 pub(crate) fn page_path(name: &str) -> String {
-    path("/page/", name)
+    encoded_path("/page/", name)
 }
 
 /// Returns `prefix` followed by the encoded name of a page or a file.
-pub(crate) fn path(prefix: &str, name: &str) -> String {
+pub(crate) fn encoded_path(prefix: &str, name: &str) -> String {
     let encoded: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
     format!("{prefix}{}", encoded.replace("%2F", "/").replace("%3A", ":").replace('+', "%20"))
 }
@@ -21,7 +21,7 @@ pub(crate) fn path(prefix: &str, name: &str) -> String {
 /// # Errors
 /// If the name is invalid: the page with the nearest valid slug, which may not exist. `None` if
 /// there is no such slug, or the source is invalid.
-pub(crate) fn parse(name: &str) -> Result<PageRef, Option<PageRef>> {
+pub(crate) fn parse_page_name(name: &str) -> Result<PageRef, Option<PageRef>> {
     let (source, slug) = match name.split_once(':') {
         Some((source, slug)) => (Some(SourceId::parse(source).map_err(|_| None)?), slug),
         None => (None, name),
@@ -43,7 +43,8 @@ mod tests {
     #[test]
     fn paths_parse_to_their_pages() {
         let read = |name: &str| {
-            parse(name).map(|it| (it.source.map(|it| it.to_string()), it.slug.to_string()))
+            parse_page_name(name)
+                .map(|it| (it.source.map(|it| it.to_string()), it.slug.to_string()))
         };
         assert_eq!(read("people/ada"), Ok((None, "people/ada".into())));
         assert_eq!(read("work:people/ada"), Ok((Some("work".into()), "people/ada".into())));

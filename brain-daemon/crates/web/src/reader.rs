@@ -19,7 +19,7 @@ use brain_protocol::{Fault, FaultCode, Get, Page, PageRef, Slug, TimelineRow};
 
 use crate::attachments::PageFiles;
 use crate::layout::{self, Screen};
-use crate::page_path::{page_path, parse};
+use crate::page_path::{page_path, parse_page_name};
 use crate::session::{Session, block};
 use parts::View;
 
@@ -98,7 +98,7 @@ fn read<'a>(
     version: Option<u32>,
 ) -> Result<Outcome<'a>, Fault> {
     let caller = &session.caller;
-    let page = match parse(name) {
+    let page = match parse_page_name(name) {
         Ok(page) => page,
         Err(nearest) => {
             let similar =
@@ -139,7 +139,7 @@ fn read<'a>(
 impl Reading<'_> {
     /// Returns the page that a link of this page leads to, if it exists.
     pub(crate) fn target(&self, target: &str) -> Option<PageRef> {
-        self.surroundings.target(target)
+        self.surroundings.link_target(target)
     }
 
     /// Returns the URL of a link's page, even if the page does not exist yet.
@@ -150,7 +150,7 @@ impl Reading<'_> {
 
 /// Returns the URL of the page that a link of `page` leads to, even if it does not exist yet.
 pub(crate) fn url_of(surroundings: &Surroundings, page: &Page, target: &str) -> Option<String> {
-    let known = surroundings.target(target).map(|it| page_path(&it.to_string()));
+    let known = surroundings.link_target(target).map(|it| page_path(&it.to_string()));
     known.or_else(|| target_path(page, target))
 }
 

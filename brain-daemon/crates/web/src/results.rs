@@ -6,14 +6,14 @@ use brain_protocol::{Hit, Hits, PageRow, Pages, TagCounts, TrustLevel, page_name
 use maud::{Markup, html};
 
 use crate::page_path::page_path;
-use crate::search::{PERIODS, Question};
+use crate::search::{PERIODS, SearchQuery};
 use crate::text::Text;
 
 /// Maximum number of offered values of one filter.
 const MAX_CHIPS: usize = 6;
 
 /// Shows the filters in force, filters that narrow the search, and the hits.
-pub(crate) fn hits(question: &Question, found: &Hits) -> Markup {
+pub(crate) fn hits(question: &SearchQuery, found: &Hits) -> Markup {
     let default = found.default_source.as_str();
     html! {
         (active_filters(question))
@@ -37,14 +37,15 @@ pub(crate) fn hits(question: &Question, found: &Hits) -> Markup {
 }
 
 /// Shows the filters in force, the pages that changed last, and without filters also tags.
-pub(crate) fn recent(question: &Question, pages: &Pages, tags: &TagCounts) -> Markup {
+pub(crate) fn recent(question: &SearchQuery, pages: &Pages, tags: &TagCounts) -> Markup {
     let default = pages.default_source.as_str();
     html! {
         (active_filters(question))
         @if question.filters().is_empty() && !tags.tags.is_empty() {
             p class="chips" aria-label="Tags" {
                 @for tag in &tags.tags {
-                    @let next = Question { tags: vec![tag.tag.clone()], ..Question::default() };
+                    @let tags = vec![tag.tag.clone()];
+                    @let next = SearchQuery { tags, ..SearchQuery::default() };
                     a class="chip" href=(Text(&next.path())) {
                         "#" bdi { (Text(&tag.tag)) } " " span class="number" { (tag.pages) }
                     }
@@ -64,32 +65,32 @@ pub(crate) fn recent(question: &Question, pages: &Pages, tags: &TagCounts) -> Ma
 }
 
 /// Shows the filters in force, each with a link that removes it.
-pub(crate) fn active_filters(question: &Question) -> Markup {
-    let mut chips: Vec<(String, Question)> = Vec::new();
+pub(crate) fn active_filters(question: &SearchQuery) -> Markup {
+    let mut chips: Vec<(String, SearchQuery)> = Vec::new();
     let base = question.clone();
     if let Some(value) = &question.page_type {
-        chips.push((format!("type: {value}"), Question { page_type: None, ..base.clone() }));
+        chips.push((format!("type: {value}"), SearchQuery { page_type: None, ..base.clone() }));
     }
     if let Some(value) = &question.source {
-        chips.push((format!("source: {value}"), Question { source: None, ..base.clone() }));
+        chips.push((format!("source: {value}"), SearchQuery { source: None, ..base.clone() }));
     }
     for tag in &question.tags {
         let tags = question.tags.iter().filter(|other| *other != tag).cloned().collect();
-        chips.push((format!("#{tag}"), Question { tags, ..base.clone() }));
+        chips.push((format!("#{tag}"), SearchQuery { tags, ..base.clone() }));
     }
     if let Some(value) = &question.period {
         let known = PERIODS.iter().find(|(period, _, _)| period == value);
         let name = known.map_or(value.as_str(), |(_, name, _)| name);
-        chips.push((name.to_owned(), Question { period: None, ..base.clone() }));
+        chips.push((name.to_owned(), SearchQuery { period: None, ..base.clone() }));
     }
     if let Some(day) = &question.since {
-        chips.push((format!("from {day}"), Question { since: None, ..base.clone() }));
+        chips.push((format!("from {day}"), SearchQuery { since: None, ..base.clone() }));
     }
     if let Some(day) = &question.until {
-        chips.push((format!("to {day}"), Question { until: None, ..base.clone() }));
+        chips.push((format!("to {day}"), SearchQuery { until: None, ..base.clone() }));
     }
     if question.explain {
-        chips.push(("with scores".to_owned(), Question { explain: false, ..base }));
+        chips.push(("with scores".to_owned(), SearchQuery { explain: false, ..base }));
     }
     html! {
         @if !chips.is_empty() {
@@ -107,35 +108,35 @@ pub(crate) fn active_filters(question: &Question) -> Markup {
 
 /// Offers filters for the types and sources of the hits and for periods, and a link that shows
 /// scores.
-fn suggested_filters(question: &Question, hits: &[Hit]) -> Markup {
+fn suggested_filters(question: &SearchQuery, hits: &[Hit]) -> Markup {
     let mut types: BTreeMap<&str, usize> = BTreeMap::new();
     let mut sources: BTreeMap<&str, usize> = BTreeMap::new();
     for hit in hits {
         *types.entry(&hit.page_type).or_default() += 1;
         *sources.entry(hit.source_id.as_str()).or_default() += 1;
     }
-    let mut chips: Vec<(String, Question)> = Vec::new();
+    let mut chips: Vec<(String, SearchQuery)> = Vec::new();
     if question.page_type.is_none() && types.len() > 1 {
         chips.extend(most_frequent(&types).map(|value| {
             let page_type = Some(value.to_owned());
-            (value.to_owned(), Question { page_type, ..question.clone() })
+            (value.to_owned(), SearchQuery { page_type, ..question.clone() })
         }));
     }
     if question.source.is_none() && sources.len() > 1 {
         chips.extend(most_frequent(&sources).map(|value| {
             let source = Some(value.to_owned());
-            (format!("in {value}"), Question { source, ..question.clone() })
+            (format!("in {value}"), SearchQuery { source, ..question.clone() })
         }));
     }
     let has_days = question.since.is_some() || question.until.is_some();
     if question.period.is_none() && !has_days && !hits.is_empty() {
         chips.extend(PERIODS.iter().skip(1).map(|(value, name, _)| {
             let period = Some((*value).to_owned());
-            ((*name).to_owned(), Question { period, ..question.clone() })
+            ((*name).to_owned(), SearchQuery { period, ..question.clone() })
         }));
     }
     if !question.explain && !hits.is_empty() {
-        chips.push(("Why these?".to_owned(), Question { explain: true, ..question.clone() }));
+        chips.push(("Why these?".to_owned(), SearchQuery { explain: true, ..question.clone() }));
     }
     html! {
         @if !chips.is_empty() {

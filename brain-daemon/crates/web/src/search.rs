@@ -37,7 +37,7 @@ pub(crate) const PERIODS: [(&str, &str, i64); 4] = [
 
 /// A search with its filters, as the URL contains it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct SearchQuery {
     pub(crate) text: String,
     pub(crate) page_type: Option<String>,
     pub(crate) source: Option<String>,
@@ -54,7 +54,7 @@ pub(crate) struct Question {
     pub(crate) is_typing: bool,
 }
 
-impl Question {
+impl SearchQuery {
     /// Parses the query of a URL. Unknown fields are ignored.
     pub(crate) fn parse(query: &str) -> Self {
         let mut question = Self::default();
@@ -133,7 +133,7 @@ pub(crate) enum Results {
 
 /// `GET /`: the whole screen.
 pub(crate) async fn home(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
-    let question = Question::parse(uri.query().unwrap_or_default());
+    let question = SearchQuery::parse(uri.query().unwrap_or_default());
     let found = find(&brain, &session, &question).await;
     let title = if question.text.is_empty() { "Search" } else { &question.text };
     let body = html! {
@@ -160,7 +160,7 @@ pub(crate) async fn home(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
 }
 
 /// The fields for a range of days.
-fn dates(question: &Question) -> Markup {
+fn dates(question: &SearchQuery) -> Markup {
     let value = |day: &Option<String>| day.clone().unwrap_or_default();
     html! {
         details class="dates" open[question.since.is_some() || question.until.is_some()] {
@@ -178,7 +178,7 @@ pub(crate) async fn results(
     uri: Uri,
     session: Session,
 ) -> Response {
-    let question = Question::parse(uri.query().unwrap_or_default());
+    let question = SearchQuery::parse(uri.query().unwrap_or_default());
     let found = find(&brain, &session, &question).await;
     layout::fragment(&view(&question, found))
 }
@@ -199,7 +199,7 @@ pub(crate) async fn complete(
         true => CompletionKind::Tag,
         false => CompletionKind::Page,
     };
-    match session.ask(&brain, Complete { kind, text }).await {
+    match session.run(&brain, Complete { kind, text }).await {
         Ok(found) => {
             let values = found.values.into_iter().take(COMPLETIONS);
             let pairs: Vec<_> = values.map(|it| (it.value, it.description)).collect();
@@ -209,7 +209,7 @@ pub(crate) async fn complete(
     }
 }
 
-fn view(question: &Question, found: Result<Results, Fault>) -> Markup {
+fn view(question: &SearchQuery, found: Result<Results, Fault>) -> Markup {
     match found {
         Ok(Results::Hits(hits)) => results::hits(question, &hits),
         Ok(Results::Recent(pages, tags)) => results::recent(question, &pages, &tags),
@@ -226,7 +226,7 @@ fn view(question: &Question, found: Result<Results, Fault>) -> Markup {
 async fn find(
     brain: &Arc<Brain>,
     session: &Session,
-    question: &Question,
+    question: &SearchQuery,
 ) -> Result<Results, Fault> {
     let (source, since) = (question.source_id()?, question.start_time(brain.now()));
     if !question.text.is_empty() {
@@ -241,14 +241,14 @@ async fn find(
             explain: question.explain,
             prefix: question.is_typing,
         };
-        let hits = session.ask(brain, search.clone()).await?;
+        let hits = session.run(brain, search.clone()).await?;
         let is_word = question.text.ends_with(char::is_alphanumeric);
         if !(hits.hits.is_empty() && question.is_typing && is_word) {
             return Ok(Results::Hits(hits));
         }
         // The last word may be incomplete.
         let query = format!("{}*", question.text);
-        let completed = session.ask(brain, Search { query, ..search }).await;
+        let completed = session.run(brain, Search { query, ..search }).await;
         return Ok(Results::Hits(completed.unwrap_or(hits)));
     }
     let list = List {
@@ -260,9 +260,9 @@ async fn find(
         updated_until: question.until.clone(),
         ..List::default()
     };
-    let pages = session.ask(brain, list).await?;
+    let pages = session.run(brain, list).await?;
     let lookup = Tags { source, slug: None, add: Vec::new(), remove: Vec::new() };
-    let mut tags = match session.ask(brain, lookup).await? {
+    let mut tags = match session.run(brain, lookup).await? {
         TagsReply::All(tags) => tags,
         TagsReply::OfPage(_) => TagCounts { tags: Vec::new() },
     };
@@ -278,11 +278,11 @@ mod tests {
     fn a_question_round_trips_through_its_url() {
         let query = "q=a%26b&type=person&tag=x&tag=x&tag=y&source=work&when=week&other=1\
             &typing=1&since=2026-01-02&until=";
-        let question = Question::parse(query);
+        let question = SearchQuery::parse(query);
         assert_eq!((question.text.as_str(), question.tags.len()), ("a&b", 2));
         let path = question.path();
-        let again = Question::parse(path.strip_prefix("/?").unwrap_or_default());
-        assert_eq!(again, Question { is_typing: false, ..question });
-        assert_eq!(Question::default().path(), "/");
+        let again = SearchQuery::parse(path.strip_prefix("/?").unwrap_or_default());
+        assert_eq!(again, SearchQuery { is_typing: false, ..question });
+        assert_eq!(SearchQuery::default().path(), "/");
     }
 }

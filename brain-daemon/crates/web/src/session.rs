@@ -52,7 +52,7 @@ impl Session {
     ///
     /// # Errors
     /// The fault of the operation; `internal` if it panics.
-    pub(crate) async fn ask<O: Operation + Send + 'static>(
+    pub(crate) async fn run<O: Operation + Send + 'static>(
         &self,
         brain: &Arc<Brain>,
         operation: O,
@@ -60,14 +60,14 @@ impl Session {
     where
         O::Reply: Send + 'static,
     {
-        self.ask_with(brain, operation, NoProgress).await
+        self.run_with_progress(brain, operation, NoProgress).await
     }
 
-    /// Runs an operation as [`Self::ask`] does, and reports its progress.
+    /// Runs an operation as [`Self::run`] does, and reports its progress.
     ///
     /// # Errors
-    /// The same as for [`Self::ask`].
-    pub(crate) async fn ask_with<O: Operation + Send + 'static>(
+    /// The same as for [`Self::run`].
+    pub(crate) async fn run_with_progress<O: Operation + Send + 'static>(
         &self,
         brain: &Arc<Brain>,
         operation: O,
@@ -157,11 +157,11 @@ pub(crate) struct Change {
 impl Change {
     /// Returns the first field with this name; empty if there is none.
     pub(crate) fn field(&self, name: &str) -> &str {
-        self.optional(name).unwrap_or_default()
+        self.optional_field(name).unwrap_or_default()
     }
 
     /// Returns the first field with this name.
-    pub(crate) fn optional(&self, name: &str) -> Option<&str> {
+    pub(crate) fn optional_field(&self, name: &str) -> Option<&str> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }

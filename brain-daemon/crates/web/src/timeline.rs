@@ -132,13 +132,13 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     let period = Period::parse(uri.query().unwrap_or_default());
     let year = period.year(&today(brain.now()));
     let work = async {
-        let entries = session.ask(&brain, period.request()?).await?;
+        let entries = session.run(&brain, period.request()?).await?;
         let days = TimelineDays {
             source: period.source_id()?,
             since: Some(format!("{year:04}-01-01")),
             until: Some(format!("{year:04}-12-31")),
         };
-        Ok((entries, session.ask(&brain, days).await?))
+        Ok((entries, session.run(&brain, days).await?))
     };
     match work.await {
         Ok((entries, days)) => {

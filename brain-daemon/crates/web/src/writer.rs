@@ -59,7 +59,7 @@ pub(crate) async fn edit(
     Path(name): Path<String>,
     session: Session,
 ) -> Response {
-    let work = async { session.ask(&brain, Get { page: parse_page(&name)?, version: None }).await };
+    let work = async { session.run(&brain, Get { page: parse_page(&name)?, version: None }).await };
     match work.await {
         Ok(page) => {
             let mut draft = Draft::of(&page);
@@ -127,13 +127,13 @@ async fn store(brain: &Arc<Brain>, session: &Session, draft: &Draft) -> Result<S
             title: None,
             tags: Vec::new(),
         };
-        let captured = session.ask(brain, capture).await?;
+        let captured = session.run(brain, capture).await?;
         return Ok(format!("{}:{}", captured.source_id, captured.slug));
     };
     let mut text = draft.text.clone();
     if draft.version.is_some() {
         // The draft has LF line ends; a page with CRLF keeps CRLF.
-        let current = session.ask(brain, Get { page: page.clone(), version: None }).await;
+        let current = session.run(brain, Get { page: page.clone(), version: None }).await;
         if current.is_ok_and(|current| current.body.contains("\r\n")) {
             text = text.replace('\n', "\r\n");
         }
@@ -145,7 +145,7 @@ async fn store(brain: &Arc<Brain>, session: &Session, draft: &Draft) -> Result<S
         allow_empty: false,
         expect: Some(draft.version.map_or(Precondition::Absent, Precondition::Version)),
     };
-    let written = session.ask(brain, put).await?;
+    let written = session.run(brain, put).await?;
     Ok(format!("{}:{}", written.source_id, written.slug))
 }
 
@@ -153,7 +153,7 @@ async fn store(brain: &Arc<Brain>, session: &Session, draft: &Draft) -> Result<S
 async fn conflict(brain: &Arc<Brain>, session: &Session, draft: Draft, fault: &Fault) -> Response {
     let read = async |version: Option<u32>| {
         let page = draft.page()?.ok_or_else(|| fault.clone())?;
-        session.ask(brain, Get { page, version }).await
+        session.run(brain, Get { page, version }).await
     };
     let current = match read(None).await {
         Ok(current) => current,

@@ -20,8 +20,8 @@ fn settings(handle: Option<&str>, searches: &[&str]) -> Settings {
         user_id: None,
         searches: searches.iter().map(|&search| search.to_owned()).collect(),
         max_pages: 3,
-        ask_authors: false,
-        ask_media: false,
+        request_authors: false,
+        request_media: false,
         redact: false,
     }
 }
@@ -148,7 +148,7 @@ fn rules_are_synchronized_and_rejections_listed() {
         .map(|rule| rule["value"].as_str().unwrap())
         .collect();
     assert_eq!(added, ["from:me", "@me", "(("]);
-    assert_eq!(rules.refused, ["`@me`: DuplicateRule", "`((`: no viable alternative"]);
+    assert_eq!(rules.rejections, ["`@me`: DuplicateRule", "`((`: no viable alternative"]);
     let destinations = |id: &str, tag: &str| rules.destinations(&[(id.to_owned(), tag.to_owned())]);
     assert_eq!(destinations("3", ""), [(Stream::Own, None)]);
     assert_eq!(destinations("2", "others"), [(Stream::Searches, Some("#a".into()))]);
@@ -164,8 +164,8 @@ fn rules_are_synchronized_and_rejections_listed() {
 
 #[test]
 fn invalid_lines_are_unknown_messages() {
-    assert_eq!(message(b"\r\n"), Message::Alive);
-    assert_eq!(message(b""), Message::Alive);
+    assert_eq!(parse_message(b"\r\n"), Message::Alive);
+    assert_eq!(parse_message(b""), Message::Alive);
     for line in [
         "{",
         "[]",
@@ -175,7 +175,7 @@ fn invalid_lines_are_unknown_messages() {
         "{\"later\":{\"x\":1}}",
         "{\"data\":{\"id\":17}}",
     ] {
-        assert_eq!(message(line.as_bytes()), Message::Unknown, "{line}");
+        assert_eq!(parse_message(line.as_bytes()), Message::Unknown, "{line}");
     }
     let line = json!({
         "data": {"id": "17", "text": "hi", "author_id": "5"},
@@ -185,7 +185,7 @@ fn invalid_lines_are_unknown_messages() {
         // About an object that the post refers to.
         "errors": [{"title": "Not Found Error", "resource_id": "3", "section": "includes"}],
     });
-    let Message::Post(post, rules) = message(line.to_string().as_bytes()) else { panic!() };
+    let Message::Post(post, rules) = parse_message(line.to_string().as_bytes()) else { panic!() };
     assert_eq!((post.id(), post.author_handle()), (&PostId::parse("17").unwrap(), Some("ann")));
     assert_eq!(
         rules,
@@ -196,7 +196,7 @@ fn invalid_lines_are_unknown_messages() {
         "detail": "This stream has been disconnected\nfor operational reasons.",
         "type": "x/operational-disconnect"}]});
     let expected = "This stream has been disconnected for operational reasons.";
-    assert_eq!(message(ending.to_string().as_bytes()), Message::Ending(expected.into()));
+    assert_eq!(parse_message(ending.to_string().as_bytes()), Message::End(expected.into()));
 }
 
 #[test]
@@ -204,9 +204,9 @@ fn lines_do_not_depend_on_chunk_sizes() {
     let text = b"one\r\n\r\ntwo\nthr".as_slice();
     for size in 1..text.len() {
         let mut lines = LineSplitter::default();
-        let found: Vec<Vec<u8>> = text.chunks(size).flat_map(|part| lines.take(part)).collect();
+        let found: Vec<Vec<u8>> = text.chunks(size).flat_map(|part| lines.split(part)).collect();
         assert_eq!(found, [b"one\r\n".to_vec(), b"\r\n".to_vec(), b"two\n".to_vec()], "{size}");
-        assert_eq!(lines.take(b"ee\n"), [b"three\n".to_vec()]);
+        assert_eq!(lines.split(b"ee\n"), [b"three\n".to_vec()]);
     }
 }
 
@@ -215,10 +215,10 @@ fn an_endless_line_is_dropped() {
     let mut lines = LineSplitter::default();
     let part = vec![b'x'; MAX_LINE_BYTES / 2 + 1];
     for _ in 0..5 {
-        assert!(lines.take(&part).is_empty());
+        assert!(lines.split(&part).is_empty());
         assert!(lines.partial.len() <= MAX_LINE_BYTES);
     }
-    assert_eq!(lines.take(b"end\nnext\n"), [b"next\n".to_vec()]);
+    assert_eq!(lines.split(b"end\nnext\n"), [b"next\n".to_vec()]);
 }
 
 /// Returns the delays after repeated failures of one kind, in milliseconds.

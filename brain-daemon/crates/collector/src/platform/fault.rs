@@ -316,7 +316,7 @@ pub(super) fn affects_all_requests(fault: &PlatformFault) -> bool {
 
 /// Returns why an answer with status 200 is not a complete page: `meta` is missing or counts absent
 /// posts. Includes the platform's message.
-pub(super) fn incomplete(body: &Map<String, Value>, secret: &str) -> Option<PlatformFault> {
+pub(super) fn incompleteness(body: &Map<String, Value>, secret: &str) -> Option<PlatformFault> {
     let meta = body.get("meta").and_then(Value::as_object);
     let count = meta.and_then(|meta| meta.get("result_count")?.as_u64()).unwrap_or(0);
     let has_data = body.get("data").is_some_and(|data| !data.is_null());

@@ -130,10 +130,10 @@ fn a_body_is_sent_by_post_and_201_is_accepted() {
     with_platform(&http_client, |platform| {
         let path = ["tweets", "search", "stream", "rules"];
         let body =
-            platform.ask(Endpoint::ChangeRules, &path, &[], Some(&json!({"add": []}))).unwrap();
+            platform.request(Endpoint::ChangeRules, &path, &[], Some(&json!({"add": []}))).unwrap();
         assert_eq!(body["meta"]["sent"], json!("x"));
         assert_eq!(
-            platform.ask(Endpoint::Rules, &path, &[], None).unwrap_err().reason,
+            platform.request(Endpoint::Rules, &path, &[], None).unwrap_err().reason,
             FaultReason::Unreadable
         );
     });

@@ -28,35 +28,36 @@ impl RunState<'_> {
     ) -> Result<(), StopCause> {
         let missing_posts = self.missing_posts(state, pulled)?;
         self.total += missing_posts.len() as u64;
-        let mut undecided = Vec::new();
+        let mut undecided_posts = Vec::new();
         let mut failure = None;
         for post in missing_posts {
             if failure.is_some() {
-                undecided.push(post);
+                undecided_posts.push(post);
                 continue;
             }
             self.step()?;
             match self.platform.lookup(post.record.id()) {
                 Ok(Verdict::Alive) => {}
                 Ok(Verdict::Deleted(reason)) => self.record_deletion(&post.record, reason)?,
-                Ok(Verdict::Unknown) => undecided.push(post),
+                Ok(Verdict::Unknown) => undecided_posts.push(post),
                 Err(fault) if fault.reason.ends_the_run() => return Err(StopCause::Refused(fault)),
                 Err(fault) => {
                     failure = Some(fault);
-                    undecided.push(post);
+                    undecided_posts.push(post);
                 }
             }
         }
-        self.report.unverified = undecided.len() as u64;
+        self.report.unverified = undecided_posts.len() as u64;
         if let Some(fault) = failure {
-            let (count, message, hint) = (undecided.len(), fault.message, fault.hint);
+            let (count, message, hint) = (undecided_posts.len(), fault.message, fault.hint);
             self.report
                 .warnings
                 .push(format!("{count} missing posts wait for a lookup: {message}; {hint}"));
         }
         let now = self.clock.now();
         for pulled in pulled.iter().filter(|pulled| pulled.is_complete()) {
-            let of_stream = undecided.iter().filter(|post| post.streams.contains(&pulled.stream));
+            let of_stream =
+                undecided_posts.iter().filter(|post| post.streams.contains(&pulled.stream));
             let ids: Vec<PostId> = of_stream.map(|post| post.record.id().clone()).collect();
             self.streams.insert(pulled.stream.as_str().to_owned(), pulled.state(&ids, now));
         }
@@ -73,7 +74,7 @@ impl RunState<'_> {
         for pulled in pulled.iter().filter(|pulled| pulled.is_complete()) {
             let oldest = pulled.ids.first();
             for id in state.previous_ids(pulled.stream) {
-                if !self.present.contains(&id) {
+                if !self.present_ids.contains(&id) {
                     let is_past_end = oldest.is_some_and(|oldest| id < *oldest);
                     let (streams, in_all) = absent.entry(id).or_insert((Vec::new(), true));
                     streams.push(pulled.stream);

@@ -8,7 +8,7 @@ impl RunState<'_> {
     /// Compares metrics with the last snapshot, reports velocity alerts and stores changes. The
     /// alert comes first, because the new snapshot prevents its repetition.
     pub(super) fn track_metrics(&mut self) -> Result<(), StopCause> {
-        for observed in std::mem::take(&mut self.observed) {
+        for observed in std::mem::take(&mut self.observed_posts) {
             self.track_post(&observed)?;
         }
         Ok(())
@@ -26,7 +26,7 @@ impl RunState<'_> {
             && is_velocity_alert(last.metrics.like_count, new.like_count)
         {
             let elapsed_ms =
-                parse_instant(&last.timestamp, false).map_or(0, |at| now.saturating_sub(at).max(0));
+                parse_instant(&last.timestamp).map_or(0, |at| now.saturating_sub(at).max(0));
             let line = Line::Velocity {
                 id: id.to_string(),
                 old: last.metrics.like_count,

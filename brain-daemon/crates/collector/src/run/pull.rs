@@ -180,7 +180,8 @@ impl RunState<'_> {
     /// Requests a page, without related objects if the platform rejects them.
     fn page(&mut self, source: Source<'_>, next: Option<&str>) -> Result<Page, PlatformFault> {
         let settings = self.settings;
-        let expansions = Expansions { authors: settings.ask_authors, media: settings.ask_media };
+        let expansions =
+            Expansions { authors: settings.request_authors, media: settings.request_media };
         if self.without_expansions || expansions == Expansions::default() {
             return self.request_page(source, Expansions::default(), next);
         }
@@ -224,9 +225,9 @@ impl RunState<'_> {
         let (total, new) = (pulled.ids.len() as u64, pulled.new);
         let is_complete = pulled.failure.is_none();
         match pulled.stream {
-            Stream::Own if pulled.has_answer => self.listener.line(&Line::Own(total, new)),
+            Stream::Own if pulled.has_answer => self.listener.line(&Line::Own { total, new }),
             Stream::Mentions if pulled.has_answer => {
-                self.listener.line(&Line::Mentions(total, new));
+                self.listener.line(&Line::Mentions { total, new });
             }
             _ => {}
         }

@@ -31,7 +31,7 @@ impl RunState<'_> {
             let stored = self.warn_if_damaged(self.data.post(stream, post.id()))?;
             add_collector_fields(&mut post, stored.as_ref(), search, now);
             set_own_handle(&mut post, stream, self.settings);
-            if self.present.insert(post.id().clone()) {
+            if self.present_ids.insert(post.id().clone()) {
                 self.observe(&post);
             }
             if stored.is_none() {
@@ -76,7 +76,7 @@ impl RunState<'_> {
         let metrics = post.fields().get("public_metrics").and_then(Value::as_object);
         if let Some(metrics) = metrics.filter(|metrics| parse_metrics(metrics).is_some()) {
             let (id, author) = (post.id().clone(), post.author().to_owned());
-            self.observed.push(ObservedPost { id, author, metrics: metrics.clone() });
+            self.observed_posts.push(ObservedPost { id, author, metrics: metrics.clone() });
         }
     }
 }

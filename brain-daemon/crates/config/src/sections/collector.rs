@@ -93,7 +93,7 @@ impl CollectorConfig {
     }
 
     /// Returns the schedule of ratings; `None` if posts are not rated.
-    pub(crate) fn ratings_job(&self) -> Result<Option<ScheduledTask>, brain_base::Error> {
+    pub(crate) fn ratings_task(&self) -> Result<Option<ScheduledTask>, brain_base::Error> {
         let job = || ScheduledTask::new("collector.ratings", RATINGS_INTERVAL_S, self.ratings_at);
         self.ratings.then(job).transpose()
     }

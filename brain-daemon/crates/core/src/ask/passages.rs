@@ -149,7 +149,7 @@ pub(super) fn prompt(question: &str, passages: &[Passage]) -> String {
             "page": hit.slug.as_str(),
             "title": cut_name(title),
             "section": headings.join(" > "),
-            "changed": parse_instant(&hit.updated_at, false).map(local_day),
+            "changed": parse_instant(&hit.updated_at).map(local_day),
             "from": from,
         });
         if from == MIXED {

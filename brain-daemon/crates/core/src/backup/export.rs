@@ -19,7 +19,7 @@ use crate::backup::{absolute, target_fault};
 use crate::sync::import_attachments::export_dir;
 use crate::{BackupService, Caller, Progress};
 use brain_page as page;
-use brain_store::{Attached, Content, PageEntry, Reader, StoreError};
+use brain_store::{Content, NamedAttachment, PageEntry, Reader, StoreError};
 
 /// The maximum number of pages in one read.
 const BATCH: usize = 200;
@@ -53,7 +53,7 @@ impl BackupService {
         };
         let mut pages = Vec::new();
         self.store.with_damage_report(|| {
-            reader.in_order(
+            reader.pages_in_order(
                 (only_source.as_ref().map_or("", SourceId::as_str), ""),
                 |(source, slug, record)| {
                     let is_exported = only_source.as_ref().is_none_or(|only| *only == source);
@@ -111,7 +111,7 @@ impl BackupService {
         target: &mut Target,
         only_source: Option<&SourceId>,
         has_source_dirs: bool,
-        attached: Vec<(PageEntry, Attached)>,
+        attached: Vec<(PageEntry, NamedAttachment)>,
     ) -> Result<(), Fault> {
         for ((source, slug, page), (name, record)) in attached {
             if only_source.is_some_and(|only| *only != source) {
@@ -184,7 +184,7 @@ impl BackupService {
 
 /// Returns the content of a page in its listed version.
 fn content_of_version(reader: &Reader, listed: &PageVersion) -> Result<Content, StoreError> {
-    let current = reader.by_id_even_deleted(listed.id)?;
+    let current = reader.by_id_including_deleted(listed.id)?;
     if let Some((_, _, record)) = current
         && record.version == listed.version
     {

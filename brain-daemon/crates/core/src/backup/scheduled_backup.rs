@@ -255,7 +255,7 @@ fn made_at(name: &str) -> Option<i64> {
         clock.get(2..4)?,
         clock.get(4..)?
     );
-    parse_instant(&iso, false).filter(|at| file_name(*at) == name)
+    parse_instant(&iso).filter(|at| file_name(*at) == name)
 }
 
 #[cfg(test)]
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn file_names_contain_their_times() {
-        let at = parse_instant("2026-11-21T10:30:45.123Z", false).unwrap_or_default();
+        let at = parse_instant("2026-11-21T10:30:45.123Z").unwrap_or_default();
         assert_eq!(file_name(at), "brain-20261121T103045Z.redb");
         assert_eq!(made_at("brain-20261121T103045Z.redb"), Some(at - 123));
         for other in [

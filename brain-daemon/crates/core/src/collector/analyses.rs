@@ -82,7 +82,7 @@ impl Attempts {
 
     /// Returns whether another attempt is due at `now`.
     fn are_due(&self, now: i64) -> bool {
-        let last = self.tried_at.as_deref().and_then(|at| parse_instant(at, false));
+        let last = self.tried_at.as_deref().and_then(parse_instant);
         // A clock that was set back must not block attempts.
         !self.are_used_up() && last.is_none_or(|last| !(0..RETRY_DELAY_MS).contains(&(now - last)))
     }
@@ -129,7 +129,7 @@ impl CollectorService {
 
 /// A call of [`CollectorService::run_analyses`].
 struct AnalysisRun<'a> {
-    brain: &'a CollectorService,
+    service: &'a CollectorService,
     cache: &'a mut AnalysisCache,
     settings: Settings,
     data: Data,
@@ -140,10 +140,13 @@ struct AnalysisRun<'a> {
 }
 
 impl<'a> AnalysisRun<'a> {
-    fn begin(brain: &'a CollectorService, cache: &'a mut AnalysisCache) -> Result<Self, DataFault> {
-        let settings = brain.collector_settings();
+    fn begin(
+        service: &'a CollectorService,
+        cache: &'a mut AnalysisCache,
+    ) -> Result<Self, DataFault> {
+        let settings = service.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
-        let entries = journal.since(brain.env.clock.now() - WINDOW_MS)?;
+        let entries = journal.since(service.env.clock.now() - WINDOW_MS)?;
         let mut post_ids = HashSet::new();
         let mut deleted = HashSet::new();
         let mut posts = Vec::new();
@@ -162,21 +165,21 @@ impl<'a> AnalysisRun<'a> {
             }
         }
         cache.completed.retain(|(_, id)| post_ids.contains(id));
-        cache.paused_hosts.retain(|_, until| *until > brain.env.clock.now());
+        cache.paused_hosts.retain(|_, until| *until > service.env.clock.now());
         posts.retain(|id| !data.is_deleted(id));
         Ok(Self {
-            brain,
+            service,
             cache,
             settings,
             data,
             journal,
             posts,
-            models: Models::from_config(&brain.env.config),
+            models: Models::from_config(&service.env.config),
         })
     }
 
     fn should_continue(&self) -> bool {
-        !self.brain.env.stop.is_cancelled()
+        !self.service.env.stop.is_cancelled()
     }
 
     /// Returns the posts that an analysis has not completed.
@@ -251,10 +254,10 @@ impl<'a> AnalysisRun<'a> {
     /// Returns the configured model, if it can be used and is not paused.
     fn model(&mut self, kind: ModelKind) -> Option<Model> {
         let name = self.model_name(kind)?;
-        if self.cache.paused_until[kind as usize] > self.brain.env.clock.now() {
+        if self.cache.paused_until[kind as usize] > self.service.env.clock.now() {
             return None;
         }
-        let key = match self.brain.models.llm_key() {
+        let key = match self.service.models.llm_key() {
             Ok(key) => key,
             Err(fault) => {
                 tracing::warn!(%fault, "key of the language model cannot be read");
@@ -266,8 +269,8 @@ impl<'a> AnalysisRun<'a> {
             self.models.as_ref()?,
             &name,
             key,
-            &*self.brain.env.net,
-            self.brain.models.llm_cost_meter(),
+            &*self.service.env.net,
+            self.service.models.llm_cost_meter(),
         ) {
             Ok(model) => Some(model),
             Err(fault) => {
@@ -284,7 +287,7 @@ impl<'a> AnalysisRun<'a> {
         match fault.kind {
             ModelErrorKind::RateLimited(wait) => self.pause_model(kind, wait),
             ModelErrorKind::Stopped => {}
-            failure if failure.is_service_failure() => self.pause_model(kind, None),
+            failure if failure.is_independent_of_question() => self.pause_model(kind, None),
             _ => return false,
         }
         true
@@ -293,6 +296,6 @@ impl<'a> AnalysisRun<'a> {
     fn pause_model(&mut self, kind: ModelKind, seconds: Option<u64>) {
         let requested_ms = seconds.map_or(0, |seconds| seconds.min(MAX_PAUSE_S) as i64 * 1000);
         self.cache.paused_until[kind as usize] =
-            self.brain.env.clock.now() + requested_ms.max(RETRY_DELAY_MS);
+            self.service.env.clock.now() + requested_ms.max(RETRY_DELAY_MS);
     }
 }

@@ -87,13 +87,10 @@ impl CollectorService {
         }
         let (state, damage) =
             State::peek(&Data::new(&self.collector_settings().dir)).map_err(|f| data_fault(&f))?;
-        let last = state
-            .last_started
-            .as_deref()
-            .and_then(|at| brain_base::clock::parse_instant(at, false));
+        let last = state.last_started.as_deref().and_then(brain_base::clock::parse_instant);
         {
             let mut last_attempt = self.state.last_attempt.lock();
-            if !is_due(&self.env.config.collector_job(), last.max(*last_attempt), now) {
+            if !is_due(&self.env.config.collector_task(), last.max(*last_attempt), now) {
                 return Ok(None);
             }
             *last_attempt = Some(now);
@@ -202,7 +199,7 @@ impl CollectorService {
         };
         let result = run.execute(&forwarder);
         if forwarder.has_new_posts.get() {
-            self.state.collected.notify_one();
+            self.state.new_posts.notify_one();
         }
         let user_id = inputs.settings.user_id.as_ref().map(ToString::to_string);
         let (status, details) = match &result {
@@ -265,7 +262,7 @@ mod tests {
     use brain_base::clock::parse_instant;
 
     fn at(time: &str) -> i64 {
-        parse_instant(&format!("2026-11-21T{time}Z"), false).unwrap()
+        parse_instant(&format!("2026-11-21T{time}Z")).unwrap()
     }
 
     #[test]

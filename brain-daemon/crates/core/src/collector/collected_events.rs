@@ -51,7 +51,7 @@ impl CollectedFiles {
         let mut events = CollectedEvents::default();
         let mut posts: HashMap<PostId, usize> = HashMap::new();
         for Entry { at, event } in self.journal.since(from).map_err(|fault| data_fault(&fault))? {
-            let Some(time) = parse_instant(&at, false).filter(|time| *time <= until) else {
+            let Some(time) = parse_instant(&at).filter(|time| *time <= until) else {
                 continue;
             };
             match event {

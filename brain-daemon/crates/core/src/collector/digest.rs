@@ -44,7 +44,7 @@ impl CollectorService {
     ) -> Result<Digest, Fault> {
         let files = CollectedFiles::open(self, caller)?;
         let cursor = request.after.as_deref().map(Cursor::decode).transpose()?;
-        let requested_since = instant(request.since.as_deref(), false)?;
+        let requested_since = instant(request.since.as_deref())?;
         let (since, until) = match &cursor {
             None => {
                 let now = self.env.clock.now();

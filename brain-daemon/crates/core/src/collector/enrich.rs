@@ -48,7 +48,7 @@ impl CollectorService {
     ) -> Result<CollectorEnrichReply, Fault> {
         let files = CollectedFiles::open(self, caller)?;
         let now = self.env.clock.now();
-        let since = instant(request.since.as_deref(), false)?.unwrap_or(now - WEEK_MS);
+        let since = instant(request.since.as_deref())?.unwrap_or(now - WEEK_MS);
         let Plan { pages, done_keys, people_below_threshold, pages_without_account } =
             self.plan_enrichment(caller, &files, since, now)?;
         let total = pages.len() as u64;

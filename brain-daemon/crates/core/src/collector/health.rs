@@ -40,8 +40,8 @@ impl CollectorService {
             return warn("there is a token, but no account", "brain collector setup --handle NAME");
         }
         let now = self.env.clock.now();
-        let task = self.env.config.collector_job();
-        let started = state.last_started.as_deref().and_then(|at| parse_instant(at, false));
+        let task = self.env.config.collector_task();
+        let started = state.last_started.as_deref().and_then(parse_instant);
         let active = self.state.active.lock().is_some();
         let max_delay_ms = i64::try_from(MAX_DELAY.as_millis()).unwrap_or(i64::MAX);
         if let Some(started) = started

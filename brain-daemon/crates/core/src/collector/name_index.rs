@@ -99,7 +99,7 @@ impl NameIndex {
     /// The fault of the store if it cannot be read. A damaged page is indexed without frontmatter.
     pub(super) fn read(reader: &Reader) -> Result<Self, Fault> {
         let mut names = Self::default();
-        reader.in_order(("", ""), |(source, slug, record)| {
+        reader.pages_in_order(("", ""), |(source, slug, record)| {
             let PageRecord { id, title, page_type, aliases, .. } = record.clone();
             let mut page = IndexedPage { source, slug, title, page_type, id, handles: Vec::new() };
             page.handles = aliases

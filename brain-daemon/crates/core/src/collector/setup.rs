@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::collect::RunInputs;
 use super::{TOKEN, data_fault};
-use crate::steps::{StepFailure, StepResult, Steps, failed, passed, warned};
+use crate::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 use crate::{Caller, CollectorService, Progress};
 use brain_base::clock::rfc3339;
 use brain_collector::{
@@ -171,7 +171,7 @@ impl<'a> SetupRun<'a> {
                 if matches!(fault.reason, FaultReason::Unauthorized | FaultReason::Forbidden) =>
             {
                 let Some(handle) = self.handle() else {
-                    return failed(
+                    return fail(
                         format!(
                             "{token_origin} does not name its account (GET /2/users/me: {}); an \
                              app's own token never does",
@@ -190,7 +190,7 @@ impl<'a> SetupRun<'a> {
                     Ok(account) => (Some(account), message),
                     Err(fault) if fault.reason == FaultReason::NotFound => (None, message),
                     Err(fault) if fault.reason == FaultReason::Unauthorized => {
-                        return failed(
+                        return fail(
                             format!("the platform does not take {token_origin}: {}", fault.message),
                             "it must be the app's bearer token (not its API key or secret) or a \
                              user's access token; create one in the platform's developer console, \
@@ -211,7 +211,7 @@ impl<'a> SetupRun<'a> {
         };
         let checked = CheckedToken { token, account };
         if requested_token.is_none() {
-            return passed(checked, message);
+            return pass(checked, message);
         }
         let path = self
             .service
@@ -221,15 +221,15 @@ impl<'a> SetupRun<'a> {
             .map_err(|e| step_of_fault(e.into()))?;
         let message = format!("{message}; stored in {}", path.display());
         match self.service.platform_token() {
-            Ok(Some(found)) if found.secret == checked.token => passed(checked, message),
+            Ok(Some(found)) if found.secret == checked.token => pass(checked, message),
             Ok(Some(found)) => {
                 let warning = format!(
                     "{} has another token, which takes precedence: remove that token",
                     found.origin
                 );
-                warned(checked, message, warning)
+                warn(checked, message, warning)
             }
-            Ok(None) => failed(format!("{message}, but it was not found there"), "run setup again"),
+            Ok(None) => fail(format!("{message}, but it was not found there"), "run setup again"),
             Err(fault) => Err(step_of_fault(fault)),
         }
     }
@@ -241,7 +241,7 @@ impl<'a> SetupRun<'a> {
         if let (Some(requested), Some(configured)) = (requested, configured)
             && !requested.eq_ignore_ascii_case(configured)
         {
-            return failed(
+            return fail(
                 format!("--handle is @{requested}, but collector.handle is @{configured}"),
                 "change collector.handle in config.toml (`brain config path`), restart the daemon, \
                  and run setup again",
@@ -252,7 +252,7 @@ impl<'a> SetupRun<'a> {
             (None, Some(own)) => own.clone(),
             (Some(handle), Some(known)) if is_handle_of(&handle, known) => known.clone(),
             (None, None) => {
-                return failed(
+                return fail(
                     "there is no handle to look up",
                     "`brain collector setup --handle NAME`",
                 );
@@ -261,7 +261,7 @@ impl<'a> SetupRun<'a> {
                 match self.call(&checked.token, |platform| platform.by_username(&handle))? {
                     Ok(account) => account,
                     Err(fault) if fault.reason == FaultReason::NotFound => {
-                        return failed(
+                        return fail(
                             format!(
                                 "the platform has no account @{handle}, or it is suspended: {}",
                                 fault.message
@@ -280,10 +280,10 @@ impl<'a> SetupRun<'a> {
             }
         };
         if UserId::parse(&account.id).is_none() {
-            return failed("the platform sent an invalid account id", "try again later");
+            return fail("the platform sent an invalid account id", "try again later");
         }
         match &self.settings.user_id {
-            Some(id) if id.as_str() != account.id => failed(
+            Some(id) if id.as_str() != account.id => fail(
                 format!(
                     "@{} has the id {}, but collector.user_id is {id}",
                     account.username, account.id
@@ -293,7 +293,7 @@ impl<'a> SetupRun<'a> {
             ),
             _ => {
                 let message = format!("@{} has the id {}", account.username, account.id);
-                passed(account, message)
+                pass(account, message)
             }
         }
     }
@@ -331,9 +331,9 @@ impl<'a> SetupRun<'a> {
         });
         let warnings: Vec<String> = self.damage.take().into_iter().chain(too_long).collect();
         if warnings.is_empty() {
-            passed(settings, message)
+            pass(settings, message)
         } else {
-            warned(settings, message, warnings.join("; "))
+            warn(settings, message, warnings.join("; "))
         }
     }
 
@@ -343,7 +343,7 @@ impl<'a> SetupRun<'a> {
         let run = self.service.run_collector(inputs, &progress).map_err(step_of_fault)?;
         if run.status == "failed" {
             let why = run.message.or(run.reason).unwrap_or_default();
-            return failed(
+            return fail(
                 format!("the run failed: {why}"),
                 "solve that, then run setup again; collected posts are kept",
             );
@@ -357,7 +357,7 @@ impl<'a> SetupRun<'a> {
             } else {
                 format!("; {}", skipped.join("; "))
             };
-            return failed(
+            return fail(
                 format!("no posts of the own timeline were collected{skipped}"),
                 format!(
                     "check three things: is {id} the account's numeric id; is the token valid for \
@@ -375,11 +375,7 @@ impl<'a> SetupRun<'a> {
             run.requests
         );
         let warnings: Vec<String> = skipped.into_iter().chain(run.warnings).collect();
-        if warnings.is_empty() {
-            passed((), message)
-        } else {
-            warned((), message, warnings.join("; "))
-        }
+        if warnings.is_empty() { pass((), message) } else { warn((), message, warnings.join("; ")) }
     }
 
     /// Step 5: makes a trial digest, because agents enrich pages from digests.
@@ -389,7 +385,7 @@ impl<'a> SetupRun<'a> {
         let digest = self.service.digest(&me, &request).map_err(step_of_fault)?;
         let posts: usize = digest.authors.iter().map(|author| author.posts.len()).sum();
         let more = if digest.next.is_some() { " and more" } else { "" };
-        passed(
+        pass(
             (),
             format!(
                 "the digest has {posts} posts{more} by {} accounts; let an agent read it two or \
@@ -402,9 +398,9 @@ impl<'a> SetupRun<'a> {
 
     /// Step 6: checks that runs are scheduled.
     fn schedule(&self) -> StepResult<()> {
-        let task = self.service.env.config.collector_job();
+        let task = self.service.env.config.collector_task();
         if !self.service.env.config.collector.enabled {
-            return warned(
+            return warn(
                 (),
                 "no runs are scheduled: collector.enabled is false",
                 "set it to true in config.toml and restart the daemon, or let another program run \
@@ -413,7 +409,7 @@ impl<'a> SetupRun<'a> {
         }
         let next = task.next_start(self.service.env.clock.now());
         let minutes = (task.next_start(next) - next) / 60_000;
-        passed(
+        pass(
             (),
             format!(
                 "the next run begins at {}, and then one every {minutes} minutes",
@@ -426,7 +422,7 @@ impl<'a> SetupRun<'a> {
     fn heartbeat(&self) -> StepResult<()> {
         let details = json!({ "user_id": self.state.user.as_ref().map(|user| &user.id) });
         self.service.heartbeat("setup_complete", "ok", &details).map_err(step_of_fault)?;
-        passed((), "setup_complete was written to integrations/collector/heartbeat.jsonl")
+        pass((), "setup_complete was written to integrations/collector/heartbeat.jsonl")
     }
 }
 

@@ -48,7 +48,9 @@ impl CollectorService {
             )
         };
         let next_run = match &off_because {
-            None => Some(rfc3339(self.env.config.collector_job().next_start(self.env.clock.now()))),
+            None => {
+                Some(rfc3339(self.env.config.collector_task().next_start(self.env.clock.now())))
+            }
             Some(_) => None,
         };
         let now = self.env.clock.now().div_euclid(1000);
@@ -133,7 +135,7 @@ impl CollectorService {
         }
         let truncated = deletions.len() > limit;
         deletions.truncate(limit);
-        deletions.sort_by_key(|deletion| Reverse(parse_instant(&deletion.detected_at, false)));
+        deletions.sort_by_key(|deletion| Reverse(parse_instant(&deletion.detected_at)));
         Ok(CollectorDeletionsReply { deletions, truncated })
     }
 
@@ -213,7 +215,7 @@ fn deletion_alert(at: String, deletion: Deletion) -> Alert {
 /// Returns likes per millisecond between the last two snapshots; 0 if unknown.
 fn likes_per_ms(snapshots: &[Snapshot]) -> f64 {
     let [.., before, last] = snapshots else { return 0.0 };
-    let at = |snapshot: &Snapshot| parse_instant(&snapshot.timestamp, false);
+    let at = |snapshot: &Snapshot| parse_instant(&snapshot.timestamp);
     let (Some(from), Some(to)) = (at(before), at(last)) else { return 0.0 };
     if to <= from {
         return 0.0;
@@ -228,7 +230,7 @@ fn likes_per_ms(snapshots: &[Snapshot]) -> f64 {
 fn parse_span(request: &CollectorPeriod) -> Result<(i64, usize), Fault> {
     let since = match &request.since {
         None => i64::MIN,
-        Some(text) => parse_instant(text, false).ok_or_else(|| {
+        Some(text) => parse_instant(text).ok_or_else(|| {
             let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
             Fault::new(FaultCode::Usage, format!("\"{shown}\" is neither a day nor an instant"))
                 .hint("write it as YYYY-MM-DD, or as 2026-11-21T10:30:00Z")

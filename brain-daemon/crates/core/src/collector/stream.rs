@@ -103,8 +103,8 @@ impl CollectorService {
                 &now,
             ),
             expansions: Expansions {
-                authors: run_inputs.settings.ask_authors,
-                media: run_inputs.settings.ask_media,
+                authors: run_inputs.settings.request_authors,
+                media: run_inputs.settings.request_media,
             },
             rules: Rules::default(),
             lines: LineSplitter::default(),
@@ -243,7 +243,7 @@ impl Connection<'_> {
             Ok(rules) => rules,
             Err(fault) => return refused(fault),
         };
-        for why in &self.rules.refused {
+        for why in &self.rules.rejections {
             tracing::warn!(why, "rule of the persistent connection rejected by the platform");
         }
         if let Err(fault) = self.platform.check_reserve(Endpoint::Connect) {
@@ -256,7 +256,7 @@ impl Connection<'_> {
             body: None,
             headers: &[("accept", "application/json")],
             authorization: Some(&bearer),
-            public: false,
+            must_be_public: false,
             is_complete: |_| false,
         };
         let http_client = self.run.http_client;
@@ -288,7 +288,7 @@ impl Connection<'_> {
                 if let Some(status) = self.service.state.stream().as_mut() {
                     status.connections += 1;
                 }
-                let refused = match self.rules.refused.first() {
+                let refused = match self.rules.rejections.first() {
                     Some(why) => format!("; a rule was rejected: {why}"),
                     None => String::new(),
                 };
@@ -300,13 +300,13 @@ impl Connection<'_> {
             }
             StreamEvent::Bytes(bytes) => {
                 let mut posts = Vec::new();
-                for line in self.lines.take(bytes) {
-                    match filtered_stream::message(&line) {
+                for line in self.lines.split(bytes) {
+                    match filtered_stream::parse_message(&line) {
                         Message::Post(post, matching) => {
                             let destinations = self.rules.destinations(&matching);
                             posts.push(IncomingPost { post: *post, destinations });
                         }
-                        Message::Ending(why) => {
+                        Message::End(why) => {
                             self.end_reason =
                                 Some(format!("the platform ends the connection: {why}"));
                         }
@@ -345,7 +345,7 @@ impl Connection<'_> {
         }
         let new_posts = listener.new_posts.into_inner();
         if !new_posts.is_empty() {
-            self.service.state.collected.notify_one();
+            self.service.state.new_posts.notify_one();
         }
         for post in new_posts {
             self.watch_own_post(&post);

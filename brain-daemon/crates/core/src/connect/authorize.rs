@@ -13,7 +13,7 @@ use super::explain::{
     clean_text, explain_foreign_answer, explain_net_error, explain_unexpected_answer,
     json_error_code, redact_secret,
 };
-use super::{StepFailure, StepResult, Target, failed, passed};
+use super::{StepFailure, StepResult, Target, fail, pass};
 use crate::ConnectService;
 use brain_access::Access;
 use brain_base::random;
@@ -66,7 +66,7 @@ impl ConnectService {
             Credentials::Token(token) => {
                 let hint = "it has expired, was revoked, or is for another brain: brain token \
                             create NAME --scope read";
-                passed(BearerToken::new(token.expose(), hint), "with the given token")
+                pass(BearerToken::new(token.expose(), hint), "with the given token")
             }
             Credentials::Client { id, secret } => request_token(target, server, id, secret),
             Credentials::Own => self.create_token(target, server),
@@ -77,7 +77,7 @@ impl ConnectService {
     /// server are this brain's own, because no other server may see the token.
     fn create_token(&self, target: &Target<'_>, server: &Server) -> StepResult<BearerToken<'_>> {
         if server.issuer != target.issuer || !self.access.is_our_resource(target.url.as_str()) {
-            return failed(
+            return fail(
                 "this endpoint is not this brain's own, so no token is created for it",
                 "give a token in the variable BRAIN_TOKEN, or a client: --client-id ID \
                  --secret-file FILE",
@@ -102,7 +102,7 @@ impl ConnectService {
             _temporary: Some(temporary),
             ..BearerToken::new(created.token.expose(), hint)
         };
-        passed(token, "with a read token for this test, which is revoked afterwards")
+        pass(token, "with a read token for this test, which is revoked afterwards")
     }
 }
 
@@ -137,7 +137,7 @@ fn request_token<'a>(
             ("accept", "application/json"),
         ],
         authorization: basic.as_ref(),
-        public: target.must_be_public(&server.token_endpoint),
+        must_be_public: target.must_be_public(&server.token_endpoint),
         is_complete: |_| false,
     });
     let answer = answer.map_err(|error| explain_net_error(target, &error))?;
@@ -153,7 +153,7 @@ fn request_token<'a>(
     let Some(token) =
         reply["access_token"].as_str().filter(|_| token_type.eq_ignore_ascii_case("bearer"))
     else {
-        return failed(
+        return fail(
             "the token endpoint answers 200 without a bearer token",
             "clients need access_token, and token_type Bearer: check the server at this address",
         );
@@ -163,7 +163,7 @@ fn request_token<'a>(
         .map_or_else(String::new, |scope| format!(", for {}", clean_text(scope, 60)));
     let hint = "the endpoint rejects a token of its authorization server: do both belong to the \
                 same brain?";
-    passed(BearerToken::new(token, hint), format!("with the client's secret{scope}"))
+    pass(BearerToken::new(token, hint), format!("with the client's secret{scope}"))
 }
 
 /// Explains why the token endpoint at `url` gave no token.

@@ -10,7 +10,7 @@ use super::explain::{
     challenge_parameter, clean_text, explain_foreign_answer, explain_net_error,
     explain_unexpected_answer, json_error_code,
 };
-use super::{StepFailure, StepResult, Target, failed, is_loopback, passed, warned};
+use super::{StepFailure, StepResult, Target, fail, is_loopback, pass, warn};
 use brain_net::{HttpRequest, HttpResponse};
 
 /// The authorization server, as far as a client needs it.
@@ -33,20 +33,20 @@ pub(super) fn reach(target: &Target<'_>) -> StepResult<()> {
         body: None,
         headers: &[("accept", "text/event-stream")],
         authorization: None,
-        public: false,
+        must_be_public: false,
         // Only the response head matters.
         is_complete: |_| true,
     });
     let answer = answer.map_err(|error| explain_net_error(target, &error))?;
     let host = target.url.host_str().unwrap_or_default();
-    let from = answer.from.map_or_else(String::new, |address| format!(" at {address}"));
+    let from = answer.server_address.map_or_else(String::new, |address| format!(" at {address}"));
     if target.url.scheme() == "https" {
-        return passed((), format!("{host} answers{from}; its certificate is valid"));
+        return pass((), format!("{host} answers{from}; its certificate is valid"));
     }
     let message = format!("{host} answers{from}, without encryption");
     match target.is_local() {
-        true => passed((), message),
-        false => warned(
+        true => pass((), message),
+        false => warn(
             (),
             message,
             "others can read tokens in transit, and hosted clients accept https only: use a tunnel",
@@ -70,8 +70,8 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
             ("accept", "application/json, text/event-stream"),
         ],
         authorization: None,
-        public: false,
-        is_complete: |answer| answer.kind() == "text/event-stream",
+        must_be_public: false,
+        is_complete: |answer| answer.media_type() == "text/event-stream",
     });
     let answer = answer.map_err(|error| explain_net_error(target, &error))?;
     let origin = target.origin();
@@ -79,14 +79,14 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
         return Err(explain_missing_challenge(target, &answer));
     }
     let Some(metadata) = challenge_parameter(&answer, "resource_metadata") else {
-        return failed(
+        return fail(
             "it answers 401 without `WWW-Authenticate: Bearer`",
             "this is not an MCP endpoint, or a proxy removes that header: check the tunnel's rules \
              for headers",
         );
     };
     if metadata.is_empty() {
-        return failed(
+        return fail(
             "its 401 does not say where its metadata are (no resource_metadata)",
             "a proxy changes WWW-Authenticate, or a login page of the tunnel answers: let /mcp \
              pass without it",
@@ -95,7 +95,7 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
     let url = match Url::parse(&metadata) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
         _ => {
-            return failed(
+            return fail(
                 format!(
                     "resource_metadata is not an absolute address: {}",
                     clean_text(&metadata, 120)
@@ -105,14 +105,14 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
         }
     };
     if is_loopback(&url) && !target.is_local() {
-        return failed(
+        return fail(
             format!("it directs clients to their own machine: {}", clean_text(url.as_str(), 120)),
             format!("set the public address: http.base_url = \"{origin}\""),
         );
     }
     let address = url.as_str().strip_prefix(&origin).unwrap_or(url.as_str());
     let message = format!("401, metadata at {}", clean_text(address, 160));
-    passed(url, message)
+    pass(url, message)
 }
 
 /// Explains an answer without a 401 to a request without a token.
@@ -169,13 +169,13 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> StepResult<String
         .map(|all| all.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
     let Some(issuer) = servers.first().copied() else {
-        return failed(
+        return fail(
             "it names no authorization server (authorization_servers)",
             "without one, clients cannot get a token",
         );
     };
     if is_same_url(resource, &target.url_text) {
-        return passed(issuer.to_owned(), format!("tokens come from {}", clean_text(issuer, 120)));
+        return pass(issuer.to_owned(), format!("tokens come from {}", clean_text(issuer, 120)));
     }
     let message = format!(
         "it calls itself {}, not {}",
@@ -189,7 +189,7 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> StepResult<String
             "this address works with a token, but clients that ask for consent need {}",
             clean_text(resource, 120)
         );
-        return warned(issuer.to_owned(), message, warning);
+        return warn(issuer.to_owned(), message, warning);
     }
     let hint = match Url::parse(resource) {
         Ok(url) if url.host() == target.url.host() => {
@@ -200,14 +200,14 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> StepResult<String
             target.origin()
         ),
     };
-    failed(message, hint)
+    fail(message, hint)
 }
 
 /// Checks the metadata of the authorization server.
 pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
     let Some(url) = Url::parse(issuer).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
     else {
-        return failed(
+        return fail(
             format!("the authorization server has no address: {}", clean_text(issuer, 120)),
             "it must begin with https://",
         );
@@ -215,7 +215,7 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
     let found = read_json(target, &well_known(&url, url.path()))?;
     let stated_issuer = found["issuer"].as_str().unwrap_or_default();
     if stated_issuer != issuer {
-        return failed(
+        return fail(
             format!(
                 "it calls itself {}, not {}",
                 clean_text(stated_issuer, 120),
@@ -232,7 +232,7 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
             .unwrap_or_default()
     };
     if !listed("code_challenge_methods_supported").contains(&"S256") {
-        return failed(
+        return fail(
             "it does not offer PKCE with S256 (code_challenge_methods_supported)",
             "clients refuse a server without it",
         );
@@ -255,7 +255,7 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
     let registrations = registrations.join(", ");
     let message = format!("{} accepts clients {registrations}", clean_text(issuer, 120));
     if accepts_documents && !methods.contains(&"none") {
-        return warned(
+        return warn(
             server,
             message,
             "it does not list the method `none` for the token endpoint, so Claude cannot use its \
@@ -265,7 +265,7 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
     if !accepts_documents && !offers_registration {
         let warning = "apps cannot register: use `brain clients register` for each, or set \
                        http.dynamic_registration";
-        return warned(server, message, warning);
+        return warn(server, message, warning);
     }
     // Clients of MCP revision 2025-03-26 read the metadata with the endpoint's path as suffix.
     let suffixed = well_known(&url, target.url.path());
@@ -274,9 +274,9 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
             "some clients read this metadata at {}: let the tunnel pass it",
             clean_text(suffixed.as_str(), 160)
         );
-        return warned(server, message, warning);
+        return warn(server, message, warning);
     }
-    passed(server, message)
+    pass(server, message)
 }
 
 /// Returns the metadata URL of a server: the well-known name precedes `path` (RFC 8414 section

@@ -137,7 +137,8 @@ pub(super) fn explain_foreign_answer(
         };
         return failure(format!("it answers {status}{}", html_title(answer)), hint.into());
     }
-    let is_html = answer.kind() == "text/html" || answer.body.trim_ascii_start().starts_with(b"<");
+    let is_html =
+        answer.media_type() == "text/html" || answer.body.trim_ascii_start().starts_with(b"<");
     if is_html {
         let hint = "this is a web page of the tunnel or of another server: check that the tunnel \
                     forwards to 127.0.0.1:8765, and switch off its warning or login page";
@@ -264,7 +265,7 @@ mod tests {
             status: 401,
             headers: vec![("www-authenticate".into(), "Bearer error=\"brain_pt_x\"".into())],
             body: body.to_vec(),
-            from: None,
+            server_address: None,
         };
         for body in [&b"no: brain_pt_x"[..], b"\xff brain_pt_x"] {
             let redacted = redact_secret(answer(body), "brain_pt_x");

@@ -137,8 +137,10 @@ impl<'a> Session<'a> {
             body: Some(body.as_bytes()),
             headers: &headers,
             authorization: Some(&self.token.header),
-            public: false,
-            is_complete: |answer| answer.kind() == "text/event-stream" && reply(answer).is_some(),
+            must_be_public: false,
+            is_complete: |answer| {
+                answer.media_type() == "text/event-stream" && reply(answer).is_some()
+            },
         };
         let answer = self.target.net.call(&call).map_err(|error| {
             let failure = explain_net_error(self.target, &error);
@@ -185,7 +187,7 @@ fn client_info() -> Value {
 fn reply(answer: &HttpResponse) -> Option<Value> {
     let body = std::str::from_utf8(&answer.body).ok()?;
     let is_reply = |value: &Value| value.get("result").is_some() || value["error"].is_object();
-    if answer.kind() != "text/event-stream" {
+    if answer.media_type() != "text/event-stream" {
         return serde_json::from_str(body).ok().filter(is_reply);
     }
     let text = body.replace("\r\n", "\n");
@@ -209,7 +211,7 @@ mod tests {
             status: 200,
             headers: vec![("content-type".into(), kind.into())],
             body: body.into(),
-            from: None,
+            server_address: None,
         };
         let plain = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert!(reply(&answer("application/json", plain)).is_some());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::authorize::BearerToken;
 use super::explain::clean_text;
 use super::rpc::{MODERN, RequestError, Session};
-use super::{StepFailure, StepResult, Target, failed, passed, warned};
+use super::{StepFailure, StepResult, Target, fail, pass, warn};
 
 /// Maximum number of pages of the list of tools.
 const MAX_LIST_PAGES: usize = 20;
@@ -47,7 +47,7 @@ pub(super) fn greet<'a>(
                 server_name(&description, &greeting),
                 revisions.join(", ")
             );
-            passed(modern, message)
+            pass(modern, message)
         }
         (Err(_), Ok(greeting)) => {
             let agreed = legacy.revision.clone().unwrap_or_default();
@@ -55,7 +55,7 @@ pub(super) fn greet<'a>(
                 "{} speaks {agreed} by handshake, and not {MODERN}",
                 server_name(&greeting, &greeting)
             );
-            passed(legacy, message)
+            pass(legacy, message)
         }
         (Ok((description, revisions)), Err(error)) => {
             let message = format!(
@@ -63,7 +63,7 @@ pub(super) fn greet<'a>(
                 server_name(&description, &description),
                 revisions.join(", ")
             );
-            warned(
+            warn(
                 modern,
                 message,
                 format!("most clients begin with initialize, which fails: {}", error.message),
@@ -115,7 +115,7 @@ pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
             .request("tools/list", params)
             .map_err(|error| failed_request(error, "check the daemon's log"))?;
         let Some(tools) = page["tools"].as_array() else {
-            return failed(
+            return fail(
                 "its answer to tools/list has no list of tools",
                 "check the server at this path",
             );
@@ -133,7 +133,7 @@ pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
     };
     for (tool, argument) in [("search", "query"), ("fetch", "id")] {
         if !has_tool(tool, argument) {
-            return failed(
+            return fail(
                 format!("{} tools, but no {tool} with the argument {argument}", all.len()),
                 "ChatGPT needs search and fetch: does the token have the scope read, and is this a \
                  brain?",
@@ -145,12 +145,12 @@ pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
     let message =
         format!("{} tools, search and fetch among them, about {tokens} tokens", all.len());
     match tokens > EXPENSIVE_TOKENS {
-        true => warned(
+        true => warn(
             (),
             message,
             "every conversation pays for them: a client with fewer scopes sees fewer tools",
         ),
-        false => passed((), message),
+        false => pass((), message),
     }
 }
 
@@ -162,14 +162,14 @@ pub(super) fn search(session: &mut Session<'_>) -> StepResult<()> {
         .map_err(|error| failed_request(error, "check the daemon's log"))?;
     let text = found["content"][0]["text"].as_str().unwrap_or_default();
     if found["isError"] == Value::Bool(true) {
-        return failed(
+        return fail(
             format!("the search fails: {}", clean_text(text, 160)),
             "check store and index with `brain doctor`",
         );
     }
     let reply: Value = serde_json::from_str(text).unwrap_or_default();
     let Some(results) = reply["results"].as_array() else {
-        return failed(
+        return fail(
             "its answer has no results in its text",
             "ChatGPT reads {\"results\":[{\"id\",\"title\",\"url\"}]} there, as JSON in one text",
         );
@@ -182,8 +182,8 @@ pub(super) fn search(session: &mut Session<'_>) -> StepResult<()> {
     let plural = if results.len() == 1 { "" } else { "s" };
     let message = format!("{} result{plural} for \"brain\"", results.len());
     match results.iter().all(is_complete) {
-        true => passed((), message),
-        false => warned(
+        true => pass((), message),
+        false => warn(
             (),
             message,
             "a result lacks id, title or url: chat products cite nothing without them",

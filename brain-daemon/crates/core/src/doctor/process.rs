@@ -119,7 +119,7 @@ impl Process {
     fn clock(&self) -> Finding {
         let now = self.env.clock.now();
         let mut newest = None;
-        self.store.read(Visibility::All)?.newest(u64::MAX, |(_, _, record)| {
+        self.store.read(Visibility::All)?.newest_pages(u64::MAX, |(_, _, record)| {
             newest = Some(record.written_at);
             Ok(false)
         })?;

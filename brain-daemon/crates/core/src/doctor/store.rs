@@ -33,7 +33,7 @@ impl Health for Store {
 fn integrity(store: &Store) -> Finding {
     let (mut read_count, began) = (0, Instant::now());
     let counts = store.read_through(|reader| {
-        reader.newest(u64::MAX, |(_, _, record)| {
+        reader.newest_pages(u64::MAX, |(_, _, record)| {
             reader.content(&record)?;
             read_count += 1;
             Ok(read_count < MAX_READ_BACK && began.elapsed() < MAX_READ_BACK_TIME)
@@ -92,7 +92,7 @@ fn schema(store: &Store) -> Finding {
 
 /// Warns about spool files that a start moved aside.
 fn spool(store: &Store) -> Finding {
-    match store.set_aside_spools()?.as_slice() {
+    match store.quarantined_spools()?.as_slice() {
         [] => ok("no spool was set aside"),
         [first, others @ ..] => {
             let more = if others.is_empty() {

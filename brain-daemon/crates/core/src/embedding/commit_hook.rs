@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::query::MAX_QUESTIONS;
 use super::state::{EmbeddingState, OpenVectors, Provider, SharedState};
-use super::{EmbeddingService, installed};
+use super::{EmbeddingService, default_embedding_model};
 use brain_base::caller::Visibility;
 use brain_config::Config;
 use brain_embed::vectors::{Key, Vectors};
@@ -106,7 +106,7 @@ impl SharedState {
             return;
         }
         for change in changes {
-            if is_suppressed && change.page.as_ref().is_some_and(|page| page.is_read) {
+            if is_suppressed && change.page.as_ref().is_some_and(|page| page.is_from_file) {
                 suppressed_pages.insert(change.id);
             } else {
                 suppressed_pages.remove(&change.id);
@@ -150,7 +150,7 @@ impl EmbeddingService {
                 batch_size: LOCAL_BATCH,
             });
         }
-        let found = installed(&self.env.home);
+        let found = default_embedding_model(&self.env.home);
         let settings = Settings::from_config(&self.env.config, &self.env.home, found.as_deref())?;
         Some(match settings {
             Settings::Local { directory, threads } => Provider {
@@ -253,7 +253,7 @@ impl EmbeddingService {
     /// Removes vectors that became stale while closed, then enables the commit hook for them.
     fn catch_up(&self, open_vectors: &Arc<OpenVectors>) -> Result<(), StoreError> {
         let vectors = &open_vectors.vectors;
-        let mut seq = vectors.seen();
+        let mut seq = vectors.applied_seq();
         let now = self.store.read(Visibility::All)?.counts()?.seq;
         if vectors.size().pages == 0 {
             // Without vectors, nothing can be stale.
@@ -298,7 +298,7 @@ impl EmbeddingService {
 /// Removes stale vectors of the pages in one batch of changes after `seq`, and advances `seq` to
 /// its last change. Returns whether there were changes.
 fn compare(reader: &Reader, vectors: &Vectors, seq: &mut u64) -> Result<bool, StoreError> {
-    let changes = reader.changed_after(*seq, COMPARE_BATCH)?;
+    let changes = reader.change_ids_after(*seq, COMPARE_BATCH)?;
     let Some((last, _)) = changes.last() else { return Ok(false) };
     *seq = *last;
     compare_pages(reader, vectors, changes.into_iter().map(|(_, page)| page))?;

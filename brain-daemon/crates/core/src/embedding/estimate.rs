@@ -12,7 +12,7 @@ impl EmbeddingService {
     /// Estimates how many windows all pages have.
     pub(super) fn estimate_windows(&self) -> Result<u64, StoreError> {
         let mut windows = 0;
-        self.store.read(Visibility::All)?.in_order(("", ""), |(_, _, record)| {
+        self.store.read(Visibility::All)?.pages_in_order(("", ""), |(_, _, record)| {
             windows += record.bytes / WINDOW_BYTES + 1;
             Ok(true)
         })?;

@@ -46,7 +46,7 @@ pub(super) fn collect_files(
     let is_same_origin =
         fs::read_to_string(dir.join(ORIGIN_FILE)).is_ok_and(|text| text == origin_text);
     if !is_same_origin || matches!(origin.location, Location::Directory(_)) {
-        clear(dir)?;
+        remove_if_exists(dir)?;
         create_private_dir(dir)
             .and_then(|()| fs::write(dir.join(ORIGIN_FILE), origin_text))
             .map_err(|e| write_fault(dir, &e))?;
@@ -89,7 +89,7 @@ pub(super) fn collect_files(
 ///
 /// # Errors
 /// A fault with the path if it cannot be removed.
-pub(super) fn clear(path: &Path) -> Result<(), Fault> {
+pub(super) fn remove_if_exists(path: &Path) -> Result<(), Fault> {
     let result = match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),

@@ -9,10 +9,10 @@ use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply};
 use sha2::{Digest as _, Sha256};
 
 use super::estimate::approximate_time;
-use super::fetch_files::{cancelled, clear, collect_files, write_fault};
+use super::fetch_files::{cancelled, collect_files, remove_if_exists, write_fault};
 use super::known_models::{OPTIONAL_FILES, REQUIRED_FILES};
 use super::model_record::{ModelRecord, size};
-use super::models::{REPLACED_SUFFIX, STAGING_SUFFIX, installed};
+use super::models::{REPLACED_SUFFIX, STAGING_SUFFIX, default_embedding_model};
 use super::origin::{Location, Origin};
 use super::{EmbeddingService, Progress};
 use brain_base::caller::Visibility;
@@ -72,7 +72,7 @@ impl EmbeddingService {
             Err(fault) => {
                 // A download is resumed. A copy restarts anyway, so its disk space is freed.
                 if !is_web {
-                    clear(&tmp)?;
+                    remove_if_exists(&tmp)?;
                 }
                 return Err(fault);
             }
@@ -88,7 +88,7 @@ impl EmbeddingService {
         let (facts, files) = match verified {
             Ok(verified) => verified,
             Err(fault) => {
-                clear(&tmp)?;
+                remove_if_exists(&tmp)?;
                 return Err(fault);
             }
         };
@@ -145,7 +145,8 @@ impl EmbeddingService {
                  embedding.model = \"{name}\""
             ),
             _ if configured.is_empty()
-                && installed(&self.env.home).is_some_and(|used| used == target_dir) =>
+                && default_embedding_model(&self.env.home)
+                    .is_some_and(|used| used == target_dir) =>
             {
                 format!("search uses it from now on; {background}")
             }
@@ -242,7 +243,7 @@ fn recover(models: &Path, name: &str) -> Result<(), Fault> {
     if fs::symlink_metadata(&target_dir).is_err() && ModelRecord::read(&replaced).is_some() {
         fs::rename(&replaced, &target_dir).map_err(|e| write_fault(&target_dir, &e))?;
     }
-    clear(&replaced)
+    remove_if_exists(&replaced)
 }
 
 /// Returns the hashes of all files except the weights, by name. Fails with `conflict` if a hash
@@ -334,5 +335,5 @@ fn activate(models: &Path, name: &str) -> Result<(), Fault> {
     }
     fs::rename(models.join(format!("{name}{STAGING_SUFFIX}")), &target_dir).map_err(failed)?;
     File::open(models).and_then(|models| models.sync_all()).map_err(failed)?;
-    clear(&replaced)
+    remove_if_exists(&replaced)
 }

@@ -118,7 +118,7 @@ pub(super) fn find_known(name: &str) -> Option<&'static KnownModel> {
 }
 
 /// Lists the names of all known models with languages and sizes, on one line.
-pub(super) fn names() -> String {
+pub(super) fn describe_known_models() -> String {
     KNOWN
         .iter()
         .map(|known| format!("{} ({}, {} MB)", known.name, known.languages, known.megabytes))

@@ -98,7 +98,7 @@ impl EmbeddingService {
 
 /// Returns the default embedding model: the one installed last. `None` if there is none.
 #[must_use]
-pub(crate) fn installed(home: &Home) -> Option<PathBuf> {
+pub(crate) fn default_embedding_model(home: &Home) -> Option<PathBuf> {
     last_installed(home, false)
 }
 
@@ -177,26 +177,26 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path().to_owned());
         let models = home.models();
-        assert_eq!(installed(&home), None);
+        assert_eq!(default_embedding_model(&home), None);
         fs::create_dir_all(models.join("empty")).unwrap();
         create_model(&models, "half.tmp", Some("2026-11-30T00:00:00.000Z"));
         create_model(&models, "former.old", Some("2026-11-30T00:00:00.000Z"));
         create_model(&models, ".hidden", Some("2026-11-30T00:00:00.000Z"));
-        assert_eq!(installed(&home), None);
+        assert_eq!(default_embedding_model(&home), None);
         // A manually copied model is used if there is no other.
         create_model(&models, "by-hand", None);
-        assert_eq!(installed(&home), Some(models.join("by-hand")));
+        assert_eq!(default_embedding_model(&home), Some(models.join("by-hand")));
         create_model(&models, "b", Some("2026-11-21T10:00:00.000Z"));
         create_model(&models, "a", Some("2026-11-20T10:00:00.000Z"));
-        assert_eq!(installed(&home), Some(models.join("b")));
+        assert_eq!(default_embedding_model(&home), Some(models.join("b")));
         fs::remove_file(models.join("b/tokenizer.json")).unwrap();
-        assert_eq!(installed(&home), Some(models.join("a")));
+        assert_eq!(default_embedding_model(&home), Some(models.join("a")));
         // A reranker makes no vectors.
         assert_eq!(installed_reranker(&home), None);
         create_model(&models, "ranks", Some("2026-11-22T10:00:00.000Z"));
         let config = r#"{"architectures": ["BertForSequenceClassification"]}"#;
         fs::write(models.join("ranks/config.json"), config).unwrap();
-        assert_eq!(installed(&home), Some(models.join("a")));
+        assert_eq!(default_embedding_model(&home), Some(models.join("a")));
         assert_eq!(installed_reranker(&home), Some(models.join("ranks")));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Fault, FaultCode, ModelInstall};
 use url::Url;
 
-use super::known_models::{HUB, KnownModel, WEIGHT_FILES, find_known, names};
+use super::known_models::{HUB, KnownModel, WEIGHT_FILES, describe_known_models, find_known};
 
 /// Maximum length of a model's name, in characters.
 const MAX_NAME_CHARS: usize = 64;
@@ -169,8 +169,10 @@ fn from_url(text: &str) -> Result<Origin, Fault> {
 fn from_path(path: &Path) -> Result<Origin, Fault> {
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|e| {
-        Fault::new(FaultCode::NotFound, format!("{shown} cannot be read: {e}"))
-            .hint(format!("give a directory, a file or an address; known names: {}", names()))
+        Fault::new(FaultCode::NotFound, format!("{shown} cannot be read: {e}")).hint(format!(
+            "give a directory, a file or an address; known names: {}",
+            describe_known_models()
+        ))
     })?;
     if meta.is_dir() {
         return Ok(Origin {
@@ -217,9 +219,12 @@ fn directory_name(dir: &Path) -> String {
 fn unknown_model(from: &str) -> Fault {
     let known = super::known_models::KNOWN.iter().map(|known| known.name);
     let hint = match brain_protocol::nearest(from, known) {
-        Some(name) => format!("did you mean {name}? known names: {}", names()),
+        Some(name) => format!("did you mean {name}? known names: {}", describe_known_models()),
         None => {
-            format!("known names: {}; or give a directory, a file, or an https:// address", names())
+            format!(
+                "known names: {}; or give a directory, a file, or an https:// address",
+                describe_known_models()
+            )
         }
     };
     Fault::new(FaultCode::NotFound, format!("no model \"{from}\" is known")).hint(hint)

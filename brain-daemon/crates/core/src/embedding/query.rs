@@ -196,14 +196,14 @@ impl EmbeddingService {
         caller_pages: Option<&CallerPages>,
     ) -> VectorResults {
         let until = Instant::now() + QUERY_DEADLINE;
-        let no_results = |why: String| VectorResults {
-            degradation: Some(Degradation { share: None, why: Some(why) }),
+        let no_results = |reason: String| VectorResults {
+            degradation: Some(Degradation { percent_with_vectors: None, reason: Some(reason) }),
             ..VectorResults::default()
         };
         if !self.has_embedding() {
             return VectorResults::default();
         }
-        let Some(open_vectors) = self.state.shared.wait(until, QUERY_DEADLINE) else {
+        let Some(open_vectors) = self.state.shared.wait_for_vectors(until, QUERY_DEADLINE) else {
             let problem = self.state.problem().map(|(problem, _)| problem);
             return no_results(problem.unwrap_or_else(|| "the vectors are being opened".into()));
         };
@@ -289,8 +289,11 @@ impl EmbeddingService {
             return None;
         }
         // A percentage, because not every caller may know the number of pages.
-        let share = Some(pages * 100 / active);
-        Some(Degradation { share, why: self.state.problem().map(|(problem, _)| problem) })
+        let percent_with_vectors = Some(pages * 100 / active);
+        Some(Degradation {
+            percent_with_vectors,
+            reason: self.state.problem().map(|(problem, _)| problem),
+        })
     }
 }
 

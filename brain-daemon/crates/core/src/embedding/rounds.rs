@@ -217,7 +217,7 @@ impl EmbeddingService {
         let Some(provider) = self.embedding_provider() else {
             return MeaningStatus { provider: "none".into(), ..MeaningStatus::default() };
         };
-        let open = self.state.shared.wait(until, QUERY_DEADLINE);
+        let open = self.state.shared.wait_for_vectors(until, QUERY_DEADLINE);
         let size = open.as_ref().map(|open| open.vectors.size()).unwrap_or_default();
         let counts = self.store.read(Visibility::All).and_then(|reader| reader.counts());
         let active = counts.map_or(size.pages, |counts| counts.active);
@@ -253,7 +253,7 @@ impl EmbeddingService {
         let changes = self.state.shared.changes.load(Ordering::Relaxed);
         self.state.background_throttle.lock().is_importing(Instant::now(), changes)
             || self.queue.waiting() > MAX_QUEUED_JOBS
-            || self.syncing.is_locked()
+            || self.sync_lock.is_locked()
     }
 
     /// Embeds some pages. Returns `None` if no changes are pending. `wait_until_idle` blocks until
@@ -288,7 +288,7 @@ impl EmbeddingService {
         let reader = self.store.read(Visibility::All)?;
         let (mut pages, mut reached) = (Vec::new(), after);
         let (mut examined, mut count, mut bytes) = (0, 0, 0);
-        reader.newest(up_to + 1, |(_, _, record)| {
+        reader.newest_pages(up_to + 1, |(_, _, record)| {
             if record.seq <= after {
                 return Ok(false);
             }

@@ -175,7 +175,11 @@ impl SharedState {
 
     /// Returns the vectors if they are open. Waits while they are being opened, until `until` or
     /// `max_wait` after the opening began.
-    pub(super) fn wait(&self, until: Instant, max_wait: Duration) -> Option<Arc<OpenVectors>> {
+    pub(super) fn wait_for_vectors(
+        &self,
+        until: Instant,
+        max_wait: Duration,
+    ) -> Option<Arc<OpenVectors>> {
         let mut stage = self.stage.lock();
         loop {
             let began = match &*stage {

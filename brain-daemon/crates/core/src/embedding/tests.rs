@@ -302,7 +302,7 @@ fn start_embeds_only_missing_pages() {
             .embedding
             .state
             .shared
-            .wait(Instant::now() + Duration::from_secs(20), Duration::from_secs(20))
+            .wait_for_vectors(Instant::now() + Duration::from_secs(20), Duration::from_secs(20))
             .unwrap();
         assert_eq!(open.vectors.pages(), [stays]);
         embedder.is_stalled.store(false, Ordering::SeqCst);

@@ -46,7 +46,8 @@ impl EmbeddingService {
         let has_many_bytes = open.vectors.pending_bytes() >= FLUSH_BYTES;
         let is_due = has_many_bytes && !round_state.flush_failed
             || round_state.flushed_at.elapsed() >= FLUSH_EVERY;
-        let is_current = self.is_flushed(round_state, open) && open.vectors.seen() == applied_seq;
+        let is_current =
+            self.is_flushed(round_state, open) && open.vectors.applied_seq() == applied_seq;
         if is_current || !(force || is_due) {
             return;
         }

@@ -97,7 +97,7 @@ impl FileService {
         let author = Some(SYNC.author(uri.clone()));
         let provenance = SYNC.provenance_of_file(&document.frontmatter, uri, now, previous);
         let new = read_page(&slug, document, provenance, &edit.path)?;
-        let new = NewPage { author, lines: LineChange::ByPageAuthor, ..new };
+        let new = NewPage { author, line_change: LineChange::ByPageAuthor, ..new };
         if unless_damaged(reader.content(&record))?.is_some_and(|current| current == new.content) {
             return Ok(None);
         }
@@ -117,7 +117,7 @@ impl FileService {
             match current.filter(|current| current.deleted_at.is_none()) {
                 Some(current) => {
                     let version =
-                        draft.keep_version(&page_source, &page_slug, current, new.clone(), now)?;
+                        draft.store_version(&page_source, &page_slug, current, new.clone(), now)?;
                     Ok(Some(version))
                 }
                 None => Ok(None),

@@ -61,7 +61,9 @@ impl FileService {
         }
         let is_torn_version = || -> Result<bool, StoreError> {
             let reader = self.store.read(Visibility::All)?;
-            let Some((_, _, record)) = reader.by_id_even_deleted(id)? else { return Ok(false) };
+            let Some((_, _, record)) = reader.by_id_including_deleted(id)? else {
+                return Ok(false);
+            };
             let current = reader.content(&record)?;
             if is_torn(bytes, file_text(&current.frontmatter, &current.body).as_bytes()) {
                 return Ok(true);

@@ -16,7 +16,7 @@ pub(super) fn read(reader: &Reader, stop: &CancellationToken) -> Result<PackedGr
     let stopping = || Fault::new(FaultCode::Stopping, "the daemon is stopping");
     let mut builder = GraphBuilder::default();
     let mut pages = Vec::new();
-    reader.in_order(("", ""), |page| {
+    reader.pages_in_order(("", ""), |page| {
         builder.add(&page);
         pages.push((page.0, page.1, page.2.id));
         Ok(!stop.is_cancelled())

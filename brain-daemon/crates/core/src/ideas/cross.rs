@@ -32,7 +32,7 @@ pub(super) struct CrossPhase<'a> {
     /// The model that is asked.
     pub(super) model: &'a dyn IdeaModel,
     /// Maximum number of ideas per cross.
-    pub(super) each: usize,
+    pub(super) ideas_per_cross: usize,
     /// Fails unless the budget covers one more cross and the judging of all ideas so far.
     pub(super) check_budget: &'a (dyn Fn() -> Result<(), ModelError> + Sync),
     /// Returns whether the caller is still waiting.
@@ -86,7 +86,7 @@ impl CrossPhase<'_> {
             match answer {
                 Ok(text) => {
                     state.consecutive_failures = 0;
-                    let ideas = parse::ideas(&text, self.each);
+                    let ideas = parse::ideas(&text, self.ideas_per_cross);
                     let outcome = match ideas.is_empty() {
                         true => {
                             CrossOutcome::Failed("the model's answer has no ideas in it".into())
@@ -221,8 +221,13 @@ mod tests {
             assert!(former.is_none(), "{number} was saved twice");
             Ok(())
         };
-        let phase =
-            CrossPhase { model, each: 3, check_budget, should_continue: &|| true, save: &save };
+        let phase = CrossPhase {
+            model,
+            ideas_per_cross: 3,
+            check_budget,
+            should_continue: &|| true,
+            save: &save,
+        };
         let fatal_error = phase.run(crosses(count));
         (outcomes.into_inner(), fatal_error)
     }

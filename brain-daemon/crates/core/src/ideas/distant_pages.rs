@@ -33,7 +33,7 @@ pub(super) struct Candidate {
     pub(super) is_found: bool,
     /// Staleness from 0 to 2; always 0 if the profile ignores it. A page gets this many additional
     /// random keys, so it is drawn more often.
-    pub(super) stale: u8,
+    pub(super) staleness: u8,
 }
 
 impl Candidate {
@@ -80,7 +80,7 @@ impl Draw {
 
     /// Returns the lowest random key of a page. A page has one key, and more if it is stale.
     fn lowest_key(&self, page: &Candidate) -> [u8; 8] {
-        let keys = (0..=page.stale).map(|nth| self.random_key(&page.source, &page.slug, nth));
+        let keys = (0..=page.staleness).map(|nth| self.random_key(&page.source, &page.slug, nth));
         keys.min().unwrap_or([u8::MAX; 8])
     }
 }
@@ -149,7 +149,7 @@ mod tests {
             title: slug.into(),
             distances: vec![1.0, distance],
             is_found: false,
-            stale: 0,
+            staleness: 0,
         }
     }
 
@@ -250,13 +250,13 @@ mod tests {
     #[test]
     fn stale_pages_are_drawn_more_often() {
         let pages: Vec<Candidate> = (0..100)
-            .map(|n| Candidate { stale: (n % 2) * 2, ..page(&format!("people/p{n}"), 1.0) })
+            .map(|n| Candidate { staleness: (n % 2) * 2, ..page(&format!("people/p{n}"), 1.0) })
             .collect();
         let stale: usize = (0..50)
             .map(|question| {
                 let drawn =
                     select(pages.clone(), 6, 2, &draw(&format!("Question {question}?"), DAY));
-                drawn.pages.iter().filter(|(page, _)| page.stale > 0).count()
+                drawn.pages.iter().filter(|(page, _)| page.staleness > 0).count()
             })
             .sum();
         // 50 draws of 6 pages are 300. Stale pages have three of four keys, so 225 are expected;
@@ -292,10 +292,10 @@ mod tests {
             |(pages, max, divisor)| {
                 let mut distinct = HashSet::new();
                 let mut out = Vec::new();
-                for (slug, distance, is_found, stale) in pages {
+                for (slug, distance, is_found, staleness) in pages {
                     if distinct.insert(slug.clone()) {
                         let page = page(&slug, f32::from(distance) / 4.0);
-                        out.push(Candidate { is_found, stale, ..page });
+                        out.push(Candidate { is_found, staleness, ..page });
                     }
                 }
                 (out, max, divisor)

@@ -37,7 +37,7 @@ impl IdeaService {
         progress: &dyn Progress,
     ) -> Result<IdeasReply, Fault> {
         let profile = Profile::of(run.profile);
-        let (open, unjudged) = (run.open().len(), run.unjudged());
+        let (open, unjudged) = (run.open_crosses().len(), run.unjudged_count());
         let models = match open + unjudged {
             0 => None,
             _ if request.prompts_only => None,
@@ -85,10 +85,10 @@ impl IdeaService {
         store.save(&run)?;
         let steps = open + (open * profile.ideas as usize + unjudged).div_ceil(BATCH_SIZE);
         let execution = RunExecution {
-            brain: self,
+            service: self,
             profile,
-            close: self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?,
-            far: self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?,
+            close_texts: self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?,
+            far_texts: self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?,
             run: Mutex::new(run),
             store,
             progress,
@@ -202,7 +202,7 @@ impl IdeaService {
         let far = self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?;
         let delimiter = self.delimiter(&close.iter().chain(&far).flatten().map(String::as_str))?;
         let mut prompts = Vec::new();
-        for number in run.open() {
+        for number in run.open_crosses() {
             let Some(prompt) = cross_prompt(run, number, &close, &far, &delimiter) else {
                 continue;
             };
@@ -269,8 +269,9 @@ impl IdeaService {
     ) {
         let profile = Profile::of(run.profile);
         let idea_count = run.ideas().count();
-        let judged_count = idea_count - run.unjudged();
-        let saves_by_default = profile.saves && reply_context.status == "done" && idea_count > 0;
+        let judged_count = idea_count - run.unjudged_count();
+        let saves_by_default =
+            profile.should_save && reply_context.status == "done" && idea_count > 0;
         let is_saved = run
             .saved
             .as_ref()
@@ -310,13 +311,13 @@ impl IdeaService {
 
     /// Describes which phase failed, why, what was spent and how to continue.
     fn problem(&self, phase: &str, error: &ModelError, run: &Run, price: Price) -> String {
-        let (all, open) = (run.crosses.len(), run.open().len());
+        let (all, open) = (run.crosses.len(), run.open_crosses().len());
         let command = run.profile.as_str();
         let remaining_cost = estimate(
             price,
             open as u64,
             u64::from(Profile::of(run.profile).ideas),
-            run.unjudged() as u64,
+            run.unjudged_count() as u64,
         );
         // The new budget covers twice the estimate of the remaining work, rounded up to a cent:
         // each call reserves its maximum cost.

@@ -47,7 +47,7 @@ impl From<LlmError> for ModelError {
             | ModelErrorKind::Overloaded
             | ModelErrorKind::RateLimited(_)
             | ModelErrorKind::Interrupted => FailureReason::Transient,
-            kind if kind.is_service_failure() => FailureReason::Service,
+            kind if kind.is_independent_of_question() => FailureReason::Service,
             _ => FailureReason::Question,
         };
         Self { reason, message: error.message, hint: error.hint }
@@ -69,7 +69,7 @@ pub(super) trait IdeaModel: Sync {
 pub(super) struct BudgetedModel<'a> {
     pub(super) model: &'a Model,
     pub(super) budget: &'a Budget,
-    pub(super) kind: IdeaProfile,
+    pub(super) profile: IdeaProfile,
 }
 
 impl IdeaModel for BudgetedModel<'_> {
@@ -79,7 +79,7 @@ impl IdeaModel for BudgetedModel<'_> {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<String, ModelError> {
         let question = Question {
-            purpose: self.kind.as_str(),
+            purpose: self.profile.as_str(),
             system: &prompt.system,
             text: &prompt.text,
             temperature: Some(prompt.temperature),

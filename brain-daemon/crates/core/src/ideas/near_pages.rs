@@ -151,12 +151,12 @@ impl IdeaService {
         };
         let now = self.env.clock.now();
         let candidate = |((source, slug, record), distances): (PageEntry, Vec<f32>)| {
-            let stale = match profile.stale_first {
+            let staleness = match profile.should_prefer_stale {
                 true => distant_pages::staleness(record.version, record.updated_at, now),
                 false => 0,
             };
             let is_found = near.found.contains(&record.id);
-            Candidate { source, slug, title: record.title, distances, is_found, stale }
+            Candidate { source, slug, title: record.title, distances, is_found, staleness }
         };
         Ok(pages.into_iter().zip(distances).map(candidate).collect())
     }
@@ -175,7 +175,7 @@ fn comparable_pages(
         pages.sort_by_key(|(key, _)| *key);
         pages.truncate(MAX_COMPARED);
     };
-    reader.in_order(("", ""), |(source, slug, record): PageEntry| {
+    reader.pages_in_order(("", ""), |(source, slug, record): PageEntry| {
         if is_eligible(&record) && !close.contains(&record.id) {
             let key = draw.random_key(&source, &slug, 0);
             pages.push((key, (source, slug, record)));

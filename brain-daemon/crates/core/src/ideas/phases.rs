@@ -20,14 +20,14 @@ use brain_llm::Model;
 
 /// An active run and its inputs.
 pub(super) struct RunExecution<'a> {
-    pub(super) brain: &'a IdeaService,
+    pub(super) service: &'a IdeaService,
     pub(super) profile: &'static Profile,
     pub(super) run: Mutex<Run>,
     pub(super) store: &'a RunStore,
     /// Texts of the close pages; `None` for a deleted or hidden page.
-    pub(super) close: Vec<Option<String>>,
+    pub(super) close_texts: Vec<Option<String>>,
     /// Texts of the far pages; `None` for a deleted or hidden page.
-    pub(super) far: Vec<Option<String>>,
+    pub(super) far_texts: Vec<Option<String>>,
     pub(super) progress: &'a dyn Progress,
     /// Number of questions that were answered or failed.
     pub(super) done: AtomicU64,
@@ -73,13 +73,13 @@ impl RunExecution<'_> {
     }
 
     fn run_crosses(&self, models: &RunModels) -> Result<Option<ModelError>, Fault> {
-        let texts = self.close.iter().chain(&self.far).flatten().map(String::as_str);
-        let delimiter = self.brain.delimiter(&texts)?;
+        let texts = self.close_texts.iter().chain(&self.far_texts).flatten().map(String::as_str);
+        let delimiter = self.service.delimiter(&texts)?;
         let mut tasks = Vec::new();
         {
             let mut run = self.run();
-            for number in run.open() {
-                match cross_prompt(&run, number, &self.close, &self.far, &delimiter) {
+            for number in run.open_crosses() {
+                match cross_prompt(&run, number, &self.close_texts, &self.far_texts, &delimiter) {
                     Some(prompt) => tasks.push((number, prompt)),
                     None => {
                         run.crosses[number].state =
@@ -88,8 +88,11 @@ impl RunExecution<'_> {
                 }
             }
         }
-        let model =
-            BudgetedModel { model: &models.ideas, budget: &models.budget, kind: self.profile.kind };
+        let model = BudgetedModel {
+            model: &models.ideas,
+            budget: &models.budget,
+            profile: self.profile.kind,
+        };
         let check_budget = || self.check_budget(models);
         let should_continue = || self.should_continue();
         let save = |number: usize, outcome: CrossOutcome| {
@@ -108,7 +111,7 @@ impl RunExecution<'_> {
         };
         let phase = cross::CrossPhase {
             model: &model,
-            each: self.profile.ideas as usize,
+            ideas_per_cross: self.profile.ideas as usize,
             check_budget: &check_budget,
             should_continue: &should_continue,
             save: &save,
@@ -122,7 +125,7 @@ impl RunExecution<'_> {
     /// `FailureReason::Budget` if the budget does not cover them.
     fn check_budget(&self, models: &RunModels) -> Result<(), ModelError> {
         let price = models.price;
-        let unjudged = self.run().unjudged() as u64;
+        let unjudged = self.run().unjudged_count() as u64;
         let needed = estimate(price, 1, u64::from(self.profile.ideas), unjudged);
         let left = models.max_cost.saturating_sub(models.budget.spent().actual);
         if needed <= left {
@@ -146,8 +149,11 @@ impl RunExecution<'_> {
         let run = self.run().clone();
         let unjudged: Vec<(usize, usize, &RunIdea)> =
             run.ideas().filter(|(_, _, idea)| idea.judge.is_none()).collect();
-        let model =
-            BudgetedModel { model: &models.judge, budget: &models.budget, kind: self.profile.kind };
+        let model = BudgetedModel {
+            model: &models.judge,
+            budget: &models.budget,
+            profile: self.profile.kind,
+        };
         let prompt = |batch: &[usize]| {
             self.judge_prompt(&run, batch.iter().filter_map(|at| unjudged.get(*at)))
         };
@@ -191,13 +197,13 @@ impl RunExecution<'_> {
             };
             ideas_to_judge.push(IdeaToJudge {
                 text: &idea.text,
-                close: judged_page(&close.page, text_of(&self.close, cross.close)),
-                far: judged_page(&far.page, text_of(&self.far, cross.far)),
+                close: judged_page(&close.page, text_of(&self.close_texts, cross.close)),
+                far: judged_page(&far.page, text_of(&self.far_texts, cross.far)),
             });
         }
         let texts =
             ideas_to_judge.iter().flat_map(|idea| [idea.text, idea.close.text, idea.far.text]);
-        let delimiter = self.brain.delimiter(&texts).map_err(|fault| service_error(&fault))?;
+        let delimiter = self.service.delimiter(&texts).map_err(|fault| service_error(&fault))?;
         Ok(prompt::judge(&run.question, &ideas_to_judge, &delimiter))
     }
 
@@ -210,13 +216,13 @@ impl RunExecution<'_> {
         let mut run = self.run();
         change(&mut run);
         run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
-        run.changed_at = self.brain.env.clock.now();
+        run.changed_at = self.service.env.clock.now();
         self.store.save(&run).map_err(|fault| service_error(&fault))
     }
 
     fn should_continue(&self) -> bool {
         let done = self.done.load(Ordering::Relaxed).min(self.total);
-        self.progress.at(done, self.total) && !self.brain.env.stop.is_cancelled()
+        self.progress.at(done, self.total) && !self.service.env.stop.is_cancelled()
     }
 
     /// Returns the error for a run in which no cross has ideas.

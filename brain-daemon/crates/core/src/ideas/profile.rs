@@ -24,11 +24,11 @@ pub(super) struct Profile {
     /// Far pages are drawn from the farthest `1 / far_divisor` of all candidates.
     pub(super) far_divisor: usize,
     /// Whether stale pages are preferred in the far set.
-    pub(super) stale_first: bool,
+    pub(super) should_prefer_stale: bool,
     /// Whether each idea must invert an unspoken axiom of the question.
-    pub(super) inverts: bool,
+    pub(super) should_invert_axiom: bool,
     /// Whether the result is saved as a page by default.
-    pub(super) saves: bool,
+    pub(super) should_save: bool,
 }
 
 static BRAINSTORM: Profile = Profile {
@@ -47,9 +47,9 @@ static BRAINSTORM: Profile = Profile {
     },
     max_resistance: None,
     far_divisor: 2,
-    stale_first: false,
-    inverts: false,
-    saves: true,
+    should_prefer_stale: false,
+    should_invert_axiom: false,
+    should_save: true,
 };
 
 static LSD: Profile = Profile {
@@ -68,9 +68,9 @@ static LSD: Profile = Profile {
     },
     max_resistance: Some(4.5),
     far_divisor: 3,
-    stale_first: true,
-    inverts: true,
-    saves: false,
+    should_prefer_stale: true,
+    should_invert_axiom: true,
+    should_save: false,
 };
 
 impl Profile {

@@ -63,7 +63,7 @@ pub(super) fn cross(
     delimiter: &str,
 ) -> Prompt {
     let ideas = profile.ideas;
-    let axiom = match profile.inverts {
+    let axiom = match profile.should_invert_axiom {
         true => {
             "\nEach idea turns an unspoken axiom of the question around: find something that the \
              question takes for granted without saying it, say in half a sentence what it is, and \

@@ -78,7 +78,7 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
         far_set: far_set.collect(),
         short_of_target: run.short_of_target,
         judge_failed,
-        failed_crosses: run.failed() as u32,
+        failed_crosses: run.failed_count() as u32,
         cost,
         saved_slug: run.saved.as_ref().map(|saved| saved.slug.clone()),
         problem: run.problem.clone().filter(|_| status == "stopped"),
@@ -121,7 +121,7 @@ pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
 /// Describes how many crosses failed, and the reason of the first failure. Returns `None` if no
 /// cross failed.
 fn failed_crosses_note(run: &Run) -> Option<String> {
-    let failed = run.failed();
+    let failed = run.failed_count();
     let why = run.crosses.iter().find_map(|cross| match &cross.state {
         CrossState::Failed { why } => Some(why),
         _ => None,

@@ -205,7 +205,7 @@ impl Run {
     }
 
     /// Returns the indexes of the crosses without ideas.
-    pub(super) fn open(&self) -> Vec<usize> {
+    pub(super) fn open_crosses(&self) -> Vec<usize> {
         let crosses = self.crosses.iter().enumerate();
         crosses
             .filter(|(_, cross)| !matches!(cross.state, CrossState::Done { .. }))
@@ -254,12 +254,12 @@ impl Run {
     }
 
     /// Returns the number of ideas without a verdict.
-    pub(super) fn unjudged(&self) -> usize {
+    pub(super) fn unjudged_count(&self) -> usize {
         self.ideas().filter(|(_, _, idea)| idea.judge.is_none()).count()
     }
 
     /// Returns the number of failed crosses.
-    pub(super) fn failed(&self) -> usize {
+    pub(super) fn failed_count(&self) -> usize {
         self.crosses.iter().filter(|cross| matches!(cross.state, CrossState::Failed { .. })).count()
     }
 
@@ -276,7 +276,7 @@ impl Run {
             profile: self.profile,
             question: self.question.clone(),
             started_at: rfc3339(self.started_at),
-            crosses_done: (self.crosses.len() - self.open().len()) as u32,
+            crosses_done: (self.crosses.len() - self.open_crosses().len()) as u32,
             crosses: self.crosses.len() as u32,
             status: status.into(),
             cost: self.cost,

@@ -44,13 +44,13 @@ pub(crate) struct ActiveRuns(Mutex<BTreeSet<String>>);
 
 impl ActiveRuns {
     /// Locks a run until the guard is dropped. `None` if it is locked already.
-    pub(super) fn take(&self, run_id: &str) -> Option<RunGuard<'_>> {
+    pub(super) fn lock(&self, run_id: &str) -> Option<RunGuard<'_>> {
         let is_new = self.0.lock().insert(run_id.to_owned());
         is_new.then(|| RunGuard { all: self, run_id: run_id.to_owned() })
     }
 
     /// Returns whether a run is active.
-    pub(super) fn has(&self, run_id: &str) -> bool {
+    pub(super) fn contains(&self, run_id: &str) -> bool {
         self.0.lock().contains(run_id)
     }
 }
@@ -107,7 +107,7 @@ impl RunStore {
     /// # Errors
     /// `not_found` if the run does not exist; `io` if its file cannot be read, is damaged, or has
     /// another format.
-    pub(super) fn run(&self, run_id: &str) -> Result<Run, Fault> {
+    pub(super) fn load(&self, run_id: &str) -> Result<Run, Fault> {
         if !is_run_id(run_id) {
             return Err(no_run(run_id));
         }
@@ -123,10 +123,10 @@ impl RunStore {
     ///
     /// # Errors
     /// `io` if the directory cannot be read.
-    pub(super) fn all(&self) -> Result<(Vec<Run>, Vec<String>), Fault> {
+    pub(super) fn load_all(&self) -> Result<(Vec<Run>, Vec<String>), Fault> {
         let (mut runs, mut problems) = (Vec::new(), Vec::new());
         for run_id in self.ids().map_err(|error| io_fault("read", &self.dir, &error))? {
-            match self.run(&run_id) {
+            match self.load(&run_id) {
                 Ok(run) => runs.push(run),
                 Err(fault) => problems.push(fault.message),
             }
@@ -140,12 +140,12 @@ impl RunStore {
     /// Removes runs that are older than [`MAX_AGE_MS`], and the oldest of more than [`MAX_RUNS`].
     /// Keeps active runs and unusable files. `now` is in Unix milliseconds.
     pub(super) fn prune(&self, now: i64, active: &ActiveRuns) {
-        let Ok((mut runs, _)) = self.all() else { return };
+        let Ok((mut runs, _)) = self.load_all() else { return };
         runs.sort_by_key(|run| std::cmp::Reverse(run.changed_at));
         for (index, run) in runs.iter().enumerate() {
             let is_expired = index >= MAX_RUNS || now.saturating_sub(run.changed_at) > MAX_AGE_MS;
             if is_expired
-                && !active.has(&run.run_id)
+                && !active.contains(&run.run_id)
                 && let Err(error) = fs::remove_file(self.path(&run.run_id))
             {
                 tracing::warn!(run = run.run_id, %error, "an old run of ideas cannot be removed");
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn run_survives_a_round_trip() {
         let (_dir, store) = store();
-        assert_eq!(store.all().unwrap(), (vec![], vec![]));
+        assert_eq!(store.load_all().unwrap(), (vec![], vec![]));
         let mut run = run("abcdefgh", 5);
         let judge = Judgement {
             scores: brain_protocol::Scores {
@@ -292,8 +292,8 @@ mod tests {
         };
         run.crosses[0].state = CrossState::Failed { why: "no".into() };
         store.save(&run).unwrap();
-        assert_eq!(store.run("abcdefgh").unwrap(), run);
-        assert_eq!((run.open(), run.unjudged(), run.failed()), (vec![0], 1, 1));
+        assert_eq!(store.load("abcdefgh").unwrap(), run);
+        assert_eq!((run.open_crosses(), run.unjudged_count(), run.failed_count()), (vec![0], 1, 1));
         assert_eq!(
             run.ideas().map(|(cross, at, _)| (cross, at)).collect::<Vec<_>>(),
             [(1, 0), (1, 1)]
@@ -307,29 +307,29 @@ mod tests {
     fn invalid_ids_and_damaged_files_are_rejected() {
         let (_dir, store) = store();
         for bad in ["", "../x", "abcdefgh.json", "ABCDEFGH", "abcdefg0", "abcdefghi"] {
-            assert_eq!(store.run(bad).unwrap_err().code, FaultCode::NotFound, "{bad}");
+            assert_eq!(store.load(bad).unwrap_err().code, FaultCode::NotFound, "{bad}");
         }
         store.save(&run("abcdefgh", 5)).unwrap();
         let path = store.path("abcdefgh");
         let whole = fs::read(&path).unwrap();
         fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-        let fault = store.run("abcdefgh").unwrap_err();
+        let fault = store.load("abcdefgh").unwrap_err();
         assert!(fault.message.contains("abcdefgh.json is damaged"), "{fault}");
         let mut newer = run("abcdefgj", 6);
         newer.format = 2;
         store.save(&newer).unwrap();
         // Another version may write any other fields.
         fs::write(store.path("abcdefgj"), "{\"format\": 2, \"new\": true}").unwrap();
-        let fault = store.run("abcdefgj").unwrap_err();
+        let fault = store.load("abcdefgj").unwrap_err();
         assert!(
             fault.message.contains("has format 2") && !fault.message.contains("damaged"),
             "{fault}"
         );
         assert!(!fault.hint.unwrap_or_default().contains("remove"), "its ideas were paid for");
-        let (runs, bad) = store.all().unwrap();
+        let (runs, bad) = store.load_all().unwrap();
         assert_eq!((runs.len(), bad.len()), (0, 2), "{bad:?}");
         store.save(&Run { far: vec![], ..run("abcdefgk", 7) }).unwrap();
-        assert!(store.run("abcdefgk").unwrap_err().message.contains("a missing page"));
+        assert!(store.load("abcdefgk").unwrap_err().message.contains("a missing page"));
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
         fs::write(store.path("abcdefgj"), &text).unwrap();
         fs::write(store.path("abcdefgk"), text.replace("abcdefgh", "../elsewhere")).unwrap();
         for id in ["abcdefgj", "abcdefgk"] {
-            assert!(store.run(id).unwrap_err().message.contains("another id"), "{id}");
+            assert!(store.load(id).unwrap_err().message.contains("another id"), "{id}");
         }
         store.prune(now, &ActiveRuns::default());
         assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "precious");
@@ -362,8 +362,8 @@ mod tests {
         store.save(&run("aaaaaaaa", now - MAX_AGE_MS - 1)).unwrap();
         store.save(&run("bbbbbbbb", now - MAX_AGE_MS - 1)).unwrap();
         let active = ActiveRuns::default();
-        let _guard = active.take("bbbbbbbb").unwrap();
-        assert!(active.take("bbbbbbbb").is_none());
+        let _guard = active.lock("bbbbbbbb").unwrap();
+        assert!(active.lock("bbbbbbbb").is_none());
         store.prune(now, &active);
         let remaining = store.ids().unwrap();
         assert_eq!(remaining.len(), MAX_RUNS + 1);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId};
 use sha2::{Digest, Sha256};
 
-use super::{IngestReceipt, Item};
+use super::{IngestItem, IngestReceipt};
 use crate::number_cipher::NumberCipher;
 use crate::pages::dedup::WINDOW_MS;
 use crate::write_page::check_type;
@@ -40,7 +40,7 @@ impl IngestService {
     pub fn ingest(
         &self,
         caller: &Caller,
-        item: Item,
+        item: IngestItem,
         done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
         match self.prepare(caller, item) {
@@ -72,7 +72,7 @@ impl IngestService {
             due_at: now,
             slug: None,
             error: None,
-            seen: vec![by_content],
+            duplicate_keys: vec![by_content],
             ..job
         };
         self.enqueue(record, DedupKeys { by_idempotency_key: None, by_content }, None, done);
@@ -109,7 +109,7 @@ impl IngestService {
     }
 
     /// Returns the item's record, and the keys that identify duplicates.
-    fn prepare(&self, caller: &Caller, item: Item) -> Result<(JobRecord, DedupKeys), Fault> {
+    fn prepare(&self, caller: &Caller, item: IngestItem) -> Result<(JobRecord, DedupKeys), Fault> {
         permit(caller, INGEST)?;
         let source = self.item_source(caller, item.source)?;
         if let Some(page_type) = &item.page_type {
@@ -150,7 +150,7 @@ impl IngestService {
             due_at: now,
             slug: None,
             error: None,
-            seen: by_idempotency_key.into_iter().chain([by_content]).collect(),
+            duplicate_keys: by_idempotency_key.into_iter().chain([by_content]).collect(),
         };
         Ok((record, DedupKeys { by_idempotency_key, by_content }))
     }
@@ -282,7 +282,7 @@ fn find_duplicate(
     key: &Hash,
     now: i64,
 ) -> Result<Option<(u64, JobRecord)>, StoreError> {
-    Ok(draft.seen_job(key)?.filter(|(_, job)| match job.state {
+    Ok(draft.latest_job_with_key(key)?.filter(|(_, job)| match job.state {
         JobState::Failed => false,
         // A waiting job counts even if the clock was set back.
         JobState::Queued | JobState::Processing | JobState::Retrying => {

@@ -4,7 +4,7 @@ use brain_protocol::{Fault, FaultCode, JobId, Slug, SourceId, WriteStatus};
 
 use crate::provenance::{COLLECTOR, WEBHOOK};
 use crate::write_page::{
-    SlugRequest, choose_slug, inbox_slug, stored_document, type_and_title, written_page,
+    SlugRequest, build_new_page, choose_slug, inbox_slug, stored_document, type_and_title,
 };
 use brain_base::caller;
 use brain_base::clock::day;
@@ -64,10 +64,10 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
     document.frontmatter.set_all(&fields);
     let author = Some(route.author(uri.clone()));
     let provenance = route.provenance(uri, record.received_at);
-    let page = written_page(slug, document, provenance, None, options.slug.is_none())?;
+    let page = build_new_page(slug, document, provenance, None, options.slug.is_none())?;
     // An item is a whole page. Its provenance says that all lines are from outside, so none is
     // marked.
-    Ok(NewPage { author, lines: LineChange::ByPageAuthor, ..page })
+    Ok(NewPage { author, line_change: LineChange::ByPageAuthor, ..page })
 }
 
 /// Chooses the slug and writes the page; runs in the writer. Does not change a page that has this

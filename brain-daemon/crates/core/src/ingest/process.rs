@@ -8,15 +8,15 @@ use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId, WriteSta
 use super::Queue;
 use super::page::{PreparedPage, prepare, write};
 use crate::IngestService;
-use crate::batch::on_all_cores;
+use crate::batch::map_in_parallel;
 use crate::number_cipher::NumberCipher;
 use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError};
 
 /// Maximum number of jobs in one transaction. Large enough for cheap commits, small enough to
 /// occupy the writer for milliseconds only.
-pub const CHUNK: usize = 128;
+pub const MAX_JOBS_PER_BATCH: usize = 128;
 /// Bytes of text after which a transaction takes no more jobs, to limit memory.
-const CHUNK_BYTES: usize = 4_000_000;
+const MAX_BYTES_PER_BATCH: usize = 4_000_000;
 /// Maximum number of attempts to store a job's page.
 const MAX_ATTEMPTS: u32 = 3;
 /// The time before the second attempt, in milliseconds. It doubles for each further attempt.
@@ -46,13 +46,13 @@ impl IngestService {
     /// If the store fails. Items that were not stored stay in the queue.
     pub fn process_queue(&self, max: usize) -> Result<usize, Fault> {
         let _processing = self.queue.processing.lock();
-        let due = self.store.read_queue()?.due_jobs(self.clock.now(), max, CHUNK_BYTES)?;
+        let due = self.store.read_queue()?.due_jobs(self.clock.now(), max, MAX_BYTES_PER_BATCH)?;
         if due.is_empty() {
             return Ok(0);
         }
         let _in_progress = InProgressGuard::new(&self.queue, &due);
         let _permit = self.text.take(due.iter().map(|(_, record)| record.content.body.len()).sum());
-        let prepared = on_all_cores(&due, |(id, record)| self.prepare_page(*id, record));
+        let prepared = map_in_parallel(&due, |(id, record)| self.prepare_page(*id, record));
         let attempts: Vec<Attempt> = due
             .into_iter()
             .zip(prepared)
@@ -65,11 +65,11 @@ impl IngestService {
             self.dedup.remember(source.clone(), page.content_hash, slug.clone(), page.content_at);
         }
         let changed: Vec<&StoredJob> = stored.iter().filter(|stored| stored.is_changed).collect();
-        on_all_cores(&changed, |stored| self.files.update_file(&stored.source, &stored.page));
+        map_in_parallel(&changed, |stored| self.files.update_file(&stored.source, &stored.page));
         // Clients may already see the jobs as stored. Without this call, their next search would
         // tokenize all pages that are not indexed yet.
         self.index.refresh();
-        self.index.wait();
+        self.index.wait_for_backlog();
         Ok(count)
     }
 

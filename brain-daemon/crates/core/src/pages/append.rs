@@ -5,7 +5,7 @@ use brain_protocol::{Append, Fault, FaultCode, MAX_CONTENT, WriteReply};
 use crate::pages::capture::PageWrite;
 use crate::provenance::PUT_PAGE;
 use crate::write_page::{
-    check_origin, origin_label, origin_route, origin_uri, stored_document, written_page,
+    build_new_page, check_origin, origin_label, origin_route, origin_uri, stored_document,
 };
 use crate::{Caller, PageService, no_page};
 use brain_page::{self as page, EditError};
@@ -32,15 +32,16 @@ impl PageService {
             check_size(document.body.len(), slug.as_str())?;
             let captured_at = document.frontmatter.get("captured_at");
             let provenance = record.provenance;
-            let page = written_page(&slug, document, provenance.clone(), Some(&provenance), false)?;
+            let page =
+                build_new_page(&slug, document, provenance.clone(), Some(&provenance), false)?;
             // A line that the owner adds does not remove the marks of other lines.
-            let lines = match route.line_change() {
+            let line_change = match route.line_change() {
                 LineChange::ByPageAuthor => LineChange::SameMarks,
                 change => change,
             };
-            let page = NewPage { author: Some(route.author(uri.clone())), lines, ..page };
-            let applied = draft.write_page(&source_id, &slug, page, now)?;
-            Ok(PageWrite { slug: slug.clone(), applied, captured_at })
+            let page = NewPage { author: Some(route.author(uri.clone())), line_change, ..page };
+            let write = draft.write_page(&source_id, &slug, page, now)?;
+            Ok(PageWrite { slug: slug.clone(), write, captured_at })
         })?;
         Ok(self.write_reply(source, outcome, Vec::new()))
     }

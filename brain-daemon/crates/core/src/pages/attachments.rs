@@ -14,7 +14,7 @@ use brain_protocol::{
 use crate::health::{Finding, fail, ok};
 use crate::pages::fields::check_plain;
 use crate::provenance::author_of_change;
-use crate::write_page::{stored_document, written_page};
+use crate::write_page::{build_new_page, stored_document};
 use crate::{Caller, PageService, no_page, page_argument};
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
@@ -23,7 +23,8 @@ use brain_page::{
     listed_name, lists_attachment, names_attachment,
 };
 use brain_store::{
-    Attached, AttachmentRecord, Draft, Hash, NewPage, PageEntry, PageRecord, Reader, StoreError,
+    AttachmentRecord, Draft, Hash, NamedAttachment, NewPage, PageEntry, PageRecord, Reader,
+    StoreError,
 };
 
 /// Maximum time in which the check of `doctor` compares files with their hashes.
@@ -48,7 +49,7 @@ impl PageService {
         // Fails early for a page that cannot name the file. The writer checks again.
         let current = self.store.read(caller.visibility())?.content(&record)?;
         check_plain(&stored_document(&current)?, ATTACHMENTS)?;
-        let files_guard = self.store.attachments().keep();
+        let files_guard = self.store.attachments().block_removal();
         let hash = self.store.write_attachment(&content)?;
         let change = self.attach_file(caller, &source, &page, &name, (hash, content.len() as u64));
         drop(files_guard);
@@ -156,8 +157,8 @@ impl PageService {
             if !is_document_changed {
                 return Ok(AttachmentChange { status, page, record });
             }
-            let new = written_page(&slug, document, page.provenance.clone(), None, false)?;
-            let new = NewPage { author: Some(author.clone()), lines: lines.clone(), ..new };
+            let new = build_new_page(&slug, document, page.provenance.clone(), None, false)?;
+            let new = NewPage { author: Some(author.clone()), line_change: lines.clone(), ..new };
             let page = draft.write_page(&source, &slug, new, now)?.record;
             Ok(AttachmentChange { status, page, record })
         })?)
@@ -323,8 +324,9 @@ pub(crate) fn check_mergeable(
     check_plain(text, ATTACHMENTS)?;
     let own: BTreeMap<String, AttachmentRecord> =
         reader.attachments_of(into_record.id, false)?.into_iter().collect();
-    let differs =
-        |(name, record): &&Attached| own.get(name).is_some_and(|other| other.hash != record.hash);
+    let differs = |(name, record): &&NamedAttachment| {
+        own.get(name).is_some_and(|other| other.hash != record.hash)
+    };
     if let Some((name, _)) = files.iter().find(differs) {
         let message = format!("both pages have a file \"{name}\", with different bytes");
         return Err(Fault::new(FaultCode::Conflict, message).hint(format!(

@@ -115,7 +115,7 @@ fn candidates(reader: &Reader, own: &SourceId, link: &LinkRecord) -> Result<Vec<
     };
     let mut is_empty = true;
     for name in &names {
-        is_empty = add(reader.named(source, name, MAX_CANDIDATES)?);
+        is_empty = add(reader.pages_by_name(source, name, MAX_CANDIDATES)?);
     }
     for name in names.iter().filter(|_| is_empty) {
         add(reader.named_longer(source, name, MAX_CANDIDATES)?);

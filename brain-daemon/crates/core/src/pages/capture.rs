@@ -7,9 +7,9 @@ use crate::provenance::{
     CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received, without_provenance_keys,
 };
 use crate::write_page::{
-    SlugRequest, check_origin, check_type, choose_slug, clean_tags, inbox_slug, origin_label,
-    origin_route, origin_uri, read_document, stored_document, type_and_title, type_of,
-    written_page,
+    SlugRequest, build_new_page, check_origin, check_type, choose_slug, clean_tags, inbox_slug,
+    origin_label, origin_route, origin_uri, read_document, stored_document, type_and_title,
+    type_of,
 };
 use crate::{Caller, PageService};
 use brain_base::clock::{day, rfc3339};
@@ -52,7 +52,7 @@ struct NewCapture {
 /// The result of a write to one page.
 pub(crate) struct PageWrite {
     pub(crate) slug: Slug,
-    pub(crate) applied: WrittenPage,
+    pub(crate) write: WrittenPage,
     pub(crate) captured_at: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl PageService {
                 self.store.write(move |draft| write_capture(draft, &input, &candidate))?
             }
         };
-        let record = &outcome.applied.record;
+        let record = &outcome.write.record;
         if is_automatic {
             self.dedup.remember(source.clone(), hash, outcome.slug.clone(), record.content_at);
         }
@@ -151,14 +151,14 @@ impl PageService {
         outcome: PageWrite,
         mut warnings: Vec<String>,
     ) -> WriteReply {
-        let PageWrite { slug, applied: WrittenPage { status, record }, captured_at } = outcome;
+        let PageWrite { slug, write: WrittenPage { status, record }, captured_at } = outcome;
         let (written, path) = if status == WriteStatus::Unchanged {
             let file_path = self.files.file_path_of(&source, &record.source_path);
             (!self.files.is_failing(record.id) && file_path.exists(), file_path)
         } else {
             let report = self.files.update_file(&source, &record);
             warnings.extend(report.warnings());
-            (report.written, report.path)
+            (report.is_written, report.path)
         };
         WriteReply {
             slug,
@@ -269,7 +269,7 @@ impl CaptureInput {
         slug: Slug,
         mut document: Document,
         provenance: Provenance,
-        lines: LineChange,
+        line_change: LineChange,
         former: Option<FormerPage>,
     ) -> Result<NewCapture, Fault> {
         let now = rfc3339(self.now);
@@ -280,9 +280,9 @@ impl CaptureInput {
         let captured_at = document.frontmatter.get("captured_at");
         let is_automatic = self.slug.is_none();
         let previous = former.as_ref().map(|former| &former.provenance);
-        let page = written_page(&slug, document, provenance, previous, is_automatic)?;
+        let page = build_new_page(&slug, document, provenance, previous, is_automatic)?;
         let author = Some(self.route.author(self.uri.clone()));
-        let page = NewPage { author, lines, ..page };
+        let page = NewPage { author, line_change, ..page };
         Ok(NewCapture { slug, page, captured_at, former })
     }
 
@@ -332,14 +332,14 @@ fn write_capture(
     if draft.source_settings(&input.source)?.without_provenance {
         page = without_provenance_keys(page);
     }
-    let applied = draft.write_page(&input.source, &slug, page, input.now)?;
-    Ok(PageWrite { slug, applied, captured_at })
+    let write = draft.write_page(&input.source, &slug, page, input.now)?;
+    Ok(PageWrite { slug, write, captured_at })
 }
 
 /// Returns the result of a capture that changes nothing.
 fn unchanged_write(slug: Slug, record: PageRecord, frontmatter: &Frontmatter) -> PageWrite {
-    let applied = WrittenPage { status: WriteStatus::Unchanged, record };
-    PageWrite { slug, applied, captured_at: frontmatter.get("captured_at") }
+    let write = WrittenPage { status: WriteStatus::Unchanged, record };
+    PageWrite { slug, write, captured_at: frontmatter.get("captured_at") }
 }
 
 fn no_content(document: &Document) -> Fault {

@@ -2,7 +2,7 @@
 
 use brain_protocol::{Diff, DiffReply, Fault, FaultCode};
 
-use super::version;
+use super::former_version;
 use crate::{Caller, PageService, page_argument};
 use brain_page::{file_text, unified_diff};
 use brain_store::Content;
@@ -15,7 +15,7 @@ impl PageService {
             let Content { frontmatter, body } = match number {
                 0 => return Ok(String::new()),
                 number if number == record.version => reader.content(&record)?,
-                number => version(&reader, &record, &request.page, number)?.content,
+                number => former_version(&reader, &record, &request.page, number)?.content,
             };
             Ok(file_text(&frontmatter, &body))
         };

@@ -6,7 +6,7 @@ use brain_protocol::{
 };
 
 use crate::provenance::{INGEST_KEYS, author_of_change};
-use crate::write_page::{clean_tags, stored_document, written_page};
+use crate::write_page::{build_new_page, clean_tags, stored_document};
 use crate::{Caller, PageService, no_page, page_argument};
 use brain_page::{self as page, Document, is_link_key};
 use brain_store::{NewPage, PageRecord, StoreError, WrittenPage};
@@ -165,9 +165,9 @@ impl PageService {
             if document.frontmatter.raw() == content.frontmatter && document.body == content.body {
                 return Ok(None);
             }
-            let page = written_page(&slug, document, record.provenance, None, false)?;
+            let page = build_new_page(&slug, document, record.provenance, None, false)?;
             let author = Some(author.clone());
-            let page = NewPage { author, lines: lines.clone(), ..page };
+            let page = NewPage { author, line_change: lines.clone(), ..page };
             draft.write_page(&source_id, &slug, page, now).map(Some)
         })?;
         Ok((source, applied))

@@ -7,7 +7,7 @@ use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceI
 
 use crate::number_cipher::NumberCipher;
 use crate::provenance::trust_of_row;
-use crate::search::instant;
+use crate::search::{end_instant, instant};
 use crate::{Caller, PageService, preferred};
 use brain_base::clock::rfc3339;
 use brain_page::normalize_tag;
@@ -48,8 +48,8 @@ impl PageService {
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let tag = request.tag.as_deref().map(normalize_tag);
         let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
-        let since = instant(request.updated_since.as_deref(), false)?;
-        let until = instant(request.updated_until.as_deref(), true)?;
+        let since = instant(request.updated_since.as_deref())?;
+        let until = end_instant(request.updated_until.as_deref())?;
         // Deleted pages of a removed source are not listed: they return only with their source.
         let sources = if request.deleted { reader.sources()? } else { Vec::new() };
         let is_match = |(source_id, slug, record): &PageEntry| {
@@ -84,7 +84,7 @@ impl PageService {
         let next = found.last().filter(|_| truncated).map(|last| cursor(request, last));
         let pages = found.into_iter().map(|found| self.page_row(caller, found)).collect();
         let default_source = preferred(&reader.sources()?);
-        Ok(Pages { pages, truncated, next, default_source, damaged: reader.left_out() })
+        Ok(Pages { pages, truncated, next, default_source, damaged: reader.damaged_pages() })
     }
 
     /// Returns a page as a row of a list.
@@ -127,7 +127,7 @@ fn latest(
         Ok(out.len() <= limit)
     };
     match label {
-        Some(label) => reader.latest_with(label, source, below, visit)?,
+        Some(label) => reader.latest_with_label(label, source, below, visit)?,
         None => reader.latest(source, below, visit)?,
     }
     Ok(out)
@@ -146,7 +146,7 @@ fn sorted_by_slug(
     let Some(label) = label else { return Ok(None) };
     let after = cursor_slug(request)?;
     let (mut pages, mut read) = (Vec::new(), 0);
-    reader.latest_with(label, source, LATEST, |found| {
+    reader.latest_with_label(label, source, LATEST, |found| {
         if is_match(&found) && (found.0.as_str(), found.1.as_str()) > after {
             pages.push(found);
         }
@@ -174,7 +174,7 @@ fn latest_by_scan(
     let mut newest: BinaryHeap<Reverse<(DateKey, String, String)>> = BinaryHeap::new();
     let prefix = request.prefix.as_deref().unwrap_or_default();
     for source in selected_sources(reader, source)? {
-        reader.in_order_below(&source, (prefix, ""), |found| {
+        reader.pages_in_order_below(&source, (prefix, ""), |found| {
             let key = date_key(&found);
             if is_match(&found) && key < below {
                 newest.push(Reverse((key, found.0.into(), found.1.into())));
@@ -213,7 +213,7 @@ fn in_slug_order(
             Ordering::Equal => after,
             Ordering::Greater => "",
         };
-        reader.in_order_below(&source, (prefix, after), |found| {
+        reader.pages_in_order_below(&source, (prefix, after), |found| {
             if is_match(&found) {
                 out.push(found);
             }

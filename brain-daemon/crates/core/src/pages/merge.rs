@@ -8,9 +8,9 @@ use brain_protocol::{Fault, FaultCode, Merge, MoveReply, PageRef, Slug, SourceId
 use crate::pages::append::check_size;
 use crate::pages::attachments::check_mergeable;
 use crate::pages::page_move::{LinkUpdates, PageMove};
-use crate::pages::rename::{MAX_ATTEMPTS, changing};
+use crate::pages::rename::{MAX_ATTEMPTS, changing_fault};
 use crate::provenance::{author_of_change, is_from_outside};
-use crate::write_page::{names_and_links, stored_document, written_page};
+use crate::write_page::{build_new_page, names_and_links, stored_document};
 use crate::{Caller, PageService};
 use brain_page::{self as page, ATTACHMENTS, Document};
 use brain_store::{Author, LineChange, NewPage, PageRecord, RECOVERY_MS, Reader, StoreError};
@@ -63,15 +63,15 @@ impl PageService {
                 from: plan.from.0.clone(),
                 source_id: plan.source.clone(),
                 version: merged.version,
-                written: report.written,
+                written: report.is_written,
                 path: report.path.display().to_string(),
-                pages: plan.link_updates.names(),
+                pages: plan.link_updates.page_refs(),
                 left: plan.link_updates.not_updated.clone(),
                 recoverable_until: Some(rfc3339(now + RECOVERY_MS)),
                 warnings,
             });
         }
-        Err(changing(&request.page.slug))
+        Err(changing_fault(&request.page.slug))
     }
 
     fn plan_merge(
@@ -116,13 +116,13 @@ impl PageService {
         let change = author_of_change(caller);
         // If any line of the appended page is from outside, all its lines are marked as being from
         // outside.
-        let (author, lines) = match outside_author(&from) {
+        let (author, line_change) = match outside_author(&from) {
             Some(author) => (author, LineChange::ByOtherAuthor),
             None => change.clone(),
         };
         let own = into.provenance.clone();
-        let new = written_page(&into_slug, merged, own, Some(&into.provenance), false)?;
-        let new = NewPage { author: Some(author), lines, ..new };
+        let new = build_new_page(&into_slug, merged, own, Some(&into.provenance), false)?;
+        let new = NewPage { author: Some(author), line_change, ..new };
         let (from, into) = ((from_slug, from), (into_slug, into));
         Ok(MergePlan { source, from, into, new, link_updates, change })
     }

@@ -15,7 +15,7 @@ impl PageService {
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let mut to_skip = request.skip;
         let mut found: Vec<PageEntry> = Vec::new();
-        reader.in_order(("", ""), |page| {
+        reader.pages_in_order(("", ""), |page| {
             let is_in_source = source.as_ref().is_none_or(|source| *source == page.0);
             if is_in_source && is_orphan(&reader, &page)? {
                 match to_skip {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use brain_protocol::{Fault, PageRef, Slug, SourceId};
 
-use crate::write_page::{link_record, stored_document, written_page};
+use crate::write_page::{build_new_page, link_record, stored_document};
 use brain_page::{
     self as page, Document, Link, NewTarget, RewrittenDocument, Target, normalize_name,
     retarget_links,
@@ -51,7 +51,7 @@ impl PageMove<'_> {
             let done = self.retarget(reader, &document, (&page.1, &page.1), &links)?;
             let not_updated = done.not_updated.iter().map(|raw| format!("{}: {raw}", page.1));
             updates.not_updated.extend(not_updated);
-            if done.rewritten > 0 {
+            if done.rewritten_count > 0 {
                 updates.pages.push((page, done.document));
             }
         }
@@ -102,7 +102,7 @@ impl PageMove<'_> {
         let done = retarget_links(document, (from, at), |link| {
             if link_keys.contains(&link_key(&link_record(link.clone()))) {
                 let name = name.clone();
-                return Some(NewTarget { former: slug.clone(), slug: self.to.clone(), name });
+                return Some(NewTarget { old_slug: slug.clone(), slug: self.to.clone(), name });
             }
             if from == at {
                 return None;
@@ -142,7 +142,7 @@ impl PageMove<'_> {
     /// Returns whether no page besides the two of the move has this normalised name.
     fn is_free(&self, reader: &Reader, name: &str) -> Result<bool, StoreError> {
         // Of three pages with the name, one is another page.
-        let pages = reader.named(&self.page.0, name, 3)?;
+        let pages = reader.pages_by_name(&self.page.0, name, 3)?;
         Ok(pages.iter().all(|page| [self.page.2.id, self.to_id].contains(&page.2.id)))
     }
 }
@@ -165,7 +165,7 @@ fn kept_target(
     (from, at): (&Slug, &Slug),
     link: &Link,
 ) -> Result<Option<NewTarget>, StoreError> {
-    let keep = |slug: Slug| NewTarget { former: slug.clone(), slug, name: None };
+    let keep = |slug: Slug| NewTarget { old_slug: slug.clone(), slug, name: None };
     let alternative = match &link.target {
         Target::Slug { source: Some(_), .. } => return Ok(None),
         Target::Slug { slug, .. } if link.raw.starts_with("./") || link.raw.starts_with("../") => {
@@ -213,15 +213,15 @@ impl LinkUpdates {
         let mut written = Vec::with_capacity(self.pages.len());
         for ((source, slug, record), document) in &self.pages {
             let provenance = record.provenance.clone();
-            let page = written_page(slug, document.clone(), provenance, None, false)?;
-            let page = NewPage { author: Some(author.clone()), lines: lines.clone(), ..page };
+            let page = build_new_page(slug, document.clone(), provenance, None, false)?;
+            let page = NewPage { author: Some(author.clone()), line_change: lines.clone(), ..page };
             written.push((source.clone(), draft.write_page(source, slug, page, now)?.record));
         }
         Ok(written)
     }
 
     /// Returns the names of the pages.
-    pub(crate) fn names(&self) -> Vec<PageRef> {
+    pub(crate) fn page_refs(&self) -> Vec<PageRef> {
         let names = self.pages.iter().map(|((source, slug, _), _)| PageRef {
             source: Some(source.clone()),
             slug: slug.clone(),

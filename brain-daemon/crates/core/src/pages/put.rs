@@ -13,8 +13,8 @@ use crate::provenance::{
     without_provenance_keys,
 };
 use crate::write_page::{
-    check_expected, check_origin, origin_label, origin_route, origin_uri, read_document,
-    stored_document, written_page,
+    build_new_page, check_expected, check_origin, origin_label, origin_route, origin_uri,
+    read_document, stored_document,
 };
 use crate::{Caller, PageService};
 use brain_page::{Document, Frontmatter, file_path};
@@ -78,9 +78,9 @@ impl PageService {
             move_unverified_provenance(&mut frontmatter, &provenance, previous);
             let document = Document { frontmatter: frontmatter.clone(), body };
             let captured_at = frontmatter.get("captured_at");
-            let page = written_page(&page_slug, document, provenance, previous, false)?;
+            let page = build_new_page(&page_slug, document, provenance, previous, false)?;
             let author = Some(route.author(uri.clone()));
-            let page = NewPage { replaces, author, lines: route.line_change(), ..page };
+            let page = NewPage { replaces, author, line_change: route.line_change(), ..page };
             Ok::<_, Fault>(PutPage { former, frontmatter, page, captured_at })
         };
         // The page is built here. The writer builds it again only if the page has changed.
@@ -115,22 +115,22 @@ impl PageService {
                 return Err(refuse_empty(slug.as_str(), exists).into());
             }
             // If the owner puts a page with marked lines unchanged, these lines become the owner's.
-            let becomes_owners = former.as_ref().is_some_and(|it| it.becomes_owners(route));
+            let becomes_owners = former.as_ref().is_some_and(|it| it.would_become_owners(route));
             if let (Effect::Unchanged(record), false) = (effect, becomes_owners) {
                 let stored = stored_document(&draft.content(&record)?)?;
                 let captured_at = stored.frontmatter.get("captured_at");
-                let applied = WrittenPage { status: WriteStatus::Unchanged, record: *record };
-                return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
+                let write = WrittenPage { status: WriteStatus::Unchanged, record: *record };
+                return Ok(PageWrite { slug: slug.clone(), write, captured_at });
             }
             let mut page = page.clone();
             if draft.source_settings(&source)?.without_provenance {
                 page = without_provenance_keys(page);
             }
-            let applied = draft.write_page(&source, &slug, page, now)?;
-            Ok(PageWrite { slug: slug.clone(), applied, captured_at: captured_at.clone() })
+            let write = draft.write_page(&source, &slug, page, now)?;
+            Ok(PageWrite { slug: slug.clone(), write, captured_at: captured_at.clone() })
         })?;
         let mut warnings = Vec::new();
-        if outcome.applied.status == WriteStatus::Created {
+        if outcome.write.status == WriteStatus::Created {
             let created = PageRef::new(&target, &request.page.slug);
             let named_source = request.page.source.as_ref();
             // The page is stored, whether or not there is a warning.

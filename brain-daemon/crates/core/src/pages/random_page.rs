@@ -13,7 +13,7 @@ impl PageService {
         let tag = request.tag.as_deref().map(page::normalize_tag);
         let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
         let mut ids = Vec::new();
-        reader.in_order(("", ""), |(of, _, record)| {
+        reader.pages_in_order(("", ""), |(of, _, record)| {
             let is_match = source.as_ref().is_none_or(|source| *source == of)
                 && page_type.as_ref().is_none_or(|t| record.page_type == *t)
                 && tag.as_ref().is_none_or(|tag| record.tags.contains(tag));

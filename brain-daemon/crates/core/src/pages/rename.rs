@@ -6,7 +6,7 @@ use brain_protocol::{Fault, FaultCode, MoveReply, Rename, Slug, SourceId};
 
 use crate::pages::page_move::{LinkUpdates, PageMove};
 use crate::provenance::author_of_change;
-use crate::write_page::{names_and_links, stored_document, written_page};
+use crate::write_page::{build_new_page, names_and_links, stored_document};
 use crate::{Caller, PageService};
 use brain_page::{Document, file_path};
 use brain_store::{Author, LineChange, NewPage, PageRecord, Reader, StoreError};
@@ -56,7 +56,7 @@ impl PageService {
                 return Ok(self.finish_rename(&plan, &moved, &others));
             }
         }
-        Err(changing(&request.page.slug))
+        Err(changing_fault(&request.page.slug))
     }
 
     fn plan_rename(
@@ -89,10 +89,10 @@ impl PageService {
         let mut link_updates = moved.update_backlinks(reader)?;
         let own = moved.update_own_links(reader, &document)?;
         link_updates.not_updated.extend(own.not_updated.iter().map(|raw| format!("{to}: {raw}")));
-        let new = written_page(&to, own.document, record.provenance.clone(), None, false)?;
+        let new = build_new_page(&to, own.document, record.provenance.clone(), None, false)?;
         let change = author_of_change(caller);
-        let (author, lines) = change.clone();
-        let new = NewPage { author: Some(author), lines, ..new };
+        let (author, line_change) = change.clone();
+        let new = NewPage { author: Some(author), line_change, ..new };
         Ok(RenamePlan { source, from, to, record, new, link_updates, change })
     }
 
@@ -117,9 +117,9 @@ impl PageService {
             from: plan.from.clone(),
             source_id: plan.source.clone(),
             version: moved.version,
-            written: report.written,
+            written: report.is_written,
             path: report.path.display().to_string(),
-            pages: plan.link_updates.names(),
+            pages: plan.link_updates.page_refs(),
             left: plan.link_updates.not_updated.clone(),
             recoverable_until: None,
             warnings,
@@ -141,7 +141,7 @@ fn slug_taken_fault(to: &Slug) -> Fault {
     .hint("choose another slug, or join the two pages: `brain merge FROM INTO`")
 }
 
-pub(crate) fn changing(slug: &Slug) -> Fault {
+pub(crate) fn changing_fault(slug: &Slug) -> Fault {
     let message = format!("\"{slug}\" or pages that link to it change again and again");
     Fault::new(FaultCode::Busy, message).hint("try again when the import or sync has ended")
 }

@@ -37,7 +37,7 @@ pub(super) fn find(
     let requested = RequestedSlug::new(slug);
     let mut best: Vec<(f64, SimilarPage)> = Vec::new();
     let mut compared = 0;
-    reader.in_order(("", ""), |(source, slug, record)| {
+    reader.pages_in_order(("", ""), |(source, slug, record)| {
         let score = requested.similarity(&slug, &record.title);
         if score >= MIN_SIMILARITY {
             best.push((score, SimilarPage { source, slug, title: record.title }));

@@ -75,7 +75,7 @@ impl PageService {
 impl Surroundings {
     /// Returns the page that a link of this page leads to. `None` if it leads to no page, may lead
     /// to several, or is no link of this page, or if the target cannot be read.
-    pub fn target(&self, raw: &str) -> Option<PageRef> {
+    pub fn link_target(&self, raw: &str) -> Option<PageRef> {
         let position = *self.positions.get(raw)?;
         Some(self.resolve(position)?.page)
     }
@@ -117,7 +117,7 @@ impl Surroundings {
         let mut first = FirstOf { items: Vec::new(), has_more: false };
         let names = &self.derived.names;
         let max = limit * MAX_READ_PER_ITEM;
-        let ids = self.reader.linking_by(&self.page, names, max + 1)?;
+        let ids = self.reader.linking_with_names(&self.page, names, max + 1)?;
         first.has_more = ids.len() > max;
         for id in ids.into_iter().take(max) {
             let Some(from) = self.reader.by_id(id)? else { continue };

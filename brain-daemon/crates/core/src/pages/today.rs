@@ -26,8 +26,8 @@ impl PageService {
         let reader = self.store.read(caller.visibility())?;
         let (source, _) = crate::sources::resolve(caller, &reader, page.source.as_ref())?;
         if let Some(record) = reader.page(&source, &page.slug)? {
-            let applied = WrittenPage { status: WriteStatus::Unchanged, record };
-            let outcome = PageWrite { slug: page.slug, applied, captured_at: None };
+            let write = WrittenPage { status: WriteStatus::Unchanged, record };
+            let outcome = PageWrite { slug: page.slug, write, captured_at: None };
             drop(reader);
             return Ok(self.write_reply(source, outcome, Vec::new()));
         }

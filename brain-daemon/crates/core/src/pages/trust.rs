@@ -4,7 +4,7 @@ use brain_protocol::{Fault, Trust, WriteReply, WriteStatus};
 
 use crate::pages::capture::PageWrite;
 use crate::provenance::{PUT_PAGE, is_from_outside};
-use crate::write_page::{stored_document, written_page};
+use crate::write_page::{build_new_page, stored_document};
 use crate::{Caller, PageService, no_page};
 use brain_store::{LineChange, NewPage, Provenance, StoreError, WrittenPage};
 
@@ -27,8 +27,8 @@ impl PageService {
             let captured_at = document.frontmatter.get("captured_at");
             let is_outside = is_from_outside(record.provenance.source_kind.as_deref());
             if !is_outside && record.marks.is_empty() {
-                let applied = WrittenPage { status: WriteStatus::Unchanged, record };
-                return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
+                let write = WrittenPage { status: WriteStatus::Unchanged, record };
+                return Ok(PageWrite { slug: slug.clone(), write, captured_at });
             }
             let previous = record.provenance;
             let provenance = match is_outside {
@@ -38,11 +38,11 @@ impl PageService {
                 },
                 false => previous.clone(),
             };
-            let page = written_page(&slug, document, provenance, Some(&previous), false)?;
+            let page = build_new_page(&slug, document, provenance, Some(&previous), false)?;
             let author = Some(PUT_PAGE.author(TRUST_URI.into()));
-            let page = NewPage { author, lines: LineChange::ByPageAuthor, ..page };
-            let applied = draft.write_page(&source, &slug, page, now)?;
-            Ok(PageWrite { slug: slug.clone(), applied, captured_at })
+            let page = NewPage { author, line_change: LineChange::ByPageAuthor, ..page };
+            let write = draft.write_page(&source, &slug, page, now)?;
+            Ok(PageWrite { slug: slug.clone(), write, captured_at })
         })?;
         Ok(self.write_reply(target, outcome, Vec::new()))
     }

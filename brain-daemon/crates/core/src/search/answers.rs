@@ -10,8 +10,8 @@ use brain_protocol::{Fault, SourceId};
 use jiff::civil::Date;
 
 use super::dated::DatedPages;
-use super::question::{COUNT, form};
-use super::relations::{RelationSearch, has_people_list, starts};
+use super::question::{COUNT, question_form};
+use super::relations::{RelationSearch, has_people_list, named_page_ids};
 use super::times::{Order, Times};
 use crate::index::index_fault;
 use crate::{Caller, SearchService};
@@ -101,26 +101,26 @@ fn related_pages(
     terms: &QuestionTerms,
     has_order: bool,
 ) -> Result<Option<(String, Vec<u64>)>, StoreError> {
-    let Some(form) = form(terms) else { return Ok(None) };
+    let Some(form) = question_form(terms) else { return Ok(None) };
     let asks = form.asks_for_persons || form.asks_for_kind || form.asks_for_last_day || has_order;
     if !asks || terms.subjects.is_empty() {
         return Ok(None);
     }
     let positions = HashMap::new();
     let search = RelationSearch::for_answers(reader, terms, &positions);
-    let mut starts = starts(terms);
+    let mut named_pages = named_page_ids(terms);
     let mut form = form;
     let mut subjects = terms.subjects.clone();
-    if let Some((outer, middle)) = search.middle_pages(&form, &starts)? {
-        starts.extend(&middle.pages);
+    if let Some((outer, middle)) = search.middle_pages(&form, &named_pages)? {
+        named_pages.extend(&middle.pages);
         (form, subjects) = (outer, vec![middle]);
     }
     let mut noun = String::new();
     let mut answers: Option<HashSet<u64>> = None;
     for subject in &subjects {
-        let found = search.hop(&form, subject, &starts)?;
+        let found = search.hop(&form, subject, &named_pages)?;
         let candidates: Vec<_> =
-            found.into_iter().filter(|(_, page)| page.is_wanted_kind).collect();
+            found.into_iter().filter(|(_, page)| page.is_target_kind).collect();
         let best = candidates.iter().map(|(_, page)| page.share).fold(0.0, f32::max);
         // Persons whose link has no word of the question are not related closely enough.
         if best <= 0.0 && form.asks_for_persons && !form.has_possessive {

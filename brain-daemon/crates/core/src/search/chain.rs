@@ -166,7 +166,7 @@ impl Clause<'_> {
             let is_near = between.len() <= 2
                 && between.clone().all(|at| {
                     self.is_function_word(at)
-                        || self.terms.words.get(at).is_some_and(|word| word.stop)
+                        || self.terms.words.get(at).is_some_and(|word| word.is_stop_word)
                         || PREPOSITIONS.contains(&self.word(at))
                 });
             (begins && is_near).then_some((at, before))
@@ -224,14 +224,14 @@ impl Clause<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::question::form;
+    use super::super::question::question_form;
     use super::super::question::tests::terms;
     use super::*;
 
     /// Returns the inner and outer words of the first reading.
     fn first_reading(text: &str) -> Option<(Vec<String>, Vec<String>)> {
         let terms = terms(text);
-        let chain = chains(&terms, &form(&terms)?).into_iter().next()?;
+        let chain = chains(&terms, &question_form(&terms)?).into_iter().next()?;
         let words = |all: &[usize]| all.iter().map(|at| terms.words[*at].text.clone()).collect();
         Some((words(&chain.inner), words(&chain.outer)))
     }

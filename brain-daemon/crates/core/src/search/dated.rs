@@ -117,7 +117,7 @@ impl DatedPages {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub(super) fn raise_kind(
+    pub(super) fn add_kind_weight(
         &mut self,
         reader: &Reader,
         terms: &QuestionTerms,
@@ -125,7 +125,7 @@ impl DatedPages {
         for (&id, weight) in &mut self.weights {
             let Some(page) = reader.by_id(id)? else { continue };
             let kinds = kinds(&page);
-            let mut words = terms.words.iter().filter(|word| !word.stop);
+            let mut words = terms.words.iter().filter(|word| !word.is_stop_word);
             if words.any(|word| kinds.iter().any(|kind| names_kind(word, kind))) {
                 *weight += KIND_WEIGHT;
             }
@@ -168,7 +168,7 @@ pub(super) fn order_answers(
         }
         let Some(entry) = reader.by_id(page.id)? else { continue };
         let kinds = kinds(&entry);
-        let mut words = terms.words.iter().filter(|word| !word.stop);
+        let mut words = terms.words.iter().filter(|word| !word.is_stop_word);
         let is_kind = words.any(|word| kinds.iter().any(|kind| names_kind(word, kind)));
         if !is_linked && !is_kind {
             continue;

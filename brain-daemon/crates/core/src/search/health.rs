@@ -26,7 +26,7 @@ impl SearchService {
             Ok((index.doc_count(), self.store.read(Visibility::All)?.counts()?.active))
         };
         // Read before the counts, because an import may end meanwhile.
-        let mut catching_up = self.index.catching_up(None);
+        let mut incomplete_reason = self.index.incomplete_reason(None);
         let (mut docs, mut pages) = count()?;
         // A write between the two counts is no finding.
         for _ in 0..5 {
@@ -34,25 +34,25 @@ impl SearchService {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
-            catching_up = self.index.catching_up(None);
+            incomplete_reason = self.index.incomplete_reason(None);
             (docs, pages) = count()?;
         }
         if docs != pages {
-            return difference([docs, pages], catching_up, self.index.dir());
+            return difference([docs, pages], incomplete_reason, self.index.dir());
         }
         let rebuilt = self
             .index
-            .rebuilt()
+            .rebuild_reason()
             .map_or_else(String::new, |why| format!("; rebuilt at this start: {why}"));
         ok(format!("{docs} pages, {} not yet on disk{rebuilt}", index.uncommitted_count()))
     }
 }
 
 /// Returns the finding about an index whose number of pages differs from that of the store.
-/// `catching_up` is the reason why the index may be behind for a while.
-fn difference([docs, pages]: [u64; 2], catching_up: Option<String>, dir: &Path) -> Finding {
+/// `incomplete_reason` is the reason why the index may be behind for a while.
+fn difference([docs, pages]: [u64; 2], incomplete_reason: Option<String>, dir: &Path) -> Finding {
     let numbers = format!("the index has {docs} pages, the store {pages}");
-    match catching_up {
+    match incomplete_reason {
         Some(why) => warn(
             format!("the index is catching up: {numbers}; {why}"),
             "brain status shows when it is up to date",

@@ -14,7 +14,7 @@ const ONE_WORD_FACTOR: f32 = 0.5;
 pub(super) fn named_pages(terms: &QuestionTerms) -> Vec<(u64, f32)> {
     let is_content = |at: &usize| {
         let word = &terms.words[*at];
-        !word.stop && !PAGE_CONTENT.contains(&word.text.as_str())
+        !word.is_stop_word && !PAGE_CONTENT.contains(&word.text.as_str())
     };
     let content = (0..terms.words.len()).filter(is_content).count();
     let bonus = |subject: &Subject| {
@@ -39,7 +39,7 @@ mod tests {
         let words = |text: &str| -> Vec<QuestionWord> {
             let word = |word: &str| {
                 let mut out = QuestionWord::new(word);
-                out.stop = ["how", "does"].contains(&word);
+                out.is_stop_word = ["how", "does"].contains(&word);
                 out
             };
             text.split(' ').map(word).collect()

@@ -8,7 +8,7 @@ use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError
 
 use super::question::is_person;
 use super::relations::MAX_ROWS;
-use super::wanted_pages::WantedPages;
+use super::target_pages::TargetPages;
 
 /// Maximum number of links followed from a page.
 const MAX_FORWARD: usize = 400;
@@ -25,12 +25,12 @@ pub(super) struct Neighbour {
 /// A link between a named page and its neighbour.
 pub(super) struct RelationLink {
     /// The slug of the linking page.
-    pub(super) on: String,
+    pub(super) page_slug: String,
     /// The share of the question's words that the sentence, the titles above it or the key have,
     /// 0 to 1.
     pub(super) share: f32,
     /// The share of the question's words that the titles above the link or its key have, 0 to 1.
-    pub(super) role: f32,
+    pub(super) role_share: f32,
     /// Whether the link is in a list of people: `attendees`.
     pub(super) is_listed: bool,
     /// The sentence or key, as it is shown.
@@ -41,7 +41,7 @@ pub(super) struct RelationLink {
 pub(super) struct Neighbourhood<'a> {
     pub(super) reader: &'a Reader,
     /// The ids of the named pages: they are no answers.
-    pub(super) starts: &'a HashSet<u64>,
+    pub(super) named_pages: &'a HashSet<u64>,
     /// The positions of pages in the rankings by words and vectors, by page id.
     pub(super) positions: &'a HashMap<u64, usize>,
     pub(super) admits: &'a dyn Fn(u64) -> bool,
@@ -54,7 +54,7 @@ pub(super) struct Neighbourhood<'a> {
 impl Neighbourhood<'_> {
     /// Returns whether the page can be an answer.
     pub(super) fn is_answer(&self, id: u64) -> bool {
-        !self.starts.contains(&id) && (self.admits)(id)
+        !self.named_pages.contains(&id) && (self.admits)(id)
     }
 
     pub(super) fn add_neighbour(&mut self, page: PageEntry) {
@@ -102,14 +102,14 @@ impl Neighbourhood<'_> {
         &mut self,
         page: &PageEntry,
         links: &[(u64, LinkRecord)],
-        wanted: &WantedPages<'_>,
+        targets: &TargetPages<'_>,
     ) -> Result<(), StoreError> {
         let mut mentioned: HashMap<&str, Vec<u64>> = HashMap::new();
         for (id, link) in links {
             if link.kind == MENTIONS {
                 mentioned.entry(link.raw.as_str()).or_default().push(*id);
             } else {
-                self.add_link(*id, frontmatter_link(page, link, wanted));
+                self.add_link(*id, frontmatter_link(page, link, targets));
             }
         }
         if mentioned.is_empty() {
@@ -120,18 +120,18 @@ impl Neighbourhood<'_> {
         };
         each_link(&body, &|raw| mentioned.contains_key(raw), &mut |mention| {
             for id in mentioned.get(mention.raw).into_iter().flatten() {
-                self.add_link(*id, body_link(page, mention.sentence, mention.lead, wanted));
+                self.add_link(*id, body_link(page, mention.sentence, mention.lead, targets));
             }
         });
         Ok(())
     }
 
     /// Adds the links of the neighbours to `page`, with their sentences. Reads the neighbours of
-    /// the wanted kind first.
+    /// the target kind first.
     pub(super) fn read_backward(
         &mut self,
         page: &PageEntry,
-        wanted: &WantedPages<'_>,
+        targets: &TargetPages<'_>,
     ) -> Result<(), StoreError> {
         let names = self.reader.derived(page.2.id)?.names;
         let linking: HashSet<u64> = self.reader.linking(page, MAX_ROWS)?.into_iter().collect();
@@ -141,7 +141,7 @@ impl Neighbourhood<'_> {
             .filter(|(id, _)| linking.contains(id))
             .map(|(&id, n)| {
                 (
-                    !wanted.matches_kind(&n.kinds),
+                    !targets.matches_kind(&n.kinds),
                     self.positions.get(&id).copied().unwrap_or(usize::MAX),
                     id,
                 )
@@ -156,7 +156,7 @@ impl Neighbourhood<'_> {
                 if link.kind == MENTIONS {
                     raws.insert(link.raw.as_str());
                 } else {
-                    self.add_link(id, frontmatter_link(&from, link, wanted));
+                    self.add_link(id, frontmatter_link(&from, link, targets));
                 }
             }
             if raws.is_empty() {
@@ -166,7 +166,7 @@ impl Neighbourhood<'_> {
                 continue;
             };
             each_link(&body, &|raw| raws.contains(raw), &mut |mention| {
-                self.add_link(id, body_link(&from, mention.sentence, mention.lead, wanted));
+                self.add_link(id, body_link(&from, mention.sentence, mention.lead, targets));
             });
         }
         Ok(())
@@ -177,7 +177,7 @@ impl Neighbourhood<'_> {
         if let Some(neighbour) = self.neighbours.get_mut(&id)
             && neighbour.links.iter().all(|known| {
                 known.share < link.share
-                    || known.role < link.role
+                    || known.role_share < link.role_share
                     || (!known.is_listed && link.is_listed)
             })
         {
@@ -209,14 +209,14 @@ pub(super) fn folded(text: &str) -> String {
 pub(super) fn frontmatter_link(
     on: &PageEntry,
     link: &LinkRecord,
-    wanted: &WantedPages<'_>,
+    targets: &TargetPages<'_>,
 ) -> RelationLink {
     let key = link.kind.replace('_', " ");
-    let share = wanted.content_share("", &[&key]);
+    let share = targets.content_share("", &[&key]);
     RelationLink {
-        on: on.1.as_str().to_owned(),
+        page_slug: on.1.as_str().to_owned(),
         share,
-        role: share,
+        role_share: share,
         is_listed: names_people(&key),
         text: format!("its \"{key}\""),
     }
@@ -235,15 +235,15 @@ pub(super) fn body_link(
     on: &PageEntry,
     sentence: &str,
     lead: [&str; 2],
-    wanted: &WantedPages<'_>,
+    targets: &TargetPages<'_>,
 ) -> RelationLink {
     let label = list_label(sentence);
-    let share = wanted.content_share(sentence, &lead);
-    let role = wanted.content_share("", &[label, lead[0], lead[1]]);
+    let share = targets.content_share(sentence, &lead);
+    let role_share = targets.content_share("", &[label, lead[0], lead[1]]);
     RelationLink {
-        on: on.1.as_str().to_owned(),
+        page_slug: on.1.as_str().to_owned(),
         share,
-        role,
+        role_share,
         is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text)),
         text: plain_sentence(sentence, MAX_TEXT),
     }

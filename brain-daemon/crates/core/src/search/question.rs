@@ -263,7 +263,7 @@ pub(super) struct Form {
 }
 
 /// Returns the form of a question. `None` if it names no page, or does not ask for others.
-pub(super) fn form(terms: &QuestionTerms) -> Option<Form> {
+pub(super) fn question_form(terms: &QuestionTerms) -> Option<Form> {
     if terms.subjects.is_empty() {
         return None;
     }
@@ -280,7 +280,7 @@ pub(super) fn form(terms: &QuestionTerms) -> Option<Form> {
         (1..=2).any(|back| s.start.checked_sub(back).is_some_and(|at| matches(at, &PREPOSITIONS)))
     };
     let content: Vec<usize> = (0..terms.words.len())
-        .filter(|&at| !named(at) && !terms.words[at].stop && word(at).chars().count() > 1)
+        .filter(|&at| !named(at) && !terms.words[at].is_stop_word && word(at).chars().count() > 1)
         .filter(|&at| !is_order_word(word(at)) && !is_when(word(at)))
         .filter(|&at| {
             [&WHO[..], &WHICH, &COUNT, &PREPOSITIONS, &PAGE_CONTENT]
@@ -399,21 +399,23 @@ pub(super) mod tests {
             _ => Vec::new(),
         };
         for word in &mut words {
-            word.stop = ["did", "the", "is", "of", "at", "in", "hat"].contains(&word.text.as_str());
+            word.is_stop_word =
+                ["did", "the", "is", "of", "at", "in", "hat"].contains(&word.text.as_str());
         }
         QuestionTerms { text: plain, words, subjects, is_literal: false }
     }
 
     fn content(text: &str) -> Vec<String> {
         let terms = terms(text);
-        let form = form(&terms).unwrap();
+        let form = question_form(&terms).unwrap();
         form.content.iter().map(|&at| terms.words[at].text.clone()).collect()
     }
 
     #[test]
     fn forms_are_recognised() {
         let of = |text: &str| {
-            form(&terms(text)).map(|f| (f.asks_for_persons, f.asks_for_kind, f.has_possessive))
+            question_form(&terms(text))
+                .map(|f| (f.asks_for_persons, f.asks_for_kind, f.has_possessive))
         };
         assert_eq!(of("Who attended [Acme Board]?"), Some((true, false, false)));
         assert_eq!(of("Which companies did [Mia Brown] invest in?"), Some((false, true, false)));

@@ -4,7 +4,7 @@
 //! The candidates are the neighbours of the named page in the link graph, in both directions. The
 //! other words of the question are compared with the sentence around each link, or with the
 //! frontmatter key. The question word, or a noun that matches a neighbour's type or folder, tells
-//! which kind of page is wanted. The same rules apply to every collection of pages.
+//! which kind of page the question asks for. The same rules apply to every collection of pages.
 //!
 //! The constants limit the work for pages with many links.
 
@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::chain::chains;
 use super::neighbours::{Neighbourhood, RelationLink, list_label, names_people};
-use super::question::{Form, form, is_role_noun};
-use super::wanted_pages::{strength, wanted};
+use super::question::{Form, is_role_noun, question_form};
+use super::target_pages::{strength, target_pages};
 use brain_page::each_link;
 use brain_search::{QuestionTerms, Subject};
 use brain_store::{Content, Reader, StoreError, unless_damaged};
@@ -26,16 +26,16 @@ pub(super) const MAX_ROWS: usize = 10_000;
 /// Maximum number of linking pages considered: pages found by words and vectors first, then the
 /// newest.
 const MAX_BACKWARD: usize = 300;
-/// Maximum number of page bodies read, those of the wanted kind first.
+/// Maximum number of page bodies read, those of the target kind first.
 const MAX_BODIES: usize = 120;
 
 /// Weight of a link by itself. `fuse` sets the weight of links against words and vectors.
 const LINK_WEIGHT: f32 = 0.2;
 /// Added if the sentence around the link has all words of the question.
 const SENTENCE_WEIGHT: f32 = 0.8;
-/// Added for a page of the wanted kind.
+/// Added for a page of the target kind.
 const KIND_WEIGHT: f32 = 0.4;
-/// Factor for a page of another kind, if there are pages of the wanted kind.
+/// Factor for a page of another kind, if there are pages of the target kind.
 const OTHER_KIND_FACTOR: f32 = 0.5;
 /// The share of the best weight that an intermediate page must have.
 const MIN_MIDDLE_SHARE: f32 = 0.75;
@@ -73,21 +73,21 @@ pub(super) fn relations(
     positions: &HashMap<u64, usize>,
     admits: &dyn Fn(u64) -> bool,
 ) -> Result<Relations, StoreError> {
-    let Some(form) = form(terms) else { return Ok(Relations::default()) };
-    let mut starts = self::starts(terms);
+    let Some(form) = question_form(terms) else { return Ok(Relations::default()) };
+    let mut named_pages = named_page_ids(terms);
     let limits = [MAX_BACKWARD, MAX_BODIES];
     let search = RelationSearch { reader, terms, positions, admits, limits };
     let mut found: HashMap<u64, FoundPage> = HashMap::new();
-    if let Some((mut form, middle)) = search.middle_pages(&form, &starts)? {
-        starts.extend(&middle.pages);
+    if let Some((mut form, middle)) = search.middle_pages(&form, &named_pages)? {
+        named_pages.extend(&middle.pages);
         // `meetings with the founder of Acme`: the preposition is before the intermediate page.
         form.has_possessive |= !form.asks_for_persons && !form.asks_for_kind;
-        found = search.hop(&form, &middle, &starts)?;
+        found = search.hop(&form, &middle, &named_pages)?;
     }
     if found.is_empty() {
-        starts = self::starts(terms);
+        named_pages = named_page_ids(terms);
         for subject in &terms.subjects {
-            for (id, page) in search.hop(&form, subject, &starts)? {
+            for (id, page) in search.hop(&form, subject, &named_pages)? {
                 match found.get_mut(&id) {
                     Some(known) => known.join(page),
                     None => {
@@ -106,12 +106,12 @@ pub(super) fn relations(
         })
         .collect();
     related.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.page.cmp(&b.page)));
-    let subjects = if related.is_empty() { Vec::new() } else { starts.into_iter().collect() };
+    let subjects = if related.is_empty() { Vec::new() } else { named_pages.into_iter().collect() };
     Ok(Relations { related, subjects })
 }
 
 /// Returns the pages that the question names.
-pub(super) fn starts(terms: &QuestionTerms) -> HashSet<u64> {
+pub(super) fn named_page_ids(terms: &QuestionTerms) -> HashSet<u64> {
     terms.subjects.iter().flat_map(|s| s.pages.iter().copied()).collect()
 }
 
@@ -140,7 +140,7 @@ pub(super) struct FoundPage {
     weight: f32,
     /// The share of the question's words that match the link, 0 to 1.
     pub(super) share: f32,
-    pub(super) is_wanted_kind: bool,
+    pub(super) is_target_kind: bool,
     /// Whether the link is in a list of people.
     pub(super) is_listed: bool,
     /// The word of the question for the kind of the page; empty if it has none.
@@ -185,7 +185,7 @@ impl<'a> RelationSearch<'a> {
     pub(super) fn middle_pages(
         &self,
         form: &Form,
-        starts: &HashSet<u64>,
+        named_pages: &HashSet<u64>,
     ) -> Result<Option<(Form, Subject)>, StoreError> {
         // The filters of a question apply to its answers, not to intermediate pages.
         let inner_search = RelationSearch { admits: &|_| true, ..*self };
@@ -198,10 +198,10 @@ impl<'a> RelationSearch<'a> {
                 has_possessive: true,
                 content: chain.inner.clone(),
             };
-            let found = inner_search.hop(&inner, subject, starts)?;
+            let found = inner_search.hop(&inner, subject, named_pages)?;
             let is_middle = |page: &&FoundPage| match chain.has_verb() {
                 true => page.share > 0.0,
-                false => page.share > 0.0 || page.is_wanted_kind,
+                false => page.share > 0.0 || page.is_target_kind,
             };
             let best = found.values().filter(is_middle).map(|page| page.weight).fold(0.0, f32::max);
             let mut pages: Vec<(u64, f32)> = found
@@ -226,11 +226,17 @@ impl<'a> RelationSearch<'a> {
         &self,
         form: &Form,
         subject: &Subject,
-        starts: &HashSet<u64>,
+        named_pages: &HashSet<u64>,
     ) -> Result<HashMap<u64, FoundPage>, StoreError> {
         let RelationSearch { reader, terms, positions, admits, limits } = *self;
-        let mut neighbourhood =
-            Neighbourhood { reader, starts, positions, admits, limits, neighbours: HashMap::new() };
+        let mut neighbourhood = Neighbourhood {
+            reader,
+            named_pages,
+            positions,
+            admits,
+            limits,
+            neighbours: HashMap::new(),
+        };
         let mut pages = Vec::new();
         for &id in subject.pages.iter().take(MAX_STARTS) {
             pages.extend(reader.by_id(id)?);
@@ -242,44 +248,44 @@ impl<'a> RelationSearch<'a> {
         for page in &pages {
             neighbourhood.add_backward(page)?;
         }
-        let wanted = wanted(terms, form, &neighbourhood.neighbours);
-        let (is_strong, is_role_question) = strength(form, &wanted, subject, &pages, terms);
+        let targets = target_pages(terms, form, &neighbourhood.neighbours);
+        let (is_strong, is_role_question) = strength(form, &targets, subject, &pages, terms);
         if !is_strong && !is_role_question {
             return Ok(HashMap::new());
         }
-        let has_role_noun = wanted.content.iter().any(|word| is_role_noun(&word.text));
+        let has_role_noun = targets.content.iter().any(|word| is_role_noun(&word.text));
         for (page, links) in pages.iter().zip(&forward) {
-            neighbourhood.read_forward(page, links, &wanted)?;
+            neighbourhood.read_forward(page, links, &targets)?;
         }
         for page in &pages {
-            neighbourhood.read_backward(page, &wanted)?;
+            neighbourhood.read_backward(page, &targets)?;
         }
         let has_wanted_kind = neighbourhood
             .neighbours
             .values()
-            .any(|n| !n.links.is_empty() && wanted.matches_kind(&n.kinds));
+            .any(|n| !n.links.is_empty() && targets.matches_kind(&n.kinds));
         let mut found = HashMap::new();
         for (id, neighbour) in neighbourhood.neighbours {
             let share = |link: &RelationLink| {
-                if is_strong || has_role_noun { link.share } else { link.role }
+                if is_strong || has_role_noun { link.share } else { link.role_share }
             };
             let best = neighbour.links.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
             let Some(link) = best.filter(|link| is_strong || share(link) > 0.0) else { continue };
             let share = share(link);
             let mut weight = LINK_WEIGHT + SENTENCE_WEIGHT * share;
-            let is_wanted_kind = wanted.matches_kind(&neighbour.kinds);
-            if is_wanted_kind {
+            let is_target_kind = targets.matches_kind(&neighbour.kinds);
+            if is_target_kind {
                 weight += KIND_WEIGHT;
             } else if has_wanted_kind {
                 weight *= OTHER_KIND_FACTOR;
             }
-            let explanation = format!("link on {}: {}", link.on, link.text);
+            let explanation = format!("link on {}: {}", link.page_slug, link.text);
             let is_listed = neighbour.links.iter().any(|link| link.is_listed);
-            let noun = match wanted.noun {
+            let noun = match targets.noun {
                 Some(noun) => terms.text.get(noun.range.clone()).unwrap_or_default().to_owned(),
                 None => String::new(),
             };
-            let page = FoundPage { weight, share, is_wanted_kind, is_listed, noun, explanation };
+            let page = FoundPage { weight, share, is_target_kind, is_listed, noun, explanation };
             found.insert(id, page);
         }
         Ok(found)

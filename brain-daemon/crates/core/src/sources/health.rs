@@ -26,14 +26,16 @@ impl SourceService {
                 problems.iter().map(|(id, why)| format!("{id}: {why}")).collect();
             lines.join("; ")
         };
-        let unusable: Vec<_> =
-            sources.iter().filter_map(|(id, record)| Some((id, self.unusable(record)?))).collect();
+        let unusable: Vec<_> = sources
+            .iter()
+            .filter_map(|(id, record)| Some((id, self.directory_problem(record)?)))
+            .collect();
         if !unusable.is_empty() {
             return fail(summary(unusable), "brain sources list");
         }
         let sync_problems: Vec<_> = sources
             .iter()
-            .filter_map(|(id, record)| Some((id, record.synced.clone()?.problem?)))
+            .filter_map(|(id, record)| Some((id, record.last_sync.clone()?.problem?)))
             .collect();
         if let Some((id, _)) = sync_problems.first() {
             let hint = format!("brain sync --source {id}");

@@ -25,7 +25,7 @@ impl SourceService {
         }
         self.check_patterns(&self.source_dir(&record), &settings)?;
         let source = id.clone();
-        let changed = self.store.write(move |draft| change(draft, &source, &settings))?;
+        let changed = self.store.write(move |draft| change_settings(draft, &source, &settings))?;
         self.watcher.notify_sources_changed();
         self.source_reply(caller, &id, if changed { "changed" } else { "unchanged" }, Vec::new())
     }
@@ -94,7 +94,7 @@ fn pattern_for(id: Option<&SourceId>, text: &str) -> Option<String> {
 
 /// Changes the given settings of a source. Returns whether any differs from before. Runs in the
 /// store's writer.
-pub(super) fn change(
+pub(super) fn change_settings(
     draft: &mut Draft<'_>,
     id: &SourceId,
     new: &SourceSettings,

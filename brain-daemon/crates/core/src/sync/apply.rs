@@ -30,12 +30,12 @@ impl SyncService {
         SyncContext {
             rules: rules.clone(),
             source: source.clone(),
-            registered: record.path.clone(),
+            registered_path: record.path.clone(),
             root: self.sources.source_dir(record),
-            finished: self.store.finished_outbox_rows(),
-            failing: self.pages.files.failing_ids(),
-            recovering: self.pages.files.recovering_ids(),
-            freed: std::collections::HashSet::new(),
+            finished_rows: self.store.finished_outbox_rows(),
+            failing_pages: self.pages.files.failing_ids(),
+            recovering_pages: self.pages.files.recovering_ids(),
+            freed_slugs: std::collections::HashSet::new(),
             observations: Observations::default(),
         }
     }
@@ -56,7 +56,7 @@ impl SyncService {
             return Ok(retry_moves(moves, |page_move| {
                 let is_free = page_move.is_free(&reader, &context)?;
                 if is_free {
-                    context.freed.insert(page_move.from.clone());
+                    context.freed_slugs.insert(page_move.from.clone());
                 }
                 Ok(is_free)
             })?);
@@ -78,7 +78,7 @@ impl SyncService {
                     Ok(is_free)
                 })
             })?);
-            self.index.wait();
+            self.index.wait_for_backlog();
         }
         Ok(not_moved)
     }
@@ -96,7 +96,7 @@ impl SyncService {
             // The finished outbox rows are read before the files are observed. So the observation
             // sees the file of each finished row. The row of a file that is written later is not
             // finished for `decide`.
-            context.finished = self.store.finished_outbox_rows();
+            context.finished_rows = self.store.finished_outbox_rows();
             let reader = self.store.read(Visibility::All)?;
             let paths = context.observe_pages(&reader, files.iter().map(Arc::as_ref))?;
             drop(reader);
@@ -116,7 +116,7 @@ impl SyncService {
                 // Retry now: if only the page has changed, no file event starts another sync.
                 let is_unchanged = context.is_as_observed(&file.path, file.stat);
                 match verdict {
-                    Verdict::Changing if is_unchanged && attempt < MAX_OBSERVATIONS => {
+                    Verdict::Changed if is_unchanged && attempt < MAX_OBSERVATIONS => {
                         to_retry.push(file);
                     }
                     _ => tally.count(&file.path, &file.slug, verdict),
@@ -128,7 +128,7 @@ impl SyncService {
             }
         }
         if !dry_run {
-            self.index.wait();
+            self.index.wait_for_backlog();
         }
         Ok(())
     }
@@ -174,13 +174,13 @@ impl SyncService {
                     if record.id != page.record.id || record.seq != page.record.seq {
                         continue;
                     }
-                    draft.forget_file(&context.source, &record.source_path)?;
-                    draft.soft_delete_fileless(&context.source, &page.slug, record, now)?;
+                    draft.remove_file_record(&context.source, &record.source_path)?;
+                    draft.soft_delete_without_file(&context.source, &page.slug, record, now)?;
                     removed += 1;
                 }
                 Ok(removed)
             })?;
-            self.index.wait();
+            self.index.wait_for_backlog();
         }
         Ok(removed)
     }
@@ -196,12 +196,12 @@ impl SyncService {
         Ok(self.store.write(move |draft| {
             context.check(draft)?;
             for path in &stale {
-                draft.forget_file(&context.source, path)?;
+                draft.remove_file_record(&context.source, path)?;
             }
             if let (Some(result), Some(record)) = (&result, draft.source(&context.source)?) {
                 draft.put_source(
                     &context.source,
-                    &SourceRecord { synced: Some(result.clone()), ..record },
+                    &SourceRecord { last_sync: Some(result.clone()), ..record },
                 )?;
             }
             Ok(())
@@ -240,14 +240,14 @@ fn carry_out(
     let row = match (verdict, &file.text) {
         (Verdict::Unchanged { id, seq }, _) => file.row(Some(*id), *seq, None),
         (Verdict::Restore(record), _) => {
-            let record = draft.restore_fileless(source, &file.slug, (**record).clone())?;
+            let record = draft.restore_without_file(source, &file.slug, (**record).clone())?;
             file.row(Some(record.id), record.seq, None)
         }
         (Verdict::Write { former, .. }, Text::Page(page)) => {
             let page = NewPage::clone(page);
             let record = draft.write_page(source, &file.slug, page, now)?.record;
             if let Some(former) = former.as_ref().filter(|former| **former != file.path) {
-                draft.forget_file(source, former)?;
+                draft.remove_file_record(source, former)?;
             }
             file.row(Some(record.id), record.seq, None)
         }

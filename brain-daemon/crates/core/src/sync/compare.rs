@@ -41,7 +41,7 @@ pub(super) struct Plan {
     pub(super) failed: Vec<(String, String)>,
     pub(super) to_read: Vec<FileToRead>,
     /// Slugs for files without a page. Pages with such a slug are not deleted.
-    pub(super) claimed: HashSet<Slug>,
+    pub(super) claimed_slugs: HashSet<Slug>,
     /// Pages without a file.
     pub(super) missing: Vec<u64>,
     /// Paths of rows without a file and without a page.
@@ -72,11 +72,11 @@ pub(super) fn compare(
         let new = match page.is_none().then(|| new_slug(&file.path, &by_slug)) {
             None => None,
             Some(Ok(slug)) => {
-                plan.claimed.insert(slug.clone());
+                plan.claimed_slugs.insert(slug.clone());
                 Some(slug)
             }
             Some(Err((slug, reason))) => {
-                plan.claimed.extend(slug);
+                plan.claimed_slugs.extend(slug);
                 plan.failed.push((file.path.clone(), reason));
                 continue;
             }
@@ -90,7 +90,7 @@ pub(super) fn compare(
         }
         let (slug, record) = match (new, page) {
             (Some(slug), _) => (slug, None),
-            (None, Some(id)) => match reader.by_id_even_deleted(id)? {
+            (None, Some(id)) => match reader.by_id_including_deleted(id)? {
                 Some((_, slug, record)) => (slug, Some(record)),
                 None => continue,
             },

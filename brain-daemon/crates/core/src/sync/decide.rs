@@ -64,17 +64,17 @@ view!(Reader, page_even_deleted);
 pub(super) struct SyncContext {
     pub(super) source: SourceId,
     /// The registered directory of the source.
-    pub(super) registered: Option<String>,
+    pub(super) registered_path: Option<String>,
     pub(super) root: PathBuf,
     pub(super) rules: Arc<IgnoreRules>,
     /// Outbox rows whose file is written already: page id and sequence number.
-    pub(super) finished: HashSet<(u64, u64)>,
+    pub(super) finished_rows: HashSet<(u64, u64)>,
     /// Pages whose file could not be written.
-    pub(super) failing: HashSet<u64>,
+    pub(super) failing_pages: HashSet<u64>,
     /// Pages whose file was not checked yet after an unclean end, so it may be torn.
-    pub(super) recovering: HashSet<u64>,
+    pub(super) recovering_pages: HashSet<u64>,
     /// For a dry run: slugs that a rename would have freed.
-    pub(super) freed: HashSet<Slug>,
+    pub(super) freed_slugs: HashSet<Slug>,
     /// The state of pages and files before the writer began: see [`SyncContext::observe_files`].
     pub(super) observations: Observations,
 }
@@ -107,7 +107,7 @@ pub(super) enum Verdict {
     /// The file is gone.
     Gone,
     /// The file or its page changed after the file was read.
-    Changing,
+    Changed,
     /// The file becomes the content of its page.
     Write {
         /// The effect on the page.
@@ -134,7 +134,7 @@ impl SyncContext {
     /// writer.
     pub(super) fn check(&self, draft: &Draft<'_>) -> Result<(), StoreError> {
         match draft.source(&self.source)? {
-            Some(record) if record.path == self.registered => Ok(()),
+            Some(record) if record.path == self.registered_path => Ok(()),
             _ => {
                 let message =
                     format!("the source \"{}\" was removed while it was synchronised", self.source);
@@ -151,12 +151,12 @@ impl SyncContext {
         view: &impl View,
         id: u64,
     ) -> Result<Option<OutboxRow>, StoreError> {
-        Ok(view.outbox_row(id)?.filter(|row| !self.finished.contains(&(id, row.seq))))
+        Ok(view.outbox_row(id)?.filter(|row| !self.finished_rows.contains(&(id, row.seq))))
     }
 
     /// Returns whether the file of a page must be checked first, because it may be torn.
     fn is_recovering(&self, view: &impl View, id: u64) -> Result<bool, StoreError> {
-        Ok(self.recovering.contains(&id) && self.pending(view, id)?.is_some())
+        Ok(self.recovering_pages.contains(&id) && self.pending(view, id)?.is_some())
     }
 
     /// Returns whether there is a file at `path`, or may be.
@@ -233,7 +233,7 @@ impl SyncContext {
         let verdict = match view.page_at(&self.source, &file.path)? {
             // Another writer stored the page meanwhile, with another slug. The links of the file
             // were resolved for its own slug.
-            Some((slug, _)) if slug != file.slug => Verdict::Changing,
+            Some((slug, _)) if slug != file.slug => Verdict::Changed,
             Some((_, record)) if record.deleted_at.is_some() => {
                 self.decide_deleted(view, file, record)?
             }
@@ -249,12 +249,12 @@ impl SyncContext {
         // row has the state of the file when it was read.
         let page_state = self.page_state(view, self.page_of(view, file)?.as_ref())?;
         if self.observations.pages.get(&file.path) != Some(&page_state) {
-            return Ok(Verdict::Changing);
+            return Ok(Verdict::Changed);
         }
         Ok(match self.observations.files.get(&file.path) {
             Some(Ok(Some(stat))) if *stat == file.stat => verdict,
             Some(Ok(None)) => Verdict::Gone,
-            _ => Verdict::Changing,
+            _ => Verdict::Changed,
         })
     }
 
@@ -294,9 +294,9 @@ impl SyncContext {
         let page = match &file.text {
             Text::Page(page) => page,
             Text::Invalid(reason) => return Ok(refuse(reason, Some(id), synced_seq)),
-            _ => return Ok(Verdict::Changing),
+            _ => return Ok(Verdict::Changed),
         };
-        if self.pending(view, id)?.is_some_and(|row| row.ours.contains(&file.digest)) {
+        if self.pending(view, id)?.is_some_and(|row| row.own_digests.contains(&file.digest)) {
             return Ok(Verdict::PendingWrite);
         }
         if stored.is_some_and(|stored| would_blank(page, &stored)) {
@@ -305,7 +305,8 @@ impl SyncContext {
         let is_page_changed = row.is_some_and(|row| {
             row.seq != record.seq && page_digest.is_some_and(|digest| row.digest != digest)
         });
-        let conflict = (is_page_changed || self.failing.contains(&id)).then_some(record.version);
+        let conflict =
+            (is_page_changed || self.failing_pages.contains(&id)).then_some(record.version);
         Ok(Verdict::Write { status: WriteStatus::Updated, conflict, former: None })
     }
 
@@ -324,7 +325,10 @@ impl SyncContext {
         let is_synced =
             row.as_ref().is_some_and(|row| row.problem.is_none() && row.digest == file.digest);
         // The daemon is about to move the file to the trash.
-        if self.pending(view, id)?.is_some_and(|row| is_synced || row.ours.contains(&file.digest)) {
+        if self
+            .pending(view, id)?
+            .is_some_and(|row| is_synced || row.own_digests.contains(&file.digest))
+        {
             return Ok(Verdict::PendingWrite);
         }
         let page = match &file.text {
@@ -332,7 +336,7 @@ impl SyncContext {
             Text::Invalid(reason) => {
                 return Ok(refuse(reason, Some(id), row.map_or(record.seq, |row| row.seq)));
             }
-            _ => return Ok(Verdict::Changing),
+            _ => return Ok(Verdict::Changed),
         };
         if let Some(stored) = unless_damaged(view.content(&record))? {
             if page.content == stored {
@@ -352,12 +356,13 @@ impl SyncContext {
         file: &ReadFile,
     ) -> Result<Verdict, StoreError> {
         let holder =
-            view.page(&self.source, &file.slug)?.filter(|_| !self.freed.contains(&file.slug));
+            view.page(&self.source, &file.slug)?.filter(|_| !self.freed_slugs.contains(&file.slug));
         if let Some(holder) = &holder {
-            let is_pending =
-                self.pending(view, holder.id)?.is_some_and(|row| row.want == FileState::Present);
+            let is_pending = self
+                .pending(view, holder.id)?
+                .is_some_and(|row| row.target_state == FileState::Present);
             let Some(own_file) = self.observations.files.get(&holder.source_path) else {
-                return Ok(Verdict::Changing);
+                return Ok(Verdict::Changed);
             };
             if is_pending || *own_file != Ok(None) {
                 let reason = format!(
@@ -370,7 +375,7 @@ impl SyncContext {
         let page = match &file.text {
             Text::Page(page) => page,
             Text::Invalid(reason) => return Ok(refuse(reason, None, 0)),
-            _ => return Ok(Verdict::Changing),
+            _ => return Ok(Verdict::Changed),
         };
         let Some(holder) = holder else {
             return Ok(Verdict::Write {

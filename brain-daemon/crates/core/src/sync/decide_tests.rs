@@ -64,13 +64,13 @@ impl Fixture {
     fn context_for(&self, file: &ReadFile) -> SyncContext {
         let mut context = SyncContext {
             source: SourceId::default(),
-            registered: None,
+            registered_path: None,
             root: self.dir.path().join("pages"),
             rules: Arc::default(),
-            finished: self.store.finished_outbox_rows(),
-            failing: HashSet::new(),
-            recovering: HashSet::new(),
-            freed: HashSet::new(),
+            finished_rows: self.store.finished_outbox_rows(),
+            failing_pages: HashSet::new(),
+            recovering_pages: HashSet::new(),
+            freed_slugs: HashSet::new(),
             observations: Observations::default(),
         };
         let paths = context.observe_pages(&self.reader(), std::iter::once(file)).unwrap();
@@ -109,23 +109,23 @@ fn later_changes_of_the_daemon_are_not_overwritten() {
     let context = fixture.context_for(&file);
     let newer = fixture.put("a.md", "By the daemon.\n", true);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Changing), "{verdict:?}");
+    assert!(matches!(verdict, Verdict::Changed), "{verdict:?}");
     // After a new observation, the file counts as an edit of an older version.
     let context = fixture.context_for(&file);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::Write { .. }), "{verdict:?}");
     // The file was not written at the observation, and was written later. The page is unchanged.
-    fixture.store.file_done(newer.id, newer.seq);
+    fixture.store.mark_file_written(newer.id, newer.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Changing), "{verdict:?}");
+    assert!(matches!(verdict, Verdict::Changed), "{verdict:?}");
     // The page changes after the observation, and its file is written.
     let context = fixture.context_for(&file);
     let newer = fixture.put("a.md", "By the daemon again.\n", true);
-    fixture.store.file_done(newer.id, newer.seq);
+    fixture.store.mark_file_written(newer.id, newer.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Changing), "{verdict:?}");
+    assert!(matches!(verdict, Verdict::Changed), "{verdict:?}");
 }
 
 #[test]
@@ -135,14 +135,14 @@ fn a_file_that_may_be_torn_is_not_stored() {
     fixture.write_file("a.md", "By the daemon");
     let file = fixture.read("a.md");
     let mut context = fixture.context_for(&file);
-    context.recovering.insert(page.id);
+    context.recovering_pages.insert(page.id);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::PendingWrite), "{verdict:?}");
     // The outbox row is gone, so the file was checked.
-    fixture.store.file_done(page.id, page.seq);
+    fixture.store.mark_file_written(page.id, page.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();
     let mut context = fixture.context_for(&file);
-    context.recovering.insert(page.id);
+    context.recovering_pages.insert(page.id);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::Write { .. }), "{verdict:?}");
 }
@@ -157,7 +157,7 @@ fn a_page_that_takes_the_slug_first_keeps_it() {
     assert!(matches!(verdict, Verdict::Write { status: WriteStatus::Created, .. }), "{verdict:?}");
     fixture.put("b.md", "By the daemon.\n", true);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Changing), "{verdict:?}");
+    assert!(matches!(verdict, Verdict::Changed), "{verdict:?}");
     let verdict = fixture.context_for(&file).decide(&fixture.reader(), &file).unwrap();
     assert!(
         matches!(&verdict, Verdict::Refused { reason, .. } if reason.contains("b.md")),

@@ -14,13 +14,13 @@ use brain_protocol::{
     Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, WriteStatus,
 };
 
-use crate::batch::{Failures, in_batches, on_all_cores, slug_conflict};
+use crate::batch::{Failures, in_batches, map_in_parallel, slug_conflict};
 use crate::pages::put::{Effect, write_effect};
 use crate::provenance::{IMPORT, has_claims, move_unverified_provenance};
-use crate::sources::overlap;
+use crate::sources::do_overlap;
 use crate::sync::import_attachments::PageWithFiles;
 use crate::sync::read::file_times;
-use crate::write_page::{read_document, written_page};
+use crate::write_page::{build_new_page, read_document};
 use crate::{Caller, Progress, SyncService};
 use brain_base::caller::Visibility;
 use brain_page::{Frontmatter, NoteDates};
@@ -107,7 +107,7 @@ impl SyncService {
             &self.store.read(caller.visibility())?,
             request.source.as_ref(),
         )?;
-        if record.path.as_ref().is_some_and(|own| overlap(&dir, Path::new(own))) {
+        if record.path.as_ref().is_some_and(|own| do_overlap(&dir, Path::new(own))) {
             let message = format!("{} overlaps the directory of source \"{source}\"", request.path);
             return Err(Fault::new(FaultCode::Usage, message)
                 .hint(format!("sync it instead: `brain sync --source {source}`")));
@@ -165,7 +165,7 @@ impl SyncService {
                     let former_writer =
                         writer.replace(scope.spawn(move || self.write_files(source, &changed)));
                     tally.warn(former_writer);
-                    self.index.wait();
+                    self.index.wait_for_backlog();
                     done += count;
                     Ok(())
                 },
@@ -269,7 +269,7 @@ impl SyncService {
     /// Writes the files of stored pages. Returns the problems.
     fn write_files(&self, source: &SourceId, changed: &[PageRecord]) -> Vec<String> {
         let write = |record: &PageRecord| self.pages.files.update_file(source, record).problem;
-        on_all_cores(changed, write).into_iter().flatten().collect()
+        map_in_parallel(changed, write).into_iter().flatten().collect()
     }
 }
 
@@ -329,12 +329,12 @@ fn read_page(
         let frontmatter = document.frontmatter.clone();
         let mut verified_frontmatter = frontmatter.clone();
         move_unverified_provenance(&mut verified_frontmatter, &provenance, None);
-        let page =
-            written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
+        let page = build_new_page(slug, document, provenance, None, false)
+            .map_err(|fault| fault.message)?;
         // All lines get the author of the page.
         let (commits, file) = (commits.get(path).copied(), Some(file_times(&meta)));
         let dates = NoteDates { commits, file, ..page.dates };
-        let page = NewPage { author, lines: LineChange::ByPageAuthor, dates, ..page };
+        let page = NewPage { author, line_change: LineChange::ByPageAuthor, dates, ..page };
         let (path, slug) = (path.to_owned(), slug.clone());
         Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page })
     };

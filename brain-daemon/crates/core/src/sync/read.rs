@@ -162,7 +162,7 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], dates: NoteDates, now
         // All lines get the author of the page.
         let author = Some(SYNC.author(uri(file_path)));
         let dates = NoteDates { commits: dates.commits, file: dates.file, ..page.dates };
-        Ok(NewPage { author, lines: LineChange::ByPageAuthor, dates, ..page })
+        Ok(NewPage { author, line_change: LineChange::ByPageAuthor, dates, ..page })
     });
     match page {
         Ok(page) => Text::Page(Box::new(page)),

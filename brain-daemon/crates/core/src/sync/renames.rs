@@ -9,7 +9,7 @@ use brain_protocol::{Slug, SourceId};
 use super::compare::{KnownFiles, MissingPage, covers};
 use super::decide::{SyncContext, View};
 use super::read::{FileToRead, read_bytes, row, uri};
-use crate::batch::on_all_cores;
+use crate::batch::map_in_parallel;
 use crate::write_page::{names_and_links, stored_document};
 use brain_base::clock::zone;
 use brain_page::{FormerDates, NoteDates, file_hash, file_text, file_title, title_of};
@@ -84,7 +84,7 @@ pub(super) fn find(
         gone.push(DigestedFile { path: path.into(), digests });
     }
     let new: Vec<&FileToRead> = new.into_iter().filter(|file| sizes.contains(&file.size)).collect();
-    let contents = on_all_cores(&new, |file| {
+    let contents = map_in_parallel(&new, |file| {
         if !should_continue() {
             return None;
         }
@@ -245,8 +245,9 @@ impl Move {
         if page.is_none_or(|page| page.id != self.record.id || page.seq != self.record.seq) {
             return Ok(false);
         }
-        let holder =
-            view.page(&context.source, &self.to)?.filter(|_| !context.freed.contains(&self.to));
+        let holder = view
+            .page(&context.source, &self.to)?
+            .filter(|_| !context.freed_slugs.contains(&self.to));
         Ok(holder.is_none_or(|holder| holder.id == self.record.id)
             && view.page_at(&context.source, &self.path)?.is_none()
             && context.is_as_observed(&self.path, self.stat))
@@ -272,7 +273,7 @@ impl Move {
         let derived = (self.names.clone(), self.links.clone());
         let to = (&self.to, self.path.as_str());
         let record = draft.rename_page(source, &self.from, record, to, derived, dates)?;
-        draft.forget_file(source, &self.record.source_path)?;
+        draft.remove_file_record(source, &self.record.source_path)?;
         let file = row(self.stat, self.is_racy, self.digest, Some(record.id), record.seq, None);
         draft.put_file(source, &self.path, &file)
     }

@@ -58,7 +58,7 @@ impl Tally {
             Verdict::Unchanged { .. } => self.report.unchanged += 1,
             Verdict::Restore(_) => self.report.restored += 1,
             Verdict::PendingWrite | Verdict::Gone => {}
-            Verdict::Changing => self.changing += 1,
+            Verdict::Changed => self.changing += 1,
             Verdict::Refused { reason, .. } => self.fail(path, reason.clone()),
             Verdict::Write { status, conflict, .. } => {
                 match status {

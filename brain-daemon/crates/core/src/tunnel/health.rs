@@ -25,7 +25,7 @@ impl TunnelService {
         let Some(status) = self.state.status().clone() else {
             return ok("not checked yet");
         };
-        let due = status.next_at.as_deref().and_then(|at| parse_instant(at, false));
+        let due = status.next_at.as_deref().and_then(parse_instant);
         if due.is_some_and(|due| due + MAX_DELAY_MS < self.env.clock.now()) {
             let checked_at = status.checked_at.unwrap_or_default();
             return warn(

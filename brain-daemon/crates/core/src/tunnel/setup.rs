@@ -4,10 +4,10 @@ use brain_protocol::{Fault, FaultCode, TunnelSetupReply};
 use serde_json::json;
 
 use super::{TOKEN, WatchdogState, watchdog};
-use crate::steps::{StepFailure, StepResult, Steps, failed, passed, warned};
+use crate::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 use crate::{Progress, TunnelService};
 use brain_collector::Heartbeat;
-use brain_tunnel::{Kind, Settings, TUNNEL_VERSION, TunnelCheck};
+use brain_tunnel::{Provider, Settings, TUNNEL_VERSION, TunnelCheck};
 
 /// Converts a fault into the failure of a step.
 fn step_of_fault(fault: Fault) -> StepFailure {
@@ -20,7 +20,7 @@ fn step_of_fault(fault: Fault) -> StepFailure {
 /// Converts the report of a check into a failed step.
 fn step_of_report<T>(report: &TunnelCheck) -> StepResult<T> {
     let hint = report.diagnosis.hint.clone();
-    failed(
+    fail(
         format!("{}: {}", report.diagnosis.state, report.diagnosis.message),
         hint.unwrap_or_else(|| {
             "look at `brain tunnel status` and the daemon's log, then run setup again".into()
@@ -56,20 +56,20 @@ impl TunnelService {
         let report = steps.run("authtoken", || self.authtoken(&mut watchdog_state, &settings))?;
         progress.at(3, STEPS);
         let url = steps.run("start", || match &report.diagnosis.url {
-            Some(url) => passed(
+            Some(url) => pass(
                 url.clone(),
-                format!("the agent has a tunnel to port {} at {url}", settings.forward),
+                format!("the agent has a tunnel to port {} at {url}", settings.local_port),
             ),
             None => step_of_report(&report),
         })?;
         progress.at(4, STEPS);
         steps.run("reachable", || match report.diagnosis.state {
-            "up" => passed((), format!("{url}/health answers, requested from here")),
+            "up" => pass((), format!("{url}/health answers, requested from here")),
             _ => step_of_report(&report),
         })?;
         progress.at(5, STEPS);
         steps.run("telephone", || match self.update_webhook(&mut watchdog_state) {
-            Ok(message) => passed((), message),
+            Ok(message) => pass((), message),
             Err(fault) => Err(step_of_fault(fault)),
         })?;
         progress.at(6, STEPS);
@@ -82,29 +82,29 @@ impl TunnelService {
         let name = brain_tunnel::agent(&settings).name();
         let public = self.access.http_addresses().public.or_else(|| self.env.config.http.public);
         let Some(address) = public else {
-            return failed(
+            return fail(
                 "nothing listens for a tunnel: http.public is off",
                 format!(
                     "set http.public = \"127.0.0.1:{}\" in config.toml, and restart the daemon",
-                    settings.forward
+                    settings.local_port
                 ),
             );
         };
-        if address.port() != settings.forward {
-            return failed(
+        if address.port() != settings.local_port {
+            return fail(
                 format!(
                     "the tunnel leads to port {}, and http.public listens at {address}",
-                    settings.forward
+                    settings.local_port
                 ),
                 "set tunnel.forward to that port, and restart the daemon",
             );
         }
         let message = match &settings.domain {
-            Some(domain) => format!("{name}, at {domain}, to port {}", settings.forward),
-            None => format!("{name}, at a changing address, to port {}", settings.forward),
+            Some(domain) => format!("{name}, at {domain}, to port {}", settings.local_port),
+            None => format!("{name}, at a changing address, to port {}", settings.local_port),
         };
         match (self.env.config.http_base_url(), &settings.domain) {
-            (None, Some(domain)) => warned(
+            (None, Some(domain)) => warn(
                 settings.clone(),
                 message,
                 format!(
@@ -115,19 +115,19 @@ impl TunnelService {
             (Some(url), Some(domain))
                 if !url.eq_ignore_ascii_case(&format!("https://{domain}")) =>
             {
-                warned(
+                warn(
                     settings.clone(),
                     message,
                     format!("http.base_url is {url}: clients get that address, not the tunnel's"),
                 )
             }
-            (None, None) => warned(
+            (None, None) => warn(
                 settings,
                 message,
                 "the address may change, so AI clients with OAuth cannot use it: set tunnel.domain \
                  and http.base_url",
             ),
-            _ => passed(settings, message),
+            _ => pass(settings, message),
         }
     }
 
@@ -137,13 +137,13 @@ impl TunnelService {
         let watchdog = watchdog_state.watchdog(settings);
         let (name, program) = (watchdog.name(), watchdog.program(&*starter));
         match program {
-            Some(path) => passed((), format!("{name} is {}", path.display())),
+            Some(path) => pass((), format!("{name} is {}", path.display())),
             None => {
                 let report =
                     self.run_tunnel_check(watchdog_state, settings).map_err(step_of_fault)?;
-                match report.adopted {
-                    true => passed((), format!("{name} runs already, started by another program")),
-                    false => failed(
+                match report.is_foreign {
+                    true => pass((), format!("{name} runs already, started by another program")),
+                    false => fail(
                         format!("there is no program {name} on the daemon's PATH"),
                         format!("install {name}, or set its path: tunnel.binary in config.toml"),
                     ),
@@ -164,11 +164,11 @@ impl TunnelService {
         let report = self
             .wait_for_tunnel(watchdog_state, settings, watchdog::SETUP_TIMEOUT)
             .map_err(step_of_fault)?;
-        if report.token_refused {
+        if report.is_token_refused {
             return step_of_report(&report);
         }
         let file = self.env.home.secrets().join(TOKEN);
-        let (up, adopted) = (report.diagnosis.url.is_some(), report.adopted);
+        let (up, adopted) = (report.diagnosis.url.is_some(), report.is_foreign);
         match found {
             // Only a session shows that the provider accepts a token.
             _ if !up => {
@@ -181,10 +181,10 @@ impl TunnelService {
                     }
                 };
                 let reason = format!("the agent has no session: {}", report.diagnosis.message);
-                warned(report, message, reason)
+                warn(report, message, reason)
             }
-            _ if adopted => passed(report, "another program started the agent, with its own token"),
-            Some(found) if !report.token_passed => warned(
+            _ if adopted => pass(report, "another program started the agent, with its own token"),
+            Some(found) if !report.has_token => warn(
                 report,
                 format!("the agent does not use the token of {}", found.origin),
                 "agents of ngrok 2 have theirs from `ngrok authtoken …`; quick tunnels and \
@@ -192,14 +192,14 @@ impl TunnelService {
             ),
             Some(found) => {
                 let message = format!("the agent is connected with the token of {}", found.origin);
-                passed(report, message)
+                pass(report, message)
             }
-            None if settings.provider == Kind::Ngrok => warned(
+            None if settings.provider == Provider::Ngrok => warn(
                 report,
                 "brain has no token: the agent uses its own configuration",
                 format!("to let brain keep it: put it into {} with mode 600", file.display()),
             ),
-            None => passed(report, "the agent needs no token, or has one in its own configuration"),
+            None => pass(report, "the agent needs no token, or has one in its own configuration"),
         }
     }
 
@@ -215,7 +215,7 @@ impl TunnelService {
                         .hint("look at that file and its disk"),
                 )
             })?;
-        passed((), "setup_complete is in integrations/tunnel/heartbeat.jsonl")
+        pass((), "setup_complete is in integrations/tunnel/heartbeat.jsonl")
     }
 }
 
@@ -223,11 +223,11 @@ impl TunnelService {
 fn tier(settings: &Settings, domain: &str) -> &'static str {
     let free = [".ngrok-free.app", ".ngrok-free.dev"].iter().any(|end| domain.ends_with(end));
     match (settings.provider, &settings.domain) {
-        (Kind::Ngrok, _) if free => "free",
-        (Kind::Ngrok, Some(_)) => "paid",
-        (Kind::Ngrok, None) => "changing",
-        (Kind::Cloudflared, Some(_)) => "named",
-        (Kind::Cloudflared, None) => "quick",
-        (Kind::Tailscale, _) => "funnel",
+        (Provider::Ngrok, _) if free => "free",
+        (Provider::Ngrok, Some(_)) => "paid",
+        (Provider::Ngrok, None) => "changing",
+        (Provider::Cloudflared, Some(_)) => "named",
+        (Provider::Cloudflared, None) => "quick",
+        (Provider::Tailscale, _) => "funnel",
     }
 }

@@ -11,7 +11,7 @@ use crate::TunnelService;
 use brain_base::clock::rfc3339;
 use brain_base::random;
 use brain_tunnel::diagnosis::CHECK_INTERVAL_MS;
-use brain_tunnel::{Environment, Kind, Proof, Settings, TunnelCheck};
+use brain_tunnel::{Environment, Proof, Provider, Settings, TunnelCheck};
 
 /// How long `brain tunnel start` waits for the tunnel.
 pub(super) const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -69,7 +69,7 @@ impl TunnelService {
         // A stopping daemon starts nothing.
         let report = watchdog.check(environment, should_run && !self.env.stop.is_cancelled());
         let (name, starts) = (watchdog.name(), watchdog.starts());
-        if report.started {
+        if report.has_started_agent {
             tracing::info!(
                 "[watchdog] {}: {}; started {name} (start {starts})",
                 report.diagnosis.state,
@@ -98,8 +98,8 @@ impl TunnelService {
             checked_at: Some(rfc3339(now)),
             next_at: Some(rfc3339(now + report.next_ms)),
             starts,
-            adopted: report.adopted,
-            forward: settings.forward,
+            adopted: report.is_foreign,
+            forward: settings.local_port,
             telephone,
         });
         Ok(report)
@@ -115,7 +115,7 @@ impl TunnelService {
         let proof = Proof::new(url, random_text()?, random_text()?)?;
         *self.state.proof() = Some(proof.clone());
         // A configured domain or a tailnet may have a private address.
-        let must_be_public = settings.domain.is_none() && settings.provider != Kind::Tailscale;
+        let must_be_public = settings.domain.is_none() && settings.provider != Provider::Tailscale;
         let result = proof.ask(&*self.env.net, must_be_public);
         *self.state.proof() = None;
         result
@@ -137,10 +137,13 @@ impl TunnelService {
             // These states are transient while an agent starts and connects.
             let is_starting =
                 matches!(report.diagnosis.state, "agent_down" | "not_connected" | "unreachable")
-                    && !report.adopted;
+                    && !report.is_foreign;
             let should_stop =
                 self.env.stop.is_cancelled() || self.state.stop_requested.load(Ordering::SeqCst);
-            if !(is_starting || report.started) || began.elapsed() >= timeout || should_stop {
+            if !(is_starting || report.has_started_agent)
+                || began.elapsed() >= timeout
+                || should_stop
+            {
                 return Ok(report);
             }
             sleep(POLL_INTERVAL);
@@ -154,8 +157,9 @@ impl TunnelService {
         if watchdog_state.last_logged.as_ref() == Some(&current) {
             return;
         }
-        if !report.started {
-            let adopted = if report.adopted { " (another program started the agent)" } else { "" };
+        if !report.has_started_agent {
+            let adopted =
+                if report.is_foreign { " (another program started the agent)" } else { "" };
             let hint = diagnosis.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
             let line =
                 format!("[watchdog] {}: {}{adopted}{hint}", diagnosis.state, diagnosis.message);

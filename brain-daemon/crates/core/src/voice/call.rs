@@ -7,7 +7,7 @@ use brain_protocol::{Fault, FaultCode, Slug, SourceId, VoiceEvent, VoiceReply, V
 
 use super::callers::uri;
 use crate::provenance::VOICE;
-use crate::write_page::{stored_document, written_page};
+use crate::write_page::{build_new_page, stored_document};
 use crate::{Caller, VoiceService};
 use brain_base::clock::{day, rfc3339};
 use brain_page::{self as page, Document, Frontmatter, escape_inline, normalize_name, single_line};
@@ -82,9 +82,9 @@ impl VoiceService {
                 return Ok(None);
             }
             let page =
-                written_page(&slug, document, provenance, former_provenance.as_ref(), false)?;
+                build_new_page(&slug, document, provenance, former_provenance.as_ref(), false)?;
             let author = Some(author.clone());
-            let page = NewPage { author, lines: LineChange::ByOtherAuthor, ..page };
+            let page = NewPage { author, line_change: LineChange::ByOtherAuthor, ..page };
             draft.write_page(&source_id, &slug, page, now).map(Some)
         })?;
         if let Some(applied) = applied {
@@ -101,7 +101,7 @@ fn keep_outside_origin(provenance: Provenance) -> Provenance {
 
 /// Finds the page of a call by the call's id.
 fn find_slug(reader: &Reader, source: &SourceId, turn: &VoiceTurn) -> Result<Option<Slug>, Fault> {
-    let found = reader.named(source, &normalize_name(&turn.call), 2)?;
+    let found = reader.pages_by_name(source, &normalize_name(&turn.call), 2)?;
     Ok(found.into_iter().map(|(_, slug, _)| slug).find(|slug| slug.as_str().starts_with(FOLDER)))
 }
 

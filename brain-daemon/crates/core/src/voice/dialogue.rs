@@ -26,7 +26,7 @@ pub(super) enum TurnAction {
 }
 
 /// Returns the action for a turn. Unknown callers can only leave a message.
-pub(super) fn next(
+pub(super) fn next_action(
     turn: &VoiceTurn,
     is_known: bool,
     greeting: Option<&str>,
@@ -58,7 +58,7 @@ pub(super) fn next(
 pub(super) fn apology(turn: Option<&VoiceTurn>, phrases: &Phrases) -> VoiceReply {
     let Some(turn) = turn else { return end(&[phrases.sorry, phrases.goodbye]) };
     match turn.event {
-        VoiceEvent::Speech { .. } => match next(turn, true, None, phrases) {
+        VoiceEvent::Speech { .. } => match next_action(turn, true, None, phrases) {
             TurnAction::Search(_) => ask_for_more(vec![phrases.sorry.into()], phrases),
             TurnAction::Say(_) | TurnAction::Note(_) => {
                 VoiceReply { say: vec![phrases.record.into()], then: VoiceAction::Record }
@@ -115,14 +115,14 @@ fn digits(turn: &VoiceTurn, keys: &str, phrases: &Phrases) -> TurnAction {
         "1" => listen(&[phrases.note], Some(NOTE), 0),
         "2" => listen(&[phrases.question], Some(QUESTION), 0),
         "0" | "9" => end(&[phrases.goodbye]),
-        _ => ask_again(turn, phrases.pardon, phrases),
+        _ => ask_again(turn, phrases.not_understood, phrases),
     })
 }
 
 fn speech(turn: &VoiceTurn, text: &str, phrases: &Phrases) -> TurnAction {
     let normalized = normalize(text);
     if !text.contains(char::is_alphanumeric) {
-        return TurnAction::Say(ask_again(turn, phrases.pardon, phrases));
+        return TurnAction::Say(ask_again(turn, phrases.not_understood, phrases));
     }
     if phrases.end_phrases.contains(&normalized.as_str()) {
         return TurnAction::Say(end(&[phrases.goodbye]));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn action(text: &str, asked: Option<&str>) -> String {
-        describe(next(&turn(speech(text), asked, 1), true, None, english()))
+        describe(next_action(&turn(speech(text), asked, 1), true, None, english()))
     }
 
     #[test]
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn keys_select_an_action() {
         let pressed = |keys: &str, silences| {
-            describe(next(
+            describe(next_action(
                 &turn(VoiceEvent::Digits(keys.into()), Some("note"), silences),
                 true,
                 None,
@@ -276,7 +276,12 @@ mod tests {
     #[test]
     fn two_silences_end_a_call() {
         let silent = |asked, silences, is_known| {
-            describe(next(&turn(VoiceEvent::Silence, asked, silences), is_known, None, english()))
+            describe(next_action(
+                &turn(VoiceEvent::Silence, asked, silences),
+                is_known,
+                None,
+                english(),
+            ))
         };
         assert_eq!(silent(None, 0, true), "listen - 1");
         assert_eq!(silent(Some("question"), 0, true), "listen question 1");
@@ -295,18 +300,21 @@ mod tests {
         ] {
             let asked = Some("question");
             assert_eq!(
-                describe(next(&turn(event, asked, 0), false, Some("Hello you"), english())),
+                describe(next_action(&turn(event, asked, 0), false, Some("Hello you"), english())),
                 "Record"
             );
         }
         let recorded =
             VoiceEvent::Recording { id: "RE1".into(), url: "https://x".into(), seconds: 3 };
-        assert_eq!(describe(next(&turn(recorded, None, 0), false, None, english())), "HangUp");
+        assert_eq!(
+            describe(next_action(&turn(recorded, None, 0), false, None, english())),
+            "HangUp"
+        );
     }
 
     #[test]
     fn call_begins_with_greeting_and_menu() {
-        let greeted = |greeting| match next(
+        let greeted = |greeting| match next_action(
             &turn(VoiceEvent::Incoming, None, 0),
             true,
             greeting,
@@ -319,7 +327,7 @@ mod tests {
         assert_eq!(greeted(None), [english().greeting, english().menu]);
         let german = Phrases::of("de-DE");
         let german_action =
-            |text: &str| describe(next(&turn(speech(text), None, 0), true, None, german));
+            |text: &str| describe(next_action(&turn(speech(text), None, 0), true, None, german));
         assert_eq!(german_action("Notiere: Milch kaufen"), "note: Milch kaufen");
         assert_eq!(german_action("Wie heißt das Boot"), "search: Wie heißt das Boot");
         assert_eq!(german_action("Auf Wiederhören."), "HangUp");

@@ -15,15 +15,15 @@ pub(super) struct Phrases {
     /// Asks for a question.
     pub(super) question: &'static str,
     /// Says that a note was saved.
-    pub(super) noted: &'static str,
+    pub(super) note_saved: &'static str,
     /// Asks whether there is more.
     pub(super) more: &'static str,
     /// Introduces a result.
-    pub(super) found: &'static str,
+    pub(super) result_intro: &'static str,
     /// Says that nothing was found.
-    pub(super) nothing: &'static str,
+    pub(super) no_result: &'static str,
     /// Says that the input was not understood.
-    pub(super) pardon: &'static str,
+    pub(super) not_understood: &'static str,
     /// Says that nothing was heard.
     pub(super) silence: &'static str,
     /// Greets unknown callers and asks for a message.
@@ -54,11 +54,11 @@ static ENGLISH: Phrases = Phrases {
     menu: "Say note, or press 1, to leave a note. Say question, or press 2, to ask something.",
     note: "What shall I note?",
     question: "What would you like to know?",
-    noted: "Noted.",
+    note_saved: "Noted.",
     more: "Anything else?",
-    found: "I found this:",
-    nothing: "I found nothing about that. Say note if you want it noted.",
-    pardon: "I did not understand that.",
+    result_intro: "I found this:",
+    no_result: "I found nothing about that. Say note if you want it noted.",
+    not_understood: "I did not understand that.",
     silence: "I did not hear anything.",
     message: "Hello. Nobody can take your call. Please leave a message after the tone.",
     thanks: "Thank you for your message.",
@@ -122,11 +122,11 @@ static GERMAN: Phrases = Phrases {
            etwas zu fragen.",
     note: "Was soll ich notieren?",
     question: "Was möchtest du wissen?",
-    noted: "Notiert.",
+    note_saved: "Notiert.",
     more: "Noch etwas?",
-    found: "Das habe ich gefunden:",
-    nothing: "Dazu habe ich nichts gefunden. Sag Notiz, wenn du es notieren möchtest.",
-    pardon: "Das habe ich nicht verstanden.",
+    result_intro: "Das habe ich gefunden:",
+    no_result: "Dazu habe ich nichts gefunden. Sag Notiz, wenn du es notieren möchtest.",
+    not_understood: "Das habe ich nicht verstanden.",
     silence: "Ich habe nichts gehört.",
     message: "Guten Tag. Gerade ist niemand zu erreichen. Bitte hinterlassen Sie eine Nachricht \
               nach dem Ton.",

@@ -20,7 +20,7 @@ pub(super) fn answer(title: &str, passage: &str, phrases: &Phrases) -> Vec<Strin
     let is_after_heading =
         |rest: &&str| rest.trim_start().chars().next().is_none_or(|c| !c.is_lowercase());
     let rest = passage.strip_prefix(&title).filter(is_after_heading).unwrap_or(&passage);
-    let mut spoken = vec![format!("{} {}", phrases.found, with_full_stop(&title))];
+    let mut spoken = vec![format!("{} {}", phrases.result_intro, with_full_stop(&title))];
     spoken.extend(
         sentences(rest)
             .take(MAX_SENTENCES)

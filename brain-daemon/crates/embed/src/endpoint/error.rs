@@ -89,7 +89,7 @@ impl EndpointLabel {
         self.fault(
             EmbedErrorKind::Retryable(None),
             &problem,
-            "a smaller or nearer model answers sooner",
+            "use a smaller model, or a service with a faster connection",
         )
     }
 

@@ -11,7 +11,7 @@ use brain_net::HttpResponse;
 
 fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
     let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-    Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), from: None })
+    Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), server_address: None })
 }
 
 /// Answers with one vector for each text, made from the length of the text, in reverse order.
@@ -257,7 +257,12 @@ fn large_batches_are_split_and_long_texts_truncated() {
 fn an_invalid_response_is_an_error() {
     for body in ["<html></html>", "", "{\"data\":[{\"embedding\":[1,2", "{}", "{\"data\":[]}"] {
         let fixture = Fixture::new(move |_, _| {
-            Ok(HttpResponse { status: 200, headers: Vec::new(), body: body.into(), from: None })
+            Ok(HttpResponse {
+                status: 200,
+                headers: Vec::new(),
+                body: body.into(),
+                server_address: None,
+            })
         });
         let fault = fixture.embed_error(&["a text"]);
         assert_eq!(fault.kind, EmbedErrorKind::Retryable(None), "{body}");
@@ -268,7 +273,7 @@ fn an_invalid_response_is_an_error() {
             status: 200,
             headers: Vec::new(),
             body: vec![b' '; 4 * MAX_RESPONSE_BYTES],
-            from: None,
+            server_address: None,
         })
     });
     endless.key = None;

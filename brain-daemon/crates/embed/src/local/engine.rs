@@ -22,7 +22,7 @@ use tokenizers::Tokenizer;
 
 use super::error::{damaged, missing};
 use super::graph;
-use super::model_card::{ModelCard, Pooling, Weights, read_small_file};
+use super::model_card::{ModelCard, Pooling, Weights, read_bounded_file};
 use super::text::{self, LeadingText, Tokens};
 use crate::{EmbedError, EmbedErrorKind, Purpose};
 
@@ -84,7 +84,7 @@ pub(super) fn dimensions(card: &ModelCard) -> Result<usize, EmbedError> {
         Some(Dimension::Fixed(dimensions)) => Ok(*dimensions),
         _ => card.dimensions.ok_or_else(|| {
             damaged(
-                &card.file,
+                &card.weights_file,
                 "does not give the length of its vectors, and no config.json gives it",
             )
         }),
@@ -118,8 +118,8 @@ impl Engine {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let prefix = match purpose {
-            Purpose::Query => &self.card.query,
-            Purpose::Document => &self.card.document,
+            Purpose::Query => &self.card.query_prefix,
+            Purpose::Document => &self.card.document_prefix,
         };
         self.vectors(LeadingText::Prefix(prefix), texts, should_continue)
     }
@@ -136,7 +136,9 @@ impl Engine {
         let numbers: Vec<f32> = numbers.into_iter().flatten().collect();
         match numbers.len() == texts.len() && numbers.iter().all(|number| number.is_finite()) {
             true => Ok(numbers),
-            false => Err(damaged(&self.card.file, "is damaged: it makes no number of a text")),
+            false => {
+                Err(damaged(&self.card.weights_file, "is damaged: it makes no number of a text"))
+            }
         }
     }
 
@@ -252,7 +254,10 @@ impl Engine {
         let width = texts.iter().map(|text| text.ids.len()).max().unwrap_or_default();
         let (shape, numbers) = self.runner.run(&self.card, texts, width, pool)?;
         let wrong_shape = || {
-            damaged(&self.card.file, format_args!("gives vectors of the wrong shape: {shape:?}"))
+            damaged(
+                &self.card.weights_file,
+                format_args!("gives vectors of the wrong shape: {shape:?}"),
+            )
         };
         // One vector per text, or one per token.
         let tokens = match *shape.as_slice() {
@@ -268,7 +273,7 @@ impl Engine {
         let mut made = IndexedVectors::with_capacity(texts.len());
         for (text, rows) in texts.iter().zip(rows) {
             if self.card.is_reranker {
-                made.push((text.text, rows.to_vec()));
+                made.push((text.text_index, rows.to_vec()));
                 continue;
             }
             let count = match self.card.pooling {
@@ -276,9 +281,9 @@ impl Engine {
                 Pooling::First => 1,
             };
             let vector = pooled(rows, count, self.dimensions).ok_or_else(|| {
-                damaged(&self.card.file, "is damaged: it makes no vector of a text")
+                damaged(&self.card.weights_file, "is damaged: it makes no vector of a text")
             })?;
-            made.push((text.text, vector));
+            made.push((text.text_index, vector));
         }
         Ok(made)
     }
@@ -302,10 +307,11 @@ fn pooled(rows: &[f32], count: usize, dimensions: usize) -> Option<Vec<f32>> {
 impl Runner {
     /// Loads a model into the runtime.
     fn load(card: &ModelCard) -> Result<Self, EmbedError> {
-        let load_error = |error| damaged(&card.file, format_args!("cannot be loaded: {error}"));
+        let load_error =
+            |error| damaged(&card.weights_file, format_args!("cannot be loaded: {error}"));
         let (model, vocabulary) = match &card.weights {
             Weights::Safetensors(shape) => {
-                let graph::BuiltGraph { graph, memory } = graph::build(&card.file, shape)?;
+                let graph::BuiltGraph { graph, memory } = graph::build(&card.weights_file, shape)?;
                 let load = || {
                     ModelOptions::with_all_ops().external_data(graph::MEMORY, memory).load(graph)
                 };
@@ -313,8 +319,8 @@ impl Runner {
             }
             Weights::Onnx => {
                 // Loaded from memory, so that the graph cannot refer to other files.
-                let bytes = read_small_file(&card.file, MAX_GRAPH_BYTES)?
-                    .ok_or_else(|| missing(&card.file))?;
+                let bytes = read_bounded_file(&card.weights_file, MAX_GRAPH_BYTES)?
+                    .ok_or_else(|| missing(&card.weights_file))?;
                 let load = || ModelOptions::with_all_ops().load(bytes);
                 (catch_panic(card, load)?.map_err(load_error)?, None)
             }
@@ -331,7 +337,7 @@ impl Runner {
                 "position_ids" => Input::PositionsByText,
                 other => {
                     return Err(damaged(
-                        &card.file,
+                        &card.weights_file,
                         format_args!("has an input that brain does not support: {other}"),
                     ));
                 }
@@ -341,9 +347,9 @@ impl Runner {
         let outputs = model.output_ids();
         let preferred =
             OUTPUTS.iter().find_map(|name| outputs.iter().find(|id| name_of(id) == *name));
-        let output = *preferred
-            .or(outputs.first())
-            .ok_or_else(|| damaged(&card.file, "has no output: it is not a text encoder"))?;
+        let output = *preferred.or(outputs.first()).ok_or_else(|| {
+            damaged(&card.weights_file, "has no output: it is not a text encoder")
+        })?;
         Ok(Self { model, inputs, output, vocabulary })
     }
 
@@ -377,7 +383,7 @@ impl Runner {
             })
             .collect();
         let run_error = |error: &dyn std::fmt::Display| {
-            damaged(&card.file, format_args!("cannot be run: {error}"))
+            damaged(&card.weights_file, format_args!("cannot be run: {error}"))
         };
         let mut inputs: Vec<(NodeId, ValueOrView<'_>)> = Vec::with_capacity(data.len());
         for (id, shape, numbers) in &data {
@@ -391,7 +397,7 @@ impl Runner {
         let shape = output.shape().to_vec();
         let numbers = match output {
             Value::FloatTensor(tensor) => tensor.into_data(),
-            _ => return Err(damaged(&card.file, "has an output that is not numbers")),
+            _ => return Err(damaged(&card.weights_file, "has an output that is not numbers")),
         };
         Ok((shape, numbers))
     }
@@ -405,7 +411,7 @@ fn padded_at(numbers: &[i32], at: usize) -> i32 {
 /// Runs `work` and converts a panic of the runtime to an error of the file.
 fn catch_panic<T>(card: &ModelCard, work: impl FnOnce() -> T) -> Result<T, EmbedError> {
     catch_unwind(AssertUnwindSafe(work))
-        .map_err(|_| damaged(&card.file, "makes the runtime panic: it is damaged"))
+        .map_err(|_| damaged(&card.weights_file, "makes the runtime panic: it is damaged"))
 }
 
 fn stopped() -> EmbedError {

@@ -8,6 +8,7 @@
 use std::path::Path;
 
 use super::model_card::{Activation, Shape};
+use super::onnx::Dimension::{Fixed, Named};
 use super::onnx::{Attribute, Graph, Kind};
 use super::weights::Tensors;
 use crate::EmbedError;
@@ -117,8 +118,12 @@ pub(super) fn build(path: &Path, shape: &Shape) -> Result<BuiltGraph, EmbedError
     let Builder { mut graph, memory, .. } = builder;
     graph.run("Identity", &[&last], OUTPUT, &[]);
     match shape.head {
-        Some(_) => graph.output(Kind::Float, OUTPUT, &[Ok("texts"), Err(1)]),
-        None => graph.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(shape.hidden)]),
+        Some(_) => graph.output(Kind::Float, OUTPUT, &[Named("texts"), Fixed(1)]),
+        None => graph.output(
+            Kind::Float,
+            OUTPUT,
+            &[Named("texts"), Named("tokens"), Fixed(shape.hidden)],
+        ),
     }
     Ok(BuiltGraph { graph: graph.finish(), memory })
 }
@@ -177,9 +182,9 @@ impl Builder<'_> {
     /// Adds the inputs, and the norm of the sum of the embeddings of tokens, positions and types.
     fn inputs(&mut self) -> Result<(), EmbedError> {
         let shape = self.shape;
-        self.graph.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
-        self.graph.input(Kind::Int64, MASK, &[Ok("texts"), Ok("tokens")]);
-        self.graph.input(Kind::Int64, POSITIONS, &[Ok("tokens")]);
+        self.graph.input(Kind::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
+        self.graph.input(Kind::Int64, MASK, &[Named("texts"), Named("tokens")]);
+        self.graph.input(Kind::Int64, POSITIONS, &[Named("tokens")]);
         let [words, positions, types, scale, shift] = embeddings(shape);
         self.copy_tensor(words.0, &words.1)?;
         // In a single text, every token has the first type: the row of that type is added to the
@@ -203,7 +208,7 @@ impl Builder<'_> {
             let difference = second.iter().zip(first).map(|(second, first)| second - first);
             let rows: Vec<f32> = vec![0.0; shape.hidden].into_iter().chain(difference).collect();
             self.put(types.0, &[2, shape.hidden], rows.into_iter());
-            self.graph.input(Kind::Int64, TYPES, &[Ok("texts"), Ok("tokens")]);
+            self.graph.input(Kind::Int64, TYPES, &[Named("texts"), Named("tokens")]);
             self.graph.run("Gather", &[types.0, TYPES], "types_of_words", &[]);
             self.graph.run("Add", &[words, "types_of_words"], "typed_words", &[]);
             words = "typed_words";

@@ -28,7 +28,7 @@ pub(super) struct ModelCard {
     /// Its name, from its directory.
     pub(super) name: String,
     /// The file with the weights.
-    pub(super) file: PathBuf,
+    pub(super) weights_file: PathBuf,
     /// Kind of the weights.
     pub(super) weights: Weights,
     /// The tokenizer's file, which exists.
@@ -40,9 +40,9 @@ pub(super) struct ModelCard {
     /// Whether text is converted to lower case first.
     pub(super) lower_case: bool,
     /// Prefix of a question.
-    pub(super) query: String,
+    pub(super) query_prefix: String,
     /// Prefix of a window of a page.
-    pub(super) document: String,
+    pub(super) document_prefix: String,
     /// Length of its vectors, if specified; 1 for a reranker.
     pub(super) dimensions: Option<usize>,
     /// Whether it is a cross-encoder, which reads a question and a text together and returns a
@@ -191,7 +191,7 @@ impl ModelCard {
         let tokenizer = directory.join("tokenizer.json");
         let config_file = directory.join("config.json");
         let config: Option<Config> = parse_settings(&config_file)?;
-        let (file, weights) = match find_weights(directory)? {
+        let (weights_file, weights) = match find_weights(directory)? {
             (file, true) => (file, Weights::Onnx),
             (file, false) => {
                 let config = config.as_ref().ok_or_else(|| missing(&config_file))?;
@@ -220,11 +220,12 @@ impl ModelCard {
 
         let prompts_file = directory.join("config_sentence_transformers.json");
         let prompts: PromptConfig = parse_settings(&prompts_file)?.unwrap_or_default();
-        let (query, document) = (prompts.find(&["query"]), prompts.find(&["document", "passage"]));
+        let (query_prefix, document_prefix) =
+            (prompts.find(&["query"]), prompts.find(&["document", "passage"]));
         let pooling_file = directory.join("1_Pooling/config.json");
         let pooling: Option<PoolingConfig> = parse_settings(&pooling_file)?;
         if pooling.as_ref().is_some_and(|pooling| !pooling.include_prompt)
-            && !(query.is_empty() && document.is_empty())
+            && !(query_prefix.is_empty() && document_prefix.is_empty())
         {
             return Err(damaged(
                 &pooling_file,
@@ -244,14 +245,14 @@ impl ModelCard {
                 .unwrap_or(directory.as_os_str())
                 .to_string_lossy()
                 .into_owned(),
-            file,
+            weights_file,
             weights,
             tokenizer,
             pooling: pooling.map_or(Ok(Pooling::Mean), |pooling| pooling.mode(&pooling_file))?,
             max_tokens: max_tokens.clamp(8, MAX_TOKENS),
             lower_case: sentence.do_lower_case,
-            query,
-            document,
+            query_prefix,
+            document_prefix,
             dimensions,
             is_reranker,
         })
@@ -277,7 +278,7 @@ fn find_weights(directory: &Path) -> Result<(PathBuf, bool), EmbedError> {
 
 /// Parses a JSON file; `None` when it is missing.
 fn parse_settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
-    let Some(bytes) = read_small_file(path, MAX_SETTINGS_BYTES)? else { return Ok(None) };
+    let Some(bytes) = read_bounded_file(path, MAX_SETTINGS_BYTES)? else { return Ok(None) };
     serde_json::from_slice(&bytes).map(Some).map_err(|error| {
         damaged(path, format_args!("is invalid, at line {}: {}", error.line(), category(&error)))
     })
@@ -293,7 +294,10 @@ fn category(error: &serde_json::Error) -> &'static str {
 }
 
 /// Reads a file of at most `max_bytes` bytes; `None` when it is missing.
-pub(super) fn read_small_file(path: &Path, max_bytes: u64) -> Result<Option<Vec<u8>>, EmbedError> {
+pub(super) fn read_bounded_file(
+    path: &Path,
+    max_bytes: u64,
+) -> Result<Option<Vec<u8>>, EmbedError> {
     match fs::metadata(path) {
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>

@@ -64,6 +64,14 @@ pub(super) enum Attribute {
     Text(&'static str),
 }
 
+/// A dimension of an input or output.
+pub(super) enum Dimension<'a> {
+    /// A size that is known only when the graph runs.
+    Named(&'a str),
+    /// A fixed size.
+    Fixed(usize),
+}
+
 /// A graph under construction. Values are referred to by name; operators are added in the order in
 /// which they run.
 #[derive(Default)]
@@ -74,13 +82,13 @@ impl Graph {
         self.0 = std::mem::take(&mut self.0).bytes(field, &message.0);
     }
 
-    /// Describes an input or output. A dimension is `Ok` with a name or `Err` with a fixed size.
-    fn value(kind: Kind, name: &str, shape: &[Result<&str, usize>]) -> Message {
+    /// Describes an input or output.
+    fn value(kind: Kind, name: &str, shape: &[Dimension<'_>]) -> Message {
         let mut dimensions = Message::default();
         for dimension in shape {
             let dimension = match dimension {
-                Ok(name) => Message::default().bytes(2, name.as_bytes()),
-                Err(size) => Message::default().number(1, *size as u64),
+                Dimension::Named(name) => Message::default().bytes(2, name.as_bytes()),
+                Dimension::Fixed(size) => Message::default().number(1, *size as u64),
             };
             dimensions = dimensions.bytes(1, &dimension.0);
         }
@@ -90,12 +98,12 @@ impl Graph {
     }
 
     /// Adds an input.
-    pub(super) fn input(&mut self, kind: Kind, name: &str, shape: &[Result<&str, usize>]) {
+    pub(super) fn input(&mut self, kind: Kind, name: &str, shape: &[Dimension<'_>]) {
         self.add(11, &Self::value(kind, name, shape));
     }
 
     /// Adds an output.
-    pub(super) fn output(&mut self, kind: Kind, name: &str, shape: &[Result<&str, usize>]) {
+    pub(super) fn output(&mut self, kind: Kind, name: &str, shape: &[Dimension<'_>]) {
         self.add(12, &Self::value(kind, name, shape));
     }
 

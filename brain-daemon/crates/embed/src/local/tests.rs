@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::graph::{MASK, OUTPUT, TOKENS};
+use super::onnx::Dimension::{Fixed, Named};
 use super::onnx::{Graph, Kind};
 use super::{Local, inspect};
 use crate::{EmbedErrorKind, Embedder, Purpose};
@@ -30,11 +31,11 @@ fn write_tokenizer(dir: &Path) {
 fn graph(output: &str, more_inputs: &[&str]) -> Vec<u8> {
     let mut graph = Graph::default();
     for name in [TOKENS, MASK].iter().chain(more_inputs) {
-        graph.input(Kind::Int64, name, &[Ok("texts"), Ok("tokens")]);
+        graph.input(Kind::Int64, name, &[Named("texts"), Named("tokens")]);
     }
     graph.floats("table", &[3, 2], &ROWS);
     graph.run("Gather", &["table", TOKENS], output, &[]);
-    graph.output(Kind::Float, output, &[Ok("texts"), Ok("tokens"), Err(2)]);
+    graph.output(Kind::Float, output, &[Named("texts"), Named("tokens"), Fixed(2)]);
     graph.finish()
 }
 
@@ -77,16 +78,16 @@ fn an_onnx_model_is_run_unchanged() {
 #[test]
 fn an_unusable_graph_is_refused_with_its_file_name() {
     let mut without_output = Graph::default();
-    without_output.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+    without_output.input(Kind::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
     let mut unknown_operator = Graph::default();
-    unknown_operator.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+    unknown_operator.input(Kind::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
     unknown_operator.run("NoSuchOperator", &[TOKENS], OUTPUT, &[]);
-    unknown_operator.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
+    unknown_operator.output(Kind::Float, OUTPUT, &[Named("texts"), Named("tokens"), Fixed(2)]);
     let mut external = Graph::default();
-    external.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+    external.input(Kind::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
     external.external_floats("table", &[3, 2], "other.data", 0);
     external.run("Gather", &["table", TOKENS], OUTPUT, &[]);
-    external.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
+    external.output(Kind::Float, OUTPUT, &[Named("texts"), Named("tokens"), Fixed(2)]);
     let whole = graph(OUTPUT, &[]);
     for (bytes, reason) in [
         (Vec::new(), "cannot be loaded"),

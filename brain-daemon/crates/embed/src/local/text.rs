@@ -5,7 +5,7 @@ use std::ops::Range;
 use tokenizers::{EncodeInput, Tokenizer, TruncationParams};
 
 use super::error::{damaged, missing};
-use super::model_card::{ModelCard, read_small_file};
+use super::model_card::{ModelCard, read_bounded_file};
 use crate::{EmbedError, EmbedErrorKind};
 
 /// Maximum size of `tokenizer.json`, in bytes. One with a quarter of a million words has 17 MiB.
@@ -34,7 +34,7 @@ pub(super) enum LeadingText<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tokens {
     /// Index of the text.
-    pub(super) text: usize,
+    pub(super) text_index: usize,
     /// Token ids, at least one.
     pub(super) ids: Vec<i32>,
     /// The type of each token: 1 in the second text of a pair.
@@ -44,7 +44,7 @@ pub(super) struct Tokens {
 /// Loads a model's tokenizer.
 pub(super) fn tokenizer(card: &ModelCard) -> Result<Tokenizer, EmbedError> {
     let path = &card.tokenizer;
-    let bytes = read_small_file(path, MAX_TOKENIZER_BYTES)?.ok_or_else(|| missing(path))?;
+    let bytes = read_bounded_file(path, MAX_TOKENIZER_BYTES)?.ok_or_else(|| missing(path))?;
     let file_error = |_| damaged(path, "is not a tokenizer that brain can run");
     let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(file_error)?;
     // The file has the settings of its last use.
@@ -132,7 +132,7 @@ pub(super) fn tokens(
     match ids {
         Some(ids) if !ids.is_empty() => {
             let types = encoded.get_type_ids().iter().map(|kind| i32::from(*kind > 0)).collect();
-            Ok(Tokens { text: index, ids, types })
+            Ok(Tokens { text_index: index, ids, types })
         }
         Some(_) => Err(damaged(
             &card.tokenizer,
@@ -147,7 +147,7 @@ pub(super) fn tokens(
 
 /// Sorts texts by length, longest first, and returns batches of texts of similar length.
 pub(super) fn batches(texts: &mut [Tokens]) -> Vec<Range<usize>> {
-    texts.sort_by_key(|tokens| (std::cmp::Reverse(tokens.ids.len()), tokens.text));
+    texts.sort_by_key(|tokens| (std::cmp::Reverse(tokens.ids.len()), tokens.text_index));
     let (mut batches, mut begin) = (Vec::new(), 0);
     while let Some(longest) = texts.get(begin) {
         let count = (MAX_BATCH_TOKENS / longest.ids.len().max(1)).clamp(1, MAX_BATCH_TEXTS);
@@ -212,8 +212,8 @@ mod tests {
         fn batches_have_each_text_once_within_limits(lengths in prop::collection::vec(1_usize..3000,
             0..200)) {
             let mut texts: Vec<Tokens> =
-                lengths.iter().enumerate().map(|(text, length)| Tokens {
-                    text,
+                lengths.iter().enumerate().map(|(text_index, length)| Tokens {
+                    text_index,
                     ids: vec![1; *length],
                     types: vec![0; *length],
                 }).collect();

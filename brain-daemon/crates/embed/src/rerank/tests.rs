@@ -10,7 +10,7 @@ use brain_net::{Error as NetError, HttpResponse};
 
 fn answer(status: u16, body: &Value) -> Result<HttpResponse, NetError> {
     let body = body.to_string().into_bytes();
-    Ok(HttpResponse { status, headers: Vec::new(), body, from: None })
+    Ok(HttpResponse { status, headers: Vec::new(), body, server_address: None })
 }
 
 /// The outcome of one call: the scores of the texts, the request, and the calls in the ledger as

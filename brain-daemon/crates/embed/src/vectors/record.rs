@@ -24,8 +24,8 @@ const WINDOW_HEADER_BYTES: usize = 12;
 const PUT: u8 = 1;
 /// Kind of [`Record::Remove`].
 const REMOVE: u8 = 2;
-/// Kind of [`Record::Seen`].
-const SEEN: u8 = 3;
+/// Kind of [`Record::LastChange`].
+const LAST_CHANGE: u8 = 3;
 
 /// A record.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ pub(super) enum Record {
     /// Removes the vectors of the page with this id.
     Remove(u64),
     /// The records before include all changes of the store up to this sequence number.
-    Seen(u64),
+    LastChange(u64),
 }
 
 /// Why a file cannot be used.
@@ -110,8 +110,8 @@ impl Record {
         match self {
             Self::Put(page, key, rows) => put(*page, *key, rows, out),
             Self::Remove(page) => remove(*page, out),
-            Self::Seen(seq) => framed(out, |out| {
-                out.push(SEEN);
+            Self::LastChange(seq) => framed(out, |out| {
+                out.push(LAST_CHANGE);
                 out.extend_from_slice(&seq.to_le_bytes());
             }),
         }
@@ -134,7 +134,7 @@ impl Record {
                 Some(Self::Put(number, Key(*key), rows?))
             }
             REMOVE if rest.is_empty() => Some(Self::Remove(number)),
-            SEEN if rest.is_empty() => Some(Self::Seen(number)),
+            LAST_CHANGE if rest.is_empty() => Some(Self::LastChange(number)),
             _ => None,
         }
     }
@@ -282,7 +282,7 @@ mod tests {
                 .map(|n| Row { start: 1, end: u32::MAX, scale: 0.5, numbers: n.to_vec() })
                     .collect();
             let records = [Record::Put(page, Key(key), rows), Record::Remove(page),
-                Record::Seen(page)];
+                Record::LastChange(page)];
             let mut bytes = Vec::new();
             records.iter().for_each(|record| record.write(&mut bytes));
             let mut from = bytes.as_slice();

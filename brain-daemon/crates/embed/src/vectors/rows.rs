@@ -125,7 +125,7 @@ impl Rows {
     }
 
     /// Returns the page ids, in no order.
-    pub(super) fn page_numbers(&self) -> Vec<u64> {
+    pub(super) fn page_ids(&self) -> Vec<u64> {
         self.slot_by_page.keys().copied().collect()
     }
 
@@ -255,7 +255,7 @@ impl Rows {
         match &self.sketch {
             None if rows >= self.sketch_from => {}
             // The sketch's average is of half as many rows.
-            Some(sketch) if rows >= sketch.made_of().saturating_mul(2) => {}
+            Some(sketch) if rows >= sketch.averaged_rows().saturating_mul(2) => {}
             Some(_) if rows < self.sketch_from / 2 => return self.sketch = None,
             _ => return,
         }

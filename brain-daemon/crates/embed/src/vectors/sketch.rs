@@ -49,7 +49,7 @@ impl Sketch {
     }
 
     /// Returns the number of rows when the average was computed.
-    pub(super) fn made_of(&self) -> usize {
+    pub(super) fn averaged_rows(&self) -> usize {
         self.averaged_rows
     }
 

@@ -209,7 +209,7 @@ fn flushed_vectors_survive_a_restart() {
     drop(vectors);
     let reopened = open(dir.path());
     assert_eq!(contents(&reopened), pages[..2], "page 4 was not flushed");
-    assert_eq!(reopened.seen(), 40);
+    assert_eq!(reopened.applied_seq(), 40);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_file_truncated_anywhere_is_recovered() {
         let pages = contents(&vectors);
         assert_eq!(pages, all[..pages.len()], "at {length}");
         assert!(
-            vectors.seen() <= 10 * pages.len() as u64,
+            vectors.applied_seq() <= 10 * pages.len() as u64,
             "the last change covers only pages in the file"
         );
         assert!(lost.is_some() || ends.contains(&length), "at {length}: the lost end is reported");
@@ -243,7 +243,11 @@ fn a_file_truncated_anywhere_is_recovered() {
         vectors.put(9, key(9), &[window(1, &[0.5; 8])]).unwrap();
         vectors.flush(99).unwrap();
         let reopened = open(dir.path());
-        assert_eq!((contents(&reopened), reopened.seen()), (contents(&vectors), 99), "at {length}");
+        assert_eq!(
+            (contents(&reopened), reopened.applied_seq()),
+            (contents(&vectors), 99),
+            "at {length}"
+        );
     }
 }
 
@@ -260,7 +264,7 @@ fn a_damaged_byte_invents_no_vector() {
         let (vectors, lost) = Vectors::open(dir.path(), "store", "model", 8).unwrap();
         let pages = contents(&vectors);
         assert_eq!(pages, all[..pages.len()], "at {at}");
-        assert!(lost.is_some() && pages.len() < 4 && vectors.seen() < 30, "at {at}");
+        assert!(lost.is_some() && pages.len() < 4 && vectors.applied_seq() < 30, "at {at}");
     }
 }
 
@@ -270,7 +274,7 @@ fn files_of_another_store_or_format_are_replaced() {
     drop(three_pages(dir.path()));
     let (other, lost) = Vectors::open(dir.path(), "another store", "model", 8).unwrap();
     assert!(lost.unwrap().contains("another store"));
-    assert_eq!((other.size().pages, other.seen()), (0, 0));
+    assert_eq!((other.size().pages, other.applied_seq()), (0, 0));
     other.flush(5).unwrap();
     let file = only_file(dir.path());
     let mut bytes = fs::read(&file).unwrap();
@@ -306,11 +310,11 @@ fn a_flush_to_a_full_disk_is_repeated_later() {
     assert_eq!(fs::read(&file).unwrap(), before, "the file is as it was");
     assert!(!unfinished.exists());
     let after_a_crash = open(dir.path());
-    assert_eq!((after_a_crash.seen(), after_a_crash.size().pages), (30, 3));
+    assert_eq!((after_a_crash.applied_seq(), after_a_crash.size().pages), (30, 3));
     drop(after_a_crash);
     vectors.flush(52).unwrap();
     let reopened = open(dir.path());
-    assert_eq!((contents(&reopened), reopened.seen()), (contents(&vectors), 52));
+    assert_eq!((contents(&reopened), reopened.applied_seq()), (contents(&vectors), 52));
 }
 
 #[test]
@@ -386,7 +390,7 @@ fn changes_vectors_until_killed() {
     let Some(dir) = std::env::var_os(DIR_VARIABLE) else { return };
     let vectors = open(Path::new(&dir));
     let mut random = RandomNumbers(11);
-    for turn in vectors.seen() + 1.. {
+    for turn in vectors.applied_seq() + 1.. {
         // All pages of a turn have the key of that turn, which makes any state of the file
         // checkable.
         for page in 0..40 {
@@ -427,8 +431,11 @@ fn a_kill_at_any_moment_leaves_a_valid_file() {
         child.kill().unwrap();
         child.wait().unwrap();
         let vectors = open(dir.path());
-        assert!(vectors.seen() >= seen.max(1), "round {round}: nothing that was flushed is lost");
-        seen = vectors.seen();
+        assert!(
+            vectors.applied_seq() >= seen.max(1),
+            "round {round}: nothing that was flushed is lost"
+        );
+        seen = vectors.applied_seq();
         for (page, page_key, windows) in contents(&vectors) {
             let is_expected = page_key == key(seen) || page_key == key(seen + 1);
             assert!(is_expected && windows == 1, "page {page}");

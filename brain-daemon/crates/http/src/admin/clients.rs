@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::AdminErrors;
-use super::words::{self, GrantWords, ScopeWords, SourceWords, Words};
+use super::string_list::{self, GrantTypeList, ScopeList, SourceList, StringList};
 use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
@@ -34,17 +34,17 @@ struct NewClient {
     #[schema(min_length = 1, max_length = 120)]
     name: String,
     /// The granted scopes: `read`, `write`, `admin`.
-    #[schema(value_type = Option<ScopeWords>, example = "read write")]
-    scope: Option<Words>,
+    #[schema(value_type = Option<ScopeList>, example = "read write")]
+    scope: Option<StringList>,
     /// Another name for `scope`.
-    #[schema(value_type = Option<ScopeWords>)]
-    scopes: Option<Words>,
+    #[schema(value_type = Option<ScopeList>)]
+    scopes: Option<StringList>,
     /// The sources that it can read and write; all if absent.
-    #[schema(value_type = Option<SourceWords>)]
-    sources: Option<Words>,
+    #[schema(value_type = Option<SourceList>)]
+    sources: Option<StringList>,
     /// `client_credentials` if absent.
-    #[schema(value_type = Option<GrantWords>)]
-    grant_types: Option<Words>,
+    #[schema(value_type = Option<GrantTypeList>)]
+    grant_types: Option<StringList>,
     /// The redirect URIs, at most 2000 bytes each. Required for `authorization_code`.
     #[schema(max_items = 10)]
     redirect_uris: Option<Vec<String>>,
@@ -60,14 +60,14 @@ struct NewClient {
 #[serde(deny_unknown_fields)]
 struct Changes {
     /// The granted scopes from now on.
-    #[schema(value_type = Option<ScopeWords>)]
-    scope: Option<Words>,
+    #[schema(value_type = Option<ScopeList>)]
+    scope: Option<StringList>,
     /// Another name for `scope`.
-    #[schema(value_type = Option<ScopeWords>)]
-    scopes: Option<Words>,
+    #[schema(value_type = Option<ScopeList>)]
+    scopes: Option<StringList>,
     /// The sources that it can read and write from now on; `[]` for all.
-    #[schema(value_type = Option<SourceWords>)]
-    sources: Option<Words>,
+    #[schema(value_type = Option<SourceList>)]
+    sources: Option<StringList>,
     /// The lifetime of its access tokens in seconds.
     #[schema(minimum = 60, maximum = 2_592_000)]
     token_ttl: Option<u32>,
@@ -104,17 +104,17 @@ async fn register(
     Owner(caller): Owner,
     JsonObject(new): JsonObject<NewClient>,
 ) -> Result<(StatusCode, Json<ClientRegisterReply>), HttpError> {
-    let scopes = words::required_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
+    let scopes = string_list::required_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = ClientRegister {
         name: new.name,
         scopes,
-        sources: words::sources(new.sources)?.unwrap_or_default(),
-        grant_types: words::grant_types(new.grant_types)?,
+        sources: string_list::sources(new.sources)?.unwrap_or_default(),
+        grant_types: string_list::grant_types(new.grant_types)?,
         redirect_uris: new.redirect_uris.unwrap_or_default(),
         token_ttl: new.token_ttl,
         public: new.public.unwrap_or_default(),
     };
-    app.ask(caller, request).await.map(|client| (StatusCode::CREATED, Json(client)))
+    app.run(caller, request).await.map(|client| (StatusCode::CREATED, Json(client)))
 }
 
 /// Lists clients.
@@ -135,7 +135,7 @@ async fn list(
     StrictQuery(filter): StrictQuery<ClientFilter>,
 ) -> Result<Json<Clients>, HttpError> {
     let request = ClientList { all: filter.all };
-    app.ask(caller, request).await.map(Json)
+    app.run(caller, request).await.map(Json)
 }
 
 /// Changes the grant of a client.
@@ -161,11 +161,11 @@ async fn update(
 ) -> Result<Json<ClientReply>, HttpError> {
     let request = ClientUpdate {
         client,
-        scopes: words::scopes(changes.scope.as_ref(), changes.scopes.as_ref())?,
-        sources: words::sources(changes.sources)?,
+        scopes: string_list::scopes(changes.scope.as_ref(), changes.scopes.as_ref())?,
+        sources: string_list::sources(changes.sources)?,
         token_ttl: changes.token_ttl,
     };
-    app.ask(caller, request).await.map(Json)
+    app.run(caller, request).await.map(Json)
 }
 
 /// Revokes a client, with every token it has.
@@ -186,5 +186,5 @@ async fn revoke(
 ) -> Result<Json<ClientReply>, HttpError> {
     // The caller of this API confirms by sending DELETE.
     let request = ClientRevoke { client, yes: true };
-    app.ask(caller, request).await.map(Json)
+    app.run(caller, request).await.map(Json)
 }

@@ -80,7 +80,7 @@ async fn login(State(app): State<AppState>, request: Request) -> Result<Response
                 .hint("`brain token admin` shows it on a terminal");
         let challenge =
             HeaderValue::from_static(r#"Bearer realm="brain admin", error="invalid_token""#);
-        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, challenge));
+        return Err(HttpError::from(fault).with_header(WWW_AUTHENTICATE, challenge));
     }
     dispatch::set_caller("admin");
     let id = app.sessions.open(Purpose::Admin, &token, now)?;
@@ -112,7 +112,7 @@ async fn shown(
         let fault = Fault::new(FaultCode::InvalidToken, "there is no session")
             .hint("sign in at /admin/login");
         let challenge = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
-        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, challenge));
+        return Err(HttpError::from(fault).with_header(WWW_AUTHENTICATE, challenge));
     };
     Ok(Json(SessionState { expires_at: rfc3339(expires_at) }))
 }

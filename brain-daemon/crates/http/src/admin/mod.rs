@@ -6,8 +6,8 @@
 mod clients;
 mod login;
 mod queue;
+mod string_list;
 mod tokens;
-mod words;
 
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use utoipa::openapi::header::Header;

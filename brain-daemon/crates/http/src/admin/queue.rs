@@ -34,9 +34,9 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// The schema of a day or an instant.
-struct Instant;
+struct DayOrInstant;
 
-impl utoipa::PartialSchema for Instant {
+impl utoipa::PartialSchema for DayOrInstant {
     fn schema() -> RefOr<Schema> {
         let text = |format, pattern: &str| {
             let text = ObjectBuilder::new().schema_type(Type::String).format(Some(format));
@@ -55,7 +55,7 @@ impl utoipa::PartialSchema for Instant {
     }
 }
 
-impl ToSchema for Instant {}
+impl ToSchema for DayOrInstant {}
 
 /// Selects calls.
 #[derive(Deserialize, IntoParams)]
@@ -63,10 +63,10 @@ impl ToSchema for Instant {}
 #[serde(deny_unknown_fields)]
 struct CallFilter {
     /// Only calls at or after this day or instant (`YYYY-MM-DD` or RFC 3339).
-    #[param(nullable = false, inline, value_type = Option<Instant>)]
+    #[param(nullable = false, inline, value_type = Option<DayOrInstant>)]
     since: Option<String>,
     /// Only calls at or before this day or instant.
-    #[param(nullable = false, inline, value_type = Option<Instant>)]
+    #[param(nullable = false, inline, value_type = Option<DayOrInstant>)]
     until: Option<String>,
     /// Only calls of the client with this id.
     #[param(nullable = false)]
@@ -125,7 +125,7 @@ async fn audit(
     let CallFilter { since, until, client, failed, limit } = filter;
     let limit = checked_limit(limit)?;
     let request = AuditList { since, until, client, failed, limit, skip: 0 };
-    app.ask(caller, request).await.map(Json)
+    app.run(caller, request).await.map(Json)
 }
 
 /// Lists ingested items.
@@ -145,7 +145,7 @@ async fn jobs(
     let after = filter.after.as_deref().map(job_id).transpose()?;
     let limit = checked_limit(filter.limit)?;
     let request = JobList { state: filter.state, limit, after };
-    app.ask(caller, request).await.map(Json)
+    app.run(caller, request).await.map(Json)
 }
 
 /// Shows an item.
@@ -163,7 +163,7 @@ async fn job(
     Path(id): Path<String>,
 ) -> Result<Json<IngestJob>, HttpError> {
     let request = JobShow { id: job_id(&id)? };
-    app.ask(caller, request).await.map(Json)
+    app.run(caller, request).await.map(Json)
 }
 
 /// Retries failed items.
@@ -187,7 +187,7 @@ async fn retry(
     JsonObject(request): JsonObject<RetryRequest>,
 ) -> Result<Json<JobRetryReply>, HttpError> {
     let id = request.job_id.as_deref().map(job_id).transpose()?;
-    app.ask(caller, JobRetry { id }).await.map(Json)
+    app.run(caller, JobRetry { id }).await.map(Json)
 }
 
 /// Returns the state of the daemon and the size of its store.
@@ -202,7 +202,7 @@ async fn status(
     State(app): State<AppState>,
     Owner(caller): Owner,
 ) -> Result<Json<StatusReply>, HttpError> {
-    app.ask(caller, Status).await.map(Json)
+    app.run(caller, Status).await.map(Json)
 }
 
 fn job_id(text: &str) -> Result<JobId, Fault> {

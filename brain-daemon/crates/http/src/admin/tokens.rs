@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::AdminErrors;
-use super::words::{self, ScopeWords, SourceWords, Words};
+use super::string_list::{self, ScopeList, SourceList, StringList};
 use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
@@ -31,14 +31,14 @@ struct NewToken {
     #[schema(min_length = 1, max_length = 120)]
     name: String,
     /// The granted scopes: `read`, `write`, `admin`.
-    #[schema(value_type = Option<ScopeWords>, example = "read write")]
-    scope: Option<Words>,
+    #[schema(value_type = Option<ScopeList>, example = "read write")]
+    scope: Option<StringList>,
     /// Another name for `scope`.
-    #[schema(value_type = Option<ScopeWords>)]
-    scopes: Option<Words>,
+    #[schema(value_type = Option<ScopeList>)]
+    scopes: Option<StringList>,
     /// The sources that it can read and write; all if absent.
-    #[schema(value_type = Option<SourceWords>)]
-    sources: Option<Words>,
+    #[schema(value_type = Option<SourceList>)]
+    sources: Option<StringList>,
     /// The lifetime in seconds. If absent: 90 days, or 30 with the scope `admin`.
     #[schema(minimum = 60, maximum = 316_224_000)]
     expires_in: Option<u64>,
@@ -74,14 +74,14 @@ async fn create(
     Owner(caller): Owner,
     JsonObject(new): JsonObject<NewToken>,
 ) -> Result<(StatusCode, Json<TokenCreateReply>), HttpError> {
-    let scopes = words::required_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
+    let scopes = string_list::required_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = TokenCreate {
         name: new.name,
         scopes,
-        sources: words::sources(new.sources)?.unwrap_or_default(),
+        sources: string_list::sources(new.sources)?.unwrap_or_default(),
         expires_in: lifetime(new.expires_in, new.never_expires == Some(true))?,
     };
-    app.ask(caller, request).await.map(|token| (StatusCode::CREATED, Json(token)))
+    app.run(caller, request).await.map(|token| (StatusCode::CREATED, Json(token)))
 }
 
 /// Returns the lifetime in seconds; 0 for a token that never expires.
@@ -110,7 +110,7 @@ async fn list(
     StrictQuery(filter): StrictQuery<TokenFilter>,
 ) -> Result<Json<Tokens>, HttpError> {
     let request = TokenList { all: filter.all };
-    app.ask(caller, request).await.map(Json)
+    app.run(caller, request).await.map(Json)
 }
 
 /// Revokes a token.
@@ -128,5 +128,5 @@ async fn revoke(
     Path(token): Path<String>,
 ) -> Result<Json<TokenRevokeReply>, HttpError> {
     let request = TokenRevoke { token };
-    app.ask(caller, request).await.map(Json)
+    app.run(caller, request).await.map(Json)
 }

@@ -115,7 +115,7 @@ fn the_head_of_a_pipelined_request_is_unknown() {
         None,
         "half of the body was pipelined"
     );
-    state.mark_unread();
+    state.mark_unread_body();
     state.finish_request();
     state.record_read(head, 1000);
     assert_eq!(

@@ -182,7 +182,7 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
                             "the grant exceeds the requested scopes, or is not a scope",
                         )
                     })?;
-                if browser.signed_in {
+                if browser.is_signed_in {
                     return approve(&app, authorize, scopes).await;
                 }
                 let token = form.secret("admin_token").unwrap_or(Secret::new(""));
@@ -233,8 +233,11 @@ impl AuthorizeRefusal {
         match self {
             Self::Page(refused) if as_json => refused.into_response(),
             Self::Page(refused) => {
-                let mut response =
-                    consent_page::refusal(refused.status(), refused.error(), refused.description());
+                let mut response = consent_page::refusal_page(
+                    refused.status(),
+                    refused.error(),
+                    refused.description(),
+                );
                 if let Some(seconds) = refused.retry_after() {
                     response.headers_mut().insert(RETRY_AFTER, seconds.into());
                 }
@@ -278,25 +281,25 @@ struct Browser {
     /// The value of the consent cookie.
     cookie: String,
     /// Whether the cookie is a session of the owner.
-    signed_in: bool,
+    is_signed_in: bool,
 }
 
 impl Browser {
     /// Returns the browser that sent a request.
     fn of(app: &AppState, headers: &HeaderMap) -> Result<Self, AuthorizeRefusal> {
         if let Some((id, _)) = session::session(app, headers, Purpose::Consent) {
-            return Ok(Self { cookie: id.to_owned(), signed_in: true });
+            return Ok(Self { cookie: id.to_owned(), is_signed_in: true });
         }
         match session::cookie_of(app, headers, Purpose::Consent) {
             // Not a session, but as long as a random id: sufficient to recognize the browser.
-            Some(id) if id.len() == 43 => Ok(Self { cookie: id.to_owned(), signed_in: false }),
+            Some(id) if id.len() == 43 => Ok(Self { cookie: id.to_owned(), is_signed_in: false }),
             _ => Self::new(app),
         }
     }
 
     /// Returns a new browser.
     fn new(app: &AppState) -> Result<Self, AuthorizeRefusal> {
-        Ok(Self { cookie: app.sessions.random_id().map_err(HttpError::from)?, signed_in: false })
+        Ok(Self { cookie: app.sessions.random_id().map_err(HttpError::from)?, is_signed_in: false })
     }
 
     /// Returns the consent page for this browser.
@@ -311,11 +314,16 @@ impl Browser {
         let request = encode_request(authorize);
         let csrf_token =
             app.sessions.csrf_token(&self.cookie, &request).map_err(HttpError::from)?;
-        let signed_in = self.signed_in;
-        let page =
-            ConsentPage { request: &request, consent, csrf_token: &csrf_token, signed_in, problem };
+        let is_signed_in = self.is_signed_in;
+        let page = ConsentPage {
+            request: &request,
+            consent,
+            csrf_token: &csrf_token,
+            is_signed_in,
+            problem,
+        };
         let mut response = consent_page::consent(status, &page);
-        if !self.signed_in {
+        if !self.is_signed_in {
             set_consent_cookie(app, &mut response, &self.cookie);
         }
         Ok(response)

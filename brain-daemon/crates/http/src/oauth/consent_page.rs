@@ -24,7 +24,7 @@ pub(super) struct ConsentPage<'a> {
     /// The CSRF token that binds the form to this browser and this request.
     pub(super) csrf_token: &'a str,
     /// Whether the browser has a session of the owner.
-    pub(super) signed_in: bool,
+    pub(super) is_signed_in: bool,
     /// Why the last attempt failed.
     pub(super) problem: Option<&'a str>,
 }
@@ -59,11 +59,11 @@ pub(super) fn consent(status: StatusCode, page: &ConsentPage<'_>) -> Response {
                 }
             }
             (revocation(consent))
-            (token_field(page.signed_in))
+            (token_field(page.is_signed_in))
             div class="buttons" {
                 button class="yes" name="decision" value="approve" { "Allow" }
                 button name="decision" value="deny" formnovalidate { "Refuse" }
-                @if page.signed_in {
+                @if page.is_signed_in {
                     button class="quiet" name="decision" value="sign_out" formnovalidate {
                         "Sign out"
                     }
@@ -128,7 +128,7 @@ fn token_field(signed_in: bool) -> Markup {
 }
 
 /// Returns the page for a request that is refused without a redirect.
-pub(super) fn refusal(status: StatusCode, error: &str, description: &str) -> Response {
+pub(super) fn refusal_page(status: StatusCode, error: &str, description: &str) -> Response {
     let body = html! {
         h1 { "The request cannot continue" }
         p class="notice" role="alert" { (Name(description)) }
@@ -227,10 +227,11 @@ mod tests {
         }
     }
 
-    async fn text(consent: &Consent, signed_in: bool) -> String {
+    async fn text(consent: &Consent, is_signed_in: bool) -> String {
         let problem = Some("no & no");
-        let page = ConsentPage { request: "a=b&c", csrf_token: "s", consent, signed_in, problem };
-        html::text_of(super::consent(StatusCode::OK, &page)).await
+        let page =
+            ConsentPage { request: "a=b&c", csrf_token: "s", consent, is_signed_in, problem };
+        html::body_text(super::consent(StatusCode::OK, &page)).await
     }
 
     #[tokio::test]
@@ -269,7 +270,7 @@ mod tests {
     #[tokio::test]
     async fn a_hostile_refusal_is_escaped() {
         let evil = "'\"><script>alert(1)</script>";
-        let html = html::text_of(refusal(StatusCode::BAD_REQUEST, evil, evil)).await;
+        let html = html::body_text(refusal_page(StatusCode::BAD_REQUEST, evil, evil)).await;
         assert!(!html.contains("<script"), "{html}");
         let escaped = "&#39;&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;";
         assert_eq!(html.matches(escaped).count(), 2, "{html}");

@@ -198,13 +198,16 @@ async fn begin_call(app: &AppState, request: Request) -> Result<Response, HttpEr
 )]
 async fn turn(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
     let call = verify(&app, request).await?;
-    let (digits, speech) = (call.get("Digits").trim(), call.get("SpeechResult").trim());
+    let (digits, speech) = (call.parameter("Digits").trim(), call.parameter("SpeechResult").trim());
     let event = if !digits.is_empty() {
         VoiceEvent::Digits(digits.into())
     } else if speech.is_empty() {
         VoiceEvent::Silence
     } else {
-        VoiceEvent::Speech { text: speech.into(), confidence: percent(call.get("Confidence")) }
+        VoiceEvent::Speech {
+            text: speech.into(),
+            confidence: percent(call.parameter("Confidence")),
+        }
     };
     Ok(answer_turn(&app, &call, event).await)
 }
@@ -224,12 +227,12 @@ async fn turn(State(app): State<AppState>, request: Request) -> Result<Response,
 )]
 async fn recording(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
     let call = verify(&app, request).await?;
-    let event = match (call.get("RecordingSid"), call.get("RecordingUrl")) {
+    let event = match (call.parameter("RecordingSid"), call.parameter("RecordingUrl")) {
         ("", _) | (_, "") => VoiceEvent::Silence,
         (id, url) => VoiceEvent::Recording {
             id: id.into(),
             url: url.into(),
-            seconds: call.get("RecordingDuration").parse().unwrap_or_default(),
+            seconds: call.parameter("RecordingDuration").parse().unwrap_or_default(),
         },
     };
     Ok(answer_turn(&app, &call, event).await)
@@ -254,8 +257,8 @@ async fn transcription(
 ) -> Result<Response, HttpError> {
     let call = verify(&app, request).await?;
     let event = VoiceEvent::Transcription {
-        id: call.get("RecordingSid").into(),
-        text: call.get("TranscriptionText").into(),
+        id: call.parameter("RecordingSid").into(),
+        text: call.parameter("TranscriptionText").into(),
     };
     Ok(answer_turn(&app, &call, event).await)
 }
@@ -275,7 +278,7 @@ async fn transcription(
 )]
 async fn status(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
     let call = verify(&app, request).await?;
-    let event = VoiceEvent::Ended(call.get("CallStatus").into());
+    let event = VoiceEvent::Ended(call.parameter("CallStatus").into());
     Ok(answer_turn(&app, &call, event).await)
 }
 
@@ -307,13 +310,13 @@ async fn passed_on(
 
 /// Answers a turn, or apologizes.
 async fn answer_turn(app: &AppState, call: &SignedRequest, event: VoiceEvent) -> Response {
-    let number = |name: &str, max: u32| call.get(name).parse().unwrap_or(0).min(max);
+    let number = |name: &str, max: u32| call.parameter(name).parse().unwrap_or(0).min(max);
     let turn = VoiceTurn {
-        call: call.get("CallSid").into(),
+        call: call.parameter("CallSid").into(),
         turn: number("turn", MAX_COUNT),
-        from: call.get("From").into(),
+        from: call.parameter("From").into(),
         event,
-        asked: Some(call.get("asked")).filter(|asked| !asked.is_empty()).map(Into::into),
+        asked: Some(call.parameter("asked")).filter(|asked| !asked.is_empty()).map(Into::into),
         silences: number("silences", MAX_COUNT),
     };
     let failed_turn = turn.clone();
@@ -345,13 +348,13 @@ async fn wait_for_reply(
 }
 
 /// Returns a reply in the provider's markup; `next` is the number of the next turn.
-fn markup(app: &AppState, reply: &VoiceReply, next: u32) -> Response {
+fn markup(app: &AppState, reply: &VoiceReply, next_turn: u32) -> Response {
     let voice = app.brain.config().voice();
     let style = VoiceStyle {
         language: voice.map_or("en-US", |voice| &voice.language),
         voice: voice.and_then(|voice| voice.voice.as_deref()),
-        base: PATH,
-        next,
+        base_path: PATH,
+        next_turn,
     };
     ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], twiml(reply, &style)).into_response()
 }

@@ -25,14 +25,14 @@ pub(super) struct SignedRequest {
     /// Its body.
     pub(super) body: Bytes,
     /// The public address of this service.
-    pub(super) public: String,
+    pub(super) public_address: String,
     /// Its parameters: those of the form, then those of the query.
     parameters: Vec<(String, String)>,
 }
 
 impl SignedRequest {
     /// Returns the first value of a parameter; empty if it is absent.
-    pub(super) fn get(&self, name: &str) -> &str {
+    pub(super) fn parameter(&self, name: &str) -> &str {
         self.parameters.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 }
@@ -61,21 +61,21 @@ pub(super) async fn verify(app: &AppState, request: Request) -> Result<SignedReq
 /// Verifies the signature, without a limit on failures.
 async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequest, HttpError> {
     let signature = single_field(&parts.headers, SIGNATURE)
-        .and_then(|text| Signature::read(text, single_field(&parts.headers, SETTINGS)))
+        .and_then(|text| Signature::parse(text, single_field(&parts.headers, SETTINGS)))
         .ok_or_else(invalid_signature)?;
     let body = body::read(content)
         .await
         .map_err(|error| HttpError::new(error.status(), "bad_request", error.message()))?;
     let (token, public) =
         app.block(|brain| (brain.voice.telephony_token(), brain.tunnel.public_address())).await?;
-    let (token, public) = require_setup(app, token, public)?;
+    let (token, public_address) = require_setup(app, token, public)?;
     let is_form = body::media_type(&parts.headers)
         .is_some_and(|kind| kind == "application/x-www-form-urlencoded");
     let posted = if is_form { pairs(&body) } else { Vec::new() };
     // The signature covers the parameters of a form, or the digest of another body.
     let signed_body = Some(&body[..]).filter(|body| !is_form && !body.is_empty());
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    let url = format!("{public}{path}");
+    let url = format!("{public_address}{path}");
     let mut is_signed = is_valid(&token, &signature, &url, &posted, signed_body);
     if parts.method == Method::GET {
         // The provider signs a WebSocket's URL with the scheme `ws` or `wss`.
@@ -83,13 +83,13 @@ async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequ
         is_signed |= is_valid(&token, &signature, &url, &posted, signed_body);
     }
     if !is_signed {
-        app.shared.telephone.log_invalid(&public);
+        app.shared.telephone.log_invalid(&public_address);
         return Err(invalid_signature());
     }
     dispatch::set_caller(TELEPHONE);
     let query = pairs(parts.uri.query().unwrap_or_default().as_bytes());
     let parameters = posted.into_iter().chain(query).collect();
-    Ok(SignedRequest { parts, body, public, parameters })
+    Ok(SignedRequest { parts, body, public_address, parameters })
 }
 
 /// Returns the token and the public address that verify signatures.

@@ -168,7 +168,7 @@ fn request(
     // The agent must not receive a token of this brain.
     headers.remove(header::AUTHORIZATION);
     copy_upgrade(headers, &call.parts.headers);
-    let (scheme, host) = call.public.split_once("://").unwrap_or_default();
+    let (scheme, host) = call.public_address.split_once("://").unwrap_or_default();
     // An agent that verifies the signature needs the URL that the provider called.
     for (name, value) in
         [("host", authority), ("x-forwarded-proto", scheme), ("x-forwarded-host", host)]

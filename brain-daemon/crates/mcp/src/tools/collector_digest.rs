@@ -103,7 +103,7 @@ impl ToolCall for CollectorDigest {
         loop {
             let request =
                 DigestRequest { since: self.since.clone(), limit, after: self.cursor.clone() };
-            let output = CollectorOutput::of(context, context.ask(request)?)?;
+            let output = CollectorOutput::of(context, context.run(request)?)?;
             if limit == 1 || json_len(&output) <= MAX_ANSWER {
                 return Ok(output);
             }

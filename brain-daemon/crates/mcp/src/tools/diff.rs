@@ -43,11 +43,11 @@ impl ToolCall for DiffPage {
 
     fn call(self, context: &ToolContext) -> Result<DiffOutput, Fault> {
         let target = names::find_page(context, &self.slug)?;
-        let found = context.ask(Diff { page: target.clone(), from: self.from, to: self.to })?;
+        let found = context.run(Diff { page: target.clone(), from: self.from, to: self.to })?;
         // A removed line may be from outside, too, so both versions are read. Version 0 is empty.
         let mut outside = None;
         for version in [found.from, found.to].into_iter().filter(|&version| version > 0) {
-            let page = context.ask(Get { page: target.clone(), version: Some(version) })?;
+            let page = context.run(Get { page: target.clone(), version: Some(version) })?;
             outside = outside.or_else(|| outside_origin(&page));
         }
         let all = WindowRequest {

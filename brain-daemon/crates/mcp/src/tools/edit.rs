@@ -266,7 +266,7 @@ pub(super) fn read(
     target: &PageRef,
     hash: Option<&str>,
 ) -> Result<Page, Fault> {
-    let page = context.ask(Get { page: target.clone(), version: None })?;
+    let page = context.run(Get { page: target.clone(), version: None })?;
     if page.slug != target.slug {
         let name = context.page_name(&page.source_id, &page.slug)?;
         let message = format!("there is no page \"{target}\"; similar pages: {name}");

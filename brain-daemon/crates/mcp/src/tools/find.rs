@@ -247,7 +247,7 @@ impl Details {
     fn of(context: &ToolContext, hit: &Hit, name: &str, max_bytes: usize) -> Self {
         let target = PageRef { source: Some(hit.source_id.clone()), slug: hit.slug.clone() };
         // The page may be gone since the search.
-        let page = context.ask(Get { page: target, version: None }).ok();
+        let page = context.run(Get { page: target, version: None }).ok();
         let selection = TextSelection {
             heading: None,
             line: Some(hit.line as usize),
@@ -303,7 +303,7 @@ impl ToolCall for Query {
         let has_more = found.truncated && end < MAX_QUERY_RESULTS;
         let key = |hit: &Hit| format!("{}:{}", hit.source_id, hit.slug);
         let max_bytes = MAX_PASSAGE.min(MAX_PASSAGES / limit.max(1));
-        let part = cursor::page_of(&found.hits, has_more, after.as_deref(), limit, key, |hit| {
+        let part = cursor::list_part(&found.hits, has_more, after.as_deref(), limit, key, |hit| {
             let slug = context.page_name(&hit.source_id, &hit.slug)?;
             let details = match self.format {
                 Format::Concise => Details::default(),
@@ -352,5 +352,5 @@ fn search(context: &ToolContext, search: brain_protocol::Search) -> Result<Hits,
         return Err(Fault::new(FaultCode::InvalidRequest, "the query is empty")
             .hint("give words or a question; `list_pages` lists pages without a query"));
     }
-    context.ask(search)
+    context.run(search)
 }

@@ -155,10 +155,10 @@ fn direct_links(
     limit: usize,
 ) -> Result<(ListPart<Link>, bool), Fault> {
     let links =
-        direction.includes(LinkDirection::Out).then(|| context.ask(Links { page: page.clone() }));
+        direction.includes(LinkDirection::Out).then(|| context.run(Links { page: page.clone() }));
     let backlinks = direction
         .includes(LinkDirection::In)
-        .then(|| context.ask(Backlinks { page: page.clone() }));
+        .then(|| context.run(Backlinks { page: page.clone() }));
     // A missing page can have backlinks, but no links.
     let backlinks = match (backlinks, &links) {
         (Some(Err(fault)), _) => return Err(fault),
@@ -195,7 +195,7 @@ fn direct_links(
     let key = |(direction, row): &(LinkDirection, LinkRow)| {
         format!("{direction:?} {:?} {:?} {} {}", row.source_id, row.slug, row.target, row.kind)
     };
-    let part = cursor::page_of(&all, false, after, limit, key, |(direction, row)| {
+    let part = cursor::list_part(&all, false, after, limit, key, |(direction, row)| {
         let slug = match (&row.source_id, &row.slug) {
             (Some(source), Some(slug)) => Some(context.page_name(source, slug)?),
             _ => None,
@@ -224,7 +224,7 @@ fn direct_links(
 /// Returns the trust in the links of a page. A link does not say which line it is from, so one line
 /// from outside suffices for [`Trust::Outside`].
 fn trust_of(context: &ToolContext, page: &PageRef) -> Result<Trust, Fault> {
-    let page = context.ask(Get { page: page.clone(), version: None })?;
+    let page = context.run(Get { page: page.clone(), version: None })?;
     Ok(if page.trust == TrustLevel::Owner { Trust::Owner } else { Trust::Outside })
 }
 
@@ -238,7 +238,7 @@ fn linked_pages(
     limit: usize,
 ) -> Result<(ListPart<Link>, bool), Fault> {
     let operation = Graph { page: page.clone(), depth, limit: MAX_PAGES };
-    let graph = context.ask(operation)?;
+    let graph = context.run(operation)?;
     let steps = walk(&graph, direction, depth);
     let name = |at: usize| match graph.nodes.get(at) {
         Some(node) => context.page_name(&node.source_id, &node.slug),
@@ -251,7 +251,7 @@ fn linked_pages(
             .map(|node| format!("{}:{}", node.source_id, node.slug))
             .unwrap_or_default()
     };
-    let part = cursor::page_of(&steps, false, after, limit, key, |step| {
+    let part = cursor::list_part(&steps, false, after, limit, key, |step| {
         let node = graph.nodes.get(step.to).ok_or_else(missing_node)?;
         Ok(Link {
             direction: step.direction,

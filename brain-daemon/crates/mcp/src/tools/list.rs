@@ -99,7 +99,7 @@ impl ToolCall for ListPages {
             updated_until: None,
         };
         loop {
-            let found = context.ask(list.clone())?;
+            let found = context.run(list.clone())?;
             let rows =
                 found.pages.iter().map(|page| row(context, page)).collect::<Result<Vec<_>, _>>()?;
             if json_len(&rows) > MAX_ROWS_BYTES && list.limit > 1 {

@@ -46,7 +46,7 @@ impl ToolCall for MovePage {
             (from, to) => from.or(to),
         };
         let moved =
-            context.ask(Rename { page, to: to.slug }).map_err(|fault| match fault.code {
+            context.run(Rename { page, to: to.slug }).map_err(|fault| match fault.code {
                 FaultCode::Conflict => fault.hint("give another slug in `to`"),
                 _ => fault,
             })?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::{MAX_FRAME, Trust, excess, framed, origin};
+use crate::trust::{MAX_FRAME, Trust, excess_bytes, frame_outside_text, origin};
 use crate::window::{WindowRequest, count_lines, select_window};
 use crate::{ToolContext, names};
 use brain_page::{content_hash, headings, lines_above_body, section};
@@ -83,9 +83,9 @@ pub(super) fn select_text(page: &Page, selection: &TextSelection) -> Result<Page
         let window = select_window(body, &request)?;
         let plain = &body[window.range];
         let first = above.saturating_add(u32::try_from(window.line).unwrap_or(u32::MAX));
-        let text = framed(page, plain, first, &page.content_hash);
+        let text = frame_outside_text(page, plain, first, &page.content_hash);
         // The caller leaves space for one frame. A shorter part has fewer frames.
-        match excess(plain, &text) {
+        match excess_bytes(plain, &text) {
             0 => return Ok(PageText { text, line: window.line, next: window.next }),
             excess if excess < max_bytes => max_bytes -= excess,
             _ if max_bytes > 1 => max_bytes /= 2,
@@ -307,7 +307,7 @@ fn add(
                 limit: MAX_TIMELINE_ROWS,
                 ..Timeline::default()
             };
-            let found = context.ask(timeline)?;
+            let found = context.run(timeline)?;
             let rows = found.entries.iter().map(|row| {
                 let source = row
                     .source
@@ -334,10 +334,11 @@ fn add(
             }
             // `content_hash` covers only the body, so the author of the frontmatter may know that
             // hash. The frontmatter begins in the second line of the file.
-            output.frontmatter = Some(framed(page, text, 2, &content_hash(&page.content)));
+            output.frontmatter =
+                Some(frame_outside_text(page, text, 2, &content_hash(&page.content)));
         }
         Include::Versions => {
-            let found = context.ask(History { page: page_ref.clone() })?;
+            let found = context.run(History { page: page_ref.clone() })?;
             let rows = found.versions.iter().map(|row| {
                 // A client chooses its name, so only the characters of a URL are shown.
                 let author = origin(None, row.written_by.as_deref());
@@ -362,7 +363,7 @@ fn linked_names(
     context: &ToolContext,
     links: impl Operation<Reply = LinksReply>,
 ) -> Result<(Vec<String>, bool), Fault> {
-    let found = context.ask(links)?;
+    let found = context.run(links)?;
     let mut listed = std::collections::HashSet::new();
     let mut names = Vec::new();
     for row in &found.links {

@@ -59,7 +59,7 @@ impl ToolCall for BrainStatus {
 
     fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {
         let search = &context.brain.search;
-        let all = context.ask(SourceList)?;
+        let all = context.run(SourceList)?;
         let source = |row: &brain_protocol::SourceRow| Source {
             source_id: row.source_id.to_string(),
             pages: row.pages,

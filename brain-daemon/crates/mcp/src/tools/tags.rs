@@ -49,7 +49,7 @@ impl ToolCall for ListTags {
     fn call(self, context: &ToolContext) -> Result<TagsOutput, Fault> {
         let source = self.source_id.as_deref().map(page_address::parse_source).transpose()?;
         let lookup = Tags { source, slug: None, add: Vec::new(), remove: Vec::new() };
-        let mut tags = match context.ask(lookup)? {
+        let mut tags = match context.run(lookup)? {
             TagsReply::All(counts) => counts.tags,
             TagsReply::OfPage(_) => Vec::new(),
         };

@@ -75,10 +75,10 @@ impl ToolCall for GetTimeline {
             limit: MAX_ENTRIES as u32,
             skip: 0,
         };
-        let found = context.ask(timeline)?;
+        let found = context.run(timeline)?;
         let key =
             |row: &TimelineRow| format!("{} {}:{} {}", row.date, row.source_id, row.slug, row.text);
-        let part = cursor::page_of(
+        let part = cursor::list_part(
             &found.entries,
             false,
             after.as_deref(),

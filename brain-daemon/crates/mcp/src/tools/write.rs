@@ -170,7 +170,7 @@ impl ToolCall for DeletePage {
     fn call(self, context: &ToolContext) -> Result<DeleteOutput, Fault> {
         let expect = parse_expected_hash(self.expected_hash)?.map(Precondition::Hash);
         let delete = Delete { page: names::find_page(context, &self.slug)?, expect };
-        let deleted = context.ask(delete)?;
+        let deleted = context.run(delete)?;
         Ok(DeleteOutput {
             slug: context.page_name(&deleted.source_id, &deleted.slug)?,
             status: "deleted".into(),
@@ -200,7 +200,7 @@ impl ToolCall for RestorePage {
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
         let mut page = page_address::parse_page(&self.slug)?;
-        let warnings = match context.ask(Restore { page: page.clone() }) {
+        let warnings = match context.run(Restore { page: page.clone() }) {
             Ok(restored) => {
                 page = PageRef::new(&restored.source_id, &restored.slug);
                 Some(restored.warnings)
@@ -209,7 +209,7 @@ impl ToolCall for RestorePage {
             Err(fault) if fault.code == FaultCode::AlreadyActive && self.version.is_some() => None,
             Err(fault) => return Err(fault),
         };
-        let current = context.ask(Get { page: page.clone(), version: None })?;
+        let current = context.run(Get { page: page.clone(), version: None })?;
         match (self.version, warnings) {
             (Some(version), warnings) if version != current.version => {
                 submit(context, Revert { page, version }).map_err(|mut fault| {

@@ -81,7 +81,7 @@ pub(super) fn submit(
     context: &ToolContext,
     operation: impl Operation<Reply = WriteReply>,
 ) -> Result<WriteOutput, Fault> {
-    WriteOutput::of(context, context.ask(operation).map_err(with_tool_hint)?)
+    WriteOutput::of(context, context.run(operation).map_err(with_tool_hint)?)
 }
 
 /// Parses the expected content hash of a page.

@@ -70,7 +70,7 @@ impl Fields {
     }
 
     /// Returns the payload of `body` with these fields as frontmatter.
-    pub(super) fn document(self, mut body: String) -> Payload {
+    pub(super) fn into_payload(self, mut body: String) -> Payload {
         let mut frontmatter = Frontmatter::empty();
         let scalars = [
             ("title", &self.title),
@@ -100,7 +100,7 @@ impl Fields {
 
 /// Returns `text` as a title of limited length, and whether the title has the complete text.
 pub(super) fn short_title(text: &str) -> (Option<String>, bool) {
-    let title = title::short(text, MAX_GIVEN_TITLE);
+    let title = title::shorten_line(text, MAX_GIVEN_TITLE);
     let is_complete = title.is_some() && text.chars().count() <= MAX_GIVEN_TITLE;
     (title, is_complete)
 }

@@ -76,7 +76,7 @@ const SCHEMES: [&str; 10] =
 pub(super) fn markdown(html: &str) -> (Option<String>, String) {
     let mut survey = Survey::default();
     read(html, |token| survey.token(token));
-    let title = title::short(&survey.title, title::MAX_TITLE);
+    let title = title::shorten_line(&survey.title, title::MAX_TITLE);
     let write = |max_depth| {
         let mut page = FlowWriter::new(Flow::new(max_depth, html.len()), &survey.tables);
         let (mut out, mut joint) = (String::new(), Joint::Block);

@@ -37,11 +37,11 @@ pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
             if body.trim().is_empty() {
                 return Err(PayloadError::Empty);
             }
-            return Ok(fields(members).document(body));
+            return Ok(fields(members).into_payload(body));
         }
     }
     let title = Some(json_title(value.get(), &mut members));
-    Ok(Fields { title, ..Fields::default() }.document(fenced("json", value.get())))
+    Ok(Fields { title, ..Fields::default() }.into_payload(fenced("json", value.get())))
 }
 
 /// Returns the fields of an object without its text member.
@@ -115,7 +115,8 @@ fn tags(raw: &RawValue) -> Option<Vec<String>> {
 /// Returns a title for JSON without a text: its own title, else the names of its members.
 fn json_title(text: &str, members: &mut Vec<Member>) -> String {
     for key in ["title", "name", "subject"] {
-        if let Some(title) = take(members, key, |raw| title::short(&string(raw)?, title::MAX_TITLE))
+        if let Some(title) =
+            take(members, key, |raw| title::shorten_line(&string(raw)?, title::MAX_TITLE))
         {
             return title;
         }
@@ -128,7 +129,7 @@ fn json_title(text: &str, members: &mut Vec<Member>) -> String {
     } else {
         format!("JSON: {}", keys.join(", "))
     };
-    title::short(&about, title::MAX_TITLE).unwrap_or(about)
+    title::shorten_line(&about, title::MAX_TITLE).unwrap_or(about)
 }
 
 /// Returns the string value of `raw`.

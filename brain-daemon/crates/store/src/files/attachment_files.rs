@@ -1,7 +1,7 @@
 //! The files of attachments: each is stored once, under the SHA-256 of its bytes.
 //!
 //! Before a row names a file, the file is written under a temporary name, flushed and renamed, and
-//! its directory is flushed. [`AttachmentFiles::keep`] protects files that no row names yet from
+//! its directory is flushed. [`AttachmentFiles::block_removal`] protects files that no row names yet from
 //! removal.
 
 use std::fs::{self, DirBuilder, File};
@@ -53,22 +53,22 @@ impl AttachmentFiles {
     }
 
     /// Returns a guard: until it is dropped, no file is removed.
-    pub fn keep(&self) -> RwLockReadGuard<'_, ()> {
+    pub fn block_removal(&self) -> RwLockReadGuard<'_, ()> {
         self.in_use.read()
     }
 
     /// Returns a guard for removing files; `None` while another guard exists.
-    pub(crate) fn try_remove(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+    pub(crate) fn try_lock_for_removal(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.in_use.try_write()
     }
 
     /// Waits until no other guard exists, and returns a guard for removing files.
-    pub(crate) fn remove(&self) -> RwLockWriteGuard<'_, ()> {
+    pub(crate) fn lock_for_removal(&self) -> RwLockWriteGuard<'_, ()> {
         self.in_use.write()
     }
 
     /// Writes the file durably and returns its hash. A file with these bytes stays as it is; a
-    /// damaged one is replaced. The caller holds [`Self::keep`] until a row names the file.
+    /// damaged one is replaced. The caller holds [`Self::block_removal`] until a row names the file.
     ///
     /// # Errors
     /// When the file cannot be written. No unfinished file is left then.

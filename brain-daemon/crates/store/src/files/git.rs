@@ -105,7 +105,7 @@ pub(super) struct GitOutput {
 
 impl Git<'_> {
     fn pull(&self) -> Result<PullOutcome, String> {
-        match self.answer(&["rev-parse", "--is-inside-work-tree"]) {
+        match self.query(&["rev-parse", "--is-inside-work-tree"]) {
             Ok(Some(answer)) if answer == "true" => {}
             // A directory with the name .git that is not a repository.
             Err(reason) if reason.contains("not a git repository") => {
@@ -115,16 +115,16 @@ impl Git<'_> {
         }
         // The home directory may be in git without the pages of brain.
         if !self.dir.join(".git").exists()
-            && self.answer(&["ls-files", "."])?.is_none_or(|files| files.is_empty())
+            && self.query(&["ls-files", "."])?.is_none_or(|files| files.is_empty())
         {
             return Ok(PullOutcome::Skipped(
                 "the enclosing git work tree tracks none of its files".into(),
             ));
         }
-        let Some(branch) = self.answer(&["symbolic-ref", "-q", "--short", "HEAD"])? else {
+        let Some(branch) = self.query(&["symbolic-ref", "-q", "--short", "HEAD"])? else {
             return Ok(PullOutcome::Skipped("HEAD is detached: no branch is checked out".into()));
         };
-        if self.answer(&["config", "--get", &format!("branch.{branch}.merge")])?.is_none() {
+        if self.query(&["config", "--get", &format!("branch.{branch}.merge")])?.is_none() {
             return Ok(PullOutcome::Skipped(format!("the branch {branch} has no upstream")));
         }
         let programs = self.programs()?;
@@ -164,7 +164,7 @@ impl Git<'_> {
         for name in ["config", "config.worktree"] {
             // In a linked work tree, `config` is in the repository's directory, and
             // `config.worktree` in the work tree's git directory.
-            let Some(path) = self.answer(&["rev-parse", "--git-path", name])? else { continue };
+            let Some(path) = self.query(&["rev-parse", "--git-path", name])? else { continue };
             let path = self.dir.join(path);
             if !path.exists() {
                 continue;
@@ -188,13 +188,13 @@ impl Git<'_> {
 
     /// Returns the root of the work tree.
     fn work_tree_root(&self) -> Result<PathBuf, String> {
-        let root = self.answer(&["rev-parse", "--show-toplevel"])?.unwrap_or_default();
+        let root = self.query(&["rev-parse", "--show-toplevel"])?.unwrap_or_default();
         Ok(PathBuf::from(root))
     }
 
     /// Returns the commit of `HEAD`; `None` before the first commit.
     pub(super) fn head(&self) -> Result<Option<String>, String> {
-        self.answer(&["rev-parse", "-q", "--verify", "HEAD"])
+        self.query(&["rev-parse", "-q", "--verify", "HEAD"])
     }
 
     /// Whether the user has configured an ssh command.
@@ -202,11 +202,11 @@ impl Git<'_> {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Ok(is_set("GIT_SSH_COMMAND")
             || is_set("GIT_SSH")
-            || self.answer(&["config", "--get", "core.sshCommand"])?.is_some())
+            || self.query(&["config", "--get", "core.sshCommand"])?.is_some())
     }
 
     /// Queries the local repository; `None` when git exits with 1.
-    pub(super) fn answer(&self, args: &[&str]) -> Result<Option<String>, String> {
+    pub(super) fn query(&self, args: &[&str]) -> Result<Option<String>, String> {
         let mut command = self.command();
         command.args(args).env("GIT_NO_LAZY_FETCH", "1");
         let output = self.run(command, QUERY_TIMEOUT)?;

@@ -82,7 +82,7 @@ impl GitHistory {
 impl Git<'_> {
     /// Returns the commits of files. See [`GitHistory::commit_times`].
     fn commits(&self, paths: Option<&[&str]>) -> Result<CommitTimes, String> {
-        if self.answer(&["config", "--get-regexp", PARTIAL_CLONE])?.is_some() {
+        if self.query(&["config", "--get-regexp", PARTIAL_CLONE])?.is_some() {
             return Ok(CommitTimes::new());
         }
         let boundary = self.boundary_commits()?;
@@ -123,7 +123,7 @@ impl Git<'_> {
     /// Returns the commits at which a shallow clone ends, one on each line. In the log, such a
     /// commit seems to add every file.
     fn boundary_commits(&self) -> Result<String, String> {
-        let path = self.answer(&["rev-parse", "--git-path", "shallow"])?.unwrap_or_default();
+        let path = self.query(&["rev-parse", "--git-path", "shallow"])?.unwrap_or_default();
         let path = self.dir.join(path);
         let mut commits = String::new();
         if path.is_file() {

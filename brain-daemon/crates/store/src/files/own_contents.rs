@@ -16,28 +16,28 @@ pub struct OwnContents<'a> {
     /// Digests of complete texts that brain may have written.
     pub digests: &'a [[u8; 32]],
     /// Returns whether the bytes are one of brain's texts that a power loss left incomplete.
-    pub torn: &'a dyn Fn(&[u8]) -> bool,
+    pub is_torn: &'a dyn Fn(&[u8]) -> bool,
     /// Whether this is the first check after an unclean end. Only then does an incomplete text
     /// count as brain's own. Later, it is a save of another program.
-    pub recovering: bool,
+    pub is_recovering: bool,
 }
 
 impl<'a> OwnContents<'a> {
     /// Accepts only complete texts with these digests.
     #[must_use]
     pub fn whole(digests: &'a [[u8; 32]]) -> Self {
-        Self { digests, torn: &|_| false, recovering: false }
+        Self { digests, is_torn: &|_| false, is_recovering: false }
     }
 
     /// Whether a file with these bytes may be overwritten.
     #[must_use]
     pub fn contains(&self, bytes: &[u8]) -> bool {
-        self.digests.contains(&digest(bytes)) || (self.recovering && (self.torn)(bytes))
+        self.digests.contains(&digest(bytes)) || (self.is_recovering && (self.is_torn)(bytes))
     }
 
     /// Whether a temporary file with these bytes may be removed: a kill leaves incomplete ones.
     pub(super) fn contains_temporary(&self, bytes: &[u8]) -> bool {
-        self.contains(bytes) || (self.torn)(bytes)
+        self.contains(bytes) || (self.is_torn)(bytes)
     }
 }
 

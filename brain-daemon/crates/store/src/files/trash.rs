@@ -37,7 +37,7 @@ impl Tree {
     ///
     /// # Errors
     /// When the file system refuses.
-    pub fn keep(&self, path: &str, same: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+    pub fn restore_if_missing(&self, path: &str, same: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
         if let Some(entry) = self.entry(path)? {
             match entry.read()? {
                 EntryState::Missing => {}

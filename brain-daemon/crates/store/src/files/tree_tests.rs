@@ -63,7 +63,7 @@ fn a_save_between_check_and_write_stays() {
             true
         };
         fs::write(tree.path_of(".brain-1.tmp"), "half").unwrap();
-        let own = OwnContents { digests: &digests, torn: &torn, recovering: false };
+        let own = OwnContents { digests: &digests, is_torn: &torn, is_recovering: false };
         assert_eq!(tree.put("a.md", "two", &own, 1).unwrap(), outcome);
         assert_eq!((read(&tree, "a.md").as_str(), calls.get()), (saved, 1));
         assert_eq!(names(&tree, ""), ["a.md"]);
@@ -145,15 +145,15 @@ fn only_the_first_check_counts_an_incomplete_write_as_own() {
     for incomplete in ["", &whole[..700], &"\0".repeat(900)] {
         let (_dir, tree) = tree();
         put(&tree, "a.md", incomplete, &[]);
-        let mut own = OwnContents { digests: &[], torn: &torn, recovering: false };
+        let mut own = OwnContents { digests: &[], is_torn: &torn, is_recovering: false };
         assert_ne!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Done);
-        own.recovering = true;
+        own.is_recovering = true;
         assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Done);
         assert_eq!(read(&tree, "a.md"), whole);
     }
     let (_dir, tree) = tree();
     put(&tree, "a.md", "A line of another author.\n", &[]);
-    let own = OwnContents { digests: &[], torn: &torn, recovering: true };
+    let own = OwnContents { digests: &[], is_torn: &torn, is_recovering: true };
     assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Foreign);
 }
 
@@ -162,7 +162,7 @@ fn incomplete_trash_copies_become_one_complete_file() {
     let text = "A page that was deleted.\n".repeat(60);
     let torn = |bytes: &[u8]| is_torn(bytes, text.as_bytes());
     let digests = [digest(text.as_bytes())];
-    let own = OwnContents { digests: &digests, torn: &torn, recovering: true };
+    let own = OwnContents { digests: &digests, is_torn: &torn, is_recovering: true };
     /// Paths and texts.
     type Files<'a> = &'a [(&'a str, &'a str)];
     let cases: [Files<'_>; 6] = [
@@ -230,7 +230,7 @@ fn a_link_out_of_the_tree_is_refused_at_any_time() {
         assert!(error.to_string().contains("leads out of"), "{error}");
         assert!(tree.trash(path, &own, false).is_err());
         assert!(tree.purge(path, &OwnContents::whole(&[digest(b"theirs")]), true, 1).is_err());
-        assert!(tree.keep(path, |_| true).is_err());
+        assert!(tree.restore_if_missing(path, |_| true).is_err());
     }
     // A trash directory that is a link out of the tree.
     symlink(&outside, tree.path_of(".trash")).unwrap();

@@ -67,7 +67,7 @@ impl Verifier<'_> {
             let id = id.value();
             let record =
                 jobs.get(id)?.map(|value| from_bytes::<JobRecord>(value.value())).transpose()?;
-            if !record.is_some_and(|record| record.seen.contains(key.value())) {
+            if !record.is_some_and(|record| record.duplicate_keys.contains(key.value())) {
                 return Err(StoreError::damaged(format!(
                     "{} does not have the duplicate key that refers to it",
                     JobId(id)
@@ -77,10 +77,10 @@ impl Verifier<'_> {
         let number =
             |key: &str| Ok::<_, StoreError>(migrate::meta(self.txn, key)?.unwrap_or_default());
         for (what, found, expected) in [
-            ("items with a due time", due.len()?, waiting),
-            ("items with an expiry time", expiring.len()?, finished),
-            ("counted waiting items", number(t::META_WAITING)?, waiting),
-            ("counted failed items", number(t::META_FAILED)?, failed),
+            ("jobs with a due time", due.len()?, waiting),
+            ("jobs with an expiry time", expiring.len()?, finished),
+            ("counted waiting jobs", number(t::META_WAITING)?, waiting),
+            ("counted failed jobs", number(t::META_FAILED)?, failed),
         ] {
             if found != expected {
                 return Err(StoreError::damaged(format!(

@@ -3,8 +3,8 @@
 use brain_protocol::{AskReply, Citation, SourceId, usd};
 use maud::{Markup, html};
 
-use super::{PAGE_TEXT, paid};
-use crate::page_path::{page_path, path};
+use super::{PAGE_TEXT, cost_view};
+use crate::page_path::{encoded_path, page_path};
 use crate::results::hit_row;
 use crate::text::Text;
 
@@ -57,7 +57,7 @@ pub(super) fn answer_view(reply: &AskReply) -> Markup {
                 p class="facts" {
                     "Written by " bdi { (Text(reply.model.as_deref().unwrap_or("a model"))) }
                     " from your pages: check what matters. "
-                    (paid(
+                    (cost_view(
                         reply.cost.actual,
                         reply.cost.estimated,
                         reply.cost.tokens_in.saturating_add(reply.cost.tokens_out),
@@ -134,7 +134,7 @@ fn link_numbers(mark: &str, citations: &[Citation]) -> Markup {
 
 fn link(citation: &Citation, content: &Markup) -> Markup {
     let name = format!("{}:{}", citation.source_id, citation.slug);
-    let part = path(PAGE_TEXT.trim_end_matches("{*name}"), &name);
+    let part = encoded_path(PAGE_TEXT.trim_end_matches("{*name}"), &name);
     html! {
         a href=(Text(&page_path(&name))) data-part=(Text(&part)) title=(Text(&citation.title)) {
             (content)

@@ -16,7 +16,8 @@ use maud::{Markup, html};
 
 use super::ideas_result::{estimate_view, prompts_text, result_view};
 use super::{
-    IDEAS, IDEAS_RUN, IDEAS_STREAM, budget, budget_field, default_budget, number, problem, respond,
+    IDEAS, IDEAS_RUN, IDEAS_STREAM, budget, budget_field, default_budget, fault_view, number,
+    respond,
 };
 use crate::event_stream;
 use crate::layout::{self, csrf, status_of};
@@ -48,7 +49,7 @@ pub(super) async fn run(State(brain): State<Arc<Brain>>, change: Change) -> Resp
             return event_stream::run(&brain, &change.session, request).await;
         }
         let estimate = Ideas { estimate: true, ..request.clone() };
-        let estimated = change.session.ask(&brain, estimate).await?;
+        let estimated = change.session.run(&brain, estimate).await?;
         match estimated.status.as_str() {
             // Without a language model, the prompts of a stored run are shown immediately.
             "prompts" if request.resume.is_some() => {
@@ -60,7 +61,7 @@ pub(super) async fn run(State(brain): State<Arc<Brain>>, change: Change) -> Resp
     };
     let (status, result) = match work.await {
         Ok(reply) => (StatusCode::OK, view(&change, &reply)),
-        Err(fault) => (status_of(&fault), problem(&fault)),
+        Err(fault) => (status_of(&fault), fault_view(&fault)),
     };
     let form = screen(&brain, &change.session, &|name| change.field(name)).await;
     respond(&change.session, IDEAS, "Ideas", status, &form, &result)
@@ -72,7 +73,7 @@ pub(super) async fn stream(State(brain): State<Arc<Brain>>, change: Change) -> R
         let work = || brain.run(&change.session.caller, request(&change)?, sender);
         match work() {
             Ok(reply) => view(&change, &reply),
-            Err(fault) => problem(&fault),
+            Err(fault) => fault_view(&fault),
         }
     })
 }
@@ -81,7 +82,7 @@ pub(super) async fn stream(State(brain): State<Arc<Brain>>, change: Change) -> R
 pub(super) async fn prompts(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let work = async {
         let request = Ideas { prompts_only: true, save: Some(false), ..request(&change)? };
-        change.session.ask(&brain, request).await
+        change.session.run(&brain, request).await
     };
     match work.await {
         Ok(reply) => {
@@ -146,12 +147,12 @@ async fn screen<'f>(
     field: &(impl Fn(&str) -> &'f str + Sync),
 ) -> Markup {
     let form = form(session, field);
-    let runs = session.ask(brain, IdeaRuns).await;
+    let runs = session.run(brain, IdeaRuns).await;
     html! {
         (form)
         @match &runs {
             Ok(runs) => (stored_runs(session, runs)),
-            Err(fault) => (problem(fault)),
+            Err(fault) => (fault_view(fault)),
         }
     }
 }

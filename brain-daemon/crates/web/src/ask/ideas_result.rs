@@ -4,10 +4,10 @@ use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, IdeasReply, usd};
 use maud::{Markup, html};
 
 use super::ideas::start_form;
-use super::{PAGE_TEXT, PROMPTS, paid};
+use super::{PAGE_TEXT, PROMPTS, cost_view};
 use crate::layout::csrf;
 use crate::operations::table;
-use crate::page_path::{page_path, path};
+use crate::page_path::{encoded_path, page_path};
 use crate::session::{Change, Session};
 use crate::text::Text;
 
@@ -64,7 +64,7 @@ pub(super) fn result_view(session: &Session, reply: &IdeasReply) -> Markup {
             @if cost.calls > 0 {
                 p class="facts" {
                     "Written and judged by a language model. "
-                    (paid(cost.actual, cost.estimated, cost.tokens_in + cost.tokens_out)) "."
+                    (cost_view(cost.actual, cost.estimated, cost.tokens_in + cost.tokens_out)) "."
                 }
             }
             (notes(reply))
@@ -146,7 +146,7 @@ fn idea_row(idea: &Idea) -> Markup {
 
 /// Returns a link to a page; `assets/ask.js` opens the page beside the ideas.
 fn page_link(name: &str, text: &str) -> Markup {
-    let part = path(PAGE_TEXT.trim_end_matches("{*name}"), name);
+    let part = encoded_path(PAGE_TEXT.trim_end_matches("{*name}"), name);
     html! {
         a href=(Text(&page_path(name))) data-part=(Text(&part)) { bdi { (Text(text)) } }
     }

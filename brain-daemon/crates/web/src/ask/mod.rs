@@ -85,7 +85,7 @@ fn respond(
 }
 
 /// Shows a fault instead of a result.
-fn problem(fault: &Fault) -> Markup {
+fn fault_view(fault: &Fault) -> Markup {
     let hint = match fault.code {
         FaultCode::OverBudget => Some("Raise the budget, or let it read fewer pages."),
         _ => fault.hint.as_deref(),
@@ -141,7 +141,7 @@ fn number(change: &Change, name: &str) -> Result<Option<u32>, Fault> {
 }
 
 /// Shows what was paid, for how many tokens, and the estimate.
-fn paid(actual: u64, estimated: u64, tokens: u64) -> Markup {
+fn cost_view(actual: u64, estimated: u64, tokens: u64) -> Markup {
     html! {
         "$" (usd(actual)) " for " (tokens) " tokens"
         @if estimated > 0 { " (estimated $" (usd(estimated)) ")" }

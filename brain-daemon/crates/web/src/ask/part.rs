@@ -24,7 +24,7 @@ pub(super) async fn show(
     session: Session,
 ) -> Response {
     let work = async {
-        let page = session.ask(&brain, Get { page: parse_page(&name)?, version: None }).await?;
+        let page = session.run(&brain, Get { page: parse_page(&name)?, version: None }).await?;
         block(&brain, move |brain| {
             let _permit = brain.text_permit(page.body.len());
             view(&page)

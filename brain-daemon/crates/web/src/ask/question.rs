@@ -10,7 +10,9 @@ use brain_protocol::{Ask, AskReply, Fault, FaultCode, SourceId, SourceList};
 use maud::{Markup, html};
 
 use super::answer::{answer_view, estimate_view};
-use super::{ANSWER, PATH, STREAM, budget, budget_field, default_budget, number, problem, respond};
+use super::{
+    ANSWER, PATH, STREAM, budget, budget_field, default_budget, fault_view, number, respond,
+};
 use crate::event_stream;
 use crate::layout::{csrf, status_of};
 use crate::session::{Change, Session};
@@ -63,7 +65,7 @@ pub(super) async fn answer(State(brain): State<Arc<Brain>>, change: Change) -> R
     let (status, result) = match work.await {
         Ok((reply, limit)) if is_estimate => (StatusCode::OK, estimate_view(&reply, limit)),
         Ok((reply, _)) => (StatusCode::OK, answer_view(&reply)),
-        Err(fault) => (status_of(&fault), problem(&fault)),
+        Err(fault) => (status_of(&fault), fault_view(&fault)),
     };
     let form = form(&brain, &change.session, &Values::of(&change)).await;
     respond(&change.session, PATH, "Ask", status, &form, &result)
@@ -82,7 +84,7 @@ pub(super) async fn stream(State(brain): State<Arc<Brain>>, change: Change) -> R
         };
         match work() {
             Ok(reply) => answer_view(&reply),
-            Err(fault) => problem(&fault),
+            Err(fault) => fault_view(&fault),
         }
     })
 }
@@ -111,7 +113,7 @@ fn request(change: &Change) -> Result<Ask, Fault> {
 
 async fn form(brain: &Arc<Brain>, session: &Session, values: &Values) -> Markup {
     // Without the list, all sources are searched.
-    let sources = session.ask(brain, SourceList).await.map(|reply| reply.sources);
+    let sources = session.run(brain, SourceList).await.map(|reply| reply.sources);
     let sources = sources.unwrap_or_default();
     html! {
         form id="ask" class="ask" method="post" action=(ANSWER) data-stream=(STREAM) {

@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn now() -> i64 {
-        parse_instant("2026-11-25T10:00:00Z", false).unwrap_or(0)
+        parse_instant("2026-11-25T10:00:00Z").unwrap_or(0)
     }
 
     #[test]

@@ -58,12 +58,10 @@ impl Times {
     /// replace all times.
     fn of(snapshots: &[Snapshot], marks: &[Mark]) -> Self {
         let read: Option<Vec<i64>> =
-            snapshots.iter().map(|snapshot| parse_instant(&snapshot.timestamp, false)).collect();
+            snapshots.iter().map(|snapshot| parse_instant(&snapshot.timestamp)).collect();
         let has_times = read.is_some();
         let (snapshots, marks) = match read {
-            Some(times) => {
-                (times, marks.iter().map(|mark| parse_instant(&mark.at, false)).collect())
-            }
+            Some(times) => (times, marks.iter().map(|mark| parse_instant(&mark.at)).collect()),
             None => ((0..).take(snapshots.len()).collect(), vec![None; marks.len()]),
         };
         let all = || snapshots.iter().copied().chain(marks.iter().flatten().copied());

@@ -91,7 +91,7 @@ async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Re
 
 /// `POST /web/collector/collect`: runs the collector once, and shows what it did.
 async fn collect(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    match change.session.ask(&brain, CollectorCollect).await {
+    match change.session.run(&brain, CollectorCollect).await {
         Ok(run) => respond(&brain, &change.session, &Selection::parse(""), Some(&run)).await,
         Err(fault) => layout::fault(&change.session, &fault),
     }

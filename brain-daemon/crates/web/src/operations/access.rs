@@ -35,7 +35,7 @@ pub(crate) async fn create_token(State(brain): State<Arc<Brain>>, change: Change
     let name = change.field("name").trim().to_owned();
     let create = TokenCreate { name, scopes, sources: Vec::new(), expires_in: None };
     let work = async {
-        let reply = change.session.ask(&brain, create).await?;
+        let reply = change.session.run(&brain, create).await?;
         screen(&brain, &change.session, Some(reply)).await
     };
     let body = work.await;
@@ -47,11 +47,11 @@ pub(crate) async fn revoke(State(brain): State<Arc<Brain>>, change: Change) -> R
     let result = match (change.field("token"), change.field("client")) {
         ("", client) => {
             let revoke = ClientRevoke { client: client.to_owned(), yes: true };
-            change.session.ask(&brain, revoke).await.map(|_| ())
+            change.session.run(&brain, revoke).await.map(|_| ())
         }
         (token, _) => {
             let revoke = TokenRevoke { token: token.to_owned() };
-            change.session.ask(&brain, revoke).await.map(|_| ())
+            change.session.run(&brain, revoke).await.map(|_| ())
         }
     };
     finish(&change, result)
@@ -60,7 +60,7 @@ pub(crate) async fn revoke(State(brain): State<Arc<Brain>>, change: Change) -> R
 /// `POST /web/access/browsers`: signs all browsers out, this one too.
 pub(crate) async fn sign_out_all(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let request = BrowserOpen { page: None, sign_out: true };
-    let result = change.session.ask(&brain, request).await.map(|_| ());
+    let result = change.session.run(&brain, request).await.map(|_| ());
     finish(&change, result)
 }
 
@@ -77,8 +77,8 @@ async fn screen(
     session: &Session,
     created_token: Option<TokenCreateReply>,
 ) -> Result<Markup, Fault> {
-    let tokens = session.ask(brain, TokenList { all: false }).await?.tokens;
-    let clients = session.ask(brain, ClientList { all: false }).await?.clients;
+    let tokens = session.run(brain, TokenList { all: false }).await?.tokens;
+    let clients = session.run(brain, ClientList { all: false }).await?.clients;
     let browsers = brain.access.browser_sessions();
     let token_rows: Vec<Vec<Markup>> = tokens.iter().map(|it| token_row(session, it)).collect();
     let client_rows: Vec<Vec<Markup>> = clients.iter().map(|it| client_row(session, it)).collect();

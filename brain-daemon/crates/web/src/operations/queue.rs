@@ -30,7 +30,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     let state = field("state");
     let state = state.and_then(|text| JobState::ALL.into_iter().find(|it| it.as_str() == text));
     let after = field("after").and_then(|text| JobId::parse(&text).ok());
-    let jobs = session.ask(&brain, JobList { state, limit: LIMIT, after }).await;
+    let jobs = session.run(&brain, JobList { state, limit: LIMIT, after }).await;
     respond(&session, PATH, jobs.map(|jobs| screen(&session, state, &jobs)))
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn retry(State(brain): State<Arc<Brain>>, change: Change) -> Re
                     .map_err(|message| Fault::new(FaultCode::InvalidRequest, message))?,
             ),
         };
-        change.session.ask(&brain, JobRetry { id }).await
+        change.session.run(&brain, JobRetry { id }).await
     };
     match work.await {
         Ok(_) => see_other(PATH),

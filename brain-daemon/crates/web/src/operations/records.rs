@@ -38,7 +38,7 @@ pub(crate) async fn audit(State(brain): State<Arc<Brain>>, uri: Uri, session: Se
         limit: LIMIT,
         skip: (page - 1) * LIMIT,
     };
-    let calls = session.ask(&brain, list).await;
+    let calls = session.run(&brain, list).await;
     let screen = |calls: Audit| calls_screen(&calls, client.as_deref(), failed, page);
     respond(&session, "/web/audit", calls.map(screen))
 }
@@ -95,7 +95,7 @@ fn calls_screen(audit: &Audit, client: Option<&str>, failed: bool, page: u32) ->
 /// `GET /web/costs`
 pub(crate) async fn costs(State(brain): State<Arc<Brain>>, session: Session) -> Response {
     let costs = Costs { since: None, until: None, limit: LIMIT };
-    let reply = session.ask(&brain, costs).await;
+    let reply = session.run(&brain, costs).await;
     let limit = brain.config().llm.max_cost.millionths();
     let body = reply.map(|reply| costs_screen(&reply, limit, brain.now()));
     respond(&session, "/web/costs", body)
@@ -154,7 +154,7 @@ fn costs_screen(reply: &CostsReply, limit: u64, now: i64) -> Markup {
 
 /// `GET /web/backups`
 pub(crate) async fn backups(State(brain): State<Arc<Brain>>, session: Session) -> Response {
-    let reply = session.ask(&brain, BackupList).await;
+    let reply = session.run(&brain, BackupList).await;
     respond(&session, "/web/backups", reply.map(|reply| backups_screen(&reply)))
 }
 

@@ -44,7 +44,7 @@ pub(crate) async fn sync(
         };
         let sync = Sync { all: source.is_none(), source, ..Sync::default() };
         let progress = streams.show_progress("Synchronising");
-        let reply = change.session.ask_with(&brain, sync, progress).await?;
+        let reply = change.session.run_with_progress(&brain, sync, progress).await?;
         screen(&brain, &change.session, Some(reply)).await
     };
     let body = work.await;
@@ -56,8 +56,8 @@ async fn screen(
     session: &Session,
     synced: Option<SyncReply>,
 ) -> Result<Markup, Fault> {
-    let sources = session.ask(brain, SourceList).await?.sources;
-    let broken = session.ask(brain, BrokenLinks { source: None, limit: LIMIT }).await?;
+    let sources = session.run(brain, SourceList).await?.sources;
+    let broken = session.run(brain, BrokenLinks { source: None, limit: LIMIT }).await?;
     let rows: Vec<Vec<Markup>> = sources.iter().map(|source| row(session, source)).collect();
     let headings = ["Source", "Directory", "Pages", "Synchronised", "Problem", ""];
     Ok(html! {

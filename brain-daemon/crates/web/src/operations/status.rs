@@ -35,10 +35,10 @@ async fn screen(
     doctor: Option<Doctor>,
 ) -> Result<Markup, Fault> {
     let checks = match doctor {
-        Some(doctor) => Some(session.ask(brain, doctor).await?),
+        Some(doctor) => Some(session.run(brain, doctor).await?),
         None => None,
     };
-    let status = session.ask(brain, Status).await?;
+    let status = session.run(brain, Status).await?;
     Ok(html! {
         (problems(&status))
         (facts(&status))

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use crate::history::parse_page;
 use crate::layout::{self, Screen};
-use crate::page_path::{page_path, path};
+use crate::page_path::{encoded_path, page_path};
 use crate::session::Session;
 use crate::text::Text;
 
@@ -34,7 +34,11 @@ pub(super) fn backlinks(name: &str, links: &FirstOf<LinkedPage>) -> Markup {
                     }
                 }
                 @if links.has_more {
-                    p { a href=(Text(&path("/web/links/", name))) { "All links to this page" } }
+                    p {
+                        a href=(Text(&encoded_path("/web/links/", name))) {
+                            "All links to this page"
+                        }
+                    }
                 }
             }
         }
@@ -61,7 +65,7 @@ pub(crate) async fn show(
     Path(name): Path<String>,
     session: Session,
 ) -> Response {
-    let work = async { session.ask(&brain, Backlinks { page: parse_page(&name)? }).await };
+    let work = async { session.run(&brain, Backlinks { page: parse_page(&name)? }).await };
     match work.await {
         Ok(reply) => Screen::new(&session, "Links to a page", screen(&reply)).respond(),
         Err(fault) => layout::fault(&session, &fault),

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::parts::View;
 use crate::layout::csrf;
-use crate::page_path::path;
+use crate::page_path::encoded_path;
 use crate::session::Session;
 use crate::text::Text;
 
@@ -44,7 +44,7 @@ pub(super) fn section(
             p { "Others changed these lines. Check them before you rely on them." }
             @for mark in page.outside_lines.iter().take(MAX_MARKS) { (place(mark, &lines)) }
             @if more > 0 { p { (more) " more places are not listed." } }
-            form method="post" action=(Text(&path("/web/trust/", name))) {
+            form method="post" action=(Text(&encoded_path("/web/trust/", name))) {
                 (csrf(session))
                 input type="hidden" name="version" value=(page.version);
                 button { "I checked them: make them mine" }

@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use super::parts::{self, View};
 use super::{Reading, links, marked_lines, without_title};
 use crate::layout::csrf;
-use crate::page_path::{page_path, path};
+use crate::page_path::{encoded_path, page_path};
 use crate::results::day;
-use crate::search::Question;
+use crate::search::SearchQuery;
 use crate::session::Session;
 use crate::text::{MAX_LINE, Text, direction};
 use crate::{embeds, graph, markdown, neighbours, provenance};
@@ -80,7 +80,7 @@ fn page_facts(page: &Page, view: View) -> Markup {
             @let shown = if view.has_all_tags { page.tags.len() } else { MAX_TAGS };
             p class="chips" {
                 @for tag in page.tags.iter().take(shown) {
-                    @let search = Question { tags: vec![tag.clone()], ..Question::default() };
+                    @let search = SearchQuery { tags: vec![tag.clone()], ..SearchQuery::default() };
                     a class="chip" href=(Text(&search.path())) { "#" bdi { (Text(tag)) } }
                 }
                 @if page.tags.len() > shown {
@@ -101,7 +101,7 @@ fn former_version(session: &Session, name: &str, version: u32) -> Markup {
                 "This is version " (version) ", not the page as it is. "
                 a href=(Text(&page_path(name))) { "Show the page as it is" }
             }
-            form method="post" action=(Text(&path("/web/revert/", name))) {
+            form method="post" action=(Text(&encoded_path("/web/revert/", name))) {
                 (csrf(session))
                 input type="hidden" name="version" value=(version);
                 button { "Make this version the current one" }
@@ -113,15 +113,15 @@ fn former_version(session: &Session, name: &str, version: u32) -> Markup {
 fn actions(session: &Session, name: &str, page: &Page) -> Markup {
     html! {
         p class="actions" {
-            a class="button" id="edit" href=(Text(&path("/web/edit/", name))) { "Edit" }
-            a class="button" id="history" href=(Text(&path("/web/history/", name))) {
+            a class="button" id="edit" href=(Text(&encoded_path("/web/edit/", name))) { "Edit" }
+            a class="button" id="history" href=(Text(&encoded_path("/web/history/", name))) {
                 "Versions (" (page.version) ")"
             }
             a class="button" href=(Text(&graph::path_around(name))) { "Graph" }
         }
         details class="danger" {
             summary { "Delete" }
-            form method="post" action=(Text(&path("/web/delete/", name))) {
+            form method="post" action=(Text(&encoded_path("/web/delete/", name))) {
                 (csrf(session))
                 input type="hidden" name="version" value=(page.version);
                 p { "The page can be restored for 72 hours." }
@@ -137,7 +137,7 @@ fn mentions(name: &str) -> Markup {
         section {
             h2 { "Mentions without a link" }
             div id="mentions" {
-                p { a href=(Text(&path("/web/mentions/", name))) { "Show them" } }
+                p { a href=(Text(&encoded_path("/web/mentions/", name))) { "Show them" } }
             }
         }
     }

@@ -3,11 +3,11 @@
 use brain_net::Error as NetError;
 
 use super::*;
-use crate::WINDOW_S;
+use crate::WINDOW_SECONDS;
 
 #[test]
 fn every_refusal_has_a_reason_and_a_hint() {
-    let limited = FaultReason::RateLimited(NOW + WINDOW_S);
+    let limited = FaultReason::RateLimited(NOW + WINDOW_SECONDS);
     let blank = |status: u16, title: &str| {
         json!({"title": title, "detail": title, "type": "about:blank", "status": status})
             .to_string()

@@ -7,7 +7,7 @@ use super::fake_platform::{
     three_posts,
 };
 use crate::fake::{FakeClient, answer};
-use crate::{Endpoint, Stream, WINDOW_S};
+use crate::{Endpoint, Stream, WINDOW_SECONDS};
 use brain_base::clock::rfc3339;
 use brain_net::Error as NetError;
 
@@ -317,7 +317,7 @@ fn refused_expansions_are_omitted() {
     let refusal = r#"{"title":"Invalid Request","detail":"expansions [author_id] is not allowed"}"#;
     for status in [400, 403] {
         let mut fixture = FakePlatform::new(&["text"]);
-        fixture.settings.ask_authors = true;
+        fixture.settings.request_authors = true;
         let page = r#"{"data":[{"id":"7","author_id":"6"}],"meta":{"result_count":1}}"#;
         fixture.http_client = FakeClient::new(move |request| {
             let refused = request.target.contains("expansions=");
@@ -339,7 +339,7 @@ fn refused_expansions_are_omitted() {
     }
     // A rejection with and without expansions has another cause.
     let mut fixture = FakePlatform::new(&[]);
-    fixture.settings.ask_authors = true;
+    fixture.settings.request_authors = true;
     fixture.fail("own", status(403));
     let (report, lines) = fixture.run();
     assert_eq!((lines[0].as_str(), report.requests), ("STREAM_SKIPPED:own:forbidden", 3));
@@ -411,9 +411,9 @@ fn a_reset_far_ahead_blocks_for_one_window() {
     state.rate_limits.record(Endpoint::Timeline, Some("1"), Some(&reset));
     fixture.data.prepare().unwrap();
     state.save(&fixture.data).unwrap();
-    let skipped = format!("STREAM_SKIPPED:own:rate_limited:{}", T0 / 1000 + WINDOW_S);
+    let skipped = format!("STREAM_SKIPPED:own:rate_limited:{}", T0 / 1000 + WINDOW_SECONDS);
     assert_eq!(fixture.run().1[0], skipped);
-    fixture.advance((WINDOW_S - 1) * 1000);
+    fixture.advance((WINDOW_SECONDS - 1) * 1000);
     assert_eq!(fixture.run().1[0], skipped);
     fixture.advance(1000);
     assert_eq!(fixture.run().1[0], "OWN_TWEETS:0 (0 new)");

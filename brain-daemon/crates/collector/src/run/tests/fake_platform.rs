@@ -122,8 +122,8 @@ impl FakePlatform {
             user_id: UserId::parse(OWNER),
             searches: searches.iter().map(|query| (*query).to_owned()).collect(),
             max_pages: 3,
-            ask_authors: false,
-            ask_media: false,
+            request_authors: false,
+            request_media: false,
             redact: false,
         };
         let shared_platform = Arc::clone(&platform);

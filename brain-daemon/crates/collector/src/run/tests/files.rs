@@ -196,7 +196,7 @@ fn a_run_keeps_the_state_of_the_persistent_connection() {
     let fixture = three_posts();
     let data = fixture.data.clone();
     let on_line = move |line: &Line| {
-        if matches!(line, Line::Own(..)) {
+        if matches!(line, Line::Own { .. }) {
             let change_state = |state: &mut State| {
                 state.stream_newest_id = Some("99".into());
                 state.rate_limits.record(Endpoint::Connect, Some("7"), Some("1795258900"));

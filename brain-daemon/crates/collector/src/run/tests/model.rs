@@ -293,9 +293,7 @@ impl Model {
         }
         for id in fixture.data.ids("deletions").unwrap() {
             let at = fixture.data.deletion(&id).unwrap().unwrap().detected_at;
-            found
-                .deleted
-                .insert(number(&id), brain_base::clock::parse_instant(&at, false).unwrap());
+            found.deleted.insert(number(&id), brain_base::clock::parse_instant(&at).unwrap());
         }
         for id in fixture.data.ids("engagement").unwrap() {
             let likes = fixture

@@ -13,7 +13,7 @@ use url::Url;
 use super::address::{linked_urls, video_url};
 use super::ledger::{Article, Ledger};
 use super::{AnalysisRun, Attempts, MAX_POSTS, RETRY_DELAY_MS};
-use crate::ingest::Item;
+use crate::ingest::IngestItem;
 use brain_base::caller::Visibility;
 use brain_base::caller::{COLLECTOR, Caller, Scopes};
 use brain_base::clock::rfc3339;
@@ -91,7 +91,7 @@ impl AnalysisRun<'_> {
                     ..ArticleResult::default()
                 },
                 Err(ArticleError::Transient(why)) => {
-                    let now = self.brain.env.clock.now();
+                    let now = self.service.env.clock.now();
                     self.cache.paused_hosts.insert(host.clone(), now + RETRY_DELAY_MS);
                     tries.record(now);
                     let status = if tries.are_used_up() { "failed" } else { "waiting" };
@@ -105,7 +105,7 @@ impl AnalysisRun<'_> {
             };
             if result.status != "waiting" {
                 ledger.append(&Article {
-                    at: rfc3339(self.brain.env.clock.now()),
+                    at: rfc3339(self.service.env.clock.now()),
                     id: post.to_string(),
                     url: url.to_string(),
                     job: result.job.clone(),
@@ -167,7 +167,7 @@ impl AnalysisRun<'_> {
                 let is_paused =
                     self.cache.paused_hosts.contains_key(url.host_str().unwrap_or_default());
                 if !is_paused
-                    && tries.are_due(self.brain.env.clock.now())
+                    && tries.are_due(self.service.env.clock.now())
                     && chosen_urls.insert(url.to_string())
                 {
                     pending.push(PendingArticle { post: id.clone(), url, tries });
@@ -196,7 +196,7 @@ impl AnalysisRun<'_> {
     /// Fetches a web page and adds it to the ingest queue.
     fn ingest_page(&self, url: &Url) -> Result<ArticleResult, ArticleError> {
         let page =
-            self.brain.env.net.web_page(url.as_str()).map_err(|error| article_error(&error))?;
+            self.service.env.net.web_page(url.as_str()).map_err(|error| article_error(&error))?;
         let media_type = media_type(&page).ok_or_else(|| {
             let kind = page.content_type.split(';').next().unwrap_or_default();
             ArticleError::Permanent(format!(
@@ -204,14 +204,14 @@ impl AnalysisRun<'_> {
                 if kind.is_empty() { "unknown" } else { kind }
             ))
         })?;
-        let max_bytes = self.brain.env.config.ingest.max_bytes;
+        let max_bytes = self.service.env.config.ingest.max_bytes;
         if page.body.len() > max_bytes {
             return Err(ArticleError::Permanent(format!(
                 "it has {} bytes; ingest.max_bytes is {max_bytes}",
                 page.body.len()
             )));
         }
-        let item = Item {
+        let item = IngestItem {
             media_type,
             body: page.body,
             source: None,
@@ -224,7 +224,7 @@ impl AnalysisRun<'_> {
         };
         let caller = Caller::granted(COLLECTOR, Scopes::READ_WRITE, Visibility::All);
         let (sender, answer) = mpsc::channel();
-        self.brain.ingest.ingest(&caller, item, move |result| _ = sender.send(result));
+        self.service.ingest.ingest(&caller, item, move |result| _ = sender.send(result));
         let store_closed = || Fault::new(FaultCode::Stopping, "the store is being closed");
         match answer.recv().unwrap_or_else(|_| Err(store_closed())) {
             Ok(receipt) => Ok(ArticleResult {

@@ -80,7 +80,7 @@ impl AnalysisRun<'_> {
                     failures = 0;
                     stored.text = Some(text_of(&reply));
                     stored.model = Some(model.name().to_owned());
-                    stored.read_at = Some(rfc3339(self.brain.env.clock.now()));
+                    stored.read_at = Some(rfc3339(self.service.env.clock.now()));
                     self.store_attachment(KIND, &id, &stored)?;
                     self.mark_completed(KIND, &id);
                 }
@@ -93,14 +93,14 @@ impl AnalysisRun<'_> {
                         ImageError::Model(fault) => {
                             failures += 1;
                             (
-                                fault.kind.may_be_input_failure(),
+                                fault.kind.may_be_caused_by_question(),
                                 self.record_model_failure(ModelKind::Pictures, fault)
                                     || failures >= MAX_FAILURES,
                             )
                         }
                     };
                     if is_attempt {
-                        stored.tries.record(self.brain.env.clock.now());
+                        stored.tries.record(self.service.env.clock.now());
                         self.store_attachment(KIND, &id, &stored)?;
                     }
                     if should_stop {
@@ -126,7 +126,7 @@ impl AnalysisRun<'_> {
                 self.post(&id)?.map(|(post, _)| self.pictures(&post)).unwrap_or_default();
             if pictures.is_empty() {
                 self.mark_completed(KIND, &id);
-            } else if stored.tries.are_due(self.brain.env.clock.now()) {
+            } else if stored.tries.are_due(self.service.env.clock.now()) {
                 pending.push((id, pictures, stored));
             }
         }
@@ -172,7 +172,7 @@ impl AnalysisRun<'_> {
             return Ok(Image::Url(picture.url.clone()));
         }
         let page = self
-            .brain
+            .service
             .env
             .net
             .web_page(&picture.url)

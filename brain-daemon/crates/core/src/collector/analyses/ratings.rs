@@ -61,7 +61,7 @@ impl AnalysisRun<'_> {
     pub(super) fn ratings(&mut self) -> Result<bool, DataFault> {
         let by_model = self.model_name(ModelKind::Text).is_some();
         let (mut unrated, mut due_again, mut for_model) = (Vec::new(), Vec::new(), Vec::new());
-        let now = self.brain.env.clock.now();
+        let now = self.service.env.clock.now();
         for id in self.pending_posts(KIND) {
             let Some(stored) = self.attachment::<StoredRating>(KIND, &id)? else {
                 unrated.push(id);
@@ -113,7 +113,7 @@ impl AnalysisRun<'_> {
             virality: metrics.virality(),
             relevance: comparison.map(|data| data.owner_relations(&post, &streams).relevance()),
             novelty: comparison.and_then(|data| data.novelty(id, self.cache.words.get(id)?)),
-            rated_at: rfc3339(self.brain.env.clock.now()),
+            rated_at: rfc3339(self.service.env.clock.now()),
             ..Rating::default()
         };
         self.store_attachment(
@@ -133,7 +133,7 @@ impl AnalysisRun<'_> {
             return Ok(());
         };
         let rating =
-            second_rating(stored.rating, &self.metrics_of(&post)?, self.brain.env.clock.now());
+            second_rating(stored.rating, &self.metrics_of(&post)?, self.service.env.clock.now());
         self.store_attachment(KIND, id, &StoredRating { rating, ..stored })
     }
 
@@ -141,14 +141,15 @@ impl AnalysisRun<'_> {
     fn metrics_of<'p>(&self, post: &'p Record) -> Result<PostMetrics<'p>, DataFault> {
         let at = post
             .instant(brain_collector::LAST_UPDATED)
-            .unwrap_or_else(|| self.brain.env.clock.now());
+            .unwrap_or_else(|| self.service.env.clock.now());
         let snapshots = match self.data.snapshots(post.id()) {
             Err(fault) if fault.is_damage() => Vec::new(),
             read => read?,
         };
-        let earlier = snapshots.iter().rev().filter_map(|snapshot| {
-            Some((parse_instant(&snapshot.timestamp, false)?, snapshot.metrics))
-        });
+        let earlier = snapshots
+            .iter()
+            .rev()
+            .filter_map(|snapshot| Some((parse_instant(&snapshot.timestamp)?, snapshot.metrics)));
         let before = earlier.into_iter().find(|(taken, _)| at - taken >= MIN_SNAPSHOT_GAP_MS);
         Ok(PostMetrics { post, before, at })
     }
@@ -156,7 +157,7 @@ impl AnalysisRun<'_> {
     /// Builds the comparison data and refreshes the cache of words. Returns `None` if the brain's
     /// pages cannot be read.
     fn comparison_data(&mut self) -> Result<Option<ComparisonData>, DataFault> {
-        let reader = self.brain.store.read(Visibility::All).map_err(brain_protocol::Fault::from);
+        let reader = self.service.store.read(Visibility::All).map_err(brain_protocol::Fault::from);
         let names = match reader.and_then(|reader| NameIndex::read(&reader)) {
             Ok(names) => names,
             Err(fault) => {
@@ -164,7 +165,7 @@ impl AnalysisRun<'_> {
                 return Ok(None);
             }
         };
-        let week = self.journal.since(self.brain.env.clock.now() - WEEK_MS)?;
+        let week = self.journal.since(self.service.env.clock.now() - WEEK_MS)?;
         let ids = week.into_iter().filter_map(|entry| match entry.event {
             JournalEvent::Post { id, .. } => PostId::parse(&id),
             _ => None,
@@ -228,7 +229,7 @@ impl AnalysisRun<'_> {
                     failures += 1;
                     let should_stop = self.record_model_failure(ModelKind::Text, &fault)
                         || failures >= MAX_FAILURES;
-                    if fault.kind.may_be_input_failure() {
+                    if fault.kind.may_be_caused_by_question() {
                         self.record_attempts(batch.iter())?;
                     }
                     if should_stop {
@@ -286,7 +287,7 @@ impl AnalysisRun<'_> {
     ) -> Result<(), DataFault> {
         for (post, stored) in posts {
             let mut stored = stored.clone();
-            stored.tries.record(self.brain.env.clock.now());
+            stored.tries.record(self.service.env.clock.now());
             self.store_attachment(KIND, post.id(), &stored)?;
         }
         Ok(())

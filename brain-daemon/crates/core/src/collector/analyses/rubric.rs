@@ -139,7 +139,7 @@ pub(super) fn words(text: &str) -> HashSet<String> {
 /// Returns whether a second rating is due at `now` (Unix milliseconds): the stored rating is the
 /// first one and at least 60 minutes old.
 pub(super) fn is_second_rating_due(rating: &Rating, now: i64) -> bool {
-    let rated = parse_instant(&rating.rated_at, false);
+    let rated = parse_instant(&rating.rated_at);
     rating.before.is_none() && rated.is_some_and(|rated| now - rated >= SECOND_RATING_AGE_MS)
 }
 

@@ -28,7 +28,7 @@ impl AnalysisRun<'_> {
                         Some(ledger.lines::<Video>()?.into_iter().map(|video| video.url).collect());
                 }
                 if recorded_urls.as_mut().is_some_and(|urls| urls.insert(url.clone())) {
-                    let queued_at = rfc3339(self.brain.env.clock.now());
+                    let queued_at = rfc3339(self.service.env.clock.now());
                     ledger.append(&Video {
                         queued_at,
                         id: id.to_string(),

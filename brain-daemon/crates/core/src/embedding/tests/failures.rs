@@ -78,8 +78,10 @@ fn only_transient_failures_are_retried() {
         brain.embedding.near("boats", 10, &|_| true, None).degradation.unwrap().text(&guest),
         incomplete
     );
-    let unavailable =
-        super::super::Degradation { share: None, why: Some("/home/ann/model is gone".into()) };
+    let unavailable = super::super::Degradation {
+        percent_with_vectors: None,
+        reason: Some("/home/ann/model is gone".into()),
+    };
     assert_eq!(
         unavailable.text(&guest),
         "search by meaning: the embedding model is not available now"
@@ -230,7 +232,12 @@ fn restored_store_is_compared_page_by_page() {
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| embed_all(&brain));
         let max_wait = Duration::from_secs(20);
-        let open = brain.embedding.state.shared.wait(Instant::now() + max_wait, max_wait).unwrap();
+        let open = brain
+            .embedding
+            .state
+            .shared
+            .wait_for_vectors(Instant::now() + max_wait, max_wait)
+            .unwrap();
         assert_eq!(open.vectors.pages(), [stays]);
         embedder.is_stalled.store(false, Ordering::SeqCst);
         worker.join().unwrap();
@@ -265,7 +272,7 @@ fn pages_are_embedded_after_a_round_and_a_sync_panicked() {
     let panicked = std::thread::scope(|scope| {
         let state = &brain.embedding;
         let failing = scope.spawn(|| {
-            let _locks = (state.state.round_state.lock(), state.syncing.lock());
+            let _locks = (state.state.round_state.lock(), state.sync_lock.lock());
             panic!("simulated failure in a round");
         });
         failing.join().is_err()
@@ -291,12 +298,12 @@ fn long_page_yields_to_a_sync_between_batches() {
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| embed_all(&brain));
         started_rx.recv().unwrap();
-        let syncing = brain.embedding.syncing.lock();
+        let sync_guard = brain.embedding.sync_lock.lock();
         drop(started_rx);
         resume_tx.send(()).unwrap();
         std::thread::sleep(Duration::from_millis(400));
         assert_eq!(embedder.calls.load(Ordering::SeqCst), 1, "no batch runs during a sync");
-        drop(syncing);
+        drop(sync_guard);
         worker.join().unwrap();
     });
     assert_eq!(brain.embedding.meaning_status().missing, 0);

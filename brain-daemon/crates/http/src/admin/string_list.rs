@@ -7,34 +7,34 @@ use utoipa::openapi::{RefOr, Schema};
 
 /// A list of words: a string with words separated by spaces or commas, or an array of strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Words(pub(super) Vec<String>);
+pub(super) struct StringList(pub(super) Vec<String>);
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for StringList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct WordsVisitor;
+        struct StringListVisitor;
 
-        impl<'de> Visitor<'de> for WordsVisitor {
-            type Value = Words;
+        impl<'de> Visitor<'de> for StringListVisitor {
+            type Value = StringList;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a string, or an array of strings")
             }
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Words, E> {
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<StringList, E> {
                 let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
-                Ok(Words(words.map(str::to_owned).collect()))
+                Ok(StringList(words.map(str::to_owned).collect()))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Words, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<StringList, A::Error> {
                 let mut words = Vec::new();
                 while let Some(word) = values.next_element::<String>()? {
                     words.push(word);
                 }
-                Ok(Words(words))
+                Ok(StringList(words))
             }
         }
 
-        deserializer.deserialize_any(WordsVisitor)
+        deserializer.deserialize_any(StringListVisitor)
     }
 }
 
@@ -69,11 +69,11 @@ macro_rules! words {
 
 words! {
     /// Scopes.
-    ScopeWords: "(read|write|admin)", 1;
+    ScopeList: "(read|write|admin)", 1;
     /// Ids of sources.
-    SourceWords: "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", 0;
+    SourceList: "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", 0;
     /// Grant types.
-    GrantWords: "(authorization_code|client_credentials|refresh_token)", 0;
+    GrantTypeList: "(authorization_code|client_credentials|refresh_token)", 0;
 }
 
 /// Parses the requested scopes, which can be in the member `scope` or `scopes`.
@@ -82,10 +82,10 @@ words! {
 /// [`FaultCode::InvalidRequest`] if both members are present and differ,
 /// [`FaultCode::InvalidScope`] if a list is empty or a scope does not exist.
 pub(super) fn scopes(
-    scope: Option<&Words>,
-    scopes: Option<&Words>,
+    scope: Option<&StringList>,
+    scopes: Option<&StringList>,
 ) -> Result<Option<Scopes>, Fault> {
-    let parse = |words: &Words| {
+    let parse = |words: &StringList| {
         // In an array, "read write" is not a scope.
         for word in &words.0 {
             if word.contains([' ', ',', '\t']) || word.is_empty() {
@@ -112,8 +112,8 @@ pub(super) fn scopes(
 /// # Errors
 /// As for [`scopes`], and [`FaultCode::InvalidScope`] if both members are absent.
 pub(super) fn required_scopes(
-    scope: Option<&Words>,
-    alias: Option<&Words>,
+    scope: Option<&StringList>,
+    alias: Option<&StringList>,
 ) -> Result<Scopes, Fault> {
     scopes(scope, alias)?.ok_or_else(|| {
         Fault::new(FaultCode::InvalidScope, "\"scope\" is missing")
@@ -125,8 +125,8 @@ pub(super) fn required_scopes(
 ///
 /// # Errors
 /// [`FaultCode::InvalidSource`] if an id is not valid.
-pub(super) fn sources(words: Option<Words>) -> Result<Option<Vec<SourceId>>, Fault> {
-    let Some(Words(words)) = words else { return Ok(None) };
+pub(super) fn sources(words: Option<StringList>) -> Result<Option<Vec<SourceId>>, Fault> {
+    let Some(StringList(words)) = words else { return Ok(None) };
     let parse = |word: String| {
         SourceId::parse(&word)
             .map_err(|e| Fault::new(FaultCode::InvalidSource, format!("\"sources\": {e}")))
@@ -138,7 +138,7 @@ pub(super) fn sources(words: Option<Words>) -> Result<Option<Vec<SourceId>>, Fau
 ///
 /// # Errors
 /// [`FaultCode::InvalidRequest`] if a grant type does not exist.
-pub(super) fn grant_types(words: Option<Words>) -> Result<Vec<GrantType>, Fault> {
+pub(super) fn grant_types(words: Option<StringList>) -> Result<Vec<GrantType>, Fault> {
     let parse = |word: String| {
         GrantType::parse(&word).ok_or_else(|| {
             let names: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
@@ -166,7 +166,7 @@ fn shorten(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn words(json: &str) -> Words {
+    fn words(json: &str) -> StringList {
         serde_json::from_str(json).unwrap()
     }
 
@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(fault.code, FaultCode::InvalidScope, "{json}");
         }
         for json in ["1", "null", "{}", "[1]", "[[]]", "true"] {
-            assert!(serde_json::from_str::<Words>(json).is_err(), "{json}");
+            assert!(serde_json::from_str::<StringList>(json).is_err(), "{json}");
         }
     }
 

@@ -52,12 +52,12 @@ pub struct NewPage {
     /// Who writes this version; `None` if that is not known.
     pub author: Option<Author>,
     /// How this version changes the marks of lines.
-    pub lines: LineChange,
+    pub line_change: LineChange,
     /// Digest of the file contents from which this page was made, and which may be overwritten.
     pub replaces: Option<Hash>,
     /// Whether the slug was made from the content, so that the same content within 24 hours is a
     /// duplicate.
-    pub captured: bool,
+    pub is_capture: bool,
     /// How the page's file changes.
     pub file: FilePlan,
 }
@@ -127,7 +127,7 @@ impl Draft<'_> {
         now: i64,
     ) -> Result<WrittenPage, StoreError> {
         self.check_registered(source)?;
-        self.dirty += 1;
+        self.write_count += 1;
         let former = self.page(source, slug)?;
         let mut ours: Vec<Hash> = new.replaces.into_iter().collect();
         let (id, version, content_at, status, path);
@@ -194,9 +194,10 @@ impl Draft<'_> {
             source_path: path,
             ..PageRecord::default()
         });
-        record.has_outside_title = marks.has_outside_title(&new.lines, former.as_ref(), &record);
+        record.has_outside_title =
+            marks.has_outside_title(&new.line_change, former.as_ref(), &record);
         record.marks = marks.lines;
-        if new.captured {
+        if new.is_capture {
             self.captured.insert((content_at, id), ())?;
         }
         let derived = DerivedRows {
@@ -212,7 +213,7 @@ impl Draft<'_> {
         if former.is_some() {
             self.record_added_names(source, slug, id, &derived.names);
         }
-        let is_read = matches!(new.file, FilePlan::Keep(_));
+        let is_from_file = matches!(new.file, FilePlan::Keep(_));
         match new.file {
             FilePlan::Write => {
                 self.put_record(source, slug, &record, Some((FileState::Present, ours)))?;
@@ -223,14 +224,14 @@ impl Draft<'_> {
                 self.put_record(source, slug, &record, None)?;
             }
         }
-        self.announce(
+        self.add_change(
             id,
             Some(ChangedPage {
                 source: source.clone(),
                 slug: slug.clone(),
                 record: record.clone(),
                 content: new.content,
-                is_read,
+                is_from_file,
             }),
         );
         Ok(WrittenPage { status, record })
@@ -242,7 +243,7 @@ impl Draft<'_> {
     /// # Errors
     /// [`StoreError::DamagedText`] when the page's text is damaged; otherwise when the store cannot
     /// be read or written.
-    pub fn keep_version(
+    pub fn store_version(
         &mut self,
         source: &SourceId,
         slug: &Slug,
@@ -250,7 +251,7 @@ impl Draft<'_> {
         new: NewPage,
         now: i64,
     ) -> Result<u32, StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         let (id, version) = (record.id, record.version);
         let (created_at, updated_at) = new.resolve_dates(Some(&record), now);
         let mut kept = new.fill_record(PageRecord {
@@ -261,7 +262,7 @@ impl Draft<'_> {
             ..record.clone()
         });
         let marks = new.marks(None, now);
-        kept.has_outside_title = marks.has_outside_title(&new.lines, None, &kept);
+        kept.has_outside_title = marks.has_outside_title(&new.line_change, None, &kept);
         kept.marks = marks.lines;
         let kept = VersionRecord { record: kept, content: new.content };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
@@ -269,12 +270,15 @@ impl Draft<'_> {
         self.touch(source, slug, &mut record, None)?;
         let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
-        self.announce(id, Some(ChangedPage { source, slug, record, content, is_read: false }));
+        self.add_change(
+            id,
+            Some(ChangedPage { source, slug, record, content, is_from_file: false }),
+        );
         Ok(version)
     }
 
     /// Soft-deletes an active page. `file` is the state that its file must get; `None` leaves it.
-    pub(super) fn hide(
+    pub(super) fn mark_deleted(
         &mut self,
         source: &SourceId,
         slug: &Slug,
@@ -282,20 +286,20 @@ impl Draft<'_> {
         now: i64,
         file: Option<FileState>,
     ) -> Result<PageRecord, StoreError> {
-        self.dirty += 1;
+        self.write_count += 1;
         let id = record.id;
         self.remove_derived(source, slug, &record)?;
         self.deleted.insert((now, id), ())?;
         self.active -= 1;
         record.deleted_at = Some(now);
         self.touch(source, slug, &mut record, file)?;
-        self.announce(id, None);
+        self.add_change(id, None);
         Ok(record)
     }
 
     /// Makes a soft-deleted page active again. `file` is the state that its file must get; `None`
     /// means that the page was read from its file.
-    pub(super) fn unhide(
+    pub(super) fn mark_active(
         &mut self,
         source: &SourceId,
         slug: &Slug,
@@ -303,21 +307,21 @@ impl Draft<'_> {
         file: Option<FileState>,
     ) -> Result<PageRecord, StoreError> {
         self.check_registered(source)?;
-        self.dirty += 1;
+        self.write_count += 1;
         let id = record.id;
         if let Some(at) = record.deleted_at.take() {
             self.deleted.remove((at, id))?;
         }
         self.active += 1;
-        let is_read = file.is_none();
+        let is_from_file = file.is_none();
         self.touch(source, slug, &mut record, file)?;
         let derived = self.derived_of(id)?;
         self.insert_derived(source, &record, &derived);
         self.record_added_names(source, slug, id, &derived.names);
         let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
-        let page = ChangedPage { source, slug, record: record.clone(), content, is_read };
-        self.announce(id, Some(page));
+        let page = ChangedPage { source, slug, record: record.clone(), content, is_from_file };
+        self.add_change(id, Some(page));
         Ok(record)
     }
 
@@ -333,7 +337,7 @@ impl Draft<'_> {
             .map(|row| Ok(row?.0.value()))
             .collect::<Result<_, StoreError>>()?;
         for key in old {
-            self.dirty += 1;
+            self.write_count += 1;
             self.captured.remove(key)?;
         }
         Ok(())
@@ -387,26 +391,26 @@ impl Draft<'_> {
         source: &str,
         path: &str,
         state: FileState,
-        mut ours: Vec<Hash>,
+        mut own_digests: Vec<Hash>,
     ) -> Result<(), StoreError> {
         // A file that was not written yet may still have the contents of an earlier change.
         if let Some(waiting) = self.outbox_row(id)? {
-            let new = ours.len();
-            for digest in waiting.ours {
-                if !ours[..new].contains(&digest) {
-                    ours.push(digest);
+            let new = own_digests.len();
+            for digest in waiting.own_digests {
+                if !own_digests[..new].contains(&digest) {
+                    own_digests.push(digest);
                 }
             }
-            if ours.len() > MAX_OWN_DIGESTS {
-                ours.drain(MAX_OWN_DIGESTS / 2..ours.len() - MAX_OWN_DIGESTS / 2);
+            if own_digests.len() > MAX_OWN_DIGESTS {
+                own_digests.drain(MAX_OWN_DIGESTS / 2..own_digests.len() - MAX_OWN_DIGESTS / 2);
             }
         }
         let row = OutboxRow {
             seq: self.seq,
             source: source.to_owned(),
             path: path.to_owned(),
-            want: state,
-            ours,
+            target_state: state,
+            own_digests,
         };
         self.outbox.insert(id, to_bytes(&row)?.as_slice())?;
         Ok(())

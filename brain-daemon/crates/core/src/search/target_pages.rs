@@ -16,7 +16,7 @@ const OTHER_FORM_FACTOR: f32 = 0.8;
 const SAME_RELATION_FACTOR: f32 = 0.7;
 
 /// The kind of pages that a question asks for, and the words that describe their relation.
-pub(super) struct WantedPages<'a> {
+pub(super) struct TargetPages<'a> {
     /// Whether the question asks for persons.
     pub(super) asks_for_persons: bool,
     /// The word of the question for the kind of the pages.
@@ -29,8 +29,8 @@ pub(super) struct WantedPages<'a> {
     pub(super) relations: Vec<Option<&'static [&'static str]>>,
 }
 
-impl WantedPages<'_> {
-    /// Returns whether a page of these kinds is wanted.
+impl TargetPages<'_> {
+    /// Returns whether a page of these kinds is a target.
     pub(super) fn matches_kind(&self, kinds: &[String]) -> bool {
         kinds.iter().any(|kind| {
             (self.asks_for_persons && is_person(kind))
@@ -89,12 +89,12 @@ impl WantedPages<'_> {
     }
 }
 
-/// Determines the wanted pages from the question's words and the kinds of the neighbours.
-pub(super) fn wanted<'a>(
+/// Determines the target pages from the question's words and the kinds of the neighbours.
+pub(super) fn target_pages<'a>(
     terms: &'a QuestionTerms,
     form: &Form,
     neighbours: &HashMap<u64, Neighbour>,
-) -> WantedPages<'a> {
+) -> TargetPages<'a> {
     let words: Vec<&QuestionWord> =
         form.content.iter().filter_map(|&at| terms.words.get(at)).collect();
     let kinds: HashSet<&String> = neighbours.values().flat_map(|n| &n.kinds).collect();
@@ -105,7 +105,7 @@ pub(super) fn wanted<'a>(
     let forms = content.iter().map(|word: &&QuestionWord| other_forms(&word.text)).collect();
     let relations = content.iter().map(|word| relation_of(&word.text)).collect();
     let asks_for_persons = form.asks_for_persons;
-    WantedPages { asks_for_persons, noun, content, forms, relations }
+    TargetPages { asks_for_persons, noun, content, forms, relations }
 }
 
 /// Returns whether the question clearly asks for neighbours of the named `pages`, and whether it
@@ -113,26 +113,26 @@ pub(super) fn wanted<'a>(
 /// in a list title or key for `cast of Dune`.
 pub(super) fn strength(
     form: &Form,
-    wanted: &WantedPages<'_>,
+    targets: &TargetPages<'_>,
     subject: &Subject,
     pages: &[PageEntry],
     terms: &QuestionTerms,
 ) -> (bool, bool) {
-    let has_few_words = wanted.content.len() <= 2;
+    let has_few_words = targets.content.len() <= 2;
     // `people at Acme`, `Acme's meetings`, but not `how people work at Acme with little sleep`, and
     // not `company Acme`.
-    let names_kind = wanted.noun.is_some_and(|noun| {
+    let names_kind = targets.noun.is_some_and(|noun| {
         let start = terms.words.get(subject.words.start).map_or(0, |word| word.range.start);
         let after = terms.words.get(subject.words.end).map_or(0, |word| word.range.start);
         (noun.range.start < start || noun.range.start == after)
-            && !pages.iter().any(|page| wanted.matches_kind(&kinds(page)))
+            && !pages.iter().any(|page| targets.matches_kind(&kinds(page)))
     });
     let is_strong = (form.asks_for_last_day
-        && !(wanted.noun.is_none() && wanted.content.is_empty()))
-        || (form.asks_for_persons && (!wanted.content.is_empty() || form.has_possessive))
-        || (wanted.noun.is_some() && form.asks_for_kind)
+        && !(targets.noun.is_none() && targets.content.is_empty()))
+        || (form.asks_for_persons && (!targets.content.is_empty() || form.has_possessive))
+        || (targets.noun.is_some() && form.asks_for_kind)
         || (form.has_possessive && has_few_words && names_kind);
-    (is_strong, form.has_possessive && has_few_words && !wanted.content.is_empty())
+    (is_strong, form.has_possessive && has_few_words && !targets.content.is_empty())
 }
 
 #[cfg(test)]
@@ -141,14 +141,14 @@ mod tests {
 
     fn similarity(question_word: &str, page_word: &str) -> f32 {
         let word = QuestionWord::new(question_word);
-        let wanted = WantedPages {
+        let targets = TargetPages {
             asks_for_persons: false,
             noun: None,
             content: vec![&word],
             forms: vec![other_forms(question_word)],
             relations: vec![relation_of(question_word)],
         };
-        wanted.label_similarity(0, page_word)
+        targets.label_similarity(0, page_word)
     }
 
     #[test]
