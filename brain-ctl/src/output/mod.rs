@@ -30,7 +30,7 @@ pub(crate) use text::{
     Text, count, cut_to_width, format_bytes, pad, page_name, stdout_width, width,
 };
 
-pub(crate) use crate::when::{day, minute, second};
+pub(crate) use crate::when::{format_to_day, format_to_minute, format_to_second};
 
 use crate::fail;
 
