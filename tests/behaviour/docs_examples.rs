@@ -122,7 +122,7 @@ fn reader_of_access() -> Reader {
 /// Ada has written a post on the platform.
 fn reader_of_the_collector() -> Reader {
     let platform = Platform::new(Time::System);
-    let ada = platform.account("ada");
+    let ada = platform.create_account("ada");
     let post = platform.post(&ada, "On latency");
     let server = PlatformServer::start(&platform, false);
     let variables = vec![("BRAIN_COLLECTOR_PLATFORM_API".to_owned(), server.url())];

@@ -1,4 +1,4 @@
-//! Prints results and ends the process.
+//! Prints results and faults, and returns the exit status.
 //!
 //! Standard output carries results, standard error everything else. A command returns an
 //! [`Outcome`] for [`finish`]. Only `ask`, `collector collect`, `demo`, `logs`, `mcp` and `setup`
