@@ -17,7 +17,8 @@ const FORGOTTEN_MS = 240_000
 const seconds = (value) => `${(value / 1000).toFixed(2)} s`
 const megabytes = (value) => `${(value / 1e6).toFixed(0)} MB`
 /** The resident memory, and its part that is not the program or another file. */
-const memory = (brain) => `${megabytes(brain.memory())} (own ${megabytes(brain.memory('RssAnon'))})`
+const memory = (brain) =>
+  `${megabytes(brain.memory())} (anonymous ${megabytes(brain.memory('RssAnon'))})`
 
 /** Keeps when the drawing was painted. Runs in the page. */
 function watchDrawing() {
@@ -25,7 +26,9 @@ function watchDrawing() {
     if (!document.querySelector('#graph[data-state=drawn]')) return requestAnimationFrame(look)
     // A message that is sent in a frame arrives after the frame is painted.
     const channel = new MessageChannel()
-    channel.port1.onmessage = () => { window.__drawn = performance.timeOrigin + performance.now() }
+    channel.port1.onmessage = () => {
+      window.__drawnAt = performance.timeOrigin + performance.now()
+    }
     channel.port2.postMessage(0)
   }
   requestAnimationFrame(look)
@@ -34,13 +37,13 @@ function watchDrawing() {
 /** Clicks the link to the graph; returns the milliseconds until it is painted. */
 async function draw(page, brain) {
   await page.goto(`${brain.url}/web/new`)
-  const clicked = await page.evaluate(() => {
+  const clickedAt = await page.evaluate(() => {
     const now = performance.timeOrigin + performance.now()
     setTimeout(() => document.querySelector("nav a[href='/web/graph']").click())
     return now
   })
-  await page.waitForFunction(() => window.__drawn, { polling: 50, timeout: MAX_MS })
-  return await page.evaluate(() => window.__drawn) - clicked
+  await page.waitForFunction(() => window.__drawnAt, { polling: 50, timeout: MAX_MS })
+  return await page.evaluate(() => window.__drawnAt) - clickedAt
 }
 
 /** Waits until the daemon has used nearly no processor time for two seconds. */
@@ -59,9 +62,9 @@ async function idle(brain) {
 async function measure(browser, count) {
   const brain = await Brain.start('graph')
   try {
-    const begun = Date.now()
+    const startedAt = Date.now()
     await brain.run(['import', generatedPages(brain.dir, count)])
-    console.error(`${count} pages imported in ${seconds(Date.now() - begun)}`)
+    console.error(`${count} pages imported in ${seconds(Date.now() - startedAt)}`)
     // A restart gives back what the import used, as on any day after it.
     await brain.end()
     await brain.begin()
@@ -71,14 +74,14 @@ async function measure(browser, count) {
     await page.setViewport({ width: 1280, height: 800 })
     await page.evaluateOnNewDocument(watchDrawing)
     const first = await draw(page, brain)
-    const again = []
-    for (let n = 0; n < 5; n++) again.push(await draw(page, brain))
+    const repeatedTimes = []
+    for (let n = 0; n < 5; n++) repeatedTimes.push(await draw(page, brain))
     const after = memory(brain)
     await page.goto('about:blank')
     const end = Date.now() + FORGOTTEN_MS
     while (brain.memory() > MEMORY_REACH && Date.now() < end) await sleep(1000)
     const waited = FORGOTTEN_MS - (end - Date.now())
-    const row = [count, seconds(first), seconds(again.sort((a, b) => a - b)[2]),
+    const row = [count, seconds(first), seconds(repeatedTimes.sort((a, b) => a - b)[2]),
       REACH[count] ?? '–', before, after, `${memory(brain)} after ${seconds(waited)}`]
     console.log(`| ${row.join(' | ')} |`)
   } finally {
