@@ -23,9 +23,9 @@ pub(crate) enum Group {
     Writing,
     /// Commands that read pages.
     Reading,
-    /// Commands for tags and links.
+    /// Commands for tags, links and sources.
     Organising,
-    /// Commands for sources and the collector.
+    /// The command of the collector.
     Collecting,
     /// Commands for clients and tokens.
     Access,
@@ -224,7 +224,7 @@ fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Returns the whole command line for clap.
+/// Returns clap's tree of all commands.
 pub(crate) fn tree() -> Command {
     // `augment_args` sets a description, so `about` must come after it.
     let root = SharedFlags::augment_args(Command::new("brain")).about(ABOUT).long_about(None);
@@ -232,8 +232,8 @@ pub(crate) fn tree() -> Command {
     root.subcommands(verbs::ALL.iter().map(|row| row.command().defer(row.build)))
 }
 
-/// Returns the command line for completing `words`. The user waits for it at each key press, so it
-/// has arguments, and values from the daemon, only for the command in `words`.
+/// Returns clap's tree for completing `words`. The user waits for it at each key press, so only the
+/// command in `words` has its arguments, and values from the daemon.
 pub(crate) fn completion_tree(words: &[OsString]) -> Command {
     let root = SharedFlags::augment_args(Command::new("brain")).disable_help_subcommand(true);
     root.subcommands(verbs::ALL.iter().map(|row| {

@@ -136,5 +136,8 @@ fn terminal_output() -> Result<Stdio, Fault> {
         return Ok(terminal.into());
     }
     let stderr = io::stderr().as_fd().try_clone_to_owned();
-    stderr.map(Stdio::from).map_err(|error| fail::stdout(&error))
+    stderr.map(Stdio::from).map_err(|error| {
+        let reason = fail::reason(&error);
+        Fault::new(FaultCode::Io, format!("cannot use standard error for the editor: {reason}"))
+    })
 }

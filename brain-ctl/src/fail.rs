@@ -1,4 +1,4 @@
-//! Creates faults of the client from operating system errors and wrong arguments.
+//! Parses slugs and source ids, and creates the client's faults.
 
 use std::{io, path::Path};
 

@@ -109,7 +109,8 @@ pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     result.map_err(|e| fail::file("read", path, &e))?;
     let secret = text.trim();
     if secret.is_empty() || text.len() as u64 > MAX_SECRET || secret.contains(['\n', '\r']) {
-        let message = format!("{origin} does not contain exactly one secret");
+        let message =
+            format!("{origin} must contain one secret: one line of 1 to {MAX_SECRET} bytes");
         return Err(Fault::new(FaultCode::InvalidRequest, message).hint(hint));
     }
     Ok(Secret::new(secret))

@@ -212,17 +212,17 @@ pub(crate) fn zone() -> TimeZone {
 }
 
 /// Formats the day of an RFC 3339 time.
-pub(crate) fn day(time: &str) -> String {
+pub(crate) fn format_to_day(time: &str) -> String {
     format_local(time, "%Y-%m-%d")
 }
 
 /// Formats day and minute of an RFC 3339 time.
-pub(crate) fn minute(time: &str) -> String {
+pub(crate) fn format_to_minute(time: &str) -> String {
     format_local(time, "%Y-%m-%d %H:%M")
 }
 
 /// Formats an RFC 3339 time with seconds.
-pub(crate) fn second(time: &str) -> String {
+pub(crate) fn format_to_second(time: &str) -> String {
     format_local(time, "%Y-%m-%d %H:%M:%S")
 }
 
@@ -305,8 +305,11 @@ mod tests {
     #[test]
     fn a_time_is_formatted_to_the_day_minute_or_second() {
         let at = "2026-11-21T04:51:43.123Z";
-        assert_eq!(minute(at), "2026-11-21 04:51");
-        assert_eq!((second(at), day(at)), ("2026-11-21 04:51:43".into(), "2026-11-21".into()));
-        assert_eq!(minute("soon"), "soon");
+        assert_eq!(format_to_minute(at), "2026-11-21 04:51");
+        assert_eq!(
+            (format_to_second(at), format_to_day(at)),
+            ("2026-11-21 04:51:43".into(), "2026-11-21".into())
+        );
+        assert_eq!(format_to_minute("soon"), "soon");
     }
 }

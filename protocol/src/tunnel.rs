@@ -53,7 +53,8 @@ pub struct TunnelStatusReply {
     pub provider: String,
     /// `off`, `stopped` (by `brain tunnel stop`), `up`, `agent_missing`, `agent_down`,
     /// `not_connected`, `wrong_domain`, `service_down`, `unreachable` (the agent reports that it is
-    /// up, but requests from outside fail), `refused` (by the platform).
+    /// up, but requests from outside fail), `refused` (the provider rejects the agent, for example
+    /// its token).
     pub state: String,
     /// The last observation, for people.
     pub message: String,
@@ -73,7 +74,8 @@ pub struct TunnelStatusReply {
     pub adopted: bool,
     /// The local port of the tunnel.
     pub forward: u16,
-    /// The webhook of the telephone number, if one is configured.
+    /// The webhook URL of the telephone number, or `not changed: <reason>` if the last update
+    /// failed. `None` if no number is configured.
     pub telephone: Option<String>,
 }
 

@@ -29,8 +29,8 @@ impl Fixture {
     /// Creates a home whose account is Ada. She has written two posts; Eve has mentioned her once.
     fn new(settings: &str) -> Self {
         let platform = Platform::new(Time::System);
-        let ada = platform.account("ada");
-        let eve = platform.account("eve");
+        let ada = platform.create_account("ada");
+        let eve = platform.create_account("eve");
         platform.post(&ada, "On latency");
         platform.post(&ada, "On \u{1b}[31mred\u{202e}\nlines");
         platform.post(&eve, "Look at @ada");
@@ -348,7 +348,7 @@ fn curves_fit_the_terminal_width() {
     let fixture = Fixture::with_setup("");
     let post = fixture.platform.post(&fixture.ada, "It grows");
     for likes in [0, 10, 40, 90, 160] {
-        fixture.platform.likes(&post, likes);
+        fixture.platform.set_likes(&post, likes);
         fixture.home.brain(["collector", "collect"]).expect(0);
     }
     let curve = fixture.home.json(["collector", "plot", &post]);

@@ -37,7 +37,7 @@ impl Fixture {
     /// Opens Ada's brain with these settings and the persistent connection.
     fn new(settings: &str) -> Self {
         let platform = Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z").unwrap()));
-        let (ada, eve) = (platform.account("ada"), platform.account("eve"));
+        let (ada, eve) = (platform.create_account("ada"), platform.create_account("eve"));
         let server = PlatformServer::start(&platform, false);
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("home");
@@ -280,7 +280,7 @@ fn own_posts_are_refreshed_for_a_minute() {
     let id = fixture.platform.post(&fixture.ada, "A hot take, @eve");
     fixture.wait_until("the post is stored", || fixture.file("tweets/own", &id).exists());
     for (second, replies) in [(15, 2), (30, 6), (45, 8), (60, 10)] {
-        fixture.platform.change(&id, |post| {
+        fixture.platform.change_post(&id, |post| {
             let counts = post.counts.as_mut().unwrap();
             (counts.likes, counts.replies) = (3, replies);
         });

@@ -97,7 +97,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let platform = Platform::new(Time::System);
-        let authors = [platform.account("ada"), platform.account("bob")];
+        let authors = [platform.create_account("ada"), platform.create_account("bob")];
         for each in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH, endpoint::LOOKUP] {
             platform.limit(each, 10_000_000);
         }
@@ -202,7 +202,7 @@ impl World {
             1 => {
                 let likes = self.posts.get_mut(&post).unwrap();
                 *likes += [1, 60, 150][rng.below(3) as usize];
-                self.platform.likes(&post, *likes);
+                self.platform.set_likes(&post, *likes);
             }
             _ => self.post(rng),
         }

@@ -117,8 +117,8 @@ fn visible_posts_are_not_deletions() {
     let quoted = fixture.platform.post(&fixture.bob, "quoted");
     fixture.collect();
     fixture.advance(MINUTE);
-    fixture.platform.change(&old, |post| {
-        post.withheld = true;
+    fixture.platform.change_post(&old, |post| {
+        post.is_withheld = true;
         post.quotes = quoted.parse().ok();
     });
     fixture.platform.delete(&quoted);
@@ -142,7 +142,7 @@ fn a_post_in_another_stream_is_not_deleted() {
     let fixture = Fixture::with(&[("searches", r#"["owls"]"#)]);
     let id = fixture.platform.post(&fixture.bob, "owls, @ada");
     fixture.collect();
-    fixture.platform.change(&id, |post| post.text = "owls for nobody".into());
+    fixture.platform.change_post(&id, |post| post.text = "owls for nobody".into());
     fixture.advance(MINUTE);
     assert_eq!(fixture.collect()[2], "MENTIONS:0 (0 new)");
     assert_eq!(lookups(&fixture), 0);
@@ -185,12 +185,12 @@ fn each_deletion_has_a_reason() {
     }
     let fixture = Fixture::new();
     let (protected, suspended) =
-        (fixture.platform.account("shy"), fixture.platform.account("banned"));
+        (fixture.platform.create_account("shy"), fixture.platform.create_account("banned"));
     let posts = [(&protected, "hi @ada"), (&suspended, "ho @ada")];
     let ids = posts.map(|(account, text)| fixture.platform.post(account, text));
     fixture.collect();
-    fixture.platform.change_account(&protected, |account| account.protected = true);
-    fixture.platform.change_account(&suspended, |account| account.suspended = true);
+    fixture.platform.change_account(&protected, |account| account.is_protected = true);
+    fixture.platform.change_account(&suspended, |account| account.is_suspended = true);
     fixture.advance(MINUTE);
     assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 2);
     for id in ids {
@@ -344,7 +344,7 @@ fn deleted_posts_can_be_redacted() {
     let fixture =
         Fixture::with(&[("deleted_posts", "redact"), ("searches", r#"["confidential"]"#)]);
     let id = fixture.platform.post(&fixture.ada, "confidential words");
-    fixture.platform.likes(&id, 3);
+    fixture.platform.set_likes(&id, 3);
     fixture.collect();
     fixture.platform.delete(&id);
     fixture.advance(MINUTE);

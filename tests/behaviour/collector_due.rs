@@ -29,7 +29,7 @@ impl Fixture {
     /// Opens a brain with these settings of `[collector]`. The clock starts at 10:00:12.
     fn new(settings: &str) -> Self {
         let platform = Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z").unwrap()));
-        let ada = platform.account("ada");
+        let ada = platform.create_account("ada");
         platform.post(&ada, "On latency");
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("home")).unwrap();

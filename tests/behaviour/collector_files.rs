@@ -15,7 +15,7 @@ fn the_first_run_stores_and_reports_every_stream() {
     let mine = fixture.platform.post(&fixture.ada, "Owls of mine");
     let mention = fixture.platform.post(&fixture.bob, "look, @ada: an owl");
     let found = fixture.platform.post(&fixture.bob, "owls, the night birds");
-    fixture.platform.likes(&mine, 7);
+    fixture.platform.set_likes(&mine, 7);
     let at = fixture.stamp();
     let lines = fixture.collect();
     assert_eq!(
@@ -66,7 +66,7 @@ fn later_runs_refresh_posts_and_keep_collected_at() {
     let first = fixture.stamp();
     fixture.collect();
     fixture.advance(30 * MINUTE);
-    fixture.platform.likes(&id, 3);
+    fixture.platform.set_likes(&id, 3);
     fixture.platform.post(&fixture.ada, "another");
     let lines = fixture.collect();
     assert_eq!(lines[1], "OWN_TWEETS:2 (1 new)");
@@ -120,14 +120,14 @@ fn both_vocabularies_and_unknown_fields_are_stored() {
     let fixture = Fixture::new();
     let long = "long words ".repeat(60);
     let id = fixture.platform.post(&fixture.ada, &long);
-    fixture.platform.change(&id, |post| post.counts.as_mut().unwrap().reposts = 4);
+    fixture.platform.change_post(&id, |post| post.counts.as_mut().unwrap().reposts = 4);
     fixture.platform.fault(endpoint::TIMELINE, Fault::UnknownFields, 1);
     fixture.collect();
     let post = fixture.own(&id).unwrap();
     assert_eq!(post["unheard_of"], json!({"x": [1, {"y": true}]}));
     assert_eq!(post["note_tweet"]["text"], json!(long));
     fixture.advance(HOUR);
-    fixture.platform.change(&id, |post| post.counts.as_mut().unwrap().reposts = 9);
+    fixture.platform.change_post(&id, |post| post.counts.as_mut().unwrap().reposts = 9);
     fixture.platform.fault(endpoint::TIMELINE, Fault::NewerNames, 1);
     fixture.collect();
     let snapshots = fixture.snapshots(&id);

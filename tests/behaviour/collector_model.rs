@@ -175,7 +175,7 @@ fn run_steps(steps: &[Step]) {
                 let Some(id) = listed_post(&model, *index) else { continue };
                 let post = model.posts.get_mut(&id).unwrap();
                 post.likes += more;
-                fixture.platform.likes(&id, post.likes);
+                fixture.platform.set_likes(&id, post.likes);
             }
             Step::Advance(ms) => fixture.advance(*ms),
             Step::Run { timeline, lookups } => {

@@ -327,9 +327,9 @@ fn accounts_without_visible_posts_are_explained() {
     for hidden in ["protected", "suspended", "gone"] {
         let (fixture, _) = fixture();
         fixture.platform.change_account(&fixture.ada, |account| match hidden {
-            "protected" => account.protected = true,
-            "suspended" => account.suspended = true,
-            _ => account.gone = true,
+            "protected" => account.is_protected = true,
+            "suspended" => account.is_suspended = true,
+            _ => account.is_closed = true,
         });
         fixture.lines();
         let run = fixture.run();

@@ -12,7 +12,7 @@ use serde_json::Value;
 #[test]
 fn the_daemon_collects_by_itself_at_the_full_minute() {
     let platform = Platform::new(Time::System);
-    let ada = platform.account("ada");
+    let ada = platform.create_account("ada");
     let post = platform.post(&ada, "On latency");
     let server = PlatformServer::start(&platform, false);
     let mut home = TestHome::new();

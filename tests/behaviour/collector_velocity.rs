@@ -12,7 +12,7 @@ type Change = fn(&mut Counts);
 fn fixture_with_likes(likes: u64) -> (Fixture, String) {
     let fixture = Fixture::new();
     let id = fixture.platform.post(&fixture.ada, "something");
-    fixture.platform.likes(&id, likes);
+    fixture.platform.set_likes(&id, likes);
     fixture.collect();
     (fixture, id)
 }
@@ -21,7 +21,7 @@ fn fixture_with_likes(likes: u64) -> (Fixture, String) {
 /// alerts.
 fn alerts(fixture: &Fixture, id: &str, after: i64, likes: u64) -> Vec<String> {
     fixture.advance(after);
-    fixture.platform.likes(id, likes);
+    fixture.platform.set_likes(id, likes);
     let lines = fixture.collect();
     let reported: Vec<String> =
         lines_with(&lines, "VELOCITY_ALERT:").into_iter().map(str::to_owned).collect();
@@ -89,8 +89,9 @@ fn whole_minutes_count_from_the_previous_snapshot() {
 fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
     let (fixture, id) = fixture_with_likes(5);
     let path = fixture.data().join(format!("engagement/{id}.json"));
-    let apply =
-        |change: Change| fixture.platform.change(&id, |post| change(post.counts.as_mut().unwrap()));
+    let apply = |change: Change| {
+        fixture.platform.change_post(&id, |post| change(post.counts.as_mut().unwrap()))
+    };
     let changes: [(Change, usize); 7] = [
         (|_| {}, 1),
         (|counts| counts.impressions += 1000, 1),
@@ -127,7 +128,7 @@ fn a_file_has_a_hundred_snapshots_at_most() {
     let (fixture, id) = fixture_with_likes(0);
     for likes in 1..=100 {
         fixture.advance(MINUTE);
-        fixture.platform.likes(&id, likes);
+        fixture.platform.set_likes(&id, likes);
         fixture.collect();
         let expected = usize::try_from(likes + 1).unwrap().min(100);
         assert_eq!(fixture.snapshots(&id).len(), expected);
@@ -168,7 +169,7 @@ fn a_damaged_curve_affects_only_itself() {
 fn posts_of_every_stream_have_curves_and_one_alert_each() {
     let fixture = Fixture::with(&[("searches", r#"["owls"]"#)]);
     let both = fixture.platform.post(&fixture.bob, "owls for @ada");
-    fixture.platform.likes(&both, 50);
+    fixture.platform.set_likes(&both, 50);
     fixture.collect();
     let reported = alerts(&fixture, &both, 30 * MINUTE, 100);
     assert_eq!(

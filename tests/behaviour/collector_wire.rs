@@ -27,7 +27,7 @@ fn fixture(address: &str, user: &str) -> TestHome {
 /// Returns a platform with 120 own posts, its server, and the account's id.
 fn platform() -> (Platform, PlatformServer, String) {
     let platform = Platform::new(Time::System);
-    let ada = platform.account("ada");
+    let ada = platform.create_account("ada");
     for i in 0..120 {
         platform.post(&ada, &format!("post {i}"));
     }

@@ -42,7 +42,7 @@ impl Fixture {
     /// Opens a brain with more settings of `[collector]`, such as `("max_pages", "3")`.
     pub(crate) fn with(settings: &[(&'static str, &str)]) -> Self {
         let platform = Platform::new(Time::at(NOW));
-        let (ada, bob) = (platform.account("ada"), platform.account("bob"));
+        let (ada, bob) = (platform.create_account("ada"), platform.create_account("bob"));
         let mut all_settings = vec![
             ("platform_api", "http://127.0.0.1:9".to_owned()),
             ("handle", "ada".to_owned()),

@@ -17,7 +17,7 @@ use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time};
 use brain_tests::skip;
 use serde_json::json;
 
-use exceptions::{FAILS, NOT_RUN, begins, is_not_run};
+use exceptions::{FAILS, NOT_RUN, begins_with, is_not_run};
 use parse::{Example, document, documents, examples};
 use reader::Reader;
 
@@ -122,7 +122,7 @@ fn reader_of_access() -> Reader {
 /// Ada has written a post on the platform.
 fn reader_of_the_collector() -> Reader {
     let platform = Platform::new(Time::System);
-    let ada = platform.account("ada");
+    let ada = platform.create_account("ada");
     let post = platform.post(&ada, "On latency");
     let server = PlatformServer::start(&platform, false);
     let variables = vec![("BRAIN_COLLECTOR_PLATFORM_API".to_owned(), server.url())];
@@ -177,7 +177,7 @@ fn every_exception_is_an_example() {
     let not_run = NOT_RUN.iter().map(|(name, start, _)| (name, start));
     for (name, start) in not_run.chain(FAILS.iter().map(|(name, start, ..)| (name, start))) {
         let found = examples(&document(name));
-        let is_there = found.iter().filter_map(Example::text).any(|text| begins(text, start));
+        let is_there = found.iter().filter_map(Example::text).any(|text| begins_with(text, start));
         assert!(is_there, "{name} has no example that begins with {start:?}");
     }
 }

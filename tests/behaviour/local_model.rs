@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use brain_embed::{EmbedErrorKind, Embedder, Local, Purpose, Reranker, inspect, is_reranker};
+use brain_embed::{EmbedErrorKind, Embedder, LocalModel, Purpose, Reranker, inspect, is_reranker};
 use brain_tests::tiny_model::{self, DIMENSIONS, HEADS, INNER, LAYERS, MAX_TOKENS};
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ fn model(seed: u64) -> tempfile::TempDir {
 
 fn embed(dir: &Path, texts: &[&str]) -> Vec<Vec<f32>> {
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    Local::new(dir.to_owned(), 2).embed(&texts, Purpose::Document, &|| true).unwrap()
+    LocalModel::new(dir.to_owned(), 2).embed(&texts, Purpose::Document, &|| true).unwrap()
 }
 
 fn largest_difference(one: &[f32], other: &[f64]) -> f64 {
@@ -210,7 +210,7 @@ fn relevance_equals_that_of_the_reference_model() {
     assert!(expected.windows(2).all(|two| (two[0] - two[1]).abs() > 1e-3), "{expected:?}");
     let dir = tempfile::tempdir().unwrap();
     tiny_model::write_reranker(dir.path(), 7);
-    let local = Local::new(dir.path().to_owned(), 2);
+    let local = LocalModel::new(dir.path().to_owned(), 2);
     let together = local.rerank(question, &owned, &|| true).unwrap();
     assert!(largest_difference(&together, &expected) < 1e-5, "{together:?} {expected:?}");
     for (text, expected) in owned.iter().zip(&expected) {
@@ -231,7 +231,7 @@ fn relevance_equals_that_of_the_reference_model() {
     assert!(local.space().unwrap_err().message.contains("is a reranker"));
     assert!(local.embed(&owned, Purpose::Query, &|| true).is_err());
     let sentences = model(7);
-    let local = Local::new(sentences.path().to_owned(), 1);
+    let local = LocalModel::new(sentences.path().to_owned(), 1);
     assert!(!is_reranker(sentences.path()));
     assert!(
         local.rerank(question, &owned, &|| true).unwrap_err().message.contains("is not a reranker")
@@ -283,7 +283,7 @@ fn the_model_obeys_the_settings_beside_its_weights() {
     let dir = model(3);
     let put =
         |name: &str, value: &Value| fs::write(dir.path().join(name), value.to_string()).unwrap();
-    let former_space = Local::new(dir.path().to_owned(), 1).space().unwrap();
+    let former_space = LocalModel::new(dir.path().to_owned(), 1).space().unwrap();
     let mean_pooled = embed(dir.path(), &["the boat"]);
 
     put(
@@ -295,7 +295,7 @@ fn the_model_obeys_the_settings_beside_its_weights() {
         "config_sentence_transformers.json",
         &json!({"prompts": {"query": "letter : ", "document": ""}}),
     );
-    let local = Local::new(dir.path().to_owned(), 1);
+    let local = LocalModel::new(dir.path().to_owned(), 1);
     let texts = ["the boat".to_owned()];
     let query = local.embed(&texts, Purpose::Query, &|| true).unwrap();
     assert_eq!(query, embed(dir.path(), &["letter : the boat"]));
@@ -310,7 +310,7 @@ fn the_model_obeys_the_settings_beside_its_weights() {
 #[test]
 fn the_model_is_loaded_at_the_first_text_and_unloaded() {
     let dir = model(4);
-    let local = Local::new(dir.path().join("later"), 2);
+    let local = LocalModel::new(dir.path().join("later"), 2);
     assert_eq!(local.space().unwrap_err().kind, EmbedErrorKind::Model);
     tiny_model::write(&dir.path().join("later"), 4);
     let space = local.space().unwrap();
@@ -330,7 +330,7 @@ fn the_model_is_loaded_at_the_first_text_and_unloaded() {
 #[test]
 fn replaced_weights_are_an_error_until_the_space_is_read_again() {
     let dir = model(4);
-    let local = Local::new(dir.path().to_owned(), 1);
+    let local = LocalModel::new(dir.path().to_owned(), 1);
     let texts = ["boat".to_owned()];
     let space = local.space().unwrap();
     let first = local.embed(&texts, Purpose::Query, &|| true).unwrap();
@@ -352,7 +352,7 @@ fn embedding_stops_when_its_caller_cancels() {
     let dir = model(5);
     let texts: Vec<String> =
         (0..600).map(|at| format!("the boat number {at} and the storm")).collect();
-    let local = Local::new(dir.path().to_owned(), 2);
+    let local = LocalModel::new(dir.path().to_owned(), 2);
     let calls = Cell::new(0);
     let allow_four_calls = || {
         calls.set(calls.get() + 1);
@@ -367,7 +367,7 @@ fn embedding_stops_when_its_caller_cancels() {
 #[test]
 fn several_threads_share_one_model() {
     let dir = model(6);
-    let local = Local::new(dir.path().to_owned(), 2);
+    let local = LocalModel::new(dir.path().to_owned(), 2);
     let texts: Vec<String> = (0..100).map(|at| format!("ship {at} of the ocean")).collect();
     let expected = local.embed(&texts, Purpose::Document, &|| true).unwrap();
     std::thread::scope(|scope| {
@@ -394,7 +394,7 @@ fn several_threads_share_one_model() {
 fn assert_refused(file: &str, expected: &str, damage: impl FnOnce(&Path)) {
     let dir = model(9);
     damage(dir.path());
-    let local = Local::new(dir.path().to_owned(), 1);
+    let local = LocalModel::new(dir.path().to_owned(), 1);
     let faults = [
         inspect(dir.path()).unwrap_err(),
         local.embed(&["the boat".to_owned()], Purpose::Query, &|| true).unwrap_err(),
@@ -491,7 +491,7 @@ fn weights_and_tokenizer_that_do_not_match_are_refused() {
     let mut tokenizer = tiny_model::tokenizer();
     tokenizer["model"]["vocab"]["boat"] = json!(100_000);
     fs::write(dir.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
-    let local = Local::new(dir.path().to_owned(), 1);
+    let local = LocalModel::new(dir.path().to_owned(), 1);
     let fault = local.embed(&["the boat".to_owned()], Purpose::Query, &|| true).unwrap_err();
     assert!(fault.message.contains("does not match the model"), "{fault:?}");
 
@@ -499,7 +499,7 @@ fn weights_and_tokenizer_that_do_not_match_are_refused() {
     let mut tensors = tiny_model::weights(11);
     tensors[0].2.fill(f32::NAN);
     fs::write(dir.path().join("model.safetensors"), tiny_model::safetensors(&tensors)).unwrap();
-    let local = Local::new(dir.path().to_owned(), 1);
+    let local = LocalModel::new(dir.path().to_owned(), 1);
     let fault = local.embed(&["the boat".to_owned()], Purpose::Query, &|| true).unwrap_err();
     assert!(fault.message.contains("makes no vector"), "{fault:?}");
 }

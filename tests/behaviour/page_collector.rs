@@ -22,7 +22,7 @@ struct CollectorSite {
 impl CollectorSite {
     fn new() -> Self {
         let platform = Platform::new(Time::System);
-        let (ada, eve) = (platform.account("ada"), platform.account("eve"));
+        let (ada, eve) = (platform.create_account("ada"), platform.create_account("eve"));
         platform.change_account(&eve, |account| account.name = "<b>Eve</b>".into());
         platform.post(&ada, "On latency");
         let server = PlatformServer::start(&platform, false);
@@ -79,7 +79,7 @@ fn a_post_has_a_curve_with_its_alert() {
     let path = format!("/web/collector/post/{id}");
     let first = fixture.get(&path);
     assert!(first.contains("A curve needs a second snapshot"), "{first}");
-    fixture.platform.change(&id, |post| {
+    fixture.platform.change_post(&id, |post| {
         let counts = post.counts.as_mut().unwrap();
         (counts.likes, counts.reposts, counts.replies) = (512, 34, 7);
     });
@@ -134,7 +134,7 @@ fn texts_and_names_of_posts_are_escaped_and_marked() {
     let mut fixture = CollectorSite::new();
     let id = fixture.platform.post(&fixture.eve, HOSTILE);
     fixture.collect();
-    fixture.platform.likes(&id, 900);
+    fixture.platform.set_likes(&id, 900);
     fixture.collect();
     for is_deleted in [false, true] {
         for path in ["/web/collector", &format!("/web/collector/post/{id}")] {

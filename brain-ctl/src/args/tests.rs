@@ -124,7 +124,7 @@ fn a_typo_is_refused_with_the_nearest_name() {
 }
 
 #[test]
-fn values_out_of_range_and_bad_types_are_usage_errors() {
+fn invalid_arguments_are_usage_errors() {
     for args in [
         &["brain", "search", "x", "--limit", "0"][..],
         &["brain", "search", "x", "--limit", "201"],

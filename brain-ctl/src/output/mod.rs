@@ -1,4 +1,4 @@
-//! Prints results and ends the process.
+//! Prints results and faults, and returns the exit status.
 //!
 //! Standard output carries results, standard error everything else. A command returns an
 //! [`Outcome`] for [`finish`]. Only `ask`, `collector collect`, `demo`, `logs`, `mcp` and `setup`
@@ -30,7 +30,7 @@ pub(crate) use text::{
     Text, count, cut_to_width, format_bytes, pad, page_name, stdout_width, width,
 };
 
-pub(crate) use crate::when::{day, minute, second};
+pub(crate) use crate::when::{format_to_day, format_to_minute, format_to_second};
 
 use crate::fail;
 

@@ -44,7 +44,7 @@ impl PagingOptions {
         }
     }
 
-    /// Returns the note of a part if more rows follow.
+    /// Returns the note that says that more rows follow, and how to get them.
     pub(crate) fn more_note(&self, rows: &str) -> String {
         format!("more {rows} exist: use --limit, or --page {}", self.page.saturating_add(1))
     }

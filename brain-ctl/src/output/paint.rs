@@ -1,4 +1,4 @@
-//! Adds colour and removes unsafe characters.
+//! Adds colour, and replaces unsafe characters.
 
 use std::{
     env,

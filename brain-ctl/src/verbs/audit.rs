@@ -8,7 +8,7 @@ use crate::{
     context::Context,
     output::{
         Column, Listing, Outcome, PagingOptions, Paint, Show, Table, TableFormatOption, Text,
-        second,
+        format_to_second,
     },
     when::Period,
 };
@@ -85,7 +85,7 @@ impl Show for AuditReply {
         let mut table = Table::new(COLUMNS);
         for call in &self.calls {
             let took = format!("{:.1} ms", call.took_us as f64 / 1000.0);
-            let at = second(&call.at);
+            let at = format_to_second(&call.at);
             let status = call.status.to_string();
             table.row([
                 &at,

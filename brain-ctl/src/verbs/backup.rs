@@ -18,7 +18,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Show, Table, Text, clean, count, format_bytes, minute},
+    output::{Column, Outcome, Show, Table, Text, clean, count, format_bytes, format_to_minute},
     start,
 };
 
@@ -175,7 +175,11 @@ impl Show for BackupListReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for backup in &self.backups {
-            table.row([&*minute(&backup.made_at), &format_bytes(backup.bytes), &backup.path]);
+            table.row([
+                &*format_to_minute(&backup.made_at),
+                &format_bytes(backup.bytes),
+                &backup.path,
+            ]);
         }
         table.write(t);
     }
@@ -206,7 +210,10 @@ impl Show for BackupReply {
             t.field("files", &count(self.attachments, "attached file"));
         }
         t.field("schema", &self.schema.to_string());
-        t.field("made", &self.made_at.as_deref().map_or_else(|| "unknown".into(), minute));
+        t.field(
+            "made",
+            &self.made_at.as_deref().map_or_else(|| "unknown".into(), format_to_minute),
+        );
     }
 
     fn quiet(&self, t: &mut Text) {

@@ -11,7 +11,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     duration, fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, count, day, minute},
+    output::{Column, Outcome, Paint, Show, Table, Text, count, format_to_day, format_to_minute},
 };
 
 /// Arguments of `clients`.
@@ -32,7 +32,8 @@ pub(crate) struct Clients {
     #[arg(long, value_name = "SCOPES")]
     scope: Option<String>,
 
-    /// Limit access to this source (repeatable) [default: all sources] (register, update)
+    /// Limit access to this source (repeatable) [default for register: all sources] (register,
+    /// update)
     #[arg(long = "source", value_name = "SOURCE")]
     sources: Vec<String>,
 
@@ -40,7 +41,8 @@ pub(crate) struct Clients {
     #[arg(long, conflicts_with = "sources")]
     all_sources: bool,
 
-    /// Grant type (repeatable) [default: client_credentials] (register)
+    /// Grant type (repeatable) [default: client_credentials; with --public: authorization_code,
+    /// refresh_token] (register)
     #[arg(long = "grant", value_name = "TYPE")]
     grants: Vec<String>,
 
@@ -193,8 +195,9 @@ impl Show for ClientsReply {
         let has_revoked = self.clients.iter().any(|client| client.revoked_at.is_some());
         let mut table = Table::new(if has_revoked { COLUMNS_WITH_REVOKED } else { COLUMNS });
         for client in &self.clients {
-            let used = client.last_used_at.as_deref().map_or_else(|| "never".to_owned(), day);
-            let revoked = client.revoked_at.as_deref().map(day).unwrap_or_default();
+            let used =
+                client.last_used_at.as_deref().map_or_else(|| "never".to_owned(), format_to_day);
+            let revoked = client.revoked_at.as_deref().map(format_to_day).unwrap_or_default();
             let sources = source_list(&client.sources);
             let Client { client_id: id, client_name: name, scope, .. } = client;
             if has_revoked {
@@ -251,12 +254,14 @@ impl Show for ClientRegisterReply {
         }
         if self.grant_types.iter().any(|kind| kind == GrantType::ClientCredentials.as_str()) {
             notes.push(
-                "it gets its tokens by POST /token with grant_type=client_credentials, \
+                "the client gets its tokens by POST /token with grant_type=client_credentials, \
                  id and secret as HTTP Basic, and sends them as `Authorization: Bearer …`"
                     .to_owned(),
             );
         } else {
-            notes.push("it opens /authorize in a browser, where you give your consent".to_owned());
+            notes.push(
+                "the client opens /authorize in a browser, where you give your consent".to_owned(),
+            );
         }
         notes
     }
@@ -271,7 +276,7 @@ impl Show for ClientReply {
         t.field("sources", &source_list(sources));
         t.field("tokens", &format!("lifetime {}", duration::format((*token_ttl).into())));
         if let Some(at) = &self.client.revoked_at {
-            t.field("revoked", &minute(at));
+            t.field("revoked", &format_to_minute(at));
         }
         if self.tokens_revoked > 0 {
             t.line(&format!("{} revoked", count(self.tokens_revoked, "token")));
@@ -320,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_prints_the_secret_alone_and_a_public_clients_id() {
+    fn quiet_prints_the_secret_or_a_public_clients_id() {
         let mut registered = ClientRegisterReply {
             client_id: "brain_cl_x".into(),
             client_secret: Some(Secret::new("brain_cs_x")),

@@ -7,7 +7,7 @@ use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Outcome, Show, Text, minute, page_name},
+    output::{Outcome, Show, Text, format_to_minute, page_name},
 };
 
 /// Arguments of `delete`.
@@ -45,7 +45,7 @@ impl Show for DeleteReply {
         t.raw_line(&line);
         t.line(&format!(
             "  restore it until {}: brain restore {page}",
-            minute(&self.recoverable_until)
+            format_to_minute(&self.recoverable_until)
         ));
     }
 

@@ -8,7 +8,8 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     output::{
-        Column, Listing, Outcome, Show, Table, TableFormatOption, Text, format_bytes, second,
+        Column, Listing, Outcome, Show, Table, TableFormatOption, Text, format_bytes,
+        format_to_second,
     },
     when::TimePeriod,
 };
@@ -99,7 +100,7 @@ impl Show for HistoryReply {
         let mut table = Table::new(COLUMNS);
         for version in &self.versions {
             let number = format!("{}{}", if version.current { "*" } else { "" }, version.version);
-            let written = second(&version.written_at);
+            let written = format_to_second(&version.written_at);
             let author = version.written_by.as_deref().unwrap_or("-");
             let route = version.written_via.as_deref().unwrap_or("-");
             let outside_lines: Vec<String> = version.outside_lines.iter().map(line_range).collect();
@@ -189,11 +190,11 @@ fn version_at(context: &Context, page: &PageRef, when: &TimePeriod) -> Result<u3
     // compare as text.
     let version = history.versions.iter().find(|version| version.written_at <= end);
     version.map(|version| version.version).ok_or_else(|| {
-        let first = history.versions.last().map(|first| second(&first.written_at));
+        let first = history.versions.last().map(|first| format_to_second(&first.written_at));
         let message = format!(
             "{} has no version from {} or earlier; its first version is from {}",
             page.slug,
-            second(&end),
+            format_to_second(&end),
             first.unwrap_or_default()
         );
         Fault::new(FaultCode::UnknownVersion, message)

@@ -11,7 +11,9 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, count, format_bytes, minute, page_name},
+    output::{
+        Column, Outcome, Paint, Show, Table, Text, count, format_bytes, format_to_minute, page_name,
+    },
 };
 
 /// Arguments of `jobs`.
@@ -142,7 +144,7 @@ impl Show for JobsReply {
                 (None, Some(error)) => error.message.clone(),
                 (None, None) => String::new(),
             };
-            let received = minute(&job.received_at);
+            let received = format_to_minute(&job.received_at);
             table.row([
                 &job.job_id.to_string(),
                 job.status.as_str(),
@@ -182,18 +184,18 @@ impl Show for IngestJob {
         t.field("from", &self.client);
         t.field("source", &self.source_id);
         t.field("content", &format!("{}, {}", self.content_type, format_bytes(self.bytes)));
-        t.field("received", &minute(&self.received_at));
+        t.field("received", &format_to_minute(&self.received_at));
         if let Some(page) = page_of(self) {
             t.field("page", &page);
         }
         if let Some(at) = &self.finished_at {
-            t.field("finished", &minute(at));
+            t.field("finished", &format_to_minute(at));
         }
         if self.attempts > 1 || self.error.is_some() {
             t.field("tried", &count(self.attempts.into(), "time"));
         }
         if let Some(at) = &self.retry_at {
-            t.field("next try", &minute(at));
+            t.field("next try", &format_to_minute(at));
         }
         if let Some(error) = &self.error {
             t.field("error", &format!("{} ({})", error.message, error.code));

@@ -8,7 +8,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, day},
+    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, format_to_day},
     unknown_label,
     when::Period,
 };
@@ -222,14 +222,14 @@ impl Show for PageList {
             let mut table = Table::new(DELETED_COLUMNS);
             for page in &pages.pages {
                 let until = page.recoverable_until.as_deref();
-                let until = until.map(crate::output::minute).unwrap_or_default();
+                let until = until.map(crate::output::format_to_minute).unwrap_or_default();
                 table.row([&name_in(pages, page), &until, &page.title]);
             }
             return table.write(t);
         }
         let mut table = Table::new(PAGE_COLUMNS);
         for page in &pages.pages {
-            let (name, updated) = (name_in(pages, page), day(&page.updated_at));
+            let (name, updated) = (name_in(pages, page), format_to_day(&page.updated_at));
             let cells = [&*name, &*updated, &page.page_type, &page.title];
             table.linked_row(page.path.as_deref(), cells);
         }

@@ -7,7 +7,7 @@ use super::two_pages;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Outcome, Show, Text, clean, count, minute, page_name},
+    output::{Outcome, Show, Text, clean, count, format_to_minute, page_name},
 };
 
 /// Arguments of `mv`.
@@ -87,7 +87,7 @@ impl Show for MoveReply {
             t.line(&format!("  links updated in {pages}"));
         }
         if let Some(until) = &self.recoverable_until {
-            let (from, until) = (name(&self.from), minute(until));
+            let (from, until) = (name(&self.from), format_to_minute(until));
             t.line(&format!("  {from} can be restored until {until}: brain restore {from}"));
         }
     }

@@ -8,7 +8,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{FormatOption, Listing, Outcome, Show, Text, clean, cut_to_width, day},
+    output::{FormatOption, Listing, Outcome, Show, Text, clean, cut_to_width, format_to_day},
     picker, unknown_label,
     when::Period,
 };
@@ -218,7 +218,7 @@ fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     let line = format!("{rank:>digits$}  {}", t.paint.bold(&title));
     t.raw_line(&line);
 
-    let mut facts = format!("{} · {}", hit.page_type, day(&hit.updated_at));
+    let mut facts = format!("{} · {}", hit.page_type, format_to_day(&hit.updated_at));
     if let Some((first, others)) = hit.also_in.split_first() {
         facts.push_str(&format!(" · also in {first}"));
         if !others.is_empty() {

@@ -12,7 +12,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, count, minute},
+    output::{Column, Outcome, Paint, Show, Table, Text, count, format_to_minute},
 };
 
 /// Arguments of `sources`.
@@ -181,7 +181,8 @@ impl Show for SourcesReply {
         for source in &self.sources {
             let name = format!("{}{}", source.source_id, if source.default { " *" } else { "" });
             let pages = source.pages.to_string();
-            let synced = source.synced_at.as_deref().map_or_else(|| "never".into(), minute);
+            let synced =
+                source.synced_at.as_deref().map_or_else(|| "never".into(), format_to_minute);
             let git = if source.git { "yes" } else { "no" };
             let problem = source.problem.as_deref().unwrap_or_default();
             table.row([&name, &pages, &synced, git, &source.path, problem]);

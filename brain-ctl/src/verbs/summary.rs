@@ -12,7 +12,7 @@ use super::status::duration;
 use crate::{
     context::Context,
     home::Home,
-    output::{Column, Outcome, Paint, Show, Table, Text, count, day},
+    output::{Column, Outcome, Paint, Show, Table, Text, count, format_to_day},
 };
 
 /// Maximum number of pages to show.
@@ -181,7 +181,7 @@ impl Show for Summary {
             let mut table = Table::new(COLUMNS);
             for page in &self.newest {
                 let name = page_name(self.default_source.as_str(), &page.source_id, &page.slug);
-                let cells = [&*name, &*day(&page.updated_at), &page.title];
+                let cells = [&*name, &*format_to_day(&page.updated_at), &page.title];
                 table.linked_row(page.path.as_deref(), cells);
             }
             table.write(t);

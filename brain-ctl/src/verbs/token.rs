@@ -14,7 +14,7 @@ use crate::{
     context::Context,
     duration, fail,
     home::Home,
-    output::{Column, Outcome, Paint, Show, Table, Text, day, minute},
+    output::{Column, Outcome, Paint, Show, Table, Text, format_to_day, format_to_minute},
 };
 
 /// Arguments of `token`.
@@ -177,8 +177,9 @@ impl Show for Tokens {
             self.tokens.iter().any(|token| token.kind != "personal" || token.revoked_at.is_some());
         let mut table = Table::new(if is_extended { EXTENDED_COLUMNS } else { COLUMNS });
         for token in &self.tokens {
-            let expires = token.expires_at.as_deref().map_or_else(|| "never".to_owned(), day);
-            let revoked = token.revoked_at.as_deref().map(day).unwrap_or_default();
+            let expires =
+                token.expires_at.as_deref().map_or_else(|| "never".to_owned(), format_to_day);
+            let revoked = token.revoked_at.as_deref().map(format_to_day).unwrap_or_default();
             let sources = source_list(&token.sources);
             let TokenInfo { id, kind, name, scope, .. } = token;
             if is_extended {
@@ -209,9 +210,12 @@ fn show_fields(t: &mut Text, info: &TokenInfo) {
     t.field("id", &info.id);
     t.field("scope", &info.scope);
     t.field("sources", &source_list(&info.sources));
-    t.field("expires", &info.expires_at.as_deref().map_or_else(|| "never".into(), minute));
+    t.field(
+        "expires",
+        &info.expires_at.as_deref().map_or_else(|| "never".into(), format_to_minute),
+    );
     if let Some(at) = &info.revoked_at {
-        t.field("revoked", &minute(at));
+        t.field("revoked", &format_to_minute(at));
     }
 }
 
@@ -233,7 +237,9 @@ impl Show for TokenCreateReply {
                 .into(),
             "programs send it as `Authorization: Bearer …`".into(),
             match &self.info.expires_at {
-                Some(end) => format!("it expires on {}; brain doctor warns before", day(end)),
+                Some(end) => {
+                    format!("it expires on {}; brain doctor warns before", format_to_day(end))
+                }
                 None => "it never expires; brain token revoke revokes it".into(),
             },
         ]

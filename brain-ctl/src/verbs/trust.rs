@@ -8,7 +8,7 @@ use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Outcome, minute},
+    output::{Outcome, format_to_minute},
 };
 
 /// Arguments of `trust`.
@@ -53,7 +53,7 @@ pub(super) fn sentence(mark: &MarkedLines) -> String {
         "{lines} {}: written by {author} ({}) at {}",
         line_range(mark),
         mark.source_kind,
-        minute(&mark.written_at)
+        format_to_minute(&mark.written_at)
     )
 }
 

@@ -13,7 +13,10 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, format_bytes, minute, pad, second},
+    output::{
+        Column, Outcome, Paint, Show, Table, Text, format_bytes, format_to_minute,
+        format_to_second, pad,
+    },
 };
 
 /// The width of a label and the space after it, in columns of the terminal.
@@ -161,7 +164,7 @@ impl Show for StatusOutput {
             field(t, "agent", &format!("{}, to port {}{owner}", status.provider, status.forward));
         }
         if let Some(since) = &status.up_since {
-            field(t, "up since", &minute(since));
+            field(t, "up since", &format_to_minute(since));
         }
         if let Some(checked) = &status.checked_at {
             let next = status
@@ -169,7 +172,7 @@ impl Show for StatusOutput {
                 .as_ref()
                 .map(|next| format!("; next at {}", time_of_day(next)))
                 .unwrap_or_default();
-            field(t, "checked", &format!("{}{next}", minute(checked)));
+            field(t, "checked", &format!("{}{next}", format_to_minute(checked)));
         }
         if status.starts > 0 {
             field(t, "starts", &status.starts.to_string());
@@ -192,7 +195,7 @@ impl Show for StatusOutput {
 
 /// Returns the local time of day of an RFC 3339 time: `10:30:45`.
 fn time_of_day(at: &str) -> String {
-    second(at).get(11..).unwrap_or(at).to_owned()
+    format_to_second(at).get(11..).unwrap_or(at).to_owned()
 }
 
 impl Show for TunnelSetupReply {

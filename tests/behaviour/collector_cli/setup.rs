@@ -142,7 +142,7 @@ fn setup_reports_missing_and_wrong_settings() {
 #[test]
 fn setup_diagnoses_accounts_without_visible_posts() {
     let fixture = Fixture::new("");
-    fixture.platform.change_account(&fixture.ada, |account| account.protected = true);
+    fixture.platform.change_account(&fixture.ada, |account| account.is_protected = true);
     let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(1).json();
     let (message, hint) = failed_step(&report, "collect");
     assert!(message.contains("no posts of the own timeline"), "{message}");
@@ -151,7 +151,7 @@ fn setup_diagnoses_accounts_without_visible_posts() {
     }
     assert!(fixture.heartbeats().iter().all(|beat| beat["event"] == "collect"));
     // After the account is repaired, setup succeeds.
-    fixture.platform.change_account(&fixture.ada, |account| account.protected = false);
+    fixture.platform.change_account(&fixture.ada, |account| account.is_protected = false);
     fixture.home.brain(["collector", "setup"]).expect(0);
 }
 

@@ -1,15 +1,15 @@
-//! Examples that are not run, or that fail as documented, and why. A beginning with a line end is
-//! the whole example.
+//! Examples that are not run, or that fail as documented, and why. If the text in the second field
+//! ends with a newline, it must be the whole example, not only its start.
 
 /// Examples that no test here runs: the document, the beginning of the example, and the reason.
 pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("CONTRIBUTING.md", "cargo ", "builds and tests the project, as CI does"),
     ("README.md", "apt install", "needs a package and root; .ci/bare-systems installs it"),
-    ("README.md", "brain setup\n", "asks at a terminal; the tests of setup answer"),
+    ("README.md", "brain setup\n", "asks questions at a terminal; the setup tests run it"),
     ("README.md", "cargo build", "builds the project, as CI does"),
     ("README.md", "sh install.sh", "needs a file of a release; .ci/bare-systems runs it"),
     ("docs/clients.md", "[mcp_servers.brain]", "the configuration of Codex"),
-    ("docs/clients.md", "brain setup\n", "asks at a terminal; the tests of setup answer"),
+    ("docs/clients.md", "brain setup\n", "asks questions at a terminal; the setup tests run it"),
     ("docs/clients.md", "claude ", "needs Claude Code"),
     ("docs/clients.md", "codex ", "needs Codex"),
     ("docs/clients.md", "import asyncio", "needs the package mcp; .ci/clients runs such a client"),
@@ -18,11 +18,15 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/development.md", "CARGO_PROFILE_RELEASE_STRIP", "builds the project for a profiler"),
     ("docs/development.md", "cargo build", "builds the project, as CI does"),
     ("docs/development.md", "perf ", "needs a profiler, and a daemon under load"),
-    ("docs/first-run.md", "brain setup\n", "asks at a terminal; the tests of setup answer"),
+    ("docs/first-run.md", "brain setup\n", "asks questions at a terminal; the setup tests run it"),
     ("docs/meaning.md", "brain model install", "downloads a model"),
     ("docs/packages.md", ".ci/", "makes packages; takes root and many minutes"),
     ("docs/packages.md", "docker ", "needs Docker and an image"),
-    ("docs/search-quality.md", "cargo ", "takes many minutes; CI runs the second one"),
+    (
+        "docs/search-quality.md",
+        "cargo ",
+        "each takes many minutes; CI runs the `cargo test` example",
+    ),
     ("docs/systemd.md", "brain service", "needs a systemd user manager; .ci/boot runs it"),
     ("docs/systemd.md", "brain capture", "needs a system service; .ci/boot tests one"),
     ("docs/systemd.md", "cp ", "needs systemd; .ci/boot tests these units"),
@@ -54,18 +58,19 @@ pub(super) const FAILS: &[(&str, &str, &[i32], &str)] = &[
     ("docs/tunnel.md", "brain tunnel", &[0, 1, 4], "no tunnel is configured here"),
 ];
 
-/// Returns whether an example begins so.
-pub(super) fn begins(text: &str, start: &str) -> bool {
+/// Returns whether `text`, with a final newline, starts with `start`.
+pub(super) fn begins_with(text: &str, start: &str) -> bool {
     format!("{text}\n").starts_with(start)
 }
 
 /// Returns whether no test runs this example.
 pub(super) fn is_not_run(document: &str, text: &str) -> bool {
-    NOT_RUN.iter().any(|(name, start, _)| *name == document && begins(text, start))
+    NOT_RUN.iter().any(|(name, start, _)| *name == document && begins_with(text, start))
 }
 
 /// Returns the possible exit statuses of a command.
 pub(super) fn exit_statuses(document: &str, command: &str) -> &'static [i32] {
-    let fails = FAILS.iter().find(|(name, start, ..)| *name == document && begins(command, start));
+    let fails =
+        FAILS.iter().find(|(name, start, ..)| *name == document && begins_with(command, start));
     fails.map_or(&[0], |(_, _, statuses, _)| statuses)
 }

@@ -31,8 +31,8 @@ impl Bench {
     /// Measures runs over three streams, with ten searches and a thousand known posts.
     pub(crate) fn collector(&mut self) {
         let platform = Platform::new(Time::System);
-        let own = platform.account("owner");
-        let other = platform.account("other");
+        let own = platform.create_account("owner");
+        let other = platform.create_account("other");
         for n in 0..POSTS_PER_STREAM {
             platform.post(&own, &text(n, "what I think of it"));
             platform.post(&other, &text(n, "@owner look at this"));

@@ -8,7 +8,7 @@ use brain_tests::{TEST_TIMEOUT, TestHome};
 
 use crate::baselines::Echo;
 use crate::imports::FilledHome;
-use crate::processes::{brain, run_time};
+use crate::processes::{run_time, time_brain};
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
@@ -37,8 +37,8 @@ impl Bench {
             std::array::from_fn(|_| Samples::default());
         for n in 0..self.scale.processes.div_ceil(10) {
             self.nothing.time(run_time(&mut Command::new(brain_tests::program("brain-nothing"))));
-            doctor.time(brain(&few.home, ["doctor"]));
-            resync.time(brain(&home, ["sync", "--source", "notes"]));
+            doctor.time(time_brain(&few.home, ["doctor"]));
+            resync.time(time_brain(&home, ["sync", "--source", "notes"]));
             round_trip.time(echo.round_trip());
             walk.time(walk_files(&notes, files));
             saved.time(save_and_find(&home, &notes, n));
@@ -78,7 +78,8 @@ impl Bench {
         });
         self.table.add(Row {
             order: 82,
-            description: "a file is saved beside 5,000 others, until it is found (`sources.watch`)"
+            description: "time from saving a file beside 5,000 others until a search finds it \
+                          (`sources.watch`)"
                 .into(),
             goal: Goal::Below(2000.0, "ms"),
             value: saved.quantile(1.0),

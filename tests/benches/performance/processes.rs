@@ -26,7 +26,7 @@ impl Bench {
         let (disk, mut echo) = (Disk::new(self.dir.path()), Echo::new());
         let [mut version, mut capture, mut get, mut search_few, mut search_many] =
             std::array::from_fn(|_| Samples::default());
-        let [mut sync, mut round_trip, mut commit, mut alone_few, mut alone_many] =
+        let [mut sync, mut round_trip, mut commit, mut tantivy_few, mut tantivy_many] =
             std::array::from_fn(|_| Samples::default());
         let mut nothing = Samples::default();
         let mut rng = Rng(1);
@@ -39,16 +39,16 @@ impl Bench {
             for turn in 0..11 {
                 match (turn + n) % 11 {
                     0 => nothing.time(run_time(&mut Command::new(program("brain-nothing")))),
-                    1 => version.time(brain(&few.home, ["--version"])),
-                    2 => capture.time(brain(&few.home, ["capture", &thought])),
-                    3 => get.time(brain(&few.home, ["get", note.slug()])),
-                    4 => search_few.time(brain(&few.home, ["search", &question])),
-                    5 => search_many.time(brain(&many.home, ["search", &question])),
+                    1 => version.time(time_brain(&few.home, ["--version"])),
+                    2 => capture.time(time_brain(&few.home, ["capture", &thought])),
+                    3 => get.time(time_brain(&few.home, ["get", note.slug()])),
+                    4 => search_few.time(time_brain(&few.home, ["search", &question])),
+                    5 => search_many.time(time_brain(&many.home, ["search", &question])),
                     6 => sync.time(disk.sync(n)),
                     7 => round_trip.time(echo.round_trip()),
                     8 => commit.time(redb.commit(&[(1 << 40 | n as u64, thought.as_bytes())])),
-                    9 => alone_few.time(tantivy[0].search(&question)),
-                    _ => alone_many.time(tantivy[1].search(&question)),
+                    9 => tantivy_few.time(tantivy[0].search(&question)),
+                    _ => tantivy_many.time(tantivy[1].search(&question)),
                 }
             }
         }
@@ -91,13 +91,13 @@ impl Bench {
             "`brain search` on 10,000 pages, whole process",
             4.0,
             &search_few,
-            &[("a round trip", &round_trip), ("tantivy", &alone_few)],
+            &[("a round trip", &round_trip), ("tantivy", &tantivy_few)],
         );
         add(
             "`brain search` on 100,000 pages, whole process",
             6.0,
             &search_many,
-            &[("a round trip", &round_trip), ("tantivy", &alone_many)],
+            &[("a round trip", &round_trip), ("tantivy", &tantivy_many)],
         );
         self.table.add(Row {
             order: 90,
@@ -113,14 +113,14 @@ impl Bench {
     /// after SIGKILL right after 200 writes.
     pub(crate) fn starts(&mut self, filled: FilledHome) {
         let FilledHome { mut daemon, home, .. } = filled;
-        let [mut clean, mut killed, mut alone] = std::array::from_fn(|_| Samples::default());
+        let [mut clean, mut killed, mut redb_open] = std::array::from_fn(|_| Samples::default());
         for n in 0..self.scale.starts {
             assert!(daemon.terminate().0.success(), "{}", home.log());
             // A copy is opened, because opening and closing may reorganise the file.
             let copy = self.dir.path().join("reopened.redb");
             std::fs::copy(home.path().join("brain.redb"), &copy).unwrap();
             std::fs::File::open(&copy).unwrap().sync_all().unwrap();
-            alone.time(baselines::reopen(&copy));
+            redb_open.time(baselines::reopen(&copy));
             let (child, took) = start(&home);
             clean.time(took);
             let mut writers: Vec<Client> = (0..4).map(|_| home.connect().unwrap()).collect();
@@ -141,17 +141,20 @@ impl Bench {
             daemon = home.daemon();
         }
         drop(daemon);
-        let baseline = alone.median() + self.nothing.median();
+        let baseline = redb_open.median() + self.nothing.median();
         let name = format!(
             "{} ms: an empty process {} + redb's open {}",
             short(baseline),
             short(self.nothing.median()),
-            short(alone.median())
+            short(redb_open.median())
         );
         for (event, samples) in [("a clean end", clean), ("SIGKILL right after writes", killed)] {
             self.table.add(Row {
                 order: 80,
-                description: format!("start with 100,000 pages until it answers, after {event}"),
+                description: format!(
+                    "time from the start of the daemon with 100,000 pages to its first answer, \
+                     after {event}"
+                ),
                 goal: Goal::Below(200.0, "ms"),
                 value: samples.quantile(1.0),
                 measured: format!(
@@ -202,7 +205,7 @@ pub(crate) fn run_time(command: &mut Command) -> Duration {
 }
 
 /// Returns the time of a run of `brain` with these arguments.
-pub(crate) fn brain<S: AsRef<OsStr>>(
+pub(crate) fn time_brain<S: AsRef<OsStr>>(
     home: &TestHome,
     args: impl IntoIterator<Item = S>,
 ) -> Duration {

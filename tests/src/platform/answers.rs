@@ -165,7 +165,7 @@ impl State {
 }
 
 fn by_username(world: &World, name: &str, params: &Params) -> Response {
-    match world.by_name(name).filter(|account| !account.gone) {
+    match world.by_username(name).filter(|account| !account.is_closed) {
         None => only_errors(&[problems::missing(
             &MissingReason::NotFound,
             "user",
@@ -173,7 +173,7 @@ fn by_username(world: &World, name: &str, params: &Params) -> Response {
             name,
             name,
         )]),
-        Some(account) if account.suspended => only_errors(&[problems::missing(
+        Some(account) if account.is_suspended => only_errors(&[problems::missing(
             &MissingReason::Suspended,
             "user",
             "username",
@@ -193,9 +193,9 @@ fn readable_account(world: &World, id: &str, client: &Client) -> Result<u64, Res
     };
     let is_own = !client.is_app && world.token_owner().is_some_and(|own| own.id == account.id);
     match account {
-        account if account.gone => refuse(&MissingReason::NotFound),
-        account if account.suspended => refuse(&MissingReason::Suspended),
-        account if account.protected && !is_own => refuse(&MissingReason::NotAuthorized),
+        account if account.is_closed => refuse(&MissingReason::NotFound),
+        account if account.is_suspended => refuse(&MissingReason::Suspended),
+        account if account.is_protected && !is_own => refuse(&MissingReason::NotAuthorized),
         account => Ok(account.id),
     }
 }
@@ -352,7 +352,9 @@ fn last_id(token: &str, endpoint: &str, subject: &str) -> Option<u64> {
 /// Returns `id` as a number if the client may see this post, or why it may not.
 fn visible_post(world: &World, id: &str, client: &Client) -> Result<u64, MissingReason> {
     let post = id.parse().ok().and_then(|number: u64| world.posts.get(&number));
-    let Some(post) = post.filter(|post| !post.deleted && !world.accounts[&post.author].gone) else {
+    let Some(post) =
+        post.filter(|post| !post.is_deleted && !world.accounts[&post.author].is_closed)
+    else {
         return Err(MissingReason::NotFound);
     };
     if world.can_see(client.is_app, post) { Ok(post.id) } else { Err(MissingReason::NotAuthorized) }

@@ -11,10 +11,10 @@ pub(super) fn change(platform: &Platform, action: &str, body: &[u8]) -> Response
     let (text, number) =
         (|name: &str| body[name].as_str().unwrap_or_default(), |name: &str| body[name].as_u64());
     let reply = match action {
-        "account" => json!({"id": platform.account(text("username"))}),
+        "account" => json!({"id": platform.create_account(text("username"))}),
         "post" => json!({"id": platform.post(text("author"), text("text"))}),
         "likes" => {
-            platform.likes(text("id"), number("likes").unwrap_or(0));
+            platform.set_likes(text("id"), number("likes").unwrap_or(0));
             json!({})
         }
         "edit" => json!({"id": platform.edit(text("id"), text("text"))}),

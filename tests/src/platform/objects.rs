@@ -104,7 +104,7 @@ impl FieldSelection {
         put("attachments", if keys.is_empty() { Value::Null } else { json!({"media_keys": keys}) });
         put(
             "withheld",
-            if post.withheld {
+            if post.is_withheld {
                 json!({"copyright": false, "country_codes": ["DE"]})
             } else {
                 Value::Null
@@ -129,7 +129,7 @@ impl FieldSelection {
         let fields = [
             ("created_at", json!(rfc3339(account.created_at))),
             ("description", json!(account.description)),
-            ("protected", json!(account.protected)),
+            ("protected", json!(account.is_protected)),
             ("verified", json!(account.verified)),
             (
                 "public_metrics",
@@ -175,7 +175,9 @@ impl FieldSelection {
             }
             if self.expansions.contains("entities.mentions.username") {
                 let mentions = names_after(&post.text, '@');
-                users.extend(mentions.iter().filter_map(|(_, name)| Some(world.by_name(name)?.id)));
+                users.extend(
+                    mentions.iter().filter_map(|(_, name)| Some(world.by_username(name)?.id)),
+                );
             }
             let referenced_ids = [post.reposts, post.quotes, post.reply_to].into_iter().flatten();
             for id in referenced_ids.filter(|_| self.expansions.contains("referenced_tweets.id")) {
@@ -223,7 +225,7 @@ fn entities(world: &World, text: &str) -> Value {
             .filter(|(_, name)| super::query::is_handle(name))
             .map(|(at, name)| {
                 let mut entity = json!({"start": at, "end": end(*at, name), "username": name});
-                if let Some(account) = world.by_name(name) {
+                if let Some(account) = world.by_username(name) {
                     entity["id"] = json!(account.id.to_string());
                 }
                 entity

@@ -27,7 +27,7 @@ fn ids(answer: &Response) -> Vec<String> {
 /// Returns a platform, and the ids of its accounts `me` and `other`.
 fn platform() -> (Platform, String, String) {
     let platform = Platform::new(Time::at(NOW));
-    let (me, other) = (platform.account("me"), platform.account("other"));
+    let (me, other) = (platform.create_account("me"), platform.create_account("other"));
     (platform, me, other)
 }
 
@@ -172,7 +172,7 @@ fn requested_fields_are_returned_in_both_vocabularies() {
     let quoted = platform.post(&other, "an earlier thing");
     let long = "long ".repeat(80);
     let id = platform.post(&me, &format!("see @other https://example.org/x #tag $ABC {long}"));
-    platform.change(&id, |post| {
+    platform.change_post(&id, |post| {
         post.quotes = quoted.parse().ok();
         post.media.push(Media {
             key: "3_17".into(),
@@ -180,7 +180,7 @@ fn requested_fields_are_returned_in_both_vocabularies() {
             url: "https://example.org/p.jpg".into(),
             alt: None,
         });
-        post.withheld = true;
+        post.is_withheld = true;
     });
     let plain = get(&platform, &format!("/2/tweets/{id}"), "").json();
     let keys: Vec<&str> = plain["data"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -244,7 +244,7 @@ fn hidden_posts_and_accounts_return_errors() {
         (text_or_error(&first).as_str(), text_or_error("17").as_str()),
         ("Not Found Error", "Not Found Error")
     );
-    platform.change_account(&other, |account| account.protected = true);
+    platform.change_account(&other, |account| account.is_protected = true);
     assert_eq!(text_or_error(&theirs), "Authorization Error");
     let both = get(&platform, "/2/tweets", &format!("ids={theirs},17")).json();
     assert_eq!(both["errors"].as_array().map(Vec::len), Some(2));
@@ -255,7 +255,7 @@ fn hidden_posts_and_accounts_return_errors() {
         (timeline_error(&other), timeline_error("17")),
         (json!("Authorization Error"), json!("Not Found Error"))
     );
-    platform.change_account(&other, |account| account.suspended = true);
+    platform.change_account(&other, |account| account.is_suspended = true);
     assert_eq!(timeline_error(&other), "Forbidden");
 }
 

@@ -24,11 +24,11 @@ pub struct Account {
     /// Its number of followers.
     pub followers: u64,
     /// Whether only followers may see its posts.
-    pub protected: bool,
+    pub is_protected: bool,
     /// Whether the platform has suspended it.
-    pub suspended: bool,
+    pub is_suspended: bool,
     /// Whether its owner closed it.
-    pub gone: bool,
+    pub is_closed: bool,
     /// Whether it is verified.
     pub verified: bool,
     /// Creation time in Unix milliseconds.
@@ -87,9 +87,9 @@ pub struct Post {
     /// The ids of all its versions, oldest first.
     pub version_ids: Vec<u64>,
     /// Whether it was deleted.
-    pub deleted: bool,
+    pub is_deleted: bool,
     /// Whether it is withheld in some country.
-    pub withheld: bool,
+    pub is_withheld: bool,
     /// Its pictures and videos.
     pub media: Vec<Media>,
     /// Its language code, for example `en`.
@@ -122,7 +122,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn by_name(&self, username: &str) -> Option<&Account> {
+    pub(super) fn by_username(&self, username: &str) -> Option<&Account> {
         self.accounts.values().find(|account| account.username.eq_ignore_ascii_case(username))
     }
 
@@ -134,17 +134,17 @@ impl World {
     /// Returns whether every client can see a post.
     pub(super) fn is_public(&self, post: &Post) -> bool {
         let author = &self.accounts[&post.author];
-        !(post.deleted || author.protected || author.suspended || author.gone)
+        !(post.is_deleted || author.is_protected || author.is_suspended || author.is_closed)
     }
 
     /// Returns whether a client may see a post. The client has an app's token if `app` is true, and
     /// the token of the first account otherwise.
     pub(super) fn can_see(&self, app: bool, post: &Post) -> bool {
         let is_active_author = !app
-            && self
-                .token_owner()
-                .is_some_and(|owner| owner.id == post.author && !owner.suspended && !owner.gone);
-        self.is_public(post) || (is_active_author && !post.deleted)
+            && self.token_owner().is_some_and(|owner| {
+                owner.id == post.author && !owner.is_suspended && !owner.is_closed
+            });
+        self.is_public(post) || (is_active_author && !post.is_deleted)
     }
 
     /// Returns an unused post id with this creation time.
@@ -159,11 +159,11 @@ impl World {
 
 impl Platform {
     /// Creates an account and returns its id. The user token belongs to the first account.
-    pub fn account(&self, username: &str) -> String {
+    pub fn create_account(&self, username: &str) -> String {
         let now = self.time().now();
         let mut state = self.state();
         let world = &mut state.world;
-        assert!(world.by_name(username).is_none(), "{username} is taken");
+        assert!(world.by_username(username).is_none(), "{username} is taken");
         world.account_count += 1;
         // Larger than 2^53, so clients that parse ids as floating-point numbers fail.
         let id = 1_500_000_000_000_000_000 + world.account_count;
@@ -173,9 +173,9 @@ impl Platform {
             name: format!("{username} by name"),
             description: format!("Whatever {username} is about."),
             followers: 100,
-            protected: false,
-            suspended: false,
-            gone: false,
+            is_protected: false,
+            is_suspended: false,
+            is_closed: false,
             verified: false,
             created_at: now - 365 * 86_400_000,
         };
@@ -191,7 +191,7 @@ impl Platform {
     /// Returns the id of the account with this handle.
     #[must_use]
     pub fn account_id(&self, username: &str) -> Option<String> {
-        self.state().world.by_name(username).map(|account| account.id.to_string())
+        self.state().world.by_username(username).map(|account| account.id.to_string())
     }
 
     /// Creates a post now and returns its id. Listeners receive it if a rule matches it.
@@ -202,12 +202,12 @@ impl Platform {
     /// Creates a post with the creation time `created_at` (Unix milliseconds).
     pub fn post_at(&self, author: &str, text: &str, created_at: i64) -> String {
         let id = self.state().world.new_post_id(created_at);
-        self.post_as(&id.to_string(), author, text, created_at);
+        self.post_with_id(&id.to_string(), author, text, created_at);
         id.to_string()
     }
 
     /// Creates a post with this id.
-    pub fn post_as(&self, id: &str, author: &str, text: &str, created_at: i64) {
+    pub fn post_with_id(&self, id: &str, author: &str, text: &str, created_at: i64) {
         let (id, author) = (parse_id(id), parse_id(author));
         let mut state = self.state();
         let state = &mut *state;
@@ -222,8 +222,8 @@ impl Platform {
             quotes: None,
             reposts: None,
             version_ids: vec![id],
-            deleted: false,
-            withheld: false,
+            is_deleted: false,
+            is_withheld: false,
             media: Vec::new(),
             lang: "en".into(),
         };
@@ -232,13 +232,13 @@ impl Platform {
     }
 
     /// Changes a post.
-    pub fn change(&self, id: &str, change: impl FnOnce(&mut Post)) {
+    pub fn change_post(&self, id: &str, change: impl FnOnce(&mut Post)) {
         change(self.state().world.posts.get_mut(&parse_id(id)).expect("a post"));
     }
 
     /// Sets the likes of a post.
-    pub fn likes(&self, id: &str, likes: u64) {
-        self.change(id, |post| post.counts.get_or_insert_default().likes = likes);
+    pub fn set_likes(&self, id: &str, likes: u64) {
+        self.change_post(id, |post| post.counts.get_or_insert_default().likes = likes);
     }
 
     /// Edits a post and returns the id of the new version. Lookups still find the old version.
@@ -261,12 +261,12 @@ impl Platform {
     pub fn delete(&self, id: &str) {
         let mut state = self.state();
         for version in state.world.posts[&parse_id(id)].version_ids.clone() {
-            state.world.posts.get_mut(&version).expect("a version").deleted = true;
+            state.world.posts.get_mut(&version).expect("a version").is_deleted = true;
         }
     }
 
     /// Hides posts younger than `ms` from searches.
-    pub fn search_lag(&self, ms: i64) {
+    pub fn set_search_lag(&self, ms: i64) {
         self.state().world.search_lag = ms;
     }
 }

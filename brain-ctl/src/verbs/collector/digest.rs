@@ -4,7 +4,7 @@
 
 use brain_protocol::{Digest, DigestAuthor, DigestPost, NamedPage};
 
-use crate::output::{Show, Text, clean, count, minute, page_name, width};
+use crate::output::{Show, Text, clean, count, format_to_minute, page_name, width};
 
 /// Formats handle and name of an author, if known.
 fn author_name(author: &DigestAuthor) -> String {
@@ -31,7 +31,7 @@ fn page_list(pages: &[NamedPage]) -> String {
 
 /// Formats month, day and minute of a time.
 fn short_time(at: &str) -> String {
-    minute(at).get(5..).unwrap_or_default().to_owned()
+    format_to_minute(at).get(5..).unwrap_or_default().to_owned()
 }
 
 /// Prints a post: its time, likes and text, then its pages and the text in its pictures.
@@ -57,7 +57,7 @@ fn write_post(t: &mut Text, post: &DigestPost) {
 
 impl Show for Digest {
     fn text(&self, t: &mut Text) {
-        t.line(&format!("{} to {}", minute(&self.since), minute(&self.until)));
+        t.line(&format!("{} to {}", format_to_minute(&self.since), format_to_minute(&self.until)));
         for author in &self.authors {
             let owner = if author.own { ", you" } else { "" };
             let head = clean(&author_name(author));

@@ -2,7 +2,7 @@
 
 use brain_protocol::{CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, Exit};
 
-use crate::output::{Column, Paint, Show, Table, Text, count, minute, page_name};
+use crate::output::{Column, Paint, Show, Table, Text, count, format_to_minute, page_name};
 
 /// Describes the reason of a deletion.
 fn reason_text(reason: &str) -> &str {
@@ -27,7 +27,7 @@ impl Show for CollectorDeletionsReply {
         for deletion in &self.deletions {
             let text = if deletion.text.is_empty() { "(not kept)" } else { &deletion.text };
             table.row([
-                &minute(&deletion.detected_at),
+                &format_to_minute(&deletion.detected_at),
                 &deletion.id,
                 &deletion.author,
                 reason_text(&deletion.reason),
@@ -89,7 +89,13 @@ impl Show for CollectorAlertsReply {
         let mut table = Table::new(ALERTS);
         for alert in &self.alerts {
             let message = short_message(&alert.kind, &alert.id, &alert.message);
-            table.row([&minute(&alert.at), &alert.kind, &alert.id, &alert.author, &message]);
+            table.row([
+                &format_to_minute(&alert.at),
+                &alert.kind,
+                &alert.id,
+                &alert.author,
+                &message,
+            ]);
         }
         table.write(t);
     }

@@ -5,7 +5,7 @@
 use brain_protocol::{Curve, Metrics, Snapshot};
 
 use super::relative_time;
-use crate::output::{Show, Text, clean, count, minute, pad, width};
+use crate::output::{Show, Text, clean, count, format_to_minute, pad, width};
 
 /// Maximum width of the drawing in columns.
 const MAX_WIDTH: usize = 100;
@@ -182,7 +182,7 @@ impl Show for Curve {
                     0,
                     &format!(
                         "{}: {counts}; a curve needs a second snapshot",
-                        minute(&one.timestamp)
+                        format_to_minute(&one.timestamp)
                     ),
                 );
             }
@@ -204,8 +204,8 @@ impl Show for Curve {
             t,
             label_width,
             columns,
-            &clean(&minute(&first.timestamp)),
-            &clean(&minute(&last.timestamp)),
+            &clean(&format_to_minute(&first.timestamp)),
+            &clean(&format_to_minute(&last.timestamp)),
         );
     }
 

@@ -3,7 +3,7 @@
 use brain_protocol::{CollectorRun, CollectorStatusReply, Curve, RateLimit};
 
 use super::{plot::sparkline, relative_time};
-use crate::output::{Show, Text, clean, count, minute, pad, width};
+use crate::output::{Show, Text, clean, count, format_to_minute, pad, width};
 
 /// Columns of a label with the space after it.
 const LABEL_WIDTH: usize = 10;
@@ -28,7 +28,7 @@ fn run_summary(run: &CollectorRun) -> String {
         count(run.deletions, "deletion"),
         count(run.velocity_alerts, "velocity alert")
     );
-    let at = minute(&run.finished_at);
+    let at = format_to_minute(&run.finished_at);
     match run.status.as_str() {
         "failed" => {
             let reason = run.message.as_ref().or(run.reason.as_ref()).map_or("", String::as_str);
@@ -74,7 +74,11 @@ fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
         (Some(reason), _) => field(t, "off", reason),
         (None, Some(next)) => {
             let time_difference = relative(next).unwrap_or_default();
-            field(t, "on", &format!("the next run is at {} ({time_difference})", minute(next)));
+            field(
+                t,
+                "on",
+                &format!("the next run is at {} ({time_difference})", format_to_minute(next)),
+            );
         }
         (None, None) => field(t, "on", ""),
     }

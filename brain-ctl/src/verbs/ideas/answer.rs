@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     money::Cost,
-    output::{Column, Paint, Show, Table, Text, minute, page_name},
+    output::{Column, Paint, Show, Table, Text, format_to_minute, page_name},
 };
 
 /// Maximum number of ideas to show if none passes and no limit is given.
@@ -309,7 +309,7 @@ impl Show for Runs {
                 &run.status,
                 &crosses,
                 &cost,
-                &minute(&run.started_at),
+                &format_to_minute(&run.started_at),
                 &run.question,
             ]);
         }

@@ -7,7 +7,7 @@ pub(crate) struct Lexicon {
     /// Orders of the parts of a sentence: `s`ubject, `v`erb, `o`bject, `p`lace, `t`ime.
     pub(crate) orders: &'static str,
     /// Conjunctions between two sentences.
-    pub(crate) joints: &'static str,
+    pub(crate) conjunctions: &'static str,
     pub(crate) subjects: &'static str,
     pub(crate) verbs: &'static str,
     pub(crate) objects: &'static str,
@@ -23,7 +23,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "en",
         orders: "svop|tsvo|svotp|psvo",
-        joints: "and then|but after that|because|so that|while",
+        conjunctions: "and then|but after that|because|so that|while",
         subjects: "the harbour master|our new accountant|a friend of mine|the team in the north|\
             the woman with the red bicycle|nobody from the office|my sister|the old captain|\
             one of the neighbours|the committee|a visitor|the gardener|the night watchman",
@@ -45,7 +45,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "de",
         orders: "svop|tvso|svotp|pvso",
-        joints: "und danach|aber|denn|sodass",
+        conjunctions: "und danach|aber|denn|sodass",
         subjects: "der neue Nachbar|meine Schwester|die Leiterin der Schule|ein alter Freund|\
             das Team aus dem Norden|niemand aus dem Büro|der Gärtner|die Gäste|unsere Ärztin|\
             der Hafenmeister|eine Besucherin|der Vorstand",
@@ -65,7 +65,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "tr",
         orders: "spov|tsov|ptsov|sotv",
-        joints: "ve sonra|ama|çünkü|o zaman",
+        conjunctions: "ve sonra|ama|çünkü|o zaman",
         subjects: "yeni komşumuz|kız kardeşim|okulun müdürü|eski bir arkadaş|kuzeydeki ekip|\
             ofisten hiç kimse|yaşlı kaptan|bahçıvan|doktorumuz|liman şefi|bir ziyaretçi|kurul",
         verbs: "hâlâ arıyor|bulamadı|getirecek|satmıştı|görmek istedi|tamir ediyor|unuttu|\
@@ -83,7 +83,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "vi",
         orders: "svop|tsvo|svotp|psvo",
-        joints: "và sau đó|nhưng|bởi vì|cho nên",
+        conjunctions: "và sau đó|nhưng|bởi vì|cho nên",
         subjects: "người hàng xóm mới|chị gái của tôi|cô hiệu trưởng|một người bạn cũ|\
             nhóm ở phía bắc|không ai trong văn phòng|ông thuyền trưởng già|người làm vườn|\
             bác sĩ của chúng tôi|ma cũ trong làng|má của Lan|ban tổ chức",
@@ -102,7 +102,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "ru",
         orders: "svop|tsvo|pvso|svotp",
-        joints: "а потом|но|потому что|так что",
+        conjunctions: "а потом|но|потому что|так что",
         subjects: "новый сосед|моя сестра|директор школы|один старый друг|команда с севера|\
             никто из конторы|старый капитан|садовник|наш врач|начальник порта|гостья|комитет",
         verbs: "всё ещё ищет|не нашёл|принесёт|уже продал|хотел увидеть|чинит|забыл|\
@@ -120,7 +120,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "el",
         orders: "svop|tsvo|pvso|svotp",
-        joints: "και μετά|αλλά|γιατί|ώστε",
+        conjunctions: "και μετά|αλλά|γιατί|ώστε",
         subjects: "ο νέος γείτονας|η αδελφή μου|ο διευθυντής του σχολείου|ένας παλιός φίλος|\
             η ομάδα από τον βορρά|κανείς από το γραφείο|ο γέρος καπετάνιος|ο κηπουρός|\
             ο γιατρός μας|ο λιμενάρχης|μια επισκέπτρια|η επιτροπή",
@@ -141,7 +141,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "ar",
         orders: "vsop|tvso|svop|pvso",
-        joints: "ثم|ولكن|لأنه|حتى",
+        conjunctions: "ثم|ولكن|لأنه|حتى",
         subjects: "الجار الجديد|أخي الكبير|مدير المدرسة|صديق قديم|الفريق من الشمال|\
             موظف من المكتب|القبطان العجوز|البستاني|طبيب العائلة|رئيس الميناء|زائر غريب|المحاسب",
         verbs: "وجد|باع|يبحث عن|نسي|أحضر|أراد أن يرى|أصلح|لم يدفع ثمن|رسم|أخفى|سأل عن|حفظ",
@@ -158,7 +158,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "he",
         orders: "svop|tsvo|psvo|svotp",
-        joints: "ואחר כך|אבל|כי|כדי",
+        conjunctions: "ואחר כך|אבל|כי|כדי",
         subjects: "השכן החדש|אחותי הגדולה|מנהל בית הספר|חבר ותיק|הצוות מהצפון|אף אחד מהמשרד|\
             רב החובל הזקן|הגנן|הרופא שלנו|מנהל הנמל|אורחת אחת|הוועד",
         verbs: "עדיין מחפש את|לא מצא את|יביא את|כבר מכר את|רצה לראות את|מתקן את|שכח את|\
@@ -176,7 +176,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "th",
         orders: "svop|tsvo|psvo|svotp",
-        joints: "แล้วก็|แต่|เพราะว่า|ดังนั้น",
+        conjunctions: "แล้วก็|แต่|เพราะว่า|ดังนั้น",
         subjects: "เพื่อนบ้านคนใหม่|พี่สาวของฉัน|ครูใหญ่|เพื่อนเก่าคนหนึ่ง|ทีมจากภาคเหนือ|\
             ไม่มีใครในสำนักงาน|กัปตันชรา|คนสวน|หมอของเรา|นายท่าเรือ|แขกคนหนึ่ง|คณะกรรมการ",
         verbs: "ยังหา|ไม่เจอ|จะนำ|ขาย|อยากดู|กำลังซ่อม|ลืม|\
@@ -194,7 +194,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "zh",
         orders: "spvo|tspvo|stvo|ptsvo",
-        joints: "然后|但是|因为|所以",
+        conjunctions: "然后|但是|因为|所以",
         subjects: "新来的邻居|我的姐姐|学校的校长|一位老朋友|北方的团队|办公室里没有人|老船长|园丁|\
             我们的医生|港口的主任|一位客人|委员会",
         verbs: "还在找|没有找到|会带来|已经卖掉了|想要看看|正在修理|忘记了|付不起|画了|藏起了|\
@@ -210,7 +210,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "ja",
         orders: "spov|tsov|tspov|psov",
-        joints: "そして|しかし|だから|それから",
+        conjunctions: "そして|しかし|だから|それから",
         subjects: "新しい隣人は|私の姉は|学校の校長は|古い友人が|北のチームは|事務所の誰もが|\
             年老いた船長は|庭師は|私たちの医者は|港の責任者は|ある客が|委員会は",
         verbs: "まだ探している|見つけられなかった|持って来る|もう売ってしまった|見たがっていた|\
@@ -227,7 +227,7 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
     Lexicon {
         code: "ko",
         orders: "spov|tsov|tspov|psov",
-        joints: "그리고|하지만|왜냐하면|그래서",
+        conjunctions: "그리고|하지만|왜냐하면|그래서",
         subjects: "새로 온 이웃은|우리 언니는|학교의 교장은|오랜 친구 하나가|북쪽의 팀은|\
             사무실의 누구도|늙은 선장은|그 정원사는|우리 의사는|항구의 책임자는|한 손님이|위원회는",
         verbs: "아직 찾고 있다|찾지 못했다|가져올 것이다|이미 팔았다|보고 싶어 했다|고치고 있다|\

@@ -64,9 +64,9 @@ fn note(lexicon: &Lexicon, number: usize, rng: &mut Rng) -> Doc {
         }
         text.push_str(&sentence(lexicon, rng));
         if rng.below(3) == 0 {
-            let joint = random_part(lexicon.joints, rng);
+            let conjunction = random_part(lexicon.conjunctions, rng);
             let more = sentence(lexicon, rng);
-            text.push_str(&format!("{}{joint}{}{more}", lexicon.space, lexicon.space));
+            text.push_str(&format!("{}{conjunction}{}{more}", lexicon.space, lexicon.space));
         }
         text.push_str(lexicon.end);
     }

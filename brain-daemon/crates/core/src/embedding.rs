@@ -1,8 +1,8 @@
 //! Search by meaning: the configured embedder, page vectors, and pages near a question.
 //!
 //! The store's commit hook removes the vectors of changed and deleted pages before the commit is
-//! acknowledged. A worker makes new vectors. After a start, it finds missing vectors by comparing
-//! their keys with the store.
+//! acknowledged. A worker makes new vectors. After a start, it compares the key of each page with
+//! the key of its stored vectors to find pages without current vectors.
 
 mod background_throttle;
 mod commit_hook;
@@ -134,6 +134,7 @@ pub struct EmbeddingService {
     pub(crate) store: Arc<Store>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) queue: Arc<Queue>,
+    /// Held while a source is synced; embedding in the background then waits.
     pub(crate) sync_lock: Arc<Mutex<()>>,
     pub(crate) state: EmbeddingState,
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_embed::{Embedder, Local, Purpose};
+use brain_embed::{Embedder, LocalModel, Purpose};
 
 /// The allocator of the daemon, so that freed memory returns to the system in the same way.
 #[global_allocator]
@@ -49,7 +49,7 @@ fn main() {
     println!("|---|---|---|---|---|");
 
     let before = rss();
-    let local = Local::new(model.clone(), threads);
+    let local = LocalModel::new(model.clone(), threads);
     let query = ["who did we meet at the harbour last summer".to_owned()];
     let began = Instant::now();
     local.embed(&query, Purpose::Query, &|| true).unwrap();

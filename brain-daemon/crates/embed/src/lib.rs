@@ -17,7 +17,7 @@ use std::time::Duration;
 use url::Url;
 
 pub use endpoint::{Endpoint, EndpointSettings, KeyProvider};
-pub use local::{Local, ModelFacts, inspect, inspect_while, is_reranker, probe};
+pub use local::{LocalModel, ModelFacts, inspect, inspect_while, is_reranker, probe};
 pub use rerank::{RerankEndpoint, Reranker};
 pub use settings::{price, rerank_price};
 

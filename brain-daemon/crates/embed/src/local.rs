@@ -112,7 +112,7 @@ fn digest(path: &Path) -> Result<(u64, String), EmbedError> {
 }
 
 /// A model on this machine.
-pub struct Local {
+pub struct LocalModel {
     directory: PathBuf,
     threads: usize,
     state: Mutex<LoadState>,
@@ -120,8 +120,8 @@ pub struct Local {
 
 /// State of the model.
 struct LoadState {
-    /// Facts about the model, after the first request.
-    info: Option<Arc<ModelInfo>>,
+    /// What was last read of the model, after the first request.
+    snapshot: Option<Arc<ModelSnapshot>>,
     /// Identity of the space that [`Embedder::space`] returned last.
     reported_identity: Option<String>,
     /// The loaded model, while it is in use and for a while after.
@@ -130,8 +130,8 @@ struct LoadState {
     last_use: Instant,
 }
 
-/// Facts about the model's files at one time.
-struct ModelInfo {
+/// The model card, the vector space and the stamp of the weights, as last read.
+struct ModelSnapshot {
     card: Arc<ModelCard>,
     space: VectorSpace,
     stamp: FileStamp,
@@ -140,12 +140,13 @@ struct ModelInfo {
 /// Size and modification time, to notice a changed file.
 type FileStamp = (u64, Option<SystemTime>);
 
-impl Local {
-    /// Creates the model in `directory`, which need not exist yet. Reads nothing.
+impl LocalModel {
+    /// Returns a handle to the model in `directory`. Does not access the directory, which may be
+    /// created later.
     #[must_use]
     pub fn new(directory: PathBuf, threads: usize) -> Self {
         let state = LoadState {
-            info: None,
+            snapshot: None,
             reported_identity: None,
             engine: None,
             last_use: Instant::now(),
@@ -163,15 +164,15 @@ impl Local {
         self.state.lock()
     }
 
-    /// Returns facts about the model. Reads them again when its weights have changed.
-    fn current_info(&self, state: &mut LoadState) -> Result<Arc<ModelInfo>, EmbedError> {
-        if let Some(info) = &state.info
-            && stamp(&info.card.weights_file).is_some_and(|now| now == info.stamp)
+    /// Returns the snapshot of the model. Reads the files again when the weights have changed.
+    fn current_snapshot(&self, state: &mut LoadState) -> Result<Arc<ModelSnapshot>, EmbedError> {
+        if let Some(snapshot) = &state.snapshot
+            && stamp(&snapshot.card.weights_file).is_some_and(|now| now == snapshot.stamp)
         {
-            return Ok(info.clone());
+            return Ok(snapshot.clone());
         }
         state.engine = None;
-        state.info = None;
+        state.snapshot = None;
         let card = ModelCard::read(&self.directory)?;
         let stamp = stamp(&card.weights_file).ok_or_else(|| error::missing(&card.weights_file))?;
         probe::check(&card.tokenizer, &|| true)?;
@@ -191,31 +192,35 @@ impl Local {
             ),
             dimensions: facts.dimensions as usize,
         };
-        let info = Arc::new(ModelInfo { card: Arc::new(card), space, stamp });
-        state.info = Some(info.clone());
-        Ok(info)
+        let snapshot = Arc::new(ModelSnapshot { card: Arc::new(card), space, stamp });
+        state.snapshot = Some(snapshot.clone());
+        Ok(snapshot)
     }
 
     /// Returns the loaded model; loads it if necessary. `needs_reranker` is the kind of model that
     /// the caller needs: a reranker or a sentence model.
     fn engine(&self, needs_reranker: bool) -> Result<Arc<Engine>, EmbedError> {
         let mut state = self.state();
-        let info = self.current_info(&mut state)?;
-        check_kind(&info.card, needs_reranker)?;
-        if state.reported_identity.as_ref().is_some_and(|reported| *reported != info.space.identity)
+        let snapshot = self.current_snapshot(&mut state)?;
+        check_kind(&snapshot.card, needs_reranker)?;
+        if state
+            .reported_identity
+            .as_ref()
+            .is_some_and(|reported| *reported != snapshot.space.identity)
         {
-            return Err(error::changed(&info.card.weights_file));
+            return Err(error::changed(&snapshot.card.weights_file));
         }
         state.last_use = Instant::now();
         if let Some(engine) = &state.engine {
             return Ok(engine.clone());
         }
         let began = Instant::now();
-        let engine = Arc::new(Engine::load(&info.card, info.space.dimensions, self.threads)?);
+        let engine =
+            Arc::new(Engine::load(&snapshot.card, snapshot.space.dimensions, self.threads)?);
         tracing::debug!(
-            model = info.card.name,
+            model = snapshot.card.name,
             ms = began.elapsed().as_millis(),
-            "loaded a sentence model"
+            "model loaded"
         );
         state.engine = Some(engine.clone());
         Ok(engine)
@@ -240,12 +245,12 @@ fn stamp(path: &Path) -> Option<FileStamp> {
     Some((metadata.len(), metadata.modified().ok()))
 }
 
-impl Embedder for Local {
+impl Embedder for LocalModel {
     fn space(&self) -> Result<VectorSpace, EmbedError> {
         let mut state = self.state();
-        let info = self.current_info(&mut state)?;
-        check_kind(&info.card, false)?;
-        let space = info.space.clone();
+        let snapshot = self.current_snapshot(&mut state)?;
+        check_kind(&snapshot.card, false)?;
+        let space = snapshot.space.clone();
         state.reported_identity = Some(space.identity.clone());
         Ok(space)
     }
@@ -275,12 +280,12 @@ impl Embedder for Local {
         let is_unused = state.engine.as_ref().is_some_and(|engine| Arc::strong_count(engine) == 1);
         if is_unused && state.last_use.elapsed() >= idle {
             state.engine = None;
-            tracing::debug!("unloaded the sentence model");
+            tracing::debug!("model unloaded");
         }
     }
 }
 
-impl Reranker for Local {
+impl Reranker for LocalModel {
     fn rerank(
         &self,
         question: &str,
@@ -301,9 +306,9 @@ impl Reranker for Local {
     }
 }
 
-impl std::fmt::Debug for Local {
+impl std::fmt::Debug for LocalModel {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Local")
+        out.debug_struct("LocalModel")
             .field("directory", &self.directory)
             .field("threads", &self.threads)
             .finish()

@@ -382,8 +382,7 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
             let is_media =
                 ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start));
             let hint = if is_media || kind == "application/pdf" {
-                "convert it to text first: the skill pack has a processor for images, recordings \
-                    and PDF"
+                "convert it to text first; /ingest accepts only text"
             } else {
                 SUPPORTED
             };
@@ -464,8 +463,8 @@ mod tests {
                 "text/plain; charset=iso-8859-1",
                 Err("the charset \"iso-8859-1\" is not supported; send UTF-8"),
             ),
-            ("application/pdf", Err("skill pack")),
-            ("image/png", Err("skill pack")),
+            ("application/pdf", Err("/ingest accepts only text")),
+            ("image/png", Err("/ingest accepts only text")),
             ("application/octet-stream", Err("send text/plain")),
             ("multipart/form-data; boundary=x", Err("send text/plain")),
             ("text/", Err("send text/plain")),

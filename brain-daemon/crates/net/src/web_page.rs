@@ -17,24 +17,27 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 3;
 
-/// Fetches the page at `text`.
+/// Fetches the page at `address`.
 ///
 /// # Errors
 /// Any [`Error`] but [`Error::NotJson`]; [`Error::Status`] with the status of the redirect that
 /// exceeds the limit.
-pub(super) fn read(connector: &Connector, rules: &Rules, text: &str) -> Result<WebPage, Error> {
+pub(super) fn read(connector: &Connector, rules: &Rules, address: &str) -> Result<WebPage, Error> {
     let deadline = Instant::now() + TIMEOUT;
-    let mut url = check(rules, text)?;
-    for left in (0..=MAX_REDIRECTS).rev() {
+    let mut url = check(rules, address)?;
+    let mut redirects_left = MAX_REDIRECTS;
+    loop {
         url.set_fragment(None);
         let answer = fetch(connector, rules, &url, deadline)?;
         match redirect_target(&answer, &url) {
-            Some(next) if left > 0 => url = check(rules, next.as_str())?,
+            Some(next) if redirects_left > 0 => {
+                url = check(rules, next.as_str())?;
+                redirects_left -= 1;
+            }
             _ if answer.status != 200 => return Err(Error::Status(answer.status)),
             _ => return page(url, answer),
         }
     }
-    Err(Error::InvalidAddress("the address redirects too often"))
 }
 
 fn fetch(
@@ -68,8 +71,8 @@ fn fetch(
 
 /// Returns the target of a redirect (RFC 9110 section 15.4).
 pub(super) fn redirect_target(answer: &HttpResponse, from: &Url) -> Option<Url> {
-    let moved = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
-    from.join(answer.header("location").filter(|_| moved)?).ok()
+    let is_redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
+    from.join(answer.header("location").filter(|_| is_redirect)?).ok()
 }
 
 fn page(url: Url, answer: HttpResponse) -> Result<WebPage, Error> {

@@ -1,5 +1,6 @@
 //! Frontmatter: the block of YAML or TOML at the head of a page. Reading keeps the text; an edit
-//! changes only the lines of its key. Does not depend on the body, the time, or the daemon's keys.
+//! changes only the lines of its key. This module knows neither the body, nor the time, nor the
+//! keys that brain itself writes (provenance).
 
 use super::toml;
 use super::yaml::{self, Failure, Mapping, Value};
@@ -56,7 +57,10 @@ impl Frontmatter {
     /// Returns an empty frontmatter.
     #[must_use]
     pub fn empty() -> Self {
-        Self { raw: String::new(), map: Mapping { entries: Vec::new(), in_lines: true, indent: 0 } }
+        Self {
+            raw: String::new(),
+            map: Mapping { entries: Vec::new(), is_block_style: true, indent: 0 },
+        }
     }
 
     /// Parses the YAML between the lines of dashes, without them, or TOML after a line `+++`. CRLF
@@ -224,12 +228,12 @@ impl Frontmatter {
         })
     }
 
-    /// Returns whether both are equal without the keys in `ignoring` (time stamps, provenance).
+    /// Returns whether both are equal without `ignored_keys` (time stamps, provenance).
     /// Compares the text as written, including comments, but ignores blank lines and white space at
     /// line ends.
     #[must_use]
-    pub fn same_content(&self, other: &Self, ignoring: &[&str]) -> bool {
-        let (mine, theirs) = (self.without(ignoring), other.without(ignoring));
+    pub fn has_same_content(&self, other: &Self, ignored_keys: &[&str]) -> bool {
+        let (mine, theirs) = (self.without(ignored_keys), other.without(ignored_keys));
         let lines = |text: &'_ str| -> Vec<String> {
             text.lines()
                 .map(str::trim_end)
@@ -240,9 +244,9 @@ impl Frontmatter {
         mine == theirs || lines(&mine) == lines(&theirs)
     }
 
-    fn without(&self, ignoring: &[&str]) -> String {
+    fn without(&self, ignored_keys: &[&str]) -> String {
         let mut this = self.clone();
-        for key in ignoring {
+        for key in ignored_keys {
             this.remove(key);
         }
         this.raw

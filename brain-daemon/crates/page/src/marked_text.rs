@@ -24,21 +24,22 @@ pub fn split_marked<'t, 'm>(
     };
     let mut parts: Vec<(Option<&MarkedLines>, &str)> = Vec::new();
     let (mut begin, mut at) = (0, 0);
-    let mut open: Option<Option<&MarkedLines>> = None;
+    // The mark of the current part; `None` before the first line.
+    let mut current_mark: Option<Option<&MarkedLines>> = None;
     for (number, line) in (first..).zip(text.split_inclusive('\n')) {
         let mark = marks.iter().find(|mark| (mark.first..=mark.last).contains(&number));
-        if let Some(before) = open
+        if let Some(before) = current_mark
             && !is_same(before, mark)
         {
             parts.push((before, &text[begin..at]));
             begin = at;
         }
         if at == begin {
-            open = Some(mark);
+            current_mark = Some(mark);
         }
         at += line.len();
     }
-    if let Some(last) = open {
+    if let Some(last) = current_mark {
         parts.push((last, &text[begin..]));
     }
     parts

@@ -197,7 +197,7 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
             // the page.
             None if form != Form::Wiki
                 && self.old_folder != self.new_folder
-                && is_relative(raw) =>
+                && starts_with_dots(raw) =>
             {
                 let old = path_part(raw, form);
                 let target = resolve(self.old_folder, old)?;
@@ -215,8 +215,11 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
             Target::Slug { source: Some(source), .. } => format!("{source}:{slug}"),
             Target::Name(_) => new.name.unwrap_or_else(|| slug.to_owned()),
             Target::Slug { .. } if old.starts_with('/') => format!("/{slug}"),
-            Target::Slug { .. } if is_relative(old) => relative(self.new_folder, slug, true),
-            Target::Slug { slug: first, .. } if *first == new.old_slug => slug.to_owned(),
+            Target::Slug { .. } if starts_with_dots(old) => relative(self.new_folder, slug, true),
+            // The link was a path from the root; otherwise it was one from the page's folder.
+            Target::Slug { slug: path_from_root, .. } if *path_from_root == new.old_slug => {
+                slug.to_owned()
+            }
             Target::Slug { .. } => relative(self.new_folder, slug, false),
         };
         if is_markdown(extension(old)) {
@@ -239,7 +242,8 @@ fn path_part(raw: &str, form: Form) -> &str {
     raw[..end.unwrap_or(raw.len())].trim()
 }
 
-fn is_relative(path: &str) -> bool {
+/// Returns whether `path` begins with `./` or `../`. Other paths to files are not rewritten.
+fn starts_with_dots(path: &str) -> bool {
     ["./", "../"].iter().any(|start| path.starts_with(start)) && !is_external_or_anchor(path)
 }
 
@@ -363,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_paths_of_a_moved_page_lead_to_the_same_files() {
+    fn dotted_paths_of_a_moved_page_lead_to_the_same_files() {
         let document = Document::parse("![](./img/a.png) [b](../b.pdf) ![](c.png)").unwrap();
         let done = retarget_links(&document, (&slug("a/x"), &slug("b/c/x")), |_| None);
         assert_eq!(done.document.body, "![](../../a/img/a.png) [b](../../b.pdf) ![](c.png)");

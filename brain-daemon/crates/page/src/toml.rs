@@ -28,7 +28,7 @@ pub(super) fn looks_like_toml(text: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Mapping, Failure> {
     let document = parse(text)?;
     let entries = document.as_table().iter().map(|(key, item)| entry(key, item)).collect();
-    Ok(Mapping { entries, in_lines: true, indent: 0 })
+    Ok(Mapping { entries, is_block_style: true, indent: 0 })
 }
 
 /// A value to set.

@@ -40,7 +40,7 @@ pub(super) struct Entry {
     /// End of the last part of the value, in bytes.
     end: usize,
     /// Byte range of the whole lines of the key and its value. Valid only if
-    /// [`Mapping::in_lines`].
+    /// [`Mapping::is_block_style`].
     pub(super) block: Range<usize>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Entry {
 pub(super) struct Mapping {
     pub(super) entries: Vec<Entry>,
     /// Whether every key begins a line of its own; not so in `{a: 1, b: 2}`.
-    pub(super) in_lines: bool,
+    pub(super) is_block_style: bool,
     /// Column of the keys.
     pub(super) indent: usize,
 }
@@ -89,7 +89,7 @@ pub(super) fn read(raw: &str) -> Result<Mapping, Failure> {
     options.flow_nesting_limit = MAX_DEPTH;
     options.block_nesting_limit = MAX_DEPTH;
     let mut reader = Reader { raw, events: Parser::new_from_str_with_options(raw, options) };
-    let mut mapping = Mapping { entries: Vec::new(), in_lines: true, indent: 0 };
+    let mut mapping = Mapping { entries: Vec::new(), is_block_style: true, indent: 0 };
     loop {
         let (event, span) = reader.next()?;
         match event {
@@ -103,7 +103,7 @@ pub(super) fn read(raw: &str) -> Result<Mapping, Failure> {
                 if anchor != 0 || tag.is_some() {
                     return Err(Failure::at(&span, "an anchor or tag on the whole frontmatter"));
                 }
-                mapping.in_lines = style == StructureStyle::Block;
+                mapping.is_block_style = style == StructureStyle::Block;
                 reader.read_mapping(&mut mapping, &span)?;
             }
             _ => return Err(Failure::NotMapping),
@@ -115,19 +115,19 @@ pub(super) fn read(raw: &str) -> Result<Mapping, Failure> {
 
 /// Finds the lines of each entry of a mapping in block style.
 fn find_entry_lines(raw: &str, mapping: &mut Mapping) {
-    if !mapping.in_lines {
+    if !mapping.is_block_style {
         return;
     }
     let line_start = |at: usize| raw[..at].rfind('\n').map_or(0, |n| n + 1);
     let starts: Vec<usize> = mapping.entries.iter().map(|e| line_start(e.key_at.start)).collect();
     for (n, entry) in mapping.entries.iter_mut().enumerate() {
         let before = &raw[starts[n]..entry.key_at.start];
-        mapping.in_lines &= before.bytes().all(|b| b == b' ');
+        mapping.is_block_style &= before.bytes().all(|b| b == b' ');
         if n == 0 {
             mapping.indent = before.len();
         }
         let next = starts.get(n + 1).copied().unwrap_or(raw.len());
-        mapping.in_lines &= next > starts[n];
+        mapping.is_block_style &= next > starts[n];
         // Blank lines and comments in the first column stay when the key is removed.
         let mut end = next.max(starts[n]);
         while end > entry.end {
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             let before = self.raw[..key_at.start].bytes().rev();
             let is_alone =
                 before.take_while(|&b| b != b'\n').all(|b| b == b' ') && !key_at.is_empty();
-            if mapping.in_lines && (!is_alone || span.start.col() != start.start.col()) {
+            if mapping.is_block_style && (!is_alone || span.start.col() != start.start.col()) {
                 return Err(Failure::at(
                     &span,
                     "a key that does not begin its line: write `key: value`",

@@ -140,7 +140,7 @@ impl Beginnings {
             let may_match = self.has_pair(c, chars.next());
             at = match may_match.then(|| class(c)) {
                 Some(Class::Word) if before(text, at) != Some(Class::Word) => word(text, at, sink),
-                Some(Class::Pair) => pair(text, at, sink),
+                Some(Class::Bigram) => pair(text, at, sink),
                 _ => next,
             };
         }
@@ -224,7 +224,7 @@ fn pair(text: &str, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
     let mut is_first = true;
     token::scan(&rest[..len], &mut |token| {
         // The last character of a run matches only if it is the only one.
-        let is_tail = token.kind == Kind::Lone && before(text, at) == Some(Class::Pair);
+        let is_tail = token.kind == Kind::Lone && before(text, at) == Some(Class::Bigram);
         if std::mem::take(&mut is_first) && !is_tail {
             sink(Token { start: at + token.start, end: at + token.end, ..token });
         }
@@ -240,7 +240,7 @@ fn plain_pair(text: &str, at: usize) -> Option<usize> {
     let (end, third) = chars.next()?;
     let is_plain = folded(first) != ANY
         && folded(second) != ANY
-        && class(second) == Class::Pair
+        && class(second) == Class::Bigram
         && (folded(third) != ANY || third.is_ascii());
     is_plain.then_some(at + end)
 }

@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use super::tests::{ask, ids, no_commit_options, note, open, page, put, sorted};
+use super::tests::{ids, no_commit_options, note, open, page, put, question, sorted_ids};
 use super::*;
 
 #[test]
@@ -132,8 +132,8 @@ fn damage_inside_a_file_does_not_panic() {
             fs::write(&path, bytes).unwrap();
         }
         let (index, opened) = Index::open(dir.path(), "store", 1000, no_commit_options()).unwrap();
-        let failed =
-            ["common", "\"more common\"", "com*", "word7"].map(|q| index.search(&ask(q)).is_err());
+        let failed = ["common", "\"more common\"", "com*", "word7"]
+            .map(|q| index.search(&question(q)).is_err());
         drop(index);
         // Damage is found on opening, or by the first affected question. The next opening then
         // replaces the index.
@@ -243,7 +243,7 @@ fn merged_segments_are_searched_without_another_commit() {
         index.flush().unwrap();
     }
     wait_until("segments are merged", || index.segments() < 6);
-    assert_eq!(sorted(&index, "harbour"), (1..=6).collect::<Vec<_>>());
+    assert_eq!(sorted_ids(&index, "harbour"), (1..=6).collect::<Vec<_>>());
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_bulk_load_is_merged_when_idle() {
     index.push(vec![put(page(7, PAGES + 1, "Note 7", "changed"))]);
     wait_until("the changes are committed", || index.uncommitted_count() == 0);
     assert_eq!((ids(&index, "changed"), ids(&index, "only8")), (vec![7], vec![8]));
-    let all = index.search(&Question { limit: 500, ..ask("common") }).unwrap();
+    let all = index.search(&Question { limit: 500, ..question("common") }).unwrap();
     assert_eq!((all.hits.len(), index.doc_count()), (PAGES as usize - 1, PAGES));
     drop(index);
     let reopened = Index::open(dir.path(), "store", PAGES + 1, no_commit_options()).unwrap().1;

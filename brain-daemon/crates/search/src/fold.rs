@@ -13,8 +13,9 @@ pub(super) enum Class {
     Separator,
     /// Part of a word that is written with spaces around it.
     Word,
-    /// A character of a script that does not put spaces between words.
-    Pair,
+    /// A character that is indexed in overlapping pairs (Han, kana, Hangul, Thai, Lao, Khmer,
+    /// Burmese).
+    Bigram,
     /// Continues the character before it (marks, invisible joiners).
     Mark,
 }
@@ -27,16 +28,16 @@ pub(super) fn class(c: char) -> Class {
     CLASSES.get(c as usize).copied().unwrap_or_else(|| find_class(c))
 }
 
-/// The classes of the characters of the basic plane. Without this table, looking them up would take
-/// a large part of the time of reading a text.
+/// The classes of the characters of the Basic Multilingual Plane. Without this table, looking them
+/// up would take a large part of the time of tokenization.
 static CLASSES: LazyLock<Vec<Class>> = LazyLock::new(|| {
     let class = |code| char::from_u32(code).map_or(Class::Separator, find_class);
     (0..1 << 16).map(class).collect()
 });
 
 fn find_class(c: char) -> Class {
-    if is_pair(c) {
-        Class::Pair
+    if is_bigram_char(c) {
+        Class::Bigram
     } else if is_dropped(c) || is_combining_mark(c) {
         Class::Mark
     } else if c.is_alphanumeric() {
@@ -48,7 +49,7 @@ fn find_class(c: char) -> Class {
 
 /// Returns whether `c` is a Han, kana, Hangul, Thai, Lao, Khmer or Burmese letter, or a mark that
 /// belongs to one.
-fn is_pair(c: char) -> bool {
+fn is_bigram_char(c: char) -> bool {
     matches!(c,
         '\u{4E00}'..='\u{9FFF}' | '\u{3041}'..='\u{3096}' | '\u{3099}'..='\u{309A}'
         | '\u{309D}'..='\u{309F}' | '\u{30A1}'..='\u{30FA}' | '\u{30FC}'..='\u{30FF}'
@@ -61,8 +62,7 @@ fn is_pair(c: char) -> bool {
         | '\u{1000}'..='\u{103F}' | '\u{1050}'..='\u{108F}' | '\u{109A}'..='\u{109D}')
 }
 
-/// Returns whether `c` is invisible, stretches a word, or is a vowel point or accent of an
-/// alphabet.
+/// Returns whether `c` is invisible, is the tatweel, or is a vowel point or accent of an alphabet.
 fn is_dropped(c: char) -> bool {
     matches!(c,
         '\u{0300}'..='\u{036F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'

@@ -26,7 +26,7 @@ use super::{
     restricted_search,
     schema::Fields,
     typos,
-    visible_pages::{PartCache, VisiblePages},
+    visible_pages::{VisibleDocsCache, VisiblePages},
 };
 
 /// Minimum number of candidates that are scored in full.
@@ -84,7 +84,7 @@ impl Index {
             wake: Condvar::new(),
             done: Condvar::new(),
             analyzers: Mutex::default(),
-            parts: PartCache::default(),
+            visible_docs: VisibleDocsCache::default(),
             fields: disk.fields,
             default_language: Lang::from_code(&options.default_language.to_lowercase())
                 .unwrap_or(Lang::UNSTEMMED),
@@ -234,7 +234,7 @@ impl Index {
     ) -> tantivy::Result<Option<VisiblePages>> {
         sources
             .map(|sources| {
-                VisiblePages::of(view, sources, self.fields(), &self.shared.parts, analyzer)
+                VisiblePages::of(view, sources, self.fields(), &self.shared.visible_docs, analyzer)
             })
             .transpose()
     }

@@ -17,7 +17,7 @@ use super::{
     language::Lang,
     overlay::{Overlay, Slot},
     schema::Fields,
-    visible_pages::PartCache,
+    visible_pages::VisibleDocsCache,
 };
 
 /// An indexer that sleeps no longer than this is not woken by a push.
@@ -35,7 +35,7 @@ pub(super) struct SharedState {
     /// Idle analyzers.
     pub(super) analyzers: Mutex<Vec<Analyzer>>,
     /// Cache of callers' visible documents by segment.
-    pub(super) parts: PartCache,
+    pub(super) visible_docs: VisibleDocsCache,
     pub(super) fields: Fields,
     pub(super) options: Options,
     pub(super) default_language: Lang,

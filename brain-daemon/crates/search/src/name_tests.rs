@@ -6,11 +6,11 @@
 use brain_protocol::{Slug, SourceId};
 
 use super::*;
-use crate::tests::{ask, at_every_stage, page, put};
+use crate::tests::{at_every_stage, page, put, question};
 
 /// Returns a question that is being typed.
 fn typing(text: &str) -> Question {
-    Question { is_being_typed: true, ..ask(text) }
+    Question { is_being_typed: true, ..question(text) }
 }
 
 /// Returns the id and the tier of each hit.
@@ -47,11 +47,11 @@ fn corpus() -> Vec<Change> {
 fn a_name_in_another_order_is_first() {
     at_every_stage(&corpus(), |index| {
         for text in ["lovelace ada", "Lovelace, Ada", "numbers of enchantress"] {
-            let hits = ranked(index, &ask(text));
+            let hits = ranked(index, &question(text));
             assert_eq!(hits[0].1, 3, "{text}: {hits:?}");
             assert!([1, 3].contains(&hits[0].0), "{text}: {hits:?}");
         }
-        assert_eq!(ranked(index, &ask("ada lovelace"))[0], (1, 6));
+        assert_eq!(ranked(index, &question("ada lovelace"))[0], (1, 6));
         let terms = index.question_terms("what about Lovelace Ada?", None).unwrap();
         assert_eq!(terms.subjects.first().map(|s| s.pages.clone()), Some(vec![1]));
     });
@@ -74,7 +74,7 @@ fn half_typed_names_are_first() {
         // Of two names that begin so, the one with the shorter rest is first.
         let hits = ranked(index, &typing("love"));
         assert_eq!(hits[0], (2, 2));
-        assert_eq!(ranked(index, &ask("ada lov"))[0].1, 0, "only while it is being typed");
+        assert_eq!(ranked(index, &question("ada lov"))[0].1, 0, "only while it is being typed");
         assert_eq!(ranked(index, &typing("\"ada lov\"")), [], "a quoted phrase is complete");
         let filtered = Question { page_type: Some("other".into()), ..typing("ada lov") };
         assert_eq!(ranked(index, &filtered), [], "the filter applies");

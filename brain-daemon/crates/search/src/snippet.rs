@@ -336,7 +336,7 @@ fn ends_sentence(body: &str, at: usize, c: char) -> bool {
 
 /// Whether a text can be cut before `c`.
 fn can_cut_before(c: char) -> bool {
-    super::fold::class(c) == super::fold::Class::Pair
+    super::fold::class(c) == super::fold::Class::Bigram
 }
 
 /// Returns one line of plain text from `shown.start` on, within `range`; its highlights; and the

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::tests::{ask, note, open};
+use super::tests::{note, open, question};
 use super::*;
 
 #[test]
@@ -14,7 +14,7 @@ fn snippets_show_the_best_passage() {
         "# Heading\n\n{filler}\n\nThe rockets of   Acme fly high.\nThey land too. {filler}"
     );
     index.push(vec![note(1, &body), note(2, "東京都庁は新宿区にある")]);
-    let found = index.search(&ask("acme rocket")).unwrap();
+    let found = index.search(&question("acme rocket")).unwrap();
     let middle = body.find("The rockets").unwrap();
     let snippet = found.snippets.snippet(&body, &[0..middle, middle..body.len()]);
     assert_eq!((snippet.chunk, snippet.line), (1, 5), "the line of the first match");
@@ -24,14 +24,14 @@ fn snippets_show_the_best_passage() {
     assert_eq!(highlighted, ["rockets", "Acme"]);
     assert!(snippet.text.contains("rockets of Acme fly"), "{}", snippet.text);
     // Without a match, the snippet is the beginning of the text, without the heading's `#`.
-    let other = index.search(&ask("unicorn")).unwrap().snippets.snippet(&body, &[]);
+    let other = index.search(&question("unicorn")).unwrap().snippets.snippet(&body, &[]);
     assert!(
         other.text.starts_with("Heading Nothing")
             && other.highlights.is_empty()
             && other.chunk == 0
     );
     let tokyo =
-        index.search(&ask("新宿区")).unwrap().snippets.snippet("東京都庁は新宿区にある", &[]);
+        index.search(&question("新宿区")).unwrap().snippets.snippet("東京都庁は新宿区にある", &[]);
     let (a, b) = tokyo.highlights[0];
     assert_eq!(&tokyo.text[a as usize..b as usize], "新宿区");
     assert_eq!(found.snippets.snippet("", &[]), Snippet { line: 1, ..Snippet::default() });
@@ -51,8 +51,8 @@ fn snippets_are_plain_text_from_the_beginning_of_a_sentence() {
          `12` |\n"
     );
     index.push(vec![note(1, &body)]);
-    let snippet_of = |question: &str| {
-        let snippet = index.search(&ask(question)).unwrap().snippets.snippet(&body, &[]);
+    let snippet_of = |text: &str| {
+        let snippet = index.search(&question(text)).unwrap().snippets.snippet(&body, &[]);
         let highlights = snippet.highlights.iter();
         let marked: Vec<String> =
             highlights.map(|&(a, b)| snippet.text[a as usize..b as usize].to_owned()).collect();

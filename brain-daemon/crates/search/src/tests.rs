@@ -44,15 +44,15 @@ pub(super) fn open(dir: &Path) -> Index {
     Index::open(dir, "store", 1_000_000, no_commit_options()).unwrap().0
 }
 
-pub(super) fn ask(text: &str) -> Question {
+pub(super) fn question(text: &str) -> Question {
     Question { text: text.into(), limit: 20, ..Question::default() }
 }
 
 pub(super) fn ids(index: &Index, text: &str) -> Vec<u64> {
-    index.search(&ask(text)).unwrap().hits.iter().map(|h| h.id).collect()
+    index.search(&question(text)).unwrap().hits.iter().map(|h| h.id).collect()
 }
 
-pub(super) fn sorted(index: &Index, text: &str) -> Vec<u64> {
+pub(super) fn sorted_ids(index: &Index, text: &str) -> Vec<u64> {
     let mut ids = ids(index, text);
     ids.sort_unstable();
     ids
@@ -131,7 +131,7 @@ fn a_page_with_the_question_as_a_phrase_is_first() {
         assert_eq!(first("of the boat is in the"), 2, "mostly stop words");
         assert_eq!(first("der alte Mann aus dem Norden"), 3);
         assert_eq!(first("船長は庭で古い船"), 5);
-        let explained = Question { explain: true, ..ask("old captain of the boat is in") };
+        let explained = Question { explain: true, ..question("old captain of the boat is in") };
         let hits = index.search(&explained).unwrap().hits;
         let phrase = |hit: &RankedPage| {
             hit.explain
@@ -156,14 +156,14 @@ fn a_page_with_the_question_as_a_phrase_is_first() {
 }
 
 #[test]
-fn a_quoted_phrase_is_required_if_a_page_matches() {
+fn unmet_quotes_names_phrases_that_no_page_satisfies() {
     let changes = [
         note(1, "Ann said that the launch budget is too small."),
         note(2, "Boris said that the launch budget is fine."),
         note(3, "Ann said that the safety of the margin matters."),
     ];
     at_every_stage(&changes, |index| {
-        let unmet = |text: &str| index.unmet_quotes(&ask(text)).unwrap();
+        let unmet = |text: &str| index.unmet_quotes(&question(text)).unwrap();
         let nothing = Vec::<String>::new();
         assert_eq!(unmet("What did Ann say about the \"launch budget\"?"), nothing);
         assert_eq!(unmet("\"safety margin\""), nothing, "the whole question");
@@ -173,11 +173,11 @@ fn a_quoted_phrase_is_required_if_a_page_matches() {
         let text = "What did Ann say about the \"safety margin\"?";
         assert_eq!(unmet(text), ["safety margin"]);
         assert_eq!(ids(index, text), Vec::<u64>::new());
-        let preferred = Question { prefer_quotes: true, ..ask(text) };
+        let preferred = Question { prefer_quotes: true, ..question(text) };
         assert_eq!(index.search(&preferred).unwrap().hits[0].id, 3);
         assert_eq!(index.matching_pages(&preferred).unwrap(), None);
         let view = Some(vec![SourceId::parse("work").unwrap()]);
-        let of_other_source = Question { view, ..ask("Ann \"launch budget\"") };
+        let of_other_source = Question { view, ..question("Ann \"launch budget\"") };
         assert_eq!(index.unmet_quotes(&of_other_source).unwrap(), ["launch budget"]);
     });
 }
@@ -187,9 +187,9 @@ fn all_query_forms_are_answered() {
     at_every_stage(&corpus(), |index| {
         // Words rank, and a page need not have all of them.
         assert_eq!(ids(index, "latency team unicorn")[0], 1);
-        assert_eq!(sorted(index, "team"), [1, 2]);
+        assert_eq!(sorted_ids(index, "team"), [1, 2]);
         // Stems, accents, compounds, possessives.
-        assert_eq!(sorted(index, "rocket"), [2, 6]);
+        assert_eq!(sorted_ids(index, "rocket"), [2, 6]);
         assert_eq!(ids(index, "marathon"), [1]);
         assert_eq!(ids(index, "munchen"), [3]);
         assert_eq!(ids(index, "strasse"), [3]);
@@ -198,7 +198,7 @@ fn all_query_forms_are_answered() {
         assert_eq!(ids(index, "bob@example.com"), [6]);
         assert_eq!(ids(index, "snake_case"), [6]);
         assert_eq!(ids(index, "example"), [6]);
-        assert_eq!(sorted(index, "alice"), [1, 6]);
+        assert_eq!(sorted_ids(index, "alice"), [1, 6]);
         // Phrases, with stems; not over the end of an alias.
         assert_eq!(ids(index, "\"latency team\""), [1]);
         assert_eq!(ids(index, "\"team latency\""), Vec::<u64>::new());
@@ -230,8 +230,8 @@ fn all_query_forms_are_answered() {
             assert_eq!(ids(index, text), Vec::<u64>::new(), "{text}");
         }
         // Exclusions alone leave the other pages.
-        assert_eq!(sorted(index, "-rocket"), [1, 3, 4, 5, 7, 8]);
-        assert_eq!(sorted(index, "-rocket -tag:person -\"東京\""), [3, 5, 7, 8]);
+        assert_eq!(sorted_ids(index, "-rocket"), [1, 3, 4, 5, 7, 8]);
+        assert_eq!(sorted_ids(index, "-rocket -tag:person -\"東京\""), [3, 5, 7, 8]);
         assert_eq!(ids(index, "-tag:x").len(), 8);
         assert_eq!(index.doc_count(), 8);
     });
@@ -263,17 +263,17 @@ fn exact_names_rank_first_and_matched_fields_are_listed() {
     let mut changes = corpus();
     changes.push(note(20, &"acme ".repeat(300)));
     at_every_stage(&changes, |index| {
-        let found = index.search(&Question { explain: true, ..ask("acme") }).unwrap();
+        let found = index.search(&Question { explain: true, ..question("acme") }).unwrap();
         assert_eq!((found.hits[0].id, found.hits[0].tier), (2, 6));
         assert_eq!(found.hits[0].matched, ["title", "text"]);
         let sum: f32 = found.hits[0].explain.iter().map(|p| p.score).sum();
         assert!((sum - found.hits[0].score).abs() < 0.01, "{:?}", found.hits[0].explain);
         assert!(found.hits[0].explain.iter().any(|p| p.reason == "exact title"));
-        let alias = index.search(&ask("lady latency")).unwrap();
+        let alias = index.search(&question("lady latency")).unwrap();
         assert_eq!((alias.hits[0].id, alias.hits[0].tier), (1, 5));
-        let slug = index.search(&ask("companies/acme-corp")).unwrap();
+        let slug = index.search(&question("companies/acme-corp")).unwrap();
         assert_eq!((slug.hits[0].id, slug.hits[0].tier), (2, 4));
-        assert_eq!(index.search(&ask("person")).unwrap().hits[0].matched, ["tag"]);
+        assert_eq!(index.search(&question("person")).unwrap().hits[0].matched, ["tag"]);
         // An exclusion applies to names too.
         assert_eq!(ids(index, "acme -rockets"), [20, 1]);
     });
@@ -288,7 +288,7 @@ fn filters_limit_the_results() {
             ids.sort_unstable();
             ids
         };
-        let team = || ask("team acme rockets");
+        let team = || question("team acme rockets");
         let work = SourceId::parse("work").unwrap();
         assert_eq!(ids_of(team()), [1, 2, 6]);
         assert_eq!(ids_of(Question { sources: Some(vec![work.clone()]), ..team() }), [2]);
@@ -307,9 +307,12 @@ fn filters_limit_the_results() {
             Vec::<u64>::new()
         );
         assert_eq!(ids_of(Question { since: Some(2000), until: Some(5000), ..team() }), [2]);
-        // A filter in the text does not extend the permitted sources.
+        // A `source:` filter in the text does not extend the filter `sources`.
         assert_eq!(
-            ids_of(Question { sources: Some(vec![SourceId::default()]), ..ask("source:work") }),
+            ids_of(Question {
+                sources: Some(vec![SourceId::default()]),
+                ..question("source:work")
+            }),
             Vec::<u64>::new()
         );
         let limited = index.search(&Question { limit: 1, ..team() }).unwrap();
@@ -324,7 +327,7 @@ fn updates_and_removals_apply_at_every_stage() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(vec![put(page(1, 1, "One", "apple")), put(page(2, 2, "Two", "apple"))]);
-    assert_eq!(sorted(&index, "apple"), [1, 2]);
+    assert_eq!(sorted_ids(&index, "apple"), [1, 2]);
     // The new version replaces one in the overlay.
     index.push(vec![put(page(1, 3, "One", "pear"))]);
     assert_eq!(ids(&index, "apple"), [2]);
@@ -378,7 +381,7 @@ fn a_page_ranks_the_same_on_disk_and_in_the_overlay() {
     let questions =
         ["rust search", "latency rocket daemon", "\"search index\" team", "bra* store", "note 77"];
     let scores = |text: &str| -> Vec<(u64, f32)> {
-        index.search(&ask(text)).unwrap().hits.iter().map(|h| (h.id, h.score)).collect()
+        index.search(&question(text)).unwrap().hits.iter().map(|h| (h.id, h.score)).collect()
     };
     let before: Vec<_> = questions.iter().map(|q| scores(q)).collect();
     assert!(before.iter().all(|hits| !hits.is_empty()));
@@ -442,7 +445,7 @@ fn concurrent_writes_and_searches_agree() {
     index.flush().unwrap();
     // Of 240 pages, every third was removed.
     assert_eq!(index.doc_count(), 160);
-    let all = index.search(&Question { limit: 500, ..ask("common") }).unwrap();
+    let all = index.search(&Question { limit: 500, ..question("common") }).unwrap();
     assert_eq!(all.hits.len(), 160);
 }
 
@@ -464,8 +467,8 @@ proptest! {
             page.tags = bodies.clone();
             put(page)
         }).collect());
-        for question in questions.iter().chain(&bodies) {
-            let found = index.search(&ask(question)).unwrap();
+        for text in questions.iter().chain(&bodies) {
+            let found = index.search(&question(text)).unwrap();
             for body in &bodies {
                 let snippet = found.snippets.snippet(body, &[]);
                 prop_assert!(snippet.text.chars().count() <= MAX_SNIPPET_CHARS);
@@ -475,9 +478,9 @@ proptest! {
                 }
             }
         }
-        let before: Vec<Vec<u64>> = questions.iter().map(|q| sorted(&index, q)).collect();
+        let before: Vec<Vec<u64>> = questions.iter().map(|q| sorted_ids(&index, q)).collect();
         index.flush().unwrap();
-        let after: Vec<Vec<u64>> = questions.iter().map(|q| sorted(&index, q)).collect();
+        let after: Vec<Vec<u64>> = questions.iter().map(|q| sorted_ids(&index, q)).collect();
         prop_assert_eq!(before, after);
     }
 }

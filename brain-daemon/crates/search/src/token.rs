@@ -88,7 +88,7 @@ pub(super) fn scan(text: &str, sink: &mut impl FnMut(Token<'_>)) {
         let Some(c) = scanner.char_at(at) else { break };
         at = match class(c) {
             Class::Word => scanner.compound(at, sink),
-            Class::Pair => scanner.run(at, sink),
+            Class::Bigram => scanner.run(at, sink),
             Class::Separator | Class::Mark => at + c.len_utf8(),
         };
     }
@@ -219,7 +219,7 @@ impl Scanner<'_> {
                     at += c.len_utf8();
                     end = at;
                 }
-                Class::Pair | Class::Separator => break,
+                Class::Bigram | Class::Separator => break,
             }
         }
         let to = to.unwrap_or(self.buffer.len());
@@ -259,7 +259,7 @@ impl Scanner<'_> {
         loop {
             let c = self.char_at(at).filter(|&c| {
                 let class = class(c);
-                class == Class::Pair || (class == Class::Mark && current.is_some())
+                class == Class::Bigram || (class == Class::Mark && current.is_some())
             });
             let mut begun = None;
             if let Some(c) = c {

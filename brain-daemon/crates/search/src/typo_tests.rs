@@ -5,11 +5,11 @@
 use brain_protocol::SourceId;
 
 use super::*;
-use crate::tests::{ask, at_every_stage, ids, note, open, page, put};
+use crate::tests::{at_every_stage, ids, note, open, page, put, question};
 
 /// Returns the ids of the found pages, and the words that replaced mistyped words.
 fn corrected_search(index: &Index, text: &str) -> (Vec<u64>, Vec<String>) {
-    let found = index.search(&ask(text)).unwrap();
+    let found = index.search(&question(text)).unwrap();
     let words = found.spelling.map(|it| it.spellings).unwrap_or_default();
     (found.hits.iter().map(|hit| hit.id).collect(), words)
 }
@@ -52,7 +52,7 @@ fn a_mistyped_word_finds_its_pages() {
             assert_eq!(ids.first(), Some(&id), "{typed}: {ids:?} {words:?}");
             assert_eq!(words.first().map(String::as_str), Some(corrected), "{typed}");
         }
-        let found = index.search(&ask("Ada Lovelcae")).unwrap();
+        let found = index.search(&question("Ada Lovelcae")).unwrap();
         assert_eq!(found.hits[0].tier, 6, "the title in the right spelling");
         assert_eq!(found.spelling.unwrap().text, "Ada lovelace");
     });
@@ -92,13 +92,13 @@ fn quotes_codes_and_short_words_are_not_corrected() {
             assert_eq!(words, Vec::<String>::new(), "{text}");
         }
         assert_eq!(corrected_search(index, "TELESCPOE").1, ["telescope"], "a question in capitals");
-        let typed = Question { is_being_typed: true, ..ask("observator") };
+        let typed = Question { is_being_typed: true, ..question("observator") };
         assert_eq!(index.search(&typed).unwrap().spelling, None, "a half-typed word");
-        let typed = Question { is_being_typed: true, ..ask("telescpoe in") };
+        let typed = Question { is_being_typed: true, ..question("telescpoe in") };
         let spelling = index.search(&typed).unwrap().spelling.unwrap();
         assert_eq!(spelling.spellings, ["telescope"], "before a short half-typed word");
         for text in ["ada lovlea", "adda love", "lovlea", "lvoe"] {
-            let typed = Question { is_being_typed: true, ..ask(text) };
+            let typed = Question { is_being_typed: true, ..question(text) };
             let found = index.search(&typed).unwrap();
             assert_eq!(found.hits.first().map(|hit| hit.id), Some(1), "{text}");
             assert!(found.hits[0].tier > 0 && found.spelling.is_some(), "{text}");
@@ -118,7 +118,7 @@ fn words_of_hidden_pages_are_not_suggested() {
         at_every_stage(changes, |index| {
             for text in ["telescpoe", "observaotry", "budgef", "lovelcae", "harbuors hrbour"] {
                 let question =
-                    Question { view: Some(vec![own.clone()]), explain: true, ..ask(text) };
+                    Question { view: Some(vec![own.clone()]), explain: true, ..question(text) };
                 let found = index.search(&question).unwrap();
                 answers.push(format!("{:?} {:?}", found.hits, found.spelling));
             }

@@ -26,8 +26,8 @@ use super::{
 
 type Result<T> = tantivy::Result<T>;
 
-/// Maximum cached parts. Each takes an eighth of a byte per document of its segment.
-const MAX_PARTS: usize = 512;
+/// Maximum number of cached segments. Each takes an eighth of a byte per document.
+const MAX_CACHED_SEGMENTS: usize = 512;
 
 /// The pages that one caller can see in one search.
 pub(super) struct VisiblePages {
@@ -93,7 +93,7 @@ impl VisiblePages {
         view: &View,
         sources: &[SourceId],
         fields: Fields,
-        parts: &PartCache,
+        cache: &VisibleDocsCache,
         analyzer: &mut Analyzer,
     ) -> Result<Self> {
         let (mut overlay_entries, mut changed) = (Vec::new(), HashSet::default());
@@ -116,10 +116,10 @@ impl VisiblePages {
         }
         let mut segments = Vec::new();
         for reader in view.searcher.segment_readers() {
-            let part = parts.of(&view.searcher, reader, sources, fields)?;
-            let part = part.without(reader, fields, &changed)?;
-            totals.add(&part.totals);
-            segments.push(Arc::clone(&part.docs));
+            let visible = cache.get_or_build(&view.searcher, reader, sources, fields)?;
+            let visible = visible.without(reader, fields, &changed)?;
+            totals.add(&visible.totals);
+            segments.push(Arc::clone(&visible.docs));
         }
         let languages = languages(&totals, analyzer.default_language());
         Ok(Self { segments, overlay_entries, totals, languages })
@@ -155,12 +155,12 @@ fn each_doc_with_key(
 
 /// The visible documents of one segment, and their statistics.
 #[derive(Clone)]
-struct Part {
+struct VisibleDocs {
     docs: Arc<DocBitSet>,
     totals: Totals,
 }
 
-impl Part {
+impl VisibleDocs {
     fn of(reader: &SegmentReader, sources: &[SourceId], fields: Fields) -> Result<Self> {
         let segment = Segment::open(reader, fields, &Plan::default())?;
         let mut docs = DocBitSet::empty(reader.max_doc());
@@ -175,7 +175,7 @@ impl Part {
         Ok(Self { docs: Arc::new(docs), totals })
     }
 
-    /// Returns the part without the documents of changed pages.
+    /// Returns these documents without those of changed pages.
     fn without(
         self: Arc<Self>,
         reader: &SegmentReader,
@@ -200,26 +200,27 @@ impl Part {
 }
 
 /// Segment, number of its deletions, and the caller's sources.
-type PartKey = (SegmentId, u32, Vec<SourceId>);
+type VisibleDocsKey = (SegmentId, u32, Vec<SourceId>);
 
-/// Cache of parts. A part is valid until its segment gets more deletions or is merged.
+/// Cache of visible documents. An entry is valid until its segment gets more deletions or is
+/// merged.
 #[derive(Default)]
-pub(super) struct PartCache(Mutex<HashMap<PartKey, Arc<Part>>>);
+pub(super) struct VisibleDocsCache(Mutex<HashMap<VisibleDocsKey, Arc<VisibleDocs>>>);
 
-impl PartCache {
-    fn of(
+impl VisibleDocsCache {
+    fn get_or_build(
         &self,
         searcher: &Searcher,
         reader: &SegmentReader,
         sources: &[SourceId],
         fields: Fields,
-    ) -> Result<Arc<Part>> {
+    ) -> Result<Arc<VisibleDocs>> {
         let key = (reader.segment_id(), reader.num_deleted_docs(), sources.to_vec());
         let cache = || self.0.lock();
-        if let Some(part) = cache().get(&key) {
-            return Ok(Arc::clone(part));
+        if let Some(visible) = cache().get(&key) {
+            return Ok(Arc::clone(visible));
         }
-        let part = Arc::new(Part::of(reader, sources, fields)?);
+        let visible = Arc::new(VisibleDocs::of(reader, sources, fields)?);
         let mut cache = cache();
         let current: HashSet<(SegmentId, u32)> = searcher
             .segment_readers()
@@ -227,10 +228,10 @@ impl PartCache {
             .map(|r| (r.segment_id(), r.num_deleted_docs()))
             .collect();
         cache.retain(|(id, deleted, _), _| current.contains(&(*id, *deleted)));
-        if cache.len() >= MAX_PARTS {
+        if cache.len() >= MAX_CACHED_SEGMENTS {
             cache.clear();
         }
-        cache.insert(key, Arc::clone(&part));
-        Ok(part)
+        cache.insert(key, Arc::clone(&visible));
+        Ok(visible)
     }
 }

@@ -77,8 +77,8 @@ fn pages_with_the_accents_of_the_question_come_first() {
         assert_eq!(ids(index, "má"), [1, 2]);
         assert_eq!(ids(index, "MA\u{300}"), [2, 1], "in any normal form and case");
         assert_eq!(ids(index, "año"), [3, 4]);
-        assert_eq!(sorted(index, "ma"), [1, 2]);
-        let explained = Question { explain: true, ..ask("má") };
+        assert_eq!(sorted_ids(index, "ma"), [1, 2]);
+        let explained = Question { explain: true, ..question("má") };
         let hits = index.search(&explained).unwrap().hits;
         assert!(hits[0].explain.iter().any(|part| part.reason == "exact: ma"), "{hits:?}");
     });

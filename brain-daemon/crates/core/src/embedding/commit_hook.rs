@@ -19,7 +19,8 @@ use brain_base::caller::Visibility;
 use brain_config::Config;
 use brain_embed::vectors::{Key, Vectors};
 use brain_embed::{
-    EmbedError, EmbedErrorKind, Embedder, Endpoint, EndpointSettings, KeyProvider, Local, Settings,
+    EmbedError, EmbedErrorKind, Embedder, Endpoint, EndpointSettings, KeyProvider, LocalModel,
+    Settings,
 };
 use brain_page::WINDOW_RULE_VERSION;
 use brain_store::{Change, CommitHook, PageRecord, Reader, StoreError};
@@ -156,7 +157,7 @@ impl EmbeddingService {
             Settings::Local { directory, threads } => Provider {
                 name: "local",
                 model: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-                embedder: Ok(Arc::new(Local::new(directory, threads))),
+                embedder: Ok(Arc::new(LocalModel::new(directory, threads))),
                 batch_size: LOCAL_BATCH,
             },
             Settings::Endpoint { base, model, query_prefix, document_prefix, dimensions } => {

@@ -20,7 +20,7 @@ use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
 use brain_config::EmbeddingProvider;
 use brain_embed::{
-    EmbedError, EmbedErrorKind, Embedder, Local, ModelFacts, Purpose, Reranker, inspect,
+    EmbedError, EmbedErrorKind, Embedder, LocalModel, ModelFacts, Purpose, Reranker, inspect,
     inspect_while, is_reranker,
 };
 use brain_page::hex;
@@ -309,10 +309,10 @@ fn verify(
     }
     if is_reranker(dir) {
         let texts = [PROBE_TEXT.to_owned()];
-        let scores = Local::new(dir.to_owned(), 1).rerank(PROBE_TEXT, &texts, should_continue);
+        let scores = LocalModel::new(dir.to_owned(), 1).rerank(PROBE_TEXT, &texts, should_continue);
         return scores.map(|_| facts).map_err(unusable);
     }
-    let vectors = Local::new(dir.to_owned(), 1)
+    let vectors = LocalModel::new(dir.to_owned(), 1)
         .embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)
         .map_err(unusable)?;
     let dimensions = facts.dimensions as usize;

@@ -12,7 +12,7 @@ use super::models::installed_reranker;
 use super::{Caller, EmbeddingService, QUERY_DEADLINE};
 use brain_base::permission::permit;
 use brain_config::RerankProvider;
-use brain_embed::{EmbedError, EmbedErrorKind, Local, RerankEndpoint, Reranker, rerank_price};
+use brain_embed::{EmbedError, EmbedErrorKind, LocalModel, RerankEndpoint, Reranker, rerank_price};
 
 /// Maximum number of concurrent calls. A call that takes too long continues in the background.
 const MAX_CALLS: usize = 4;
@@ -21,7 +21,7 @@ const MAX_CALLS: usize = 4;
 #[derive(Default)]
 pub(super) struct RerankerState {
     /// The reranker and its directory, which is empty for an endpoint. A newly installed model has
-    /// another directory or other files, which [`Local`] notices.
+    /// another directory or other files, which [`LocalModel`] notices.
     loaded: Mutex<Option<(PathBuf, Arc<dyn Reranker>)>>,
     /// Counts concurrent calls: each one holds a reference.
     calls: Arc<()>,
@@ -111,7 +111,9 @@ impl EmbeddingService {
         }
         let reranker: Arc<dyn Reranker> = match directory == Path::new("") {
             true => Arc::new(self.rerank_endpoint()?),
-            false => Arc::new(Local::new(directory.clone(), self.env.config.embedding.threads)),
+            false => {
+                Arc::new(LocalModel::new(directory.clone(), self.env.config.embedding.threads))
+            }
         };
         *loaded = Some((directory, Arc::clone(&reranker)));
         Ok(reranker)

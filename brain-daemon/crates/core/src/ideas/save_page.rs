@@ -66,7 +66,10 @@ impl IdeaService {
         }
         Err(Fault::new(
             FaultCode::Conflict,
-            format!("there are already pages at \"{base}\" and the following numbers"),
+            format!(
+                "the slugs \"{base}\" to \"{base}-{MAX_SLUG_ATTEMPTS}\" are taken; delete or move \
+                 one of these pages"
+            ),
         ))
     }
 }
@@ -126,8 +129,8 @@ fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
         let lines: Vec<String> = pages.map(|page| format!("- {}\n", link(page, source))).collect();
         format!("\n## {head}\n\n{}", lines.concat())
     };
-    text.push_str(&list("Close pages", &mut run.close.iter().map(|pick| &pick.page)));
-    text.push_str(&list("Far pages", &mut run.far.iter().map(|pick| &pick.page)));
+    text.push_str(&list("Close pages", &mut run.close.iter().map(|page_ref| &page_ref.page)));
+    text.push_str(&list("Far pages", &mut run.far.iter().map(|page_ref| &page_ref.page)));
     Document { frontmatter, body: text }.render()
 }
 
@@ -168,7 +171,7 @@ mod tests {
     use super::*;
     use brain_page::{body_tags, timeline};
 
-    fn pick(source: &str, slug: &str) -> RunPage {
+    fn run_page(source: &str, slug: &str) -> RunPage {
         RunPage {
             source: SourceId::parse(source).unwrap(),
             slug: Slug::parse(slug).unwrap(),
@@ -179,9 +182,9 @@ mod tests {
     fn run(question: &str) -> Run {
         let mut run =
             Run::new("abcdefgh".into(), IdeaProfile::Brainstorm, question, 1_795_257_045_123);
-        run.close = vec![ClosePageRef { page: pick("default", "notes/near"), score: 1.0 }];
+        run.close = vec![ClosePageRef { page: run_page("default", "notes/near"), score: 1.0 }];
         run.far = vec![FarPageRef {
-            page: pick("work", "plans/far"),
+            page: run_page("work", "plans/far"),
             distances: vec![0.61],
             band: Band::Far,
         }];

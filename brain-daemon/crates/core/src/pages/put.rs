@@ -190,7 +190,8 @@ pub(crate) fn write_effect(
     let without_end = body.strip_suffix('\n').filter(|text| !text.ends_with('\n'));
     if stored.body == body || without_end == Some(stored.body.as_str()) {
         let present = stored_document(&stored)?.frontmatter;
-        if frontmatters.iter().any(|frontmatter| present.same_content(frontmatter, INGEST_KEYS)) {
+        if frontmatters.iter().any(|frontmatter| present.has_same_content(frontmatter, INGEST_KEYS))
+        {
             return Ok(Effect::Unchanged(Box::new(record)));
         }
     }

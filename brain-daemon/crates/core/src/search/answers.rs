@@ -102,7 +102,8 @@ fn related_pages(
     has_order: bool,
 ) -> Result<Option<(String, Vec<u64>)>, StoreError> {
     let Some(form) = question_form(terms) else { return Ok(None) };
-    let asks = form.asks_for_persons || form.asks_for_kind || form.asks_for_last_day || has_order;
+    let asks =
+        form.asks_for_persons || form.asks_for_kind || form.asks_for_first_or_last_day || has_order;
     if !asks || terms.subjects.is_empty() {
         return Ok(None);
     }
@@ -123,7 +124,7 @@ fn related_pages(
             found.into_iter().filter(|(_, page)| page.is_target_kind).collect();
         let best = candidates.iter().map(|(_, page)| page.share).fold(0.0, f32::max);
         // Persons whose link has no word of the question are not related closely enough.
-        if best <= 0.0 && form.asks_for_persons && !form.has_possessive {
+        if best <= 0.0 && form.asks_for_persons && !form.is_attached_to_name {
             return Ok(None);
         }
         let mut ids = HashSet::new();

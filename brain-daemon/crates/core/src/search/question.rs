@@ -100,7 +100,8 @@ pub(super) const PAGE_CONTENT: [&str; 16] = [
     "inhalt",
 ];
 
-/// Synonyms of kinds of pages, one kind per line. Any other word names the kind with the same stem.
+/// Synonyms of kinds of pages, one kind per entry. Any other word names the kind with the same
+/// stem.
 const KINDS: [&[&str]; 9] = [
     &[
         "person",
@@ -168,7 +169,7 @@ const KINDS: [&[&str]; 9] = [
     &["recipe", "recipes", "rezept", "rezepte", "recette", "recettes"],
 ];
 
-/// Types and folders of pages about persons, besides the first line of [`KINDS`].
+/// Types and folders of pages about persons, besides the first entry of [`KINDS`].
 const PEOPLE: [&str; 38] = [
     "teilnehmer",
     "anwesend",
@@ -253,10 +254,11 @@ pub(super) struct Form {
     /// Whether it asks for pages of a kind.
     pub(super) asks_for_kind: bool,
     /// Whether it asks for the last or first day of something: `when did I last meet Ann`.
-    pub(super) asks_for_last_day: bool,
-    /// Whether a preposition, a possessive or nothing connects the name with a noun: `investors of
-    /// Acme`, `Acme's investors`, `Acme investors`.
-    pub(super) has_possessive: bool,
+    pub(super) asks_for_first_or_last_day: bool,
+    /// Whether the question attaches a word to the name: by a preposition before the name
+    /// (`investors of Acme`), by a possessive mark (`Acme's investors`), or by a noun beside it
+    /// (`Acme investors`).
+    pub(super) is_attached_to_name: bool,
     /// Indices of the words that describe the relation to the named page. Excludes names, stop
     /// words, prepositions, question words, and words for time and for the content of a page.
     pub(super) content: Vec<usize>,
@@ -273,7 +275,7 @@ pub(super) fn question_form(terms: &QuestionTerms) -> Option<Form> {
     // Question words are at the beginning of a question.
     let asks_for_persons = (0..3).any(|at| matches(at, &WHO));
     let asks_for_kind = (0..3).any(|at| matches(at, &WHICH) || matches(at, &COUNT));
-    let asks_for_last_day = (0..2).any(|at| !named(at) && is_when(word(at)))
+    let asks_for_first_or_last_day = (0..2).any(|at| !named(at) && is_when(word(at)))
         && terms.words.iter().any(|word| is_order_word(&word.text));
     let follows_preposition = |s: &Range<usize>| {
         // `of the Acme …`
@@ -297,15 +299,16 @@ pub(super) fn question_form(terms: &QuestionTerms) -> Option<Form> {
                         || word(at).len() > 4 && KINDS.iter().any(|kind| kind.contains(&word(at))))
             })
     };
-    let has_possessive = terms.subjects.iter().any(|s| {
+    let is_attached_to_name = terms.subjects.iter().any(|s| {
         follows_preposition(&s.words) || is_possessive(terms, &s.words) || is_beside_noun(&s.words)
     });
-    let asks = asks_for_persons || asks_for_kind || asks_for_last_day || has_possessive;
+    let asks =
+        asks_for_persons || asks_for_kind || asks_for_first_or_last_day || is_attached_to_name;
     asks.then_some(Form {
         asks_for_persons,
         asks_for_kind,
-        asks_for_last_day,
-        has_possessive,
+        asks_for_first_or_last_day,
+        is_attached_to_name,
         content,
     })
 }
@@ -331,12 +334,15 @@ pub(super) fn names_kind(word: &QuestionWord, kind: &str) -> bool {
     if kind == "note" {
         return false;
     }
-    let known = |text: &str| KINDS.iter().position(|line| line.contains(&text));
+    let exact_entry = |text: &str| KINDS.iter().position(|entry| entry.contains(&text));
     // `l'entreprise` is one word without its apostrophe.
-    let line = |text: &str| known(text).or_else(|| text.strip_prefix(['l', 'd']).and_then(known));
-    // Line 0 has the words for persons.
+    let entry = |text: &str| {
+        exact_entry(text).or_else(|| text.strip_prefix(['l', 'd']).and_then(exact_entry))
+    };
+    // Entry 0 (`KINDS[0]`) has the words for persons.
     word.similarity(kind) >= 1.0
-        || line(&word.text).is_some_and(|of| line(kind) == Some(of) || (of == 0 && is_person(kind)))
+        || entry(&word.text)
+            .is_some_and(|index| entry(kind) == Some(index) || (index == 0 && is_person(kind)))
 }
 
 /// Returns whether pages of this kind are about persons.
@@ -361,7 +367,7 @@ pub(super) fn role_root(word: &str) -> Option<&str> {
     (root.len() >= 4).then_some(root)
 }
 
-/// Returns other forms of a word that stems do not join: the verb of a noun for persons, and a
+/// Returns related forms of a word that have another stem: the verb of a noun for persons, and a
 /// German participle without its prefix (`gegründet`).
 pub(super) fn other_forms(word: &str) -> Vec<QuestionWord> {
     let participle = word.strip_prefix("ge").filter(|rest| {
@@ -415,7 +421,7 @@ pub(super) mod tests {
     fn forms_are_recognised() {
         let of = |text: &str| {
             question_form(&terms(text))
-                .map(|f| (f.asks_for_persons, f.asks_for_kind, f.has_possessive))
+                .map(|f| (f.asks_for_persons, f.asks_for_kind, f.is_attached_to_name))
         };
         assert_eq!(of("Who attended [Acme Board]?"), Some((true, false, false)));
         assert_eq!(of("Which companies did [Mia Brown] invest in?"), Some((false, true, false)));

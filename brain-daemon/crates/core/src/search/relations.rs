@@ -81,7 +81,7 @@ pub(super) fn relations(
     if let Some((mut form, middle)) = search.middle_pages(&form, &named_pages)? {
         named_pages.extend(&middle.pages);
         // `meetings with the founder of Acme`: the preposition is before the intermediate page.
-        form.has_possessive |= !form.asks_for_persons && !form.asks_for_kind;
+        form.is_attached_to_name |= !form.asks_for_persons && !form.asks_for_kind;
         found = search.hop(&form, &middle, &named_pages)?;
     }
     if found.is_empty() {
@@ -194,8 +194,8 @@ impl<'a> RelationSearch<'a> {
             let inner = Form {
                 asks_for_persons: false,
                 asks_for_kind: true,
-                asks_for_last_day: false,
-                has_possessive: true,
+                asks_for_first_or_last_day: false,
+                is_attached_to_name: true,
                 content: chain.inner.clone(),
             };
             let found = inner_search.hop(&inner, subject, named_pages)?;

@@ -127,12 +127,12 @@ pub(super) fn strength(
         (noun.range.start < start || noun.range.start == after)
             && !pages.iter().any(|page| targets.matches_kind(&kinds(page)))
     });
-    let is_strong = (form.asks_for_last_day
+    let is_strong = (form.asks_for_first_or_last_day
         && !(targets.noun.is_none() && targets.content.is_empty()))
-        || (form.asks_for_persons && (!targets.content.is_empty() || form.has_possessive))
+        || (form.asks_for_persons && (!targets.content.is_empty() || form.is_attached_to_name))
         || (targets.noun.is_some() && form.asks_for_kind)
-        || (form.has_possessive && has_few_words && names_kind);
-    (is_strong, form.has_possessive && has_few_words && !targets.content.is_empty())
+        || (form.is_attached_to_name && has_few_words && names_kind);
+    (is_strong, form.is_attached_to_name && has_few_words && !targets.content.is_empty())
 }
 
 #[cfg(test)]

@@ -44,7 +44,8 @@ impl SourceService {
     /// Returns the rules for the files of a source.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] for a pattern that is not valid, or the store cannot be read.
+    /// [`FaultCode::InvalidConfig`] if a pattern is not valid; the store's fault if the store
+    /// cannot be read.
     pub(crate) fn rules(
         &self,
         reader: &Reader,

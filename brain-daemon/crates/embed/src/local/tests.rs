@@ -9,7 +9,7 @@ use serde_json::json;
 use super::graph::{MASK, OUTPUT, TOKENS};
 use super::onnx::Dimension::{Fixed, Named};
 use super::onnx::{Graph, Kind};
-use super::{Local, inspect};
+use super::{LocalModel, inspect};
 use crate::{EmbedErrorKind, Embedder, Purpose};
 
 /// The vectors of the tokenizer's three tokens, two numbers each: unknown words, "boat" and "sea".
@@ -41,7 +41,7 @@ fn graph(output: &str, more_inputs: &[&str]) -> Vec<u8> {
 
 fn embed(dir: &Path, texts: &[&str]) -> Result<Vec<Vec<f32>>, super::EmbedError> {
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    Local::new(dir.to_owned(), 2).embed(&texts, Purpose::Document, &|| true)
+    LocalModel::new(dir.to_owned(), 2).embed(&texts, Purpose::Document, &|| true)
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn an_onnx_model_is_run_unchanged() {
         let facts = inspect(dir.path()).unwrap();
         assert_eq!((facts.dimensions, facts.sha256.len()), (2, 64));
         assert_eq!(facts.weights, dir.path().join(path));
-        let local = Local::new(dir.path().to_owned(), 1);
+        let local = LocalModel::new(dir.path().to_owned(), 1);
         assert!(
             (local.coverage("boat zzz") - 1.0).abs() < 1e-6,
             "the coverage is unknown before the model is loaded, and counts as full"
@@ -117,7 +117,7 @@ fn a_changed_graph_is_reloaded_as_another_space() {
     let dir = tempfile::tempdir().unwrap();
     write_tokenizer(dir.path());
     fs::write(dir.path().join("model.onnx"), graph(OUTPUT, &[])).unwrap();
-    let local = Local::new(dir.path().to_owned(), 1);
+    let local = LocalModel::new(dir.path().to_owned(), 1);
     let before = local.space().unwrap();
     assert!(!local.is_loaded(), "facts need no loaded model");
     local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();

@@ -161,7 +161,7 @@ impl Frontmatter {
     /// Returns a copy with each key on its own lines; rewrites a flow mapping.
     fn in_block_style(&self) -> Self {
         let mut this = self.clone();
-        if !this.map.in_lines {
+        if !this.map.is_block_style {
             let text = this.map.to_lines(&this.raw);
             this.replace(text);
         }
@@ -170,7 +170,7 @@ impl Frontmatter {
 
     /// Replaces the lines of each key, or adds them at the end. Without lines, removes the key.
     fn put_all(&mut self, edits: &[(&str, Option<String>)]) {
-        if !self.map.in_lines {
+        if !self.map.is_block_style {
             let text = self.map.to_lines(&self.raw);
             self.replace(text);
         }

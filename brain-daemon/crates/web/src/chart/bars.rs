@@ -41,7 +41,8 @@ pub(crate) fn cost_bars(costs: &[CostDay], limit: u64, now: i64) -> Markup {
     // A limit far above all bars would flatten them.
     let limit = Some(limit).filter(|limit| *limit > 0 && *limit <= highest.saturating_mul(2));
     let top = limit.unwrap_or(0).max(highest);
-    let label = format!("Costs by day from {first} to {last}, at most ${} a day", usd(highest));
+    let label =
+        format!("Costs by day from {first} to {last}; the highest day cost ${}", usd(highest));
     html! {
         figure class="bars" {
             figcaption {
