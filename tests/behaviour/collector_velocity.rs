@@ -90,7 +90,7 @@ fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
     let (fixture, id) = fixture_with_likes(5);
     let path = fixture.data().join(format!("engagement/{id}.json"));
     let apply = |change: Change| {
-        fixture.platform.change_post(&id, |post| change(post.counts.as_mut().unwrap()))
+        fixture.platform.change_post(&id, |post| change(post.counts.as_mut().unwrap()));
     };
     let changes: [(Change, usize); 7] = [
         (|_| {}, 1),
