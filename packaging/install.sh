@@ -64,6 +64,11 @@ remove_listed() { # file with a list
 
 uninstall() {
     [ -f "$list" ] || fail "there is nothing to remove: $list does not exist"
+    # The record of the changes that `brain setup` made outside of brain.
+    if [ -f "${BRAIN_HOME:-$HOME/.brain}/setup.json" ]; then
+        "$bin/brain" setup --undo --no-start ||
+            say "not all was undone; to disconnect an AI client, remove its entry \"brain\""
+    fi
     unit=$config/systemd/user/brain-daemon.service
     if grep -qsF "ExecStart=\"$bin/brain-daemon\"" "$unit"; then
         "$bin/brain" service uninstall || "$bin/brain" service uninstall --no-start || :

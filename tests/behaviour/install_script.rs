@@ -1,0 +1,108 @@
+//! `packaging/install.sh`: installation from an unpacked archive, upgrade and removal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use brain_tests::{HTTP_ON_FREE_PORT, Run, program, run, skip};
+use tempfile::TempDir;
+
+/// A user with an unpacked archive. The daemon of the user's brain is ended with it.
+struct User {
+    dir: TempDir,
+}
+
+impl User {
+    /// Returns `None`, and reports a skip, where `install.sh` does not work.
+    fn new() -> Option<Self> {
+        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+            skip("install.sh is for Linux on x86_64");
+            return None;
+        }
+        let user = Self { dir: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(user.home()).unwrap();
+        for name in ["brain", "brain-daemon"] {
+            let path = user.path("archive/bin").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::copy(program(name), path).unwrap();
+        }
+        for file in [
+            "bash-completion/completions/brain",
+            "zsh/site-functions/_brain",
+            "fish/vendor_completions.d/brain.fish",
+            "man/man1/brain.1",
+            "doc/brain/README.md",
+            "doc/brain/copyright",
+            "doc/brain/docs/packages.md",
+        ] {
+            let path = user.path("archive/share").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let script = fs::read_to_string(root.join("packaging/install.sh")).unwrap();
+        let script = script.replace("@VERSION@", "9.9").replace("@SHA256@", "0");
+        let script = script.replace("@RELEASE_URL@", "https://127.0.0.1:9/brain");
+        fs::write(user.path("archive/install.sh"), &script).unwrap();
+        fs::write(user.path("install.sh"), script).unwrap();
+        Some(user)
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    fn home(&self) -> PathBuf {
+        self.path("home")
+    }
+
+    fn run(&self, program: impl AsRef<Path>, args: &[&str]) -> Run {
+        let mut command = Command::new(program.as_ref());
+        command.env_clear().envs(HTTP_ON_FREE_PORT).env("HOME", self.home());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).args(args);
+        run(command, b"")
+    }
+
+    /// Runs the script in the archive.
+    fn install(&self, args: &[&str]) -> Run {
+        let script = self.path("archive/install.sh").display().to_string();
+        self.run("sh", &[&[&*script], args].concat())
+    }
+
+    /// Runs the installed `brain`.
+    fn brain(&self, args: &[&str]) -> Run {
+        self.run(self.home().join(".local/bin/brain"), args)
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        let brain = self.path("archive/bin/brain");
+        self.run(brain, &["stop"]);
+    }
+}
+
+#[test]
+fn uninstall_disconnects_ai_clients() {
+    let Some(user) = User::new() else { return };
+    user.install(&[]).expect(0);
+    let settings = user.home().join(".cursor/mcp.json");
+    fs::create_dir(settings.parent().unwrap()).unwrap();
+    user.brain(&["setup", "--yes", "--service=no", "--connect", "cursor"]).expect(0);
+    assert!(fs::read_to_string(&settings).unwrap().contains(".local/bin/brain"));
+    let removed = user.install(&["--uninstall"]).expect(0);
+    let left = fs::read_to_string(&settings).unwrap_or_default();
+    assert!(!left.contains(".local/bin/brain"), "{left}: {removed:?}");
+    assert!(!user.home().join(".local/bin/brain").exists());
+}
+
+#[test]
+fn uninstall_continues_if_a_client_stays_connected() {
+    let Some(user) = User::new() else { return };
+    user.install(&[]).expect(0);
+    fs::create_dir_all(user.home().join(".brain")).unwrap();
+    fs::write(user.home().join(".brain/setup.json"), "damaged").unwrap();
+    let removed = user.install(&["--uninstall"]).expect(0);
+    assert!(removed.stdout.contains("remove its entry \"brain\""), "{removed:?}");
+    assert!(!user.home().join(".local/bin/brain").exists());
+}
