@@ -92,11 +92,9 @@ uninstall() {
 # Downloads a file.
 download() { # url, file
     if command -v curl >/dev/null 2>&1; then
-        curl -fsSL --retry 2 -o "$2" "$1"
-    elif command -v wget >/dev/null 2>&1; then
-        wget -q -O "$2" "$1"
+        curl -fsL --retry 2 -o "$2" "$1"
     else
-        fail "neither curl nor wget is installed; download the archive and use --from FILE"
+        wget -q -O "$2" "$1"
     fi
 }
 
@@ -108,15 +106,26 @@ fetch() {
         return
     fi
     case $from in
-    '') from=$base/$name.tar.gz ;;
+    '')
+        case $base in
+        @* | https://example.invalid/*)
+            fail "there is no published release; use an archive that you have: --from ARCHIVE"
+            ;;
+        esac
+        from=$base/$name.tar.gz
+        ;;
     http:*) fail "--from takes a file or an https URL, not $from" ;;
     esac
     archive=$from
     case $from in
     https://*)
         archive=$work/archive.tar.gz
+        command -v curl >/dev/null 2>&1 || command -v wget >/dev/null 2>&1 ||
+            fail "neither curl nor wget is installed; use an archive that you have: --from ARCHIVE"
         say "downloading $from"
-        download "$from" "$archive" || fail "$from cannot be downloaded"
+        # The message of the program that downloads has no way out, so it is not shown.
+        download "$from" "$archive" 2>/dev/null ||
+            fail "$from cannot be downloaded; use an archive that you have: --from ARCHIVE"
         ;;
     esac
     [ -f "$archive" ] || fail "$archive does not exist"
@@ -132,8 +141,9 @@ fetch() {
 
 # Installs a file atomically, so that a running program is not disturbed, and lists it.
 put() { # file, destination
-    mkdir -p "$(dirname "$2")"
-    cp "$1" "$2.brain-new"
+    { mkdir -p "$(dirname "$2")" && cp "$1" "$2.brain-new"; } 2>/dev/null ||
+        fail "cannot write $2; name directories that you can write to with BRAIN_BIN (programs)," \
+            "XDG_DATA_HOME and XDG_CONFIG_HOME"
     mv -f "$2.brain-new" "$2"
     say "$2" >>"$work/list"
 }

@@ -106,3 +106,33 @@ fn uninstall_continues_if_a_client_stays_connected() {
     assert!(removed.stdout.contains("remove its entry \"brain\""), "{removed:?}");
     assert!(!user.home().join(".local/bin/brain").exists());
 }
+
+#[test]
+fn a_failed_download_is_one_sentence_with_the_way_out() {
+    let Some(user) = User::new() else { return };
+    let script = user.path("install.sh");
+    let text = fs::read_to_string(&script).unwrap();
+    // The first address is that of scripts made without the address of a release.
+    for (base, reason) in [
+        ("https://example.invalid/brain/9.9", "there is no published release"),
+        ("https://127.0.0.1:9/brain", "cannot be downloaded"),
+    ] {
+        fs::write(&script, text.replace("https://127.0.0.1:9/brain", base)).unwrap();
+        let failed = user.run("sh", &[&script.display().to_string()]).expect(1);
+        assert!(failed.stderr.contains(reason), "{failed:?}");
+        assert!(failed.stderr.contains("--from ARCHIVE"), "{failed:?}");
+        assert_eq!(failed.stderr.lines().count(), 1, "{failed:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    let Some(user) = User::new() else { return };
+    // A file in the place of a directory also stops root.
+    fs::write(user.home().join(".local"), "").unwrap();
+    let failed = user.install(&[]).expect(1);
+    assert!(failed.stderr.starts_with("install.sh: error: "), "{failed:?}");
+    assert!(failed.stderr.contains(".local/bin/brain-daemon"), "{failed:?}");
+    assert!(failed.stderr.contains("BRAIN_BIN"), "{failed:?}");
+    assert_eq!(failed.stderr.lines().count(), 1, "{failed:?}");
+}
