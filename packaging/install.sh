@@ -43,7 +43,8 @@ done
 bin=${BRAIN_BIN:-$HOME/.local/bin}
 data=${XDG_DATA_HOME:-$HOME/.local/share}
 config=${XDG_CONFIG_HOME:-$HOME/.config}
-# The file with the paths of the installed files, one a line.
+# The file with the paths of the installed files and created directories, one a line. Those of
+# directories end with a slash.
 list=$data/brain/installed-files
 
 # Prints the process ids of the daemons that run from the installed program.
@@ -55,11 +56,15 @@ daemons() {
     done
 }
 
+# Removes the listed files, and the listed directories that are empty then.
 remove_listed() { # file with a list
-    while IFS= read -r file; do
-        rm -f "$file"
-        rmdir "$(dirname "$file")" 2>/dev/null || :
+    while IFS= read -r path; do
+        case $path in */) ;; *) rm -f "$path" ;; esac
     done <"$1"
+    # In this order, a directory follows those within it.
+    grep '/$' "$1" | sort -r | while IFS= read -r directory; do
+        rmdir "$directory" 2>/dev/null || :
+    done
 }
 
 uninstall() {
@@ -83,9 +88,11 @@ uninstall() {
         done
         say "stopped brain-daemon (process $pid)"
     done
-    remove_listed "$list"
-    rm -f "$list"
-    rmdir "$data/doc/brain/docs" "$data/doc/brain" "$data/brain" 2>/dev/null || :
+    # The list is the last file in its directory.
+    former=$(mktemp)
+    mv "$list" "$former"
+    remove_listed "$former"
+    rm -f "$former"
     say "removed brain; your data is still in ${BRAIN_HOME:-$HOME/.brain}"
 }
 
@@ -139,11 +146,23 @@ fetch() {
     [ -x "$tree/bin/brain-daemon" ] || fail "$from is not an archive of brain"
 }
 
+fail_to_write() { # path
+    fail "cannot write $1; name directories that you can write to with BRAIN_BIN (programs)," \
+        "XDG_DATA_HOME and XDG_CONFIG_HOME"
+}
+
+# Creates a directory and its parents, and lists those that did not exist.
+make_directory() { # directory
+    [ ! -d "$1" ] || return 0
+    make_directory "$(dirname "$1")"
+    mkdir "$1" 2>/dev/null || fail_to_write "$1"
+    say "$1/" >>"$work/list"
+}
+
 # Installs a file atomically, so that a running program is not disturbed, and lists it.
 put() { # file, destination
-    { mkdir -p "$(dirname "$2")" && cp "$1" "$2.brain-new"; } 2>/dev/null ||
-        fail "cannot write $2; name directories that you can write to with BRAIN_BIN (programs)," \
-            "XDG_DATA_HOME and XDG_CONFIG_HOME"
+    make_directory "$(dirname "$2")"
+    cp "$1" "$2.brain-new" 2>/dev/null || fail_to_write "$2"
     mv -f "$2.brain-new" "$2"
     say "$2" >>"$work/list"
 }
@@ -172,8 +191,10 @@ install_all() {
     for page in "$share"/doc/brain/docs/*.md; do
         put "$page" "$data/doc/brain/docs/${page##*/}"
     done
-    mkdir -p "$data/brain"
+    make_directory "$data/brain"
     if [ -f "$list" ]; then
+        # Directories that a former version created are still to be removed.
+        grep '/$' "$list" >>"$work/list" || :
         # Removes files that the former version installed and this one does not.
         grep -vxF -f "$work/list" "$list" >"$work/former" || :
         remove_listed "$work/former"

@@ -164,5 +164,7 @@ is "the AI client is disconnected" "" "$(inside grep -s /.local/bin/brain \
     /home/ann/.cursor/mcp.json || true)"
 is "only the data is left" "" "$(inside find /home/ann/.local /home/ann/.config -type f \
     -not -path '*/systemd/*' 2>/dev/null)"
+is "no directory of its own is left" "" "$(inside find /home/ann/.local/bin \
+    /home/ann/.local/share/man /home/ann/.config/fish 2>/dev/null || true)"
 holds "the data stays after install.sh --uninstall" inside test -s /home/ann/.brain/brain.redb
 power_off

@@ -132,7 +132,43 @@ fn a_directory_that_cannot_be_written_is_named() {
     fs::write(user.home().join(".local"), "").unwrap();
     let failed = user.install(&[]).expect(1);
     assert!(failed.stderr.starts_with("install.sh: error: "), "{failed:?}");
-    assert!(failed.stderr.contains(".local/bin/brain-daemon"), "{failed:?}");
+    assert!(failed.stderr.contains("home/.local"), "{failed:?}");
     assert!(failed.stderr.contains("BRAIN_BIN"), "{failed:?}");
     assert_eq!(failed.stderr.lines().count(), 1, "{failed:?}");
+}
+
+/// Returns the paths of all files and directories below a directory, sorted.
+fn paths(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(paths(&path));
+        }
+        found.push(path);
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn uninstall_removes_the_directories_that_it_created() {
+    let Some(user) = User::new() else { return };
+    let own = user.home().join(".local/share/man");
+    fs::create_dir_all(&own).unwrap();
+    let before = paths(&user.home());
+    user.install(&[]).expect(0);
+    // The second installation keeps the list of directories. One file is no longer in the archive.
+    fs::remove_file(user.path("archive/share/doc/brain/docs/packages.md")).unwrap();
+    fs::write(user.path("archive/share/doc/brain/docs/other.md"), "").unwrap();
+    user.install(&[]).expect(0);
+    assert!(!user.home().join(".local/share/doc/brain/docs/packages.md").exists());
+    let foreign = user.home().join(".config/fish/config.fish");
+    fs::write(&foreign, "").unwrap();
+    user.install(&["--uninstall"]).expect(0);
+    let foreign_dir = foreign.parent().unwrap();
+    assert!(foreign.exists());
+    assert_eq!(paths(foreign_dir), [&*foreign], "only the file of another program is left there");
+    fs::remove_dir_all(user.home().join(".config")).unwrap();
+    assert_eq!(paths(&user.home()), before);
 }
