@@ -205,7 +205,10 @@ install_all() {
     say "  completions   $data/bash-completion, $data/zsh/site-functions, $config/fish/completions"
     say "  man pages     $data/man/man1"
     say "  documents     $data/doc/brain"
-    [ -z "$(daemons)" ] || say "a daemon still runs the former version; to change it: brain restart"
+    for pid in $(daemons); do
+        cmp -s "/proc/$pid/exe" "$bin/brain-daemon" ||
+            say "process $pid still runs the former brain-daemon; change it: $bin/brain restart"
+    done
     case :$PATH: in
     *:"$bin":*) ;;
     *) say "add the programs to your PATH: export PATH=\"$bin:\$PATH\"" ;;

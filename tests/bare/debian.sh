@@ -152,6 +152,8 @@ refuses "install.sh refuses another archive" "nothing was installed" installer \
     --from /shared/new.deb
 prints "install.sh installs an archive" "verified SHA-256" installer --from \
     "/shared/${archive##*/}"
+# A byte after the program's end makes another program that runs.
+inside sh -c 'printf x >>/home/ann/.local/bin/brain-daemon'
 prints "its program finds the data" "blue logo" ann /home/ann/.local/bin/brain search "which logo"
 prints "install.sh upgrades under a running daemon" "brain restart" installer --from \
     "/shared/${archive##*/}"

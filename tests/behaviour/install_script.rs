@@ -137,6 +137,31 @@ fn a_directory_that_cannot_be_written_is_named() {
     assert_eq!(failed.stderr.lines().count(), 1, "{failed:?}");
 }
 
+#[test]
+fn only_a_daemon_of_another_program_is_named() {
+    let Some(user) = User::new() else { return };
+    user.install(&[]).expect(0);
+    user.brain(&["capture", "A first thought"]).expect(0);
+    let status = user.brain(&["status", "--json"]).expect(0).json();
+    let same = user.install(&[]).expect(0);
+    assert!(!same.stdout.contains("restart"), "{same:?}");
+    // A byte after the program's end makes another program that runs.
+    let program = user.path("archive/bin/brain-daemon");
+    let mut bytes = fs::read(&program).unwrap();
+    bytes.push(0);
+    fs::write(&program, bytes).unwrap();
+    let other = user.install(&[]).expect(0);
+    let line = format!("process {} still runs the former brain-daemon", status["pid"]);
+    assert!(other.stdout.contains(&line), "{other:?}");
+    assert!(other.stdout.contains("brain restart"), "{other:?}");
+    user.brain(&["restart"]).expect(0);
+    let same = user.install(&[]).expect(0);
+    assert!(!same.stdout.contains("restart"), "{same:?}");
+    let removed = user.install(&["--uninstall"]).expect(0);
+    assert!(removed.stdout.contains("stopped brain-daemon"), "{removed:?}");
+    assert!(user.home().join(".brain/brain.redb").exists());
+}
+
 /// Returns the paths of all files and directories below a directory, sorted.
 fn paths(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
