@@ -190,6 +190,21 @@ fn no_start_is_respected_from_flag_and_environment() {
 }
 
 #[test]
+fn restart_with_no_start_restarts_only_a_running_daemon() {
+    let mut home = TestHome::new();
+    let error = home.fault(["restart", "--no-start"], 6);
+    assert!(error["message"].as_str().unwrap().contains("--no-start"), "{error}");
+    home.env.push(("BRAIN_NO_START".into(), "1".into()));
+    assert_eq!(home.fault(["restart"], 6)["code"], "unreachable");
+    assert!(home.connect().is_none());
+    home.env.pop();
+    let first = home.json(["restart"]);
+    assert_eq!(first["status"], "started");
+    let second = home.json(["restart", "--no-start"]);
+    assert_eq!((&second["status"], &second["stopped"]), (&"restarted".into(), &first["pid"]));
+}
+
+#[test]
 fn starting_the_daemon_prints_one_line_on_standard_error() {
     let home = TestHome::new();
     let first = home.brain(["capture", "--json", "x"]).expect(0);
