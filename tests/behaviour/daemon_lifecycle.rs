@@ -180,6 +180,7 @@ fn no_start_is_respected_from_flag_and_environment() {
         error["hint"].as_str().unwrap().contains("brain-daemon"),
         "the hint names no command that starts the daemon: {error}"
     );
+    assert!(error["hint"].as_str().unwrap().starts_with("omit --no-start"), "{error}");
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     for args in [&["capture", "x"][..], &["list"], &["get", "x"], &["search", "x"]] {
         assert_eq!(home.fault(args, 6)["code"], "unreachable", "{args:?}");
