@@ -205,7 +205,7 @@ while True:
     if not piece:
         break
     out += piece
-    while actions and out[seen:].rstrip().endswith((b'q: end', b'[y/N]', b'here.')):
+    while actions and out[seen:].rstrip().endswith((b'Enter: end', b'[y/N]', b'here.')):
         seen = len(out)
         action = actions.pop(0)
         if action == 'close':
@@ -243,6 +243,12 @@ fn keys_and_a_closed_terminal_leave_nothing_behind() {
     assert_eq!(code, 0, "{screen}");
     assert!(screen.contains("1 of 7") && !screen.contains("2 of 7"), "{screen}");
     assert_eq!(user.homes(), Vec::<PathBuf>::new());
+
+    for word in ["quit\n", "EXIT\n"] {
+        let (code, screen) = on_a_terminal(&user, &["\n", word]).unwrap();
+        assert_eq!(code, 0, "{screen}");
+        assert!(screen.contains("q and Enter: end") && !screen.contains("2 of 7"), "{screen}");
+    }
 
     let (code, screen) = on_a_terminal(&user, &["\n", "\u{3}"]).unwrap();
     assert_eq!(code, 2, "SIGINT: {screen}");

@@ -170,7 +170,7 @@ impl Demo {
         print(&intro)?;
         let count = tour.steps.len();
         for (index, step) in tour.steps.iter().enumerate() {
-            if is_terminal && !self.no_wait && !wait_for_enter("Enter: next   q: end")? {
+            if is_terminal && !self.no_wait && !wait_for_enter("Enter: next   q and Enter: end")? {
                 return Ok(end_message());
             }
             let heading = paint.bold(&format!("{} of {count}  {}", index + 1, step.text));
@@ -248,9 +248,10 @@ fn print(text: &str) -> Result<(), Fault> {
     write_stdout(text.as_bytes()).map_err(|e| fail::stdout(&e))
 }
 
-/// Waits for Enter. Returns `false` if the user types `q` or the input ends.
+/// Waits for Enter. Returns `false` if the user types `q`, `quit` or `exit`, or the input ends.
 fn wait_for_enter(prompt: &str) -> Result<bool, Fault> {
-    Ok(read_answer(prompt)?.is_some_and(|answer| !answer.starts_with(['q', 'Q'])))
+    let answer = read_answer(prompt)?.map(|answer| answer.to_lowercase());
+    Ok(answer.is_some_and(|answer| !["q", "quit", "exit"].contains(&answer.as_str())))
 }
 
 fn confirm_open() -> Result<bool, Fault> {
