@@ -121,6 +121,21 @@ fn without_a_terminal_it_runs_through_and_prints_each_command() {
 }
 
 #[test]
+fn a_closed_output_ends_the_tour_silently() {
+    let user = User::new();
+    let mut command = user.command(&["demo", "--no-wait"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("This is a demonstration"), "{line}");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(user.homes(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn signals_to_the_client_remove_everything() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let user = User::new();

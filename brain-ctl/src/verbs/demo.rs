@@ -1,7 +1,7 @@
 //! `brain demo`: a guided tour of an invented brain, which leaves nothing behind.
 
 use std::{
-    io::{self, BufRead, IsTerminal},
+    io::{self, BufRead, ErrorKind, IsTerminal},
     os::unix::net::UnixStream,
     process::Command,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -70,14 +70,29 @@ It uses a temporary directory and a daemon of its own, and leaves nothing behind
         let open_command = open_command(brain)?;
         drop(slot);
         let ready_ms = started_at.elapsed().as_millis() as u64;
-        let outcome = match context.json {
-            true => tour.run_as_json(ready_ms)?,
-            false => self.guide(tour, open_command)?,
+        let result = match context.json {
+            true => tour.run_as_json(ready_ms).map_err(TourError::Fault),
+            false => self.guide(tour, open_command),
         };
-        if let Some(mut brain) = lock(&shared).take() {
-            brain.end()?;
+        let ended = lock(&shared).take().map_or(Ok(()), |mut brain| brain.end());
+        match result {
+            Ok(outcome) => ended.map(|()| outcome),
+            Err(TourError::OutputClosed) => ended.map(|()| Outcome::default()),
+            Err(TourError::Fault(fault)) => Err(fault),
         }
-        Ok(outcome)
+    }
+}
+
+/// Why a tour ended early.
+enum TourError {
+    /// The reader of the output closed the pipe. This is no failure.
+    OutputClosed,
+    Fault(Fault),
+}
+
+impl From<Fault> for TourError {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
     }
 }
 
@@ -159,7 +174,7 @@ fn open_command(brain: &TemporaryBrain) -> Result<Command, Fault> {
 
 impl Demo {
     /// Shows the steps one after the other, then the brain in the browser if the user agrees.
-    fn guide(&self, mut tour: Tour, mut open: Command) -> Result<Outcome, Fault> {
+    fn guide(&self, mut tour: Tour, mut open: Command) -> Result<Outcome, TourError> {
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
         let paint = Paint::new(stdout_width().is_some());
         let intro = format!(
@@ -244,23 +259,26 @@ fn run_fault(error: &io::Error) -> Fault {
     Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(error)))
 }
 
-fn print(text: &str) -> Result<(), Fault> {
-    write_stdout(text.as_bytes()).map_err(|e| fail::stdout(&e))
+fn print(text: &str) -> Result<(), TourError> {
+    write_stdout(text.as_bytes()).map_err(|e| match e.kind() {
+        ErrorKind::BrokenPipe => TourError::OutputClosed,
+        _ => TourError::Fault(fail::stdout(&e)),
+    })
 }
 
 /// Waits for Enter. Returns `false` if the user types `q`, `quit` or `exit`, or the input ends.
-fn wait_for_enter(prompt: &str) -> Result<bool, Fault> {
+fn wait_for_enter(prompt: &str) -> Result<bool, TourError> {
     let answer = read_answer(prompt)?.map(|answer| answer.to_lowercase());
     Ok(answer.is_some_and(|answer| !["q", "quit", "exit"].contains(&answer.as_str())))
 }
 
-fn confirm_open() -> Result<bool, Fault> {
+fn confirm_open() -> Result<bool, TourError> {
     let answer = read_answer("Open this brain in the browser? [y/N]")?;
     Ok(answer.is_some_and(|answer| answer.starts_with(['y', 'Y'])))
 }
 
 /// Returns the typed line, or `None` at the end of the input.
-fn read_answer(prompt: &str) -> Result<Option<String>, Fault> {
+fn read_answer(prompt: &str) -> Result<Option<String>, TourError> {
     let paint = Paint::new(stdout_width().is_some());
     print(&format!("\n{} ", paint.dim(prompt)))?;
     let mut line = String::new();
