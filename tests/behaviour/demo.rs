@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -136,6 +137,31 @@ fn a_closed_output_ends_the_tour_silently() {
 }
 
 #[test]
+fn a_signal_during_the_preparation_ends_it() {
+    // The delays in ms reach the start of the daemon, and the sync of the pages.
+    for delay in [0, 50, 200, 500] {
+        let user = User::new();
+        let mut command = user.command(&["demo"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        while user.homes().is_empty() {
+            assert!(Instant::now() < deadline, "no home was created");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(delay));
+        let signalled_at = Instant::now();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let duration = signalled_at.elapsed();
+        assert_eq!(output.status.signal(), Some(2), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert!(duration < Duration::from_secs(5), "{delay} ms: it took {duration:?}");
+        assert_eq!(user.homes(), Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
 fn signals_to_the_client_remove_everything() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let user = User::new();
@@ -256,6 +282,7 @@ fn keys_and_a_closed_terminal_leave_nothing_behind() {
     let user = User::new();
     let Some((code, screen)) = on_a_terminal(&user, &["\n", "q\n"]) else { return };
     assert_eq!(code, 0, "{screen}");
+    assert!(screen.starts_with("preparing"), "{screen}");
     assert!(screen.contains("1 of 7") && !screen.contains("2 of 7"), "{screen}");
     assert_eq!(user.homes(), Vec::<PathBuf>::new());
 

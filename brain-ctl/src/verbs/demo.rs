@@ -18,9 +18,10 @@ use serde_json::{Value, json};
 use crate::{
     args::{Group, Verb},
     context::Context,
-    demo::TemporaryBrain,
+    demo::{Invented, TemporaryBrain, sync_pages},
     fail,
     output::{Outcome, Paint, stdout_width, write_stdout},
+    start,
 };
 
 /// The seed of the invented pages. It is fixed, so that all tours show the same names.
@@ -57,23 +58,7 @@ It uses a temporary directory and a daemon of its own, and leaves nothing behind
         let started_at = Instant::now();
         let shared = SharedBrain::default();
         end_at_signals(&shared)?;
-        // The lock is held during the start, so that a signal waits for a brain that it can end.
-        let mut slot = lock(&shared);
-        let brain = slot.insert(TemporaryBrain::start(SEED, &Zoned::now())?);
-        let steps = steps(&brain.fast_post_id);
-        let tour = Tour {
-            commands: commands(brain, &steps, context)?,
-            steps,
-            dir: brain.dir().display().to_string(),
-            pages: brain.pages,
-        };
-        let open_command = open_command(brain)?;
-        drop(slot);
-        let ready_ms = started_at.elapsed().as_millis() as u64;
-        let result = match context.json {
-            true => tour.run_as_json(ready_ms).map_err(TourError::Fault),
-            false => self.guide(tour, open_command),
-        };
+        let result = self.tour(context, &shared, started_at);
         let ended = lock(&shared).take().map_or(Ok(()), |mut brain| brain.end());
         match result {
             Ok(outcome) => ended.map(|()| outcome),
@@ -81,6 +66,59 @@ It uses a temporary directory and a daemon of its own, and leaves nothing behind
             Err(TourError::Fault(fault)) => Err(fault),
         }
     }
+}
+
+impl Demo {
+    /// Prepares the brain and shows the tour.
+    fn tour(
+        &self,
+        context: &Context,
+        shared: &SharedBrain,
+        started_at: Instant,
+    ) -> Result<Outcome, TourError> {
+        if !context.json && io::stdout().is_terminal() {
+            print("preparing an invented brain …\n")?;
+        }
+        let invented = Invented::new(SEED, &Zoned::now())?;
+        // The lock is held while the home is written, so that a signal waits for a complete home
+        // and removes it. It is not held during the slow rest.
+        let mut slot = lock(shared);
+        let brain = slot.insert(TemporaryBrain::start(&invented)?);
+        let steps = steps(&invented.fast_post_id);
+        let tour = Tour {
+            commands: commands(brain, &steps, context)?,
+            steps,
+            dir: brain.dir().display().to_string(),
+            pages: invented.pages(),
+        };
+        let open_command = open_command(brain)?;
+        let mut sync_command = brain.sync_command()?;
+        drop(slot);
+        let prepared = wait_until_answering(shared).and_then(|()| sync_pages(&mut sync_command));
+        if lock(shared).is_none() {
+            // A signal ended the brain, and now ends this process.
+            wait_for_end();
+        }
+        prepared?;
+        let ready_ms = started_at.elapsed().as_millis() as u64;
+        match context.json {
+            true => Ok(tour.run_as_json(ready_ms)?),
+            false => self.guide(tour, open_command),
+        }
+    }
+}
+
+/// Waits until the daemon answers, or a signal has ended the brain.
+fn wait_until_answering(shared: &SharedBrain) -> Result<(), Fault> {
+    let deadline = Instant::now() + start::START_TIMEOUT;
+    while Instant::now() < deadline {
+        match lock(shared).as_mut().map(TemporaryBrain::is_answering) {
+            Some(Ok(false)) => thread::sleep(Duration::from_millis(3)),
+            Some(Err(fault)) => return Err(fault),
+            Some(Ok(true)) | None => return Ok(()),
+        }
+    }
+    Err(start::no_answer_fault())
 }
 
 /// Why a tour ended early.
