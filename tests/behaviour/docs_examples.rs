@@ -198,6 +198,13 @@ fn every_command_in_sentences_exists() {
 }
 
 #[test]
+fn docs_name_the_command_without_json() {
+    assert!(document("README.md").contains("Every command\nbut `logs` takes `--json`"));
+    let fault = Reader::new().home.fault(["logs"], 2);
+    assert_eq!(fault["message"], "a log has no JSON form");
+}
+
+#[test]
 fn the_tools_of_mcp_are_as_documented() {
     let reader = Reader::new();
     let text = document("docs/mcp.md");
