@@ -142,11 +142,9 @@ fn an_empty_list_of_lines_names_their_form() {
     }
     // The forms are true.
     home.put("projects/y", "- 2026-11-20 | text\n- [ ] text\n- [x] text\n");
-    for (args, rows) in [
-        (&["timeline"][..], "entries"),
-        (&["todos"], "todos"),
-        (&["todos", "--done"], "todos"),
-    ] {
+    for (args, rows) in
+        [(&["timeline"][..], "entries"), (&["todos"], "todos"), (&["todos", "--done"], "todos")]
+    {
         assert_eq!(home.json(args)[rows].as_array().unwrap().len(), 1, "{args:?}");
     }
 }

@@ -9,7 +9,9 @@ use super::optional_page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, no_lines, page_name},
+    output::{
+        Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, no_lines, page_name,
+    },
     when::Period,
 };
 
