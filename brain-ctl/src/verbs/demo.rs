@@ -95,15 +95,12 @@ impl Demo {
         let mut sync_command = brain.sync_command()?;
         drop(slot);
         let prepared = wait_until_answering(shared).and_then(|()| sync_pages(&mut sync_command));
-        if lock(shared).is_none() {
-            // A signal ended the brain, and now ends this process.
-            wait_for_end();
-        }
+        wait_if_ended(shared);
         prepared?;
         let ready_ms = started_at.elapsed().as_millis() as u64;
         match context.json {
-            true => Ok(tour.run_as_json(ready_ms)?),
-            false => self.guide(tour, open_command),
+            true => Ok(tour.run_as_json(ready_ms, shared)?),
+            false => self.guide(tour, open_command, shared),
         }
     }
 }
@@ -212,7 +209,12 @@ fn open_command(brain: &TemporaryBrain) -> Result<Command, Fault> {
 
 impl Demo {
     /// Shows the steps one after the other, then the brain in the browser if the user agrees.
-    fn guide(&self, mut tour: Tour, mut open: Command) -> Result<Outcome, TourError> {
+    fn guide(
+        &self,
+        mut tour: Tour,
+        mut open: Command,
+        shared: &SharedBrain,
+    ) -> Result<Outcome, TourError> {
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
         let paint = Paint::new(stdout_width().is_some());
         let intro = format!(
@@ -231,6 +233,7 @@ impl Demo {
             print(&format!("\n{heading}\n\n{command_line}\n"))?;
             if let Some(command) = tour.commands.get_mut(index) {
                 run_step(command)?;
+                wait_if_ended(shared);
             }
         }
         if self.open || (is_terminal && !self.no_wait && confirm_open()?) {
@@ -250,10 +253,11 @@ impl Demo {
 
 impl Tour {
     /// Runs all steps, and returns one JSON value with their results.
-    fn run_as_json(mut self, ready_ms: u64) -> Result<Outcome, Fault> {
+    fn run_as_json(mut self, ready_ms: u64, shared: &SharedBrain) -> Result<Outcome, Fault> {
         let mut results = Vec::new();
         for (step, command) in self.steps.iter().zip(&mut self.commands) {
             let output = command.output().map_err(|e| run_fault(&e))?;
+            wait_if_ended(shared);
             let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
             results.push(json!({
                 "text": step.text, "command": command_line(&step.arguments),
@@ -322,6 +326,13 @@ fn read_answer(prompt: &str) -> Result<Option<String>, TourError> {
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
     Ok(read.is_ok_and(|bytes| bytes > 0).then(|| line.trim().to_owned()))
+}
+
+/// If a signal ended the brain, waits until it also ends this process.
+fn wait_if_ended(shared: &SharedBrain) {
+    if lock(shared).is_none() {
+        wait_for_end();
+    }
 }
 
 /// Waits until a signal ends this process.
