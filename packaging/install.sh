@@ -43,7 +43,8 @@ done
 bin=${BRAIN_BIN:-$HOME/.local/bin}
 data=${XDG_DATA_HOME:-$HOME/.local/share}
 config=${XDG_CONFIG_HOME:-$HOME/.config}
-# The file with the paths of the installed files, one a line.
+# The file with the paths of the installed files and created directories, one a line. Those of
+# directories end with a slash.
 list=$data/brain/installed-files
 
 # Prints the process ids of the daemons that run from the installed program.
@@ -55,15 +56,24 @@ daemons() {
     done
 }
 
+# Removes the listed files, and the listed directories that are empty then.
 remove_listed() { # file with a list
-    while IFS= read -r file; do
-        rm -f "$file"
-        rmdir "$(dirname "$file")" 2>/dev/null || :
+    while IFS= read -r path; do
+        case $path in */) ;; *) rm -f "$path" ;; esac
     done <"$1"
+    # In this order, a directory follows those within it.
+    grep '/$' "$1" | sort -r | while IFS= read -r directory; do
+        rmdir "$directory" 2>/dev/null || :
+    done
 }
 
 uninstall() {
     [ -f "$list" ] || fail "there is nothing to remove: $list does not exist"
+    # The record of the changes that `brain setup` made outside of brain.
+    if [ -f "${BRAIN_HOME:-$HOME/.brain}/setup.json" ]; then
+        "$bin/brain" setup --undo --no-start ||
+            say "not all was undone; to disconnect an AI client, remove its entry \"brain\""
+    fi
     unit=$config/systemd/user/brain-daemon.service
     if grep -qsF "ExecStart=\"$bin/brain-daemon\"" "$unit"; then
         "$bin/brain" service uninstall || "$bin/brain" service uninstall --no-start || :
@@ -78,20 +88,20 @@ uninstall() {
         done
         say "stopped brain-daemon (process $pid)"
     done
-    remove_listed "$list"
-    rm -f "$list"
-    rmdir "$data/doc/brain/docs" "$data/doc/brain" "$data/brain" 2>/dev/null || :
+    # The list is the last file in its directory.
+    former=$(mktemp)
+    mv "$list" "$former"
+    remove_listed "$former"
+    rm -f "$former"
     say "removed brain; your data is still in ${BRAIN_HOME:-$HOME/.brain}"
 }
 
 # Downloads a file.
 download() { # url, file
     if command -v curl >/dev/null 2>&1; then
-        curl -fsSL --retry 2 -o "$2" "$1"
-    elif command -v wget >/dev/null 2>&1; then
-        wget -q -O "$2" "$1"
+        curl -fsL --retry 2 -o "$2" "$1"
     else
-        fail "neither curl nor wget is installed; download the archive and use --from FILE"
+        wget -q -O "$2" "$1"
     fi
 }
 
@@ -103,15 +113,26 @@ fetch() {
         return
     fi
     case $from in
-    '') from=$base/$name.tar.gz ;;
+    '')
+        case $base in
+        @* | https://example.invalid/*)
+            fail "there is no published release; use an archive that you have: --from ARCHIVE"
+            ;;
+        esac
+        from=$base/$name.tar.gz
+        ;;
     http:*) fail "--from takes a file or an https URL, not $from" ;;
     esac
     archive=$from
     case $from in
     https://*)
         archive=$work/archive.tar.gz
+        command -v curl >/dev/null 2>&1 || command -v wget >/dev/null 2>&1 ||
+            fail "neither curl nor wget is installed; use an archive that you have: --from ARCHIVE"
         say "downloading $from"
-        download "$from" "$archive" || fail "$from cannot be downloaded"
+        # The message of the program that downloads has no way out, so it is not shown.
+        download "$from" "$archive" 2>/dev/null ||
+            fail "$from cannot be downloaded; use an archive that you have: --from ARCHIVE"
         ;;
     esac
     [ -f "$archive" ] || fail "$archive does not exist"
@@ -125,10 +146,23 @@ fetch() {
     [ -x "$tree/bin/brain-daemon" ] || fail "$from is not an archive of brain"
 }
 
+fail_to_write() { # path
+    fail "cannot write $1; name directories that you can write to with BRAIN_BIN (programs)," \
+        "XDG_DATA_HOME and XDG_CONFIG_HOME"
+}
+
+# Creates a directory and its parents, and lists those that did not exist.
+make_directory() { # directory
+    [ ! -d "$1" ] || return 0
+    make_directory "$(dirname "$1")"
+    mkdir "$1" 2>/dev/null || fail_to_write "$1"
+    say "$1/" >>"$work/list"
+}
+
 # Installs a file atomically, so that a running program is not disturbed, and lists it.
 put() { # file, destination
-    mkdir -p "$(dirname "$2")"
-    cp "$1" "$2.brain-new"
+    make_directory "$(dirname "$2")"
+    cp "$1" "$2.brain-new" 2>/dev/null || fail_to_write "$2"
     mv -f "$2.brain-new" "$2"
     say "$2" >>"$work/list"
 }
@@ -157,8 +191,10 @@ install_all() {
     for page in "$share"/doc/brain/docs/*.md; do
         put "$page" "$data/doc/brain/docs/${page##*/}"
     done
-    mkdir -p "$data/brain"
+    make_directory "$data/brain"
     if [ -f "$list" ]; then
+        # Directories that a former version created are still to be removed.
+        grep '/$' "$list" >>"$work/list" || :
         # Removes files that the former version installed and this one does not.
         grep -vxF -f "$work/list" "$list" >"$work/former" || :
         remove_listed "$work/former"
@@ -169,7 +205,10 @@ install_all() {
     say "  completions   $data/bash-completion, $data/zsh/site-functions, $config/fish/completions"
     say "  man pages     $data/man/man1"
     say "  documents     $data/doc/brain"
-    [ -z "$(daemons)" ] || say "a daemon still runs the former version; to change it: brain restart"
+    for pid in $(daemons); do
+        cmp -s "/proc/$pid/exe" "$bin/brain-daemon" ||
+            say "process $pid still runs the former brain-daemon; change it: $bin/brain restart"
+    done
     case :$PATH: in
     *:"$bin":*) ;;
     *) say "add the programs to your PATH: export PATH=\"$bin:\$PATH\"" ;;

@@ -331,7 +331,9 @@ fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
             hints.push(format!("usage: {usage}"));
         }
     }
-    let fault = Fault::new(FaultCode::Usage, message.join(" "));
+    // Rust's reason for a word in the place of a number does not name a number.
+    let message = message.join(" ").replace("invalid digit found in string", "expects a number");
+    let fault = Fault::new(FaultCode::Usage, message);
     match hints.is_empty() {
         true => fault.hint(format!("see: {help}")),
         false => fault.hint(hints.join("; ")),

@@ -171,7 +171,7 @@ impl Context {
                 }
                 ConnectError::NotListening if !may_start => {
                     let fault = ConnectError::NotListening.into_fault(&home.socket());
-                    return Err(fault.hint(start_hint()));
+                    return Err(fault.hint(start_hint(self.no_start)));
                 }
                 error => return Err(error.into_fault(&home.socket())),
             }
@@ -187,8 +187,13 @@ impl Context {
     }
 }
 
-/// Returns a hint that says how to start a daemon.
-fn start_hint() -> String {
+/// Returns a hint that says how to start a daemon. With `no_start`, only the flag or the variable
+/// prevents this command from starting it.
+fn start_hint(no_start: bool) -> String {
     let program = start::program().unwrap_or_else(|| PathBuf::from("brain-daemon"));
-    format!("start it with: brain serve (it runs {})", program.display())
+    let begin = match no_start {
+        true => "omit --no-start, and unset BRAIN_NO_START; or ",
+        false => "",
+    };
+    format!("{begin}start it with: brain serve (it runs {})", program.display())
 }

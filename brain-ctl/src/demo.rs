@@ -48,35 +48,48 @@ pub(crate) struct TemporaryBrain {
     /// The marker file. This process locks it while it lives, so that no other demonstration
     /// removes the home.
     _marker: File,
-    /// The number of pages.
-    pub(crate) pages: usize,
+}
+
+/// The invented pages and posts.
+pub(crate) struct Invented {
+    notes: Vec<(String, String)>,
+    posts: Vec<(String, String)>,
     /// The id of a post that spread fast.
     pub(crate) fast_post_id: String,
 }
 
+impl Invented {
+    /// Writes pages and posts as of `now`.
+    ///
+    /// # Errors
+    /// `internal` if the word lists are damaged.
+    pub(crate) fn new(seed: u64, now: &Zoned) -> Result<Self, Fault> {
+        let notes = notes::write(seed, now.date())?;
+        let posts = posts::write(seed, now.timestamp())?;
+        Ok(Self { notes, posts: posts.files, fast_post_id: posts.fast_post })
+    }
+
+    /// Returns the number of pages.
+    pub(crate) fn pages(&self) -> usize {
+        self.notes.len()
+    }
+}
+
 impl TemporaryBrain {
-    /// Creates the home, starts its daemon, and fills it with pages and posts as of `now`.
+    /// Creates the home, starts its daemon, and writes the files of pages and posts. Does not wait
+    /// for the daemon.
     ///
     /// # Errors
     /// `io`, `disk_full` or `read_only` if the home cannot be written; `unreachable` if the daemon
-    /// does not start; `internal` if the word lists are damaged or the pages cannot be stored.
-    pub(crate) fn start(seed: u64, now: &Zoned) -> Result<Self, Fault> {
-        let notes = notes::write(seed, now.date())?;
-        let posts = posts::write(seed, now.timestamp())?;
+    /// does not start.
+    pub(crate) fn start(invented: &Invented) -> Result<Self, Fault> {
         let base = base_directory();
         remove_abandoned(&base);
         let mut brain = Self::create(&base)?;
-        brain.pages = notes.len();
-        brain.fast_post_id = posts.fast_post;
-        let mut daemon = start::start_temporary(&brain.home, isolate)?;
-        let dir = brain.home.dir().to_owned();
         // The daemon opens its store meanwhile.
-        let written = write_files(&dir.join(PAGES), &notes)
-            .and_then(|()| write_files(&dir.join("collector"), &posts.files));
-        let started = start::wait_until_answering(&brain.home, &mut daemon);
-        brain.daemon = Some(daemon);
-        written.and(started)?;
-        brain.sync_pages()?;
+        brain.daemon = Some(start::start_temporary(&brain.home, isolate)?);
+        write_files(&brain.dir().join(PAGES), &invented.notes)?;
+        write_files(&brain.dir().join("collector"), &invented.posts)?;
         Ok(brain)
     }
 
@@ -94,25 +107,26 @@ impl TemporaryBrain {
         let marker = create().map_err(|e| {
             fail::file("create", &dir, &e).hint("set TMPDIR to a directory that you can write to")
         })?;
-        Ok(Self {
-            home: Home::at(&dir),
-            daemon: None,
-            _marker: marker,
-            pages: 0,
-            fast_post_id: String::new(),
-        })
+        Ok(Self { home: Home::at(&dir), daemon: None, _marker: marker })
     }
 
-    /// Stores the files as pages with `brain sync`, as for files that a user writes.
-    fn sync_pages(&self) -> Result<(), Fault> {
+    /// Returns whether the daemon answers.
+    ///
+    /// # Errors
+    /// `unreachable` if it has ended; otherwise the fault of [`connect::connect`].
+    pub(crate) fn is_answering(&mut self) -> Result<bool, Fault> {
+        let Some(daemon) = &mut self.daemon else { return Ok(false) };
+        start::is_answering(&self.home, daemon)
+    }
+
+    /// Returns the command for [`sync_pages`].
+    ///
+    /// # Errors
+    /// As [`Self::command`].
+    pub(crate) fn sync_command(&self) -> Result<Command, Fault> {
         let mut command = self.command()?;
         command.args(["sync", "default", "--json"]);
-        let output = command.output().map_err(|e| run_fault(&e))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Err(Fault::new(FaultCode::Internal, format!("the pages were not stored: {answer}")))
+        Ok(command)
     }
 
     /// Returns the directory of the home.
@@ -120,7 +134,8 @@ impl TemporaryBrain {
         self.home.dir()
     }
 
-    /// Returns a command that runs `brain` in this home, without input.
+    /// Returns a command that runs `brain` in this home, without input. It starts no other daemon,
+    /// which would stay after a signal has ended the brain.
     ///
     /// # Errors
     /// `io` if the path of this program is unknown.
@@ -128,7 +143,7 @@ impl TemporaryBrain {
         let program = env::current_exe().map_err(|e| run_fault(&e))?;
         let mut command = Command::new(program);
         isolate(&mut command);
-        command.env("BRAIN_HOME", self.dir()).stdin(Stdio::null());
+        command.env("BRAIN_HOME", self.dir()).env("BRAIN_NO_START", "1").stdin(Stdio::null());
         Ok(command)
     }
 
@@ -162,6 +177,19 @@ impl Drop for TemporaryBrain {
     fn drop(&mut self) {
         let _ = self.end();
     }
+}
+
+/// Stores the files as pages with `brain sync`, as for files that a user writes.
+///
+/// # Errors
+/// `io` if the command cannot be run; `internal` if the pages cannot be stored.
+pub(crate) fn sync_pages(sync_command: &mut Command) -> Result<(), Fault> {
+    let output = sync_command.output().map_err(|e| run_fault(&e))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Err(Fault::new(FaultCode::Internal, format!("the pages were not stored: {answer}")))
 }
 
 fn run_fault(error: &io::Error) -> Fault {

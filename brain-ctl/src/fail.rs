@@ -2,35 +2,8 @@
 
 use std::{io, path::Path};
 
+pub(crate) use brain_protocol::io_reason as reason;
 use brain_protocol::{Fault, FaultCode, NameError, SIZE_LIMIT_HINT, Slug, SourceId};
-
-/// Returns the errno name of the common errors of files.
-pub(crate) fn errno_name(error: &io::Error) -> Option<&'static str> {
-    use io::ErrorKind;
-    Some(match error.kind() {
-        ErrorKind::NotFound => "ENOENT",
-        ErrorKind::PermissionDenied => "EACCES",
-        ErrorKind::IsADirectory => "EISDIR",
-        ErrorKind::NotADirectory => "ENOTDIR",
-        ErrorKind::StorageFull => "ENOSPC",
-        ErrorKind::FileTooLarge => "EFBIG",
-        ErrorKind::ReadOnlyFilesystem => "EROFS",
-        _ => return None,
-    })
-}
-
-/// Describes an error without Rust's `(os error 2)`.
-pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let plain = match text.rfind(" (os error ") {
-        Some(at) => &text[..at],
-        None => &text,
-    };
-    match errno_name(error) {
-        Some(name) => format!("{name}: {}", lower_first(plain)),
-        None => plain.to_owned(),
-    }
-}
 
 /// Returns the fault of a failed file operation: `disk_full`, `read_only` or `io`. `verb` names the
 /// operation, for example `read`.
@@ -86,14 +59,6 @@ fn name_fault(code: FaultCode, error: NameError) -> Fault {
     match error.suggestion {
         Some(s) => fault.hint(format!("as a slug it is \"{s}\"")),
         None => fault,
-    }
-}
-
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(c) => c.to_lowercase().chain(chars).collect(),
-        None => String::new(),
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Input {
     pub(crate) origin: Origin,
 }
 
-/// Reads the content for `capture`.
+/// Reads the content for `capture`. The single word `-` means standard input.
 ///
 /// # Errors
 /// `usage` for two inputs; `empty_content` for none or a blank one; `io` for an unreadable file;
@@ -37,6 +37,8 @@ pub(crate) fn for_capture(
     file: Option<&Path>,
     stdin: bool,
 ) -> Result<Input, Fault> {
+    let stdin = stdin || is_dash(&words);
+    let words = if is_dash(&words) { Vec::new() } else { words };
     let inputs = usize::from(!words.is_empty()) + usize::from(file.is_some()) + usize::from(stdin);
     if inputs > 1 {
         return Err(fail::usage("only one input is possible: words, --file PATH, or --stdin")
@@ -62,14 +64,15 @@ pub(crate) fn for_capture(
     Ok(input)
 }
 
-/// Reads the text for `append`: words, a file, or standard input. The daemon refuses an empty one.
+/// Reads the text for `append`: words, a file, or standard input, also for the single word `-`. The
+/// daemon refuses an empty text.
 ///
 /// # Errors
 /// `io` for an unreadable file; `too_large` above [`MAX_CONTENT`] bytes.
 pub(crate) fn for_append(words: Vec<OsString>, file: Option<&Path>) -> Result<Input, Fault> {
     match file {
         Some(path) => from_file(path),
-        None if words.is_empty() => from_stdin(),
+        None if words.is_empty() || is_dash(&words) => from_stdin(),
         None => from_words(words),
     }
 }
@@ -116,6 +119,11 @@ pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     Ok(Secret::new(secret))
 }
 
+/// Returns whether the words are only `-`, which means standard input.
+fn is_dash(words: &[OsString]) -> bool {
+    matches!(words, [word] if word == "-")
+}
+
 fn from_words(words: Vec<OsString>) -> Result<Input, Fault> {
     let mut content = Vec::new();
     for (i, word) in words.into_iter().enumerate() {
@@ -144,7 +152,11 @@ fn from_stdin() -> Result<Input, Fault> {
     Ok(Input { content, origin: Origin::Stdin })
 }
 
+/// Reads a file, or standard input for `-`.
 fn from_file(path: &Path) -> Result<Input, Fault> {
+    if path == Path::new("-") {
+        return from_stdin();
+    }
     let label = path.display().to_string();
     let content = File::open(path)
         .map_err(ReadError::Io)

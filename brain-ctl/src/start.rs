@@ -31,7 +31,7 @@ const PROGRAM: &str = "brain-daemon";
 const NOTICE_DELAY: Duration = Duration::from_secs(10);
 
 /// Time limit for the daemon's first answer. A slower daemon keeps running.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time limit while another process holds the store; a stopping daemon needs up to 5 s.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(7);
@@ -186,29 +186,27 @@ pub(crate) fn start_temporary(
     StartingDaemon::start(command, home).map(|daemon| daemon.child)
 }
 
-/// Waits until the daemon of a temporary home answers.
+/// Returns whether the daemon of a temporary home answers.
 ///
 /// # Errors
-/// `unreachable` if the daemon ends or does not answer in time; otherwise the fault of
-/// [`connect::connect`].
-pub(crate) fn wait_until_answering(home: &Home, child: &mut Child) -> Result<(), Fault> {
-    let started_at = Instant::now();
-    while started_at.elapsed() < START_TIMEOUT {
-        match connect::connect(&home.socket()) {
-            Ok(_) => return Ok(()),
-            Err(ConnectError::NotListening | ConnectError::ClosedWithoutGreeting) => {}
-            Err(error) => return Err(error.into_fault(&home.socket())),
-        }
-        // The daemon has removed its log with the home, so the fault cannot quote it.
-        if let Ok(Some(status)) = child.try_wait() {
-            let message = format!("{PROGRAM} could not start ({status})");
-            return Err(Fault::new(FaultCode::Unreachable, message)
-                .hint("install brain and brain-daemon of the same version"));
-        }
-        std::thread::sleep(Duration::from_millis(3));
+/// `unreachable` if the daemon has ended; otherwise the fault of [`connect::connect`].
+pub(crate) fn is_answering(home: &Home, child: &mut Child) -> Result<bool, Fault> {
+    match connect::connect(&home.socket()) {
+        Ok(_) => return Ok(true),
+        Err(ConnectError::NotListening | ConnectError::ClosedWithoutGreeting) => {}
+        Err(error) => return Err(error.into_fault(&home.socket())),
     }
+    // The daemon has removed its log with the home, so the fault cannot quote it.
+    let Ok(Some(status)) = child.try_wait() else { return Ok(false) };
+    let message = format!("{PROGRAM} could not start ({status})");
+    Err(Fault::new(FaultCode::Unreachable, message)
+        .hint("install brain and brain-daemon of the same version"))
+}
+
+/// Returns the fault of a daemon of a temporary home that did not answer in [`START_TIMEOUT`].
+pub(crate) fn no_answer_fault() -> Fault {
     let message = format!("{PROGRAM} did not answer within {} s", START_TIMEOUT.as_secs());
-    Err(Fault::new(FaultCode::Unreachable, message).hint("try again on an idle machine"))
+    Fault::new(FaultCode::Unreachable, message).hint("try again on an idle machine")
 }
 
 /// Returns the command that starts the daemon in the background.

@@ -152,11 +152,21 @@ refuses "install.sh refuses another archive" "nothing was installed" installer \
     --from /shared/new.deb
 prints "install.sh installs an archive" "verified SHA-256" installer --from \
     "/shared/${archive##*/}"
+# A byte after the program's end makes another program that runs.
+inside sh -c 'printf x >>/home/ann/.local/bin/brain-daemon'
 prints "its program finds the data" "blue logo" ann /home/ann/.local/bin/brain search "which logo"
 prints "install.sh upgrades under a running daemon" "brain restart" installer --from \
     "/shared/${archive##*/}"
+inside install -d -o ann -g ann /home/ann/.cursor
+holds "an AI client is connected" ann /home/ann/.local/bin/brain setup --yes --service=no \
+    --connect cursor
+holds "its file names the program" inside grep -q "/.local/bin/brain" /home/ann/.cursor/mcp.json
 prints "install.sh --uninstall stops the daemon" "stopped brain-daemon" installer --uninstall
+is "the AI client is disconnected" "" "$(inside grep -s /.local/bin/brain \
+    /home/ann/.cursor/mcp.json || true)"
 is "only the data is left" "" "$(inside find /home/ann/.local /home/ann/.config -type f \
     -not -path '*/systemd/*' 2>/dev/null)"
+is "no directory of its own is left" "" "$(inside find /home/ann/.local/bin \
+    /home/ann/.local/share/man /home/ann/.config/fish 2>/dev/null || true)"
 holds "the data stays after install.sh --uninstall" inside test -s /home/ann/.brain/brain.redb
 power_off

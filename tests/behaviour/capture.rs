@@ -36,6 +36,27 @@ fn text_file_and_standard_input_pages_name_their_origin() {
 }
 
 #[test]
+fn a_dash_means_standard_input() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for args in [&["capture", "-"][..], &["capture", "--file", "-"], &["capture", "--", "-"]] {
+        let page = home.json_with(args, format!("from stdin of {args:?}").as_bytes());
+        assert_eq!(page["source_uri"], "cli:stdin", "{args:?}");
+        let body = home.get(page["slug"].as_str().unwrap())["body"].clone();
+        assert_eq!(body, format!("from stdin of {args:?}"));
+    }
+    home.json_with(["put", "log", "--file", "-"], b"first line\n");
+    home.json_with(["append", "log", "-"], b"second line\n");
+    home.json_with(["append", "log", "--file", "-"], b"third line\n");
+    let body = home.get("log")["body"].as_str().unwrap().to_owned();
+    assert!(body.contains("first") && body.contains("second") && body.contains("third"), "{body}");
+    // Among other words, a dash is text.
+    let words = home.json(["capture", "tea", "-", "green"]);
+    assert_eq!(home.get(words["slug"].as_str().unwrap())["body"], "tea - green");
+    assert_eq!(home.fault_with(["capture", "-", "--file", "x"], b"y", 2)["code"], "usage");
+}
+
+#[test]
 fn two_inputs_at_once_are_a_usage_error() {
     let home = TestHome::new();
     let _daemon = home.daemon();

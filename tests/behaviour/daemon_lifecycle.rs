@@ -180,6 +180,7 @@ fn no_start_is_respected_from_flag_and_environment() {
         error["hint"].as_str().unwrap().contains("brain-daemon"),
         "the hint names no command that starts the daemon: {error}"
     );
+    assert!(error["hint"].as_str().unwrap().starts_with("omit --no-start"), "{error}");
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     for args in [&["capture", "x"][..], &["list"], &["get", "x"], &["search", "x"]] {
         assert_eq!(home.fault(args, 6)["code"], "unreachable", "{args:?}");
@@ -187,6 +188,21 @@ fn no_start_is_respected_from_flag_and_environment() {
     let doctor = home.brain(["doctor", "--json"]).expect(1);
     assert_eq!(doctor.json()["status"], "unhealthy", "the doctor reports the problem nevertheless");
     assert!(home.connect().is_none());
+}
+
+#[test]
+fn restart_with_no_start_restarts_only_a_running_daemon() {
+    let mut home = TestHome::new();
+    let error = home.fault(["restart", "--no-start"], 6);
+    assert!(error["message"].as_str().unwrap().contains("--no-start"), "{error}");
+    home.env.push(("BRAIN_NO_START".into(), "1".into()));
+    assert_eq!(home.fault(["restart"], 6)["code"], "unreachable");
+    assert!(home.connect().is_none());
+    home.env.pop();
+    let first = home.json(["restart"]);
+    assert_eq!(first["status"], "started");
+    let second = home.json(["restart", "--no-start"]);
+    assert_eq!((&second["status"], &second["stopped"]), (&"restarted".into(), &first["pid"]));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -121,6 +122,46 @@ fn without_a_terminal_it_runs_through_and_prints_each_command() {
 }
 
 #[test]
+fn a_closed_output_ends_the_tour_silently() {
+    let user = User::new();
+    let mut command = user.command(&["demo", "--no-wait"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("This is a demonstration"), "{line}");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(user.homes(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_signal_during_the_preparation_or_a_step_ends_it() {
+    // The delays in ms reach the start of the daemon, the sync of the pages, and the tour.
+    for delay in [0, 50, 200, 500, 700] {
+        let user = User::new();
+        // With --open, a tour that the signal does not end waits for it.
+        let mut command = user.command(&["demo", "--open"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        while user.homes().is_empty() {
+            assert!(Instant::now() < deadline, "no home was created");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(delay));
+        let signalled_at = Instant::now();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let duration = signalled_at.elapsed();
+        assert_eq!(output.status.signal(), Some(2), "{delay} ms: {output:?}");
+        assert!(duration < Duration::from_secs(5), "{delay} ms: it took {duration:?}");
+        assert_eq!(user.homes(), Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
 fn signals_to_the_client_remove_everything() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let user = User::new();
@@ -205,7 +246,7 @@ while True:
     if not piece:
         break
     out += piece
-    while actions and out[seen:].rstrip().endswith((b'q: end', b'[y/N]', b'here.')):
+    while actions and out[seen:].rstrip().endswith((b'Enter: end', b'[y/N]', b'here.')):
         seen = len(out)
         action = actions.pop(0)
         if action == 'close':
@@ -241,8 +282,15 @@ fn keys_and_a_closed_terminal_leave_nothing_behind() {
     let user = User::new();
     let Some((code, screen)) = on_a_terminal(&user, &["\n", "q\n"]) else { return };
     assert_eq!(code, 0, "{screen}");
+    assert!(screen.starts_with("preparing"), "{screen}");
     assert!(screen.contains("1 of 7") && !screen.contains("2 of 7"), "{screen}");
     assert_eq!(user.homes(), Vec::<PathBuf>::new());
+
+    for word in ["quit\n", "EXIT\n"] {
+        let (code, screen) = on_a_terminal(&user, &["\n", word]).unwrap();
+        assert_eq!(code, 0, "{screen}");
+        assert!(screen.contains("q and Enter: end") && !screen.contains("2 of 7"), "{screen}");
+    }
 
     let (code, screen) = on_a_terminal(&user, &["\n", "\u{3}"]).unwrap();
     assert_eq!(code, 2, "SIGINT: {screen}");

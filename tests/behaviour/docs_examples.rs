@@ -39,9 +39,8 @@ macro_rules! run_documents {
 }
 
 run_documents! {
+    // No page exists before: the commands run in this order in an empty brain.
     every_example_of_the_readme_runs: "README.md", Reader::new()
-        .with_page("people/ann-lee", "# Ann Lee\n\nKnows about latency at [[companies/acme]].\n")
-        .with_page("companies/acme", "# Acme\n")
         .with_file("meeting.md", "# Meeting\n\nThe latency budget.\n")
         .with_file("ann.md", "# Ann Lee\n\nKnows about the latency budget.\n");
     every_example_of_access_runs: "docs/access.md", reader_of_access();
@@ -81,9 +80,7 @@ run_documents! {
     every_example_of_meaning_runs: "docs/meaning.md", reader_with_a_model();
     every_example_of_models_is_valid: "docs/models.md", Reader::new();
     every_example_of_monitoring_runs: "docs/monitoring.md", Reader::new();
-    every_example_of_packages_runs: "docs/packages.md", Reader::new()
-        .that_starts_daemons()
-        .with_page("notes/a", "# A\n");
+    every_example_of_packages_runs: "docs/packages.md", reader_with_two_sources();
     every_example_of_pages_runs: "docs/pages.md", Reader::new();
     every_example_of_the_protocol_runs: "docs/protocol.md", Reader::new();
     every_example_of_search_runs: "docs/search.md", Reader::new()
@@ -145,6 +142,18 @@ fn reader_with_a_model() -> Reader {
     Reader::with(variables, vec![Box::new(endpoint)]).with_page("notes/a", "# A\n\nA vessel.\n")
 }
 
+/// A page of the source `default`, and a page with an attachment of the source `work`.
+fn reader_with_two_sources() -> Reader {
+    Reader::new()
+        .that_starts_daemons()
+        .with_page("people/x", "# X\n")
+        .with_file("vaults/work/plan.md", "# Plan\n")
+        .with_file("chart.png", "a chart")
+        .having_run(&["sources", "add", "work", "vaults/work"])
+        .having_run(&["sync", "work"])
+        .having_run(&["attach", "work:plan", "chart.png"])
+}
+
 /// A git work tree, and the source `notes`.
 fn reader_with_a_work_tree() -> Reader {
     let reader = Reader::new()
@@ -196,6 +205,36 @@ fn every_command_in_sentences_exists() {
             }
         }
     }
+}
+
+#[test]
+fn docs_downgrade_keeps_sources_slugs_and_attachments() {
+    if !has_programs() {
+        return;
+    }
+    let mut reader = reader_with_two_sources();
+    reader.run_document("docs/packages.md");
+    let old = |command: &str| {
+        let done = reader.shell(&format!("BRAIN_HOME=~/.brain-old brain {command} --json"));
+        serde_json::from_slice::<serde_json::Value>(&done.stdout).unwrap()
+    };
+    let pages = old("list")["pages"].clone();
+    let mut names: Vec<String> = pages
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|page| format!("{}:{}", page["source_id"], page["slug"]).replace('"', ""))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["default:people/x", "work:plan"]);
+    assert!(old("attachments work:plan").to_string().contains("chart.png"));
+}
+
+#[test]
+fn docs_name_the_command_without_json() {
+    assert!(document("README.md").contains("Every command\nbut `logs` takes `--json`"));
+    let fault = Reader::new().home.fault(["logs"], 2);
+    assert_eq!(fault["message"], "a log has no JSON form");
 }
 
 #[test]

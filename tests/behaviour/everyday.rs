@@ -123,7 +123,36 @@ fn tasks_are_listed_with_their_pages() {
         "{finished_tasks}"
     );
     let none = home.brain(["todos", "--prefix", "nowhere/"]).expect(0);
-    assert!(none.stdout.is_empty() && none.stderr.contains("no tasks"), "{none:?}");
+    assert!(none.stdout.is_empty() && none.stderr.contains("no open tasks"), "{none:?}");
+}
+
+#[test]
+fn an_empty_list_of_lines_names_their_form() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("projects/x", "2026-11-20 is no dated line.\n\n- nor a task\n");
+    let dated = "- 2026-11-20 | text";
+    for (args, form) in [
+        (&["timeline"][..], dated),
+        (&["timeline", "--days"], dated),
+        (&["timeline", "projects/x"], dated),
+        (&["todos"], "- [ ] text"),
+        (&["todos", "--done"], "- [x] text"),
+    ] {
+        let none = home.brain(args).expect(0);
+        assert_eq!(none.stdout, "", "{args:?}");
+        assert!(none.stderr.ends_with(&format!(": {form}\n")), "{none:?}");
+    }
+    for (command, form) in [("timeline", dated), ("todos", "- [ ] text")] {
+        assert!(home.brain([command, "--help"]).expect(0).stdout.contains(form), "{command}");
+    }
+    // The forms are true.
+    home.put("projects/y", "- 2026-11-20 | text\n- [ ] text\n- [x] text\n");
+    for (args, rows) in
+        [(&["timeline"][..], "entries"), (&["todos"], "todos"), (&["todos", "--done"], "todos")]
+    {
+        assert_eq!(home.json(args)[rows].as_array().unwrap().len(), 1, "{args:?}");
+    }
 }
 
 #[test]

@@ -187,6 +187,26 @@ fn the_graph_has_each_page_and_each_link_once() {
 }
 
 #[test]
+fn the_text_of_a_graph_lists_a_pair_once_with_all_kinds() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("companies/acme", "# Acme\n");
+    home.put("people/ann", "---\ncompany: \"[[companies/acme]]\"\n---\nAt [[companies/acme]].\n");
+    let graph = home.json(["graph", "people/ann"]);
+    let mut kinds = texts(&graph["edges"], "kind");
+    kinds.sort();
+    assert_eq!(kinds, ["company", "mentions"], "{graph}");
+    let text = home.brain(["graph", "people/ann"]).expect(0).stdout;
+    let pairs = text.lines().filter(|line| {
+        line.trim_start().starts_with("people/ann ") && line.contains("companies/acme")
+    });
+    let pairs: Vec<&str> = pairs.collect();
+    assert_eq!(pairs.len(), 1, "{text}");
+    assert!(kinds.iter().all(|kind| pairs[0].contains(kind.as_str())), "{text}");
+    assert!(pairs[0].contains(", "), "{text}");
+}
+
+#[test]
 fn a_link_to_a_page_in_a_folder_does_not_link_the_folder() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -258,3 +258,10 @@ fn the_timeline_lists_each_entry_once_with_its_source() {
         "the entries of the overwritten text are gone"
     );
 }
+
+#[test]
+fn a_limit_that_is_no_number_is_refused_with_the_reason() {
+    let home = TestHome::new();
+    let fault = home.fault(["list", "--limit", "abc"], 2);
+    assert_eq!(fault["message"], "invalid value 'abc' for '--limit <N>': expects a number");
+}

@@ -74,6 +74,7 @@ mod ingest_crash;
 mod ingest_fixture;
 mod ingest_queue;
 mod ingest_spool;
+mod install_script;
 mod links;
 mod list;
 mod local_model;

@@ -21,7 +21,9 @@ fn a_deleted_page_is_hidden_and_its_file_is_in_the_trash() {
     assert_eq!(fs::read(home.path().join("pages/.trash/a.md")).unwrap(), text);
     assert_eq!(home.fault(["get", "a"], 4)["code"], "not_found");
     let hint = home.fault(["get", "a"], 4)["hint"].as_str().unwrap().to_owned();
-    assert!(hint.contains("brain restore a") && hint.contains(until), "{hint}");
+    // The time zone of the tests is UTC.
+    let minute = until[..16].replace('T', " ");
+    assert!(hint.contains("brain restore a") && hint.contains(&minute), "{hint}");
     assert_eq!(slugs(&home.json(["list"])["pages"]), ["b"]);
     assert!(home.search("zebra").is_empty());
     assert_eq!(home.json(["tags"])["tags"], json!([]));
@@ -158,4 +160,19 @@ fn a_delete_and_a_restore_survive_sigkill() {
     assert_eq!(home.get("a")["body"], "walrus\n");
     assert_eq!(home.search("walrus"), ["a"]);
     assert!(home.page_file("a").exists());
+}
+
+#[test]
+fn all_texts_state_the_end_of_recovery_in_local_time() {
+    let mut home = TestHome::new();
+    home.env.push(("TZ".into(), "TEST-5:30".into()));
+    let _daemon = home.daemon();
+    home.put("notes/a", "text\n");
+    let text = home.brain(["delete", "notes/a"]).expect(0).stdout;
+    let (_, rest) = text.split_once("restore it until ").unwrap();
+    let (until, _) = rest.split_once(": ").unwrap();
+    for args in [["get", "notes/a"], ["delete", "notes/a"]] {
+        let refused = home.brain(args);
+        assert!(refused.stderr.contains(&format!("brings it back until {until}\n")), "{refused:?}");
+    }
 }

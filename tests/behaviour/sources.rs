@@ -120,7 +120,7 @@ fn an_invalid_source_is_refused_with_a_reason() {
     let own_home = home.path().canonicalize().unwrap();
     let parent = own_home.parent().unwrap();
     for (name, path, exit, code, reason) in [
-        ("none", &outside.join("none"), 4, "not_found", "none"),
+        ("none", &outside.join("none"), 4, "not_found", "ENOENT: no such file or directory"),
         ("file", &file, 2, "usage", "is not a directory"),
         ("sub", &inside, 1, "conflict", "is inside the directory of the source \"work\""),
         ("above", &outside, 1, "conflict", "contains the directory of the source \"work\""),

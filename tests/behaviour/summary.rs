@@ -17,6 +17,16 @@ fn without_a_home_the_first_commands_are_named() {
 }
 
 #[test]
+fn a_home_that_is_a_file_is_an_error() {
+    let home = TestHome::new();
+    std::fs::write(home.path(), "a file").unwrap();
+    let fault = home.fault([] as [&str; 0], 1);
+    let message = format!("the home {} is not a directory", home.path().display());
+    assert_eq!((&fault["code"], &fault["message"]), (&"io".into(), &message.into()), "{fault}");
+    assert!(fault["hint"].as_str().unwrap().contains("BRAIN_HOME"), "{fault}");
+}
+
+#[test]
 fn with_a_home_newest_pages_and_problems_are_shown() {
     let home = TestHome::new();
     let daemon = home.daemon();

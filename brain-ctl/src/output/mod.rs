@@ -23,7 +23,7 @@ use brain_protocol::{Exit, Fault};
 use serde::Serialize;
 
 pub(crate) use format::{FormatOption, Listing, TableFormatOption};
-pub(crate) use paging::{ListOptions, PagingOptions};
+pub(crate) use paging::{ListOptions, PagingOptions, no_lines};
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{

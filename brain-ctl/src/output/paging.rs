@@ -50,7 +50,8 @@ impl PagingOptions {
     }
 
     /// Returns the outcome that prints a part of a list. `truncated` says whether more rows follow;
-    /// `rows` names the rows in the plural.
+    /// `rows` names the rows in the plural. `form` is the form of a line that is a row, for the
+    /// note of an empty list.
     ///
     /// # Errors
     /// As [`Context::list`].
@@ -61,13 +62,20 @@ impl PagingOptions {
         list: L,
         truncated: bool,
         rows: &str,
+        form: Option<&str>,
     ) -> Result<Outcome, Fault> {
-        let note = match list.records().is_empty() {
-            true => Some(self.empty_note(rows)),
-            false => truncated.then(|| self.more_note(rows)),
+        let note = match (list.records().is_empty(), form) {
+            (true, Some(form)) if self.page == 1 => Some(no_lines(rows, form)),
+            (true, _) => Some(self.empty_note(rows)),
+            (false, _) => truncated.then(|| self.more_note(rows)),
         };
         context.list(&ListWithNote { list, note }, format)
     }
+}
+
+/// Returns the note that no page has such lines. `form` is an example of one.
+pub(crate) fn no_lines(rows: &str, form: &str) -> String {
+    format!("no {rows}; a line of this form in a page is one: {form}")
 }
 
 /// The options of a list of pages, or of lines of pages.

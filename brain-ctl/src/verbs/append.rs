@@ -20,7 +20,7 @@ struct Arguments {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// Text to add; several words are joined by spaces [default: standard input]
+    /// Text to add; several words are joined by spaces [default, and `-`: standard input]
     #[arg(value_name = "TEXT", allow_negative_numbers = true)]
     text: Vec<OsString>,
 
@@ -28,7 +28,7 @@ struct Arguments {
     #[arg(long, value_name = "HEADING")]
     section: Option<String>,
 
-    /// Add the content of a file
+    /// Add the content of a file; `-` is standard input
     #[arg(long, value_name = "PATH", conflicts_with = "text")]
     file: Option<PathBuf>,
 

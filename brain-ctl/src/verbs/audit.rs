@@ -48,7 +48,7 @@ impl Verb for Audit {
         let (limit, skip) = (paging.limit, paging.skip());
         let calls = context.call(AuditList { since, until, client, failed, limit, skip })?;
         let truncated = calls.truncated;
-        paging.print(context, &format.into(), calls, truncated, "calls")
+        paging.print(context, &format.into(), calls, truncated, "calls", None)
     }
 }
 

@@ -20,11 +20,11 @@ use crate::{
 /// Arguments of `capture`.
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
-    /// Text to store; several words are joined by spaces
+    /// Text to store; several words are joined by spaces; `-` is standard input
     #[arg(value_name = "CONTENT", allow_negative_numbers = true)]
     content: Vec<OsString>,
 
-    /// Store the content of a file
+    /// Store the content of a file; `-` is standard input
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 

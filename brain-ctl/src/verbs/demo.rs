@@ -1,7 +1,7 @@
 //! `brain demo`: a guided tour of an invented brain, which leaves nothing behind.
 
 use std::{
-    io::{self, BufRead, IsTerminal},
+    io::{self, BufRead, ErrorKind, IsTerminal},
     os::unix::net::UnixStream,
     process::Command,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -18,9 +18,10 @@ use serde_json::{Value, json};
 use crate::{
     args::{Group, Verb},
     context::Context,
-    demo::TemporaryBrain,
+    demo::{Invented, TemporaryBrain, sync_pages},
     fail,
     output::{Outcome, Paint, stdout_width, write_stdout},
+    start,
 };
 
 /// The seed of the invented pages. It is fixed, so that all tours show the same names.
@@ -57,27 +58,76 @@ It uses a temporary directory and a daemon of its own, and leaves nothing behind
         let started_at = Instant::now();
         let shared = SharedBrain::default();
         end_at_signals(&shared)?;
-        // The lock is held during the start, so that a signal waits for a brain that it can end.
-        let mut slot = lock(&shared);
-        let brain = slot.insert(TemporaryBrain::start(SEED, &Zoned::now())?);
-        let steps = steps(&brain.fast_post_id);
+        let result = self.tour(context, &shared, started_at);
+        let ended = lock(&shared).take().map_or(Ok(()), |mut brain| brain.end());
+        match result {
+            Ok(outcome) => ended.map(|()| outcome),
+            Err(TourError::OutputClosed) => ended.map(|()| Outcome::default()),
+            Err(TourError::Fault(fault)) => Err(fault),
+        }
+    }
+}
+
+impl Demo {
+    /// Prepares the brain and shows the tour.
+    fn tour(
+        &self,
+        context: &Context,
+        shared: &SharedBrain,
+        started_at: Instant,
+    ) -> Result<Outcome, TourError> {
+        if !context.json && io::stdout().is_terminal() {
+            print("preparing an invented brain …\n")?;
+        }
+        let invented = Invented::new(SEED, &Zoned::now())?;
+        // The lock is held while the home is written, so that a signal waits for a complete home
+        // and removes it. It is not held during the slow rest.
+        let mut slot = lock(shared);
+        let brain = slot.insert(TemporaryBrain::start(&invented)?);
+        let steps = steps(&invented.fast_post_id);
         let tour = Tour {
             commands: commands(brain, &steps, context)?,
             steps,
             dir: brain.dir().display().to_string(),
-            pages: brain.pages,
+            pages: invented.pages(),
         };
         let open_command = open_command(brain)?;
+        let mut sync_command = brain.sync_command()?;
         drop(slot);
+        let prepared = wait_until_answering(shared).and_then(|()| sync_pages(&mut sync_command));
+        wait_if_ended(shared);
+        prepared?;
         let ready_ms = started_at.elapsed().as_millis() as u64;
-        let outcome = match context.json {
-            true => tour.run_as_json(ready_ms)?,
-            false => self.guide(tour, open_command)?,
-        };
-        if let Some(mut brain) = lock(&shared).take() {
-            brain.end()?;
+        match context.json {
+            true => Ok(tour.run_as_json(ready_ms, shared)?),
+            false => self.guide(tour, open_command, shared),
         }
-        Ok(outcome)
+    }
+}
+
+/// Waits until the daemon answers, or a signal has ended the brain.
+fn wait_until_answering(shared: &SharedBrain) -> Result<(), Fault> {
+    let deadline = Instant::now() + start::START_TIMEOUT;
+    while Instant::now() < deadline {
+        match lock(shared).as_mut().map(TemporaryBrain::is_answering) {
+            Some(Ok(false)) => thread::sleep(Duration::from_millis(3)),
+            Some(Err(fault)) => return Err(fault),
+            Some(Ok(true)) | None => return Ok(()),
+        }
+    }
+    Err(start::no_answer_fault())
+}
+
+/// Why a tour ended early.
+enum TourError {
+    /// The reader of the output closed the pipe. This is no failure.
+    OutputClosed,
+    Fault(Fault),
+}
+
+impl From<Fault> for TourError {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
     }
 }
 
@@ -159,7 +209,12 @@ fn open_command(brain: &TemporaryBrain) -> Result<Command, Fault> {
 
 impl Demo {
     /// Shows the steps one after the other, then the brain in the browser if the user agrees.
-    fn guide(&self, mut tour: Tour, mut open: Command) -> Result<Outcome, Fault> {
+    fn guide(
+        &self,
+        mut tour: Tour,
+        mut open: Command,
+        shared: &SharedBrain,
+    ) -> Result<Outcome, TourError> {
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
         let paint = Paint::new(stdout_width().is_some());
         let intro = format!(
@@ -170,7 +225,7 @@ impl Demo {
         print(&intro)?;
         let count = tour.steps.len();
         for (index, step) in tour.steps.iter().enumerate() {
-            if is_terminal && !self.no_wait && !wait_for_enter("Enter: next   q: end")? {
+            if is_terminal && !self.no_wait && !wait_for_enter("Enter: next   q and Enter: end")? {
                 return Ok(end_message());
             }
             let heading = paint.bold(&format!("{} of {count}  {}", index + 1, step.text));
@@ -178,6 +233,7 @@ impl Demo {
             print(&format!("\n{heading}\n\n{command_line}\n"))?;
             if let Some(command) = tour.commands.get_mut(index) {
                 run_step(command)?;
+                wait_if_ended(shared);
             }
         }
         if self.open || (is_terminal && !self.no_wait && confirm_open()?) {
@@ -197,10 +253,11 @@ impl Demo {
 
 impl Tour {
     /// Runs all steps, and returns one JSON value with their results.
-    fn run_as_json(mut self, ready_ms: u64) -> Result<Outcome, Fault> {
+    fn run_as_json(mut self, ready_ms: u64, shared: &SharedBrain) -> Result<Outcome, Fault> {
         let mut results = Vec::new();
         for (step, command) in self.steps.iter().zip(&mut self.commands) {
             let output = command.output().map_err(|e| run_fault(&e))?;
+            wait_if_ended(shared);
             let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
             results.push(json!({
                 "text": step.text, "command": command_line(&step.arguments),
@@ -244,27 +301,38 @@ fn run_fault(error: &io::Error) -> Fault {
     Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(error)))
 }
 
-fn print(text: &str) -> Result<(), Fault> {
-    write_stdout(text.as_bytes()).map_err(|e| fail::stdout(&e))
+fn print(text: &str) -> Result<(), TourError> {
+    write_stdout(text.as_bytes()).map_err(|e| match e.kind() {
+        ErrorKind::BrokenPipe => TourError::OutputClosed,
+        _ => TourError::Fault(fail::stdout(&e)),
+    })
 }
 
-/// Waits for Enter. Returns `false` if the user types `q` or the input ends.
-fn wait_for_enter(prompt: &str) -> Result<bool, Fault> {
-    Ok(read_answer(prompt)?.is_some_and(|answer| !answer.starts_with(['q', 'Q'])))
+/// Waits for Enter. Returns `false` if the user types `q`, `quit` or `exit`, or the input ends.
+fn wait_for_enter(prompt: &str) -> Result<bool, TourError> {
+    let answer = read_answer(prompt)?.map(|answer| answer.to_lowercase());
+    Ok(answer.is_some_and(|answer| !["q", "quit", "exit"].contains(&answer.as_str())))
 }
 
-fn confirm_open() -> Result<bool, Fault> {
+fn confirm_open() -> Result<bool, TourError> {
     let answer = read_answer("Open this brain in the browser? [y/N]")?;
     Ok(answer.is_some_and(|answer| answer.starts_with(['y', 'Y'])))
 }
 
 /// Returns the typed line, or `None` at the end of the input.
-fn read_answer(prompt: &str) -> Result<Option<String>, Fault> {
+fn read_answer(prompt: &str) -> Result<Option<String>, TourError> {
     let paint = Paint::new(stdout_width().is_some());
     print(&format!("\n{} ", paint.dim(prompt)))?;
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
     Ok(read.is_ok_and(|bytes| bytes > 0).then(|| line.trim().to_owned()))
+}
+
+/// If a signal ended the brain, waits until it also ends this process.
+fn wait_if_ended(shared: &SharedBrain) {
+    if lock(shared).is_none() {
+        wait_for_end();
+    }
 }
 
 /// Waits until a signal ends this process.

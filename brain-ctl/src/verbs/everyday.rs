@@ -149,7 +149,7 @@ pub(crate) struct Todos {
 impl Verb for Todos {
     const NAME: &'static str = "todos";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "List open tasks, `- [ ]`, with their pages";
+    const ABOUT: &'static str = "List open tasks, `- [ ] text`, with their pages";
     const EXAMPLES: &'static str = "Examples:
   brain todos --prefix projects/
   brain todos --done --format md";
@@ -160,7 +160,11 @@ impl Verb for Todos {
         let (limit, skip) = (paging.limit, paging.skip());
         let todos = context.call(brain_protocol::Todos { source, prefix, done, limit, skip })?;
         let truncated = todos.truncated;
-        paging.print(context, &format, todos, truncated, "tasks")
+        let (rows, form) = match done {
+            true => ("done tasks", "- [x] text"),
+            false => ("open tasks", "- [ ] text"),
+        };
+        paging.print(context, &format, todos, truncated, rows, Some(form))
     }
 }
 

@@ -1,6 +1,10 @@
 //! `brain graph`: lists pages linked with a page, or all pages.
 
-use brain_protocol::{Fault, GraphLayout, GraphLayoutReply, GraphNode, GraphReply, LayoutNode};
+use std::collections::HashMap;
+
+use brain_protocol::{
+    Fault, GraphEdge, GraphLayout, GraphLayoutReply, GraphNode, GraphReply, LayoutNode,
+};
 use clap::{Args, ValueEnum};
 
 use super::page;
@@ -234,8 +238,8 @@ impl Show for GraphReply {
         let node = |index: u32| self.nodes.get(index as usize);
         let name = |index: u32| node(index).map_or_else(|| "?".to_owned(), full_name);
         let mut edges = Table::new(EDGES);
-        for edge in &self.edges {
-            edges.row([&name(edge.from), &edge.kind, &name(edge.to)]);
+        for (from, to, kinds) in merge_kinds(&self.edges) {
+            edges.row([&name(from), &kinds, &name(to)]);
         }
         edges.write(t);
     }
@@ -250,6 +254,21 @@ impl Show for GraphReply {
         let more = self.truncated.then(|| "more pages exist; --limit shows more".to_owned());
         more.into_iter().collect()
     }
+}
+
+/// Returns each pair of linked pages once, in the order of its first link, with the kinds of all
+/// its links. A narrow table drops the kinds, so a pair must not be listed twice.
+fn merge_kinds(edges: &[GraphEdge]) -> Vec<(u32, u32, String)> {
+    let mut pairs: Vec<(u32, u32, String)> = Vec::new();
+    let mut positions = HashMap::new();
+    for edge in edges {
+        let position = *positions.entry((edge.from, edge.to)).or_insert(pairs.len());
+        match pairs.get_mut(position) {
+            Some((_, _, kinds)) => kinds.push_str(&format!(", {}", edge.kind)),
+            None => pairs.push((edge.from, edge.to, edge.kind.clone())),
+        }
+    }
+    pairs
 }
 
 fn layout_name(graph: &GraphLayoutReply, node: &LayoutNode) -> String {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, FaultCode};
 use clap::Args;
 use serde::Serialize;
 
@@ -36,12 +36,19 @@ impl Verb for Restart {
     const ABOUT: &'static str = "Stop the daemon and start it again";
     const EXAMPLES: &'static str = "Examples:
   brain config set sources.watch true && brain restart
-  brain restart --json";
+  brain restart --json
+
+Without a running daemon, it starts one; with --no-start or BRAIN_NO_START, it fails instead.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         // A working daemon is not stopped if the configuration would prevent the next start.
         start::run_program(&[OsStr::new("config"), OsStr::new("check")])?;
         let stopped = status::stop_daemon(&Home::find()?.socket())?;
+        if stopped.is_none() && context.no_start {
+            let message = "no daemon runs, and --no-start or BRAIN_NO_START forbids to start one";
+            return Err(Fault::new(FaultCode::Unreachable, message)
+                .hint("omit --no-start, and unset BRAIN_NO_START"));
+        }
         // This call starts the daemon, unless a service has already started it.
         let starting_context = Context { quiet: true, no_start: false, ..*context };
         let status = starting_context.call(brain_protocol::Status)?;

@@ -1,10 +1,10 @@
 //! `brain` without a command: shows the state of the brain, its newest pages, and problems.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{fs, sync::mpsc, thread, time::Duration};
 
 use brain_protocol::{
-    Check, CheckStatus, Doctor, DoctorReply, Exit, Fault, List, PageRow, Pages, Sort, SourceId,
-    Status, StatusReply, page_name,
+    Check, CheckStatus, Doctor, DoctorReply, Exit, Fault, FaultCode, List, PageRow, Pages, Sort,
+    SourceId, Status, StatusReply, page_name,
 };
 use serde::Serialize;
 
@@ -53,9 +53,14 @@ struct Summary {
 /// Shows the summary. Starts a daemon only for a brain that exists, and not with `--no-start`.
 ///
 /// # Errors
-/// The daemon's fault, or the reason if it cannot be started or does not answer.
+/// `io` if the home is not a directory; the daemon's fault, or the reason if it cannot be started
+/// or does not answer.
 pub(crate) fn run(context: &Context) -> Result<Outcome, Fault> {
     let home = Home::find()?;
+    if fs::metadata(home.dir()).is_ok_and(|metadata| !metadata.is_dir()) {
+        let message = format!("the home {} is not a directory", home.dir().display());
+        return Err(Fault::new(FaultCode::Io, message).hint("set BRAIN_HOME to a directory"));
+    }
     let mut summary = Summary {
         status: "no_brain",
         home: home.dir().display().to_string(),

@@ -9,9 +9,14 @@ use super::optional_page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, page_name},
+    output::{
+        Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, no_lines, page_name,
+    },
     when::Period,
 };
+
+/// The form of a dated line.
+const FORM: &str = "- 2026-11-20 | text";
 
 /// Arguments of `timeline`.
 #[derive(Debug, Args)]
@@ -34,10 +39,12 @@ pub(crate) struct Timeline {
 impl Verb for Timeline {
     const NAME: &'static str = "timeline";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "List lines that begin with a date, newest first";
+    const ABOUT: &'static str = "List dated lines, `- DATE | text`, newest first";
     const EXAMPLES: &'static str = "Examples:
   brain timeline companies/acme
-  brain timeline --days --since 2026-01 --until \"last month\"";
+  brain timeline --days --since 2026-01 --until \"last month\"
+
+A dated line in a page: - 2026-11-20 | text [Source: a letter]";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let ListOptions { paging, source, format } = self.options;
@@ -51,7 +58,7 @@ impl Verb for Timeline {
         let request = brain_protocol::Timeline { source, slug, since, until, limit, skip };
         let lines = context.call(request)?;
         let truncated = lines.truncated;
-        paging.print(context, &format, lines, truncated, "dated lines")
+        paging.print(context, &format, lines, truncated, "dated lines", Some(FORM))
     }
 }
 
@@ -131,7 +138,7 @@ impl Show for TimelineDaysReply {
 
     fn notes(&self) -> Vec<String> {
         match self.days.is_empty() {
-            true => vec!["no dated lines".into()],
+            true => vec![no_lines("dated lines", FORM)],
             false => Vec::new(),
         }
     }

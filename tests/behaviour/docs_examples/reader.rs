@@ -188,7 +188,7 @@ impl Reader {
     }
 
     /// Runs a command with bash in an environment without the developer's settings.
-    fn shell(&self, command: &str) -> Output {
+    pub(super) fn shell(&self, command: &str) -> Output {
         let path = format!(
             "{}:{}:{}",
             self.user.join("bin").display(),

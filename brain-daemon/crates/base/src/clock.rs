@@ -77,6 +77,15 @@ pub fn local_time(ms: i64) -> String {
     }
 }
 
+/// Formats Unix milliseconds as local time to the minute: `2026-11-21 04:51`.
+#[must_use]
+pub fn local_minute(ms: i64) -> String {
+    match Timestamp::from_millisecond(ms) {
+        Ok(t) => t.to_zoned(zone()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => rfc3339(ms),
+    }
+}
+
 /// Parses a local day `YYYY-MM-DD`, which stands for its first millisecond, or an RFC 3339 instant.
 ///
 /// Returns Unix milliseconds; `None` for other texts.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use brain_protocol::{
     Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply, SourceRow,
-    SourcesReply,
+    SourcesReply, io_reason,
 };
 use rustix::fs::{Access, access};
 use tokio_util::sync::CancellationToken;
@@ -377,7 +377,7 @@ fn directory(path: &str) -> Result<PathBuf, Fault> {
         } else {
             FaultCode::Io
         };
-        Fault::new(code, format!("cannot use {path} as a source: {e}"))
+        Fault::new(code, format!("cannot use {path} as a source: {}", io_reason(&e)))
             .hint("give a directory that the daemon can read")
     })?;
     if !dir.is_dir() {
@@ -385,7 +385,7 @@ fn directory(path: &str) -> Result<PathBuf, Fault> {
             .hint(format!("for one file: `brain capture --file {path}`")));
     }
     std::fs::read_dir(&dir).map_err(|e| {
-        Fault::new(FaultCode::Io, format!("cannot read {}: {e}", dir.display()))
+        Fault::new(FaultCode::Io, format!("cannot read {}: {}", dir.display(), io_reason(&e)))
             .hint("give the daemon's user permission to read it")
     })?;
     Ok(dir)

@@ -8,7 +8,7 @@ use brain_protocol::{Fault, FaultCode, PageRef, Precondition, Put, Slug, SourceI
 
 use super::similar_pages::{self, SimilarPage};
 use crate::{Caller, PageService, page_argument, preferred};
-use brain_base::clock::rfc3339;
+use brain_base::clock::local_minute;
 use brain_page as page;
 use brain_store::{PageEntry, PageRecord, RECOVERY_MS, Reader};
 
@@ -287,7 +287,7 @@ fn check_active(page_ref: &PageRef, record: PageRecord) -> Result<PageRecord, Fa
     Err(Fault::new(FaultCode::NotFound, message).hint(format!(
         "`brain restore {}` brings it back until {}",
         page_argument(page_ref),
-        rfc3339(at + RECOVERY_MS)
+        local_minute(at + RECOVERY_MS)
     )))
 }
 

@@ -9,7 +9,7 @@ use crate::pages::dedup::WINDOW_MS;
 use crate::write_page::check_expected;
 use crate::{Caller, PageService, no_page, page_argument};
 use brain_base::caller::Visibility;
-use brain_base::clock::rfc3339;
+use brain_base::clock::{local_minute, rfc3339};
 use brain_store::RECOVERY_MS;
 
 /// The maximum number of pages that one transaction purges, so that other writers do not wait long.
@@ -41,7 +41,7 @@ impl PageService {
                 let message = format!("\"{slug}\" is soft-deleted already");
                 let hint = format!(
                     "`brain restore {argument}` brings it back until {}",
-                    rfc3339(at + RECOVERY_MS)
+                    local_minute(at + RECOVERY_MS)
                 );
                 return Err(Fault::new(FaultCode::AlreadySoftDeleted, message).hint(hint).into());
             }
