@@ -382,7 +382,8 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
             let is_media =
                 ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start));
             let hint = if is_media || kind == "application/pdf" {
-                "convert it to text first; /ingest accepts only text"
+                "convert it to text first, for example with a processor of an agent's skill pack; \
+                 /ingest accepts only text"
             } else {
                 SUPPORTED
             };
@@ -463,8 +464,8 @@ mod tests {
                 "text/plain; charset=iso-8859-1",
                 Err("the charset \"iso-8859-1\" is not supported; send UTF-8"),
             ),
-            ("application/pdf", Err("/ingest accepts only text")),
-            ("image/png", Err("/ingest accepts only text")),
+            ("application/pdf", Err("skill pack")),
+            ("image/png", Err("skill pack")),
             ("application/octet-stream", Err("send text/plain")),
             ("multipart/form-data; boundary=x", Err("send text/plain")),
             ("text/", Err("send text/plain")),
