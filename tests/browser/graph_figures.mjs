@@ -90,7 +90,7 @@ async function measure(browser, count) {
 const browser = await launch()
 try {
   console.log(`graph: programs ${programs}; ${await browser.version()}; memory: goal 80 MB\n`)
-  console.log('| pages | first | repeatedTimes, median | goal | memory before | after | later |')
+  console.log('| pages | first | again, median | goal | memory before | after | later |')
   console.log('|---|---|---|---|---|---|---|')
   for (const count of COUNTS) await measure(browser, count)
 } finally {

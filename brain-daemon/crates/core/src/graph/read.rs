@@ -22,18 +22,17 @@ pub(super) fn read(reader: &Reader, stop: &CancellationToken) -> Result<PackedGr
         Ok(!stop.is_cancelled())
     })?;
     let resolver = LinkResolver { reader, indices: builder.indices_by_id(), builder: &builder };
-    let mut edges = Vec::new();
+    let (mut edges, mut targets) = (Vec::new(), Vec::new());
     for (from, (source, slug, id)) in (0..).zip(&pages) {
         if stop.is_cancelled() {
             return Err(stopping());
         }
-        let first = edges.len();
         for link in reader.derived(*id)?.links {
-            let to = resolver.target(&link, source, slug)?.filter(|to| *to != from);
-            edges.extend(to.map(|to| (from, to)));
+            targets.extend(resolver.target(&link, source, slug)?.filter(|to| *to != from));
         }
-        edges[first..].sort_unstable();
-        edges.dedup();
+        targets.sort_unstable();
+        targets.dedup();
+        edges.extend(targets.drain(..).map(|to| (from, to)));
     }
     drop(pages);
     Ok(builder.finish(edges))
