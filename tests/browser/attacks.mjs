@@ -154,10 +154,10 @@ async function visitStranger(host, html) {
   return tab
 }
 
-/** Returns the paths of `CHANGES` in the source, with `links` in place of names. */
+/** Returns the paths of `POST_PATHS` in the source, with `links` in place of names. */
 const changePaths = () => {
   const source = readFileSync('brain-daemon/crates/web/src/lib.rs', 'utf8')
-  const list = source.match(/pub const CHANGES[^=]*= &\[([^\]]*)\]/)[1]
+  const list = source.match(/pub const POST_PATHS[^=]*= &\[([^\]]*)\]/)[1]
   return [...list.matchAll(/"(\/[^"]*)"/g)].map(([, path]) => path.replace(/\{[^}]*\}/, 'links'))
 }
 

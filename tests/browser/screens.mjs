@@ -47,9 +47,9 @@ export async function visitScreens(page, brain, starts, visit) {
   return found
 }
 
-/** Returns the paths of `SCREENS` in the source that have no parameter. */
+/** Returns the paths of `GET_PATHS` in the source that have no parameter. */
 export function declaredPaths() {
   const source = readFileSync('brain-daemon/crates/web/src/lib.rs', 'utf8')
-  const list = source.match(/pub const SCREENS[^=]*= &\[([^\]]*)\]/)[1]
+  const list = source.match(/pub const GET_PATHS[^=]*= &\[([^\]]*)\]/)[1]
   return [...list.matchAll(/"(\/[^"{]*)"/g)].map(([, path]) => path)
 }
