@@ -51,14 +51,14 @@ pub(crate) struct TemporaryBrain {
 }
 
 /// The invented pages and posts.
-pub(crate) struct Invented {
+pub(crate) struct DemoContent {
     notes: Vec<(String, String)>,
     posts: Vec<(String, String)>,
     /// The id of a post that spread fast.
     pub(crate) fast_post_id: String,
 }
 
-impl Invented {
+impl DemoContent {
     /// Writes pages and posts as of `now`.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl TemporaryBrain {
     /// # Errors
     /// `io`, `disk_full` or `read_only` if the home cannot be written; `unreachable` if the daemon
     /// does not start.
-    pub(crate) fn start(invented: &Invented) -> Result<Self, Fault> {
+    pub(crate) fn start(invented: &DemoContent) -> Result<Self, Fault> {
         let base = base_directory();
         remove_abandoned(&base);
         let mut brain = Self::create(&base)?;

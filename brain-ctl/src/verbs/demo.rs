@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::{
     args::{Group, Verb},
     context::Context,
-    demo::{Invented, TemporaryBrain, sync_pages},
+    demo::{DemoContent, TemporaryBrain, sync_pages},
     fail,
     output::{Outcome, Paint, stdout_width, write_stdout},
     start,
@@ -79,7 +79,7 @@ impl Demo {
         if !context.json && io::stdout().is_terminal() {
             print("preparing an invented brain …\n")?;
         }
-        let invented = Invented::new(SEED, &Zoned::now())?;
+        let invented = DemoContent::new(SEED, &Zoned::now())?;
         // The lock is held while the home is written, so that a signal waits for a complete home
         // and removes it. It is not held during the slow rest.
         let mut slot = lock(shared);

@@ -10,7 +10,8 @@ use super::fold::{Class, class, fold};
 use super::token::{self, Kind, Token};
 use unicode_normalization::char::decompose_canonical;
 
-/// Number of characters of the basic plane. Words that begin with other characters are always read.
+/// Number of characters of the Basic Multilingual Plane. The filter does not cover words that begin
+/// with other characters; they are always read.
 const PLANE: usize = 1 << 16;
 /// Number of bits of the filter for the first two characters of a word.
 const PAIR_BITS: usize = 1 << 13;

@@ -70,8 +70,8 @@ pub(super) fn open(dir: &Path, store: &str, store_seq: u64) -> Result<Disk, Inde
     }
 }
 
-/// Returns the sequence number of the last change in the index in `dir`; `None` when there is no
-/// index of the store `store`.
+/// Returns the sequence number of the last change that the index in `dir` contains; `None` if it is
+/// not an index of the store `store`.
 #[must_use]
 pub fn known_changes(dir: &Path, store: &str) -> Option<u64> {
     #[derive(Deserialize)]

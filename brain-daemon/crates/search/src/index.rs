@@ -105,8 +105,8 @@ impl Index {
     }
 
     /// Queues changes that are not acknowledged yet, such as those of a running import. Searches
-    /// omit such a page until the indexer or [`Index::analyze_pending`] has analyzed it: analyzing thousands
-    /// of pages would take a search a second.
+    /// omit such a page until the indexer or [`Index::analyze_pending`] has analyzed it: a search
+    /// would need a second to analyze thousands of pages.
     pub fn push_bulk(&self, changes: Vec<Change>) {
         self.add(changes, true);
     }

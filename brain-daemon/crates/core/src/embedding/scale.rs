@@ -16,8 +16,8 @@ pub(super) struct CosineScale {
     windows: u64,
 }
 
-/// The scale until there are enough windows for a measurement, and always for MiniLM sentence
-/// models: it was measured on them with fourteen sets of questions.
+/// The scale of MiniLM sentence models, measured with fourteen sets of questions. Other models use
+/// it until there are enough windows for a measurement.
 const DEFAULT_SCALE: CosineScale = CosineScale { floor: 0.10, span: 0.60, windows: 0 };
 /// Minimum number of windows for a measurement.
 const MIN_WINDOWS: u64 = 500;

@@ -1,8 +1,8 @@
 //! The files of attachments: each is stored once, under the SHA-256 of its bytes.
 //!
 //! Before a row names a file, the file is written under a temporary name, flushed and renamed, and
-//! its directory is flushed. [`AttachmentFiles::block_removal`] protects files that no row names yet from
-//! removal.
+//! its directory is flushed. [`AttachmentFiles::block_removal`] protects files that no row names
+//! yet.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Write};
