@@ -184,6 +184,12 @@ fault_codes! {
     AmbiguousSlug = "ambiguous_slug" => NotFound,
     /// The file of an attachment is missing or damaged.
     AttachmentDamaged = "attachment_damaged" => Failed,
+    /// The server of a brain on several machines does not answer.
+    ServerAway = "server_away" => Failed,
+    /// A write was sent to that server, and its answer was lost: the write may be there or not.
+    OutcomeUnknown = "outcome_unknown" => Failed,
+    /// This machine cannot follow the others before its owner acts.
+    MachineStopped = "machine_stopped" => Failed,
 }
 
 #[cfg(test)]

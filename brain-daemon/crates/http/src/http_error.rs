@@ -80,9 +80,15 @@ fn status_of(code: FaultCode) -> StatusCode {
         F::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         F::Timeout => StatusCode::GATEWAY_TIMEOUT,
         F::ServiceFailed => StatusCode::BAD_GATEWAY,
-        F::Busy | F::QueueFull | F::Stopping | F::DiskFull | F::ReadOnly | F::Cancelled => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        F::Busy
+        | F::QueueFull
+        | F::Stopping
+        | F::DiskFull
+        | F::ReadOnly
+        | F::Cancelled
+        | F::ServerAway
+        | F::OutcomeUnknown
+        | F::MachineStopped => StatusCode::SERVICE_UNAVAILABLE,
         F::Usage
         | F::EmptyContent
         | F::EmptyBody

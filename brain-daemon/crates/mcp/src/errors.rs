@@ -77,7 +77,12 @@ fn next_step(code: FaultCode) -> Option<&'static str> {
             "tell the user that this connection may only read; the owner can grant \"write\""
         }
         FaultCode::Busy | FaultCode::Timeout => "try again in a moment",
-        FaultCode::DiskFull | FaultCode::ReadOnly | FaultCode::StoreDamaged => {
+        FaultCode::OutcomeUnknown => "read the page to see whether the write is there",
+        FaultCode::DiskFull
+        | FaultCode::ReadOnly
+        | FaultCode::StoreDamaged
+        | FaultCode::ServerAway
+        | FaultCode::MachineStopped => {
             "nothing was stored; tell the user, and keep the text"
         }
         _ => return None,

@@ -71,6 +71,9 @@ pub enum StoreError {
     /// Another process has locked the file.
     #[error("{0} is in use by another brain-daemon")]
     Locked(String),
+    /// The server of a brain on several machines does not answer.
+    #[error("the server of this shared brain does not answer: {0}")]
+    Away(String),
     /// A newer program wrote the file.
     #[error("{path} has schema {found}, and this program knows schemas up to {known}")]
     Newer {

@@ -40,6 +40,7 @@ fn code(error: &StoreError) -> FaultCode {
         E::Cancelled(_) => FaultCode::Cancelled,
         E::UnknownSource(_) => FaultCode::UnknownSource,
         E::QueueFull(_) => FaultCode::Busy,
+        E::Away(_) => FaultCode::ServerAway,
         E::Closed => FaultCode::Stopping,
         E::Refused(fault) => fault.code,
         E::BackupSource(error) => code(error),
@@ -100,6 +101,10 @@ fn hint(error: &StoreError) -> Option<String> {
             return Some(format!("register it again: `brain sources add {id} --path <path>`"));
         }
         E::QueueFull(_) => "try again in a moment",
+        E::Away(_) => {
+            "reads, searches, captures and ingest go on; `brain machines status` says since when \
+             the server is away, and other writes are accepted when it answers again"
+        }
         E::Defect => "the log of the daemon has the details; please report it",
         E::Closed => "try again; the next command starts the daemon again",
         E::Refused(fault) => return fault.hint.clone(),

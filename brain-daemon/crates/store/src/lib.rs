@@ -56,6 +56,7 @@ mod purge;
 mod read;
 mod record;
 mod restore;
+mod shared_log;
 mod shared_state;
 mod sources;
 #[cfg(test)]
@@ -102,6 +103,7 @@ pub use record::{
     VersionRecord,
 };
 pub use restore::restore;
+pub use shared_log::{AppendResult, Followed, LogBatch, LogPosition, SharedLog};
 pub use shared_state::Sources;
 pub use store::{ReaderFactory, Store, StoreOptions};
 pub use verify::{VerifyReport, store_id, verify};
