@@ -151,23 +151,26 @@ impl MachineService {
         access: &ServerSecrets,
         root: Option<RootKey>,
     ) -> Result<Arc<Replica>, Fault> {
-        let (random, clock) = (self.env.random.clone(), self.env.clock.clone());
-        let settings =
-            open_settings(access, &identity.namespace, identity.listens, random.clone());
+        let random = self.env.random.clone();
+        let settings = open_settings(access, &identity.namespace, identity.listens, random.clone());
         let connection = settings.and_then(Connection::open).map_err(|e| access::fault(&e))?;
+        let log = Arc::new(self.log_of(connection, identity, root));
+        let leases = log.leases().clone();
+        Ok(Arc::new(Replica::new(self.store.clone(), log, leases, random)))
+    }
+
+    /// Creates the log of a machine over a connection.
+    fn log_of(
+        &self,
+        connection: Connection,
+        identity: Identity,
+        root: Option<RootKey>,
+    ) -> MachineLog {
         let uptime = Arc::new(BootClock);
         let leases = Arc::new(LeaseKeeper::new(identity.name.clone(), uptime.clone()));
         let keyring = Keyring::new(identity.brain, root);
-        let log = Arc::new(MachineLog::new(
-            connection,
-            identity,
-            keyring,
-            leases.clone(),
-            clock,
-            random.clone(),
-            uptime,
-        ));
-        Ok(Arc::new(Replica::new(self.store.clone(), log, leases, random)))
+        let (clock, random) = (self.env.clock.clone(), self.env.random.clone());
+        MachineLog::new(connection, identity, keyring, leases, clock, random, uptime)
     }
 
     /// Uses this replica from now on.
@@ -201,11 +204,10 @@ impl MachineService {
         match self.state() {
             State::Member(replica) => Ok(replica),
             State::NoLog(fault) => Err(fault),
-            State::Alone => Err(Fault::new(
-                FaultCode::NotSetUp,
-                "this brain is on this machine only",
-            )
-            .hint("`brain machines init` shares it; see docs/machines.md")),
+            State::Alone => {
+                Err(Fault::new(FaultCode::NotSetUp, "this brain is on this machine only")
+                    .hint("`brain machines init` shares it; see docs/machines.md"))
+            }
         }
     }
 

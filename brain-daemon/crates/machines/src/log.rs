@@ -105,6 +105,12 @@ impl MachineLog {
         &self.identity
     }
 
+    /// Returns the leases of this machine.
+    #[must_use]
+    pub fn leases(&self) -> &Arc<LeaseKeeper> {
+        &self.leases
+    }
+
     /// Returns the keys.
     #[must_use]
     pub fn keyring(&self) -> &Keyring {
@@ -318,7 +324,8 @@ impl MachineLog {
                     let reloaded = self.keyring.reload(&**self.connection.engine());
                     let keys = reloaded.map_err(failed)?;
                     let keys = keys.ok_or_else(|| failed(Error::UnknownKey(name)))?;
-                    keys.open_batch(brain, batch).map_err(failed)?
+                    // The server has all keys, so a key that is still unknown is none.
+                    keys.open_batch(brain, batch).map_err(|error| failed(as_forged(error)))?
                 }
                 opened => opened.map_err(failed)?,
             },
@@ -391,6 +398,14 @@ impl MachineLog {
             }
             std::thread::sleep(UNKNOWN_PAUSE);
         }
+    }
+}
+
+/// Returns the error of a message whose key is not even among the keys that were just read.
+pub(crate) fn as_forged(error: Error) -> Error {
+    match error {
+        Error::UnknownKey(name) => Error::Forged(name),
+        error => error,
     }
 }
 

@@ -245,7 +245,7 @@ fn open(
         Err(Error::UnknownKey(name)) => {
             *keys = keyring.reload(engine)?;
             let known = keys.as_ref().ok_or(Error::UnknownKey(name))?;
-            known.open_chunk(brain, place, &sealed)
+            known.open_chunk(brain, place, &sealed).map_err(crate::log::as_forged)
         }
         opened => opened,
     }

@@ -1,6 +1,5 @@
 //! URLs, words and names: from the request, else from the places of secrets.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use brain_machines::{
@@ -44,11 +43,10 @@ pub(super) fn fault(error: &Error) -> Fault {
                  brain has them in secrets/machines-key",
             )
         }
-        Error::NotFound(what) if what.contains("snapshot") => Fault::new(
-            FaultCode::NotFound,
-            "the server has no snapshot to join from",
-        )
-        .hint("a running machine of this brain writes one within a minute; then join again"),
+        Error::NotFound(what) if what.contains("snapshot") => {
+            Fault::new(FaultCode::NotFound, "the server has no snapshot to join from")
+                .hint("a running machine of this brain writes one within a minute; then join again")
+        }
         Error::Denied { .. } | Error::Tls { .. } | Error::ServerTooOld { .. } => {
             Fault::new(FaultCode::ServiceFailed, error.to_string())
         }
@@ -203,6 +201,3 @@ fn host_name() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if name.is_empty() { "machine".to_owned() } else { name }
 }
-
-/// Keeps an engine's type out of signatures.
-pub(super) type Engine = Arc<dyn brain_machines::Engine>;

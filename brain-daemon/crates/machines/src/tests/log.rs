@@ -197,7 +197,7 @@ fn an_unencrypted_batch_is_refused_by_an_encrypted_brain() {
     let world = World::new();
     let laptop = world.machine("laptop");
     let id = BatchId::random(&SystemRandom).unwrap();
-    let payload = crate::payload::encode(b"forged");
+    let payload = crate::payload::encode(&[b'x'; 100]);
     let batch = NewBatch { id, machine: "laptop".into(), payload, fence: None };
     world.server.append(&Position::START, &batch).unwrap();
     assert!(laptop.read(START).is_err());
