@@ -53,6 +53,7 @@ impl Brain {
             http_public: self.access.http_addresses().public.map(|a| a.to_string()),
             jobs,
             workers,
+            machines: self.machines.summary(),
         })
     }
 
