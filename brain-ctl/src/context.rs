@@ -42,7 +42,7 @@ impl Context {
     /// Sends a request, and starts the daemon if none runs.
     ///
     /// # Errors
-    /// The daemon's fault, or a fault of the start of the daemon or of the connection.
+    /// The daemon's fault, or a fault if the daemon cannot be started or reached.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
         self.send(operation, !self.no_start, &mut |_| {})
     }

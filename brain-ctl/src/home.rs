@@ -118,7 +118,10 @@ impl Home {
             let fault = match e.kind() {
                 ErrorKind::AlreadyExists | ErrorKind::NotADirectory => Fault::new(
                     FaultCode::Io,
-                    format!("cannot create {}: a file of that name exists", run.display()),
+                    format!(
+                        "cannot create {}: a part of this path is not a directory",
+                        run.display()
+                    ),
                 ),
                 _ => fail::file("create", &run, &e),
             };

@@ -69,8 +69,8 @@ pub(crate) fn for_capture(
     Ok(input)
 }
 
-/// Reads the text for `append`: words, a file, or standard input, also for the single word `-`. The
-/// daemon refuses an empty text.
+/// Reads the text for `append` from words or a file. Without either, or for the single word `-`,
+/// reads standard input. The daemon refuses an empty text.
 ///
 /// # Errors
 /// `io` for an unreadable file; `too_large` above [`MAX_CONTENT`] bytes.
@@ -243,7 +243,8 @@ enum ReadError {
 /// Reads everything. Fails above [`MAX_CONTENT`] bytes.
 fn read_limited(reader: &mut impl Read, label: &str) -> Result<Vec<u8>, ReadError> {
     let mut content = Vec::new();
-    // One byte more detects content over the limit, and ends endless files such as /dev/zero.
+    // The limit ends the reading of endless files such as /dev/zero. One byte more than the limit
+    // detects content above it.
     reader.take(MAX_CONTENT as u64 + 1).read_to_end(&mut content).map_err(ReadError::Io)?;
     check_length(content.len(), label).map_err(ReadError::Fault)?;
     Ok(content)

@@ -95,7 +95,7 @@ fn orphans_have_no_links_to_or_from_another_page() {
     );
 }
 
-/// Returns the line in the file of a task that its row in `todos` names.
+/// Returns the line of the file to which a row of `todos` points.
 fn line_of(row: &Value) -> String {
     let file = fs::read_to_string(row["path"].as_str().unwrap()).unwrap();
     file.lines().nth(row["line"].as_u64().unwrap() as usize - 1).unwrap().to_owned()
@@ -127,12 +127,12 @@ fn tasks_are_listed_with_their_pages() {
 }
 
 #[test]
-fn an_empty_list_of_lines_names_their_form() {
+fn an_empty_timeline_or_todo_list_shows_the_line_syntax() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("projects/x", "2026-11-20 is no dated line.\n\n- nor a task\n");
     let dated = "- 2026-11-20 | text";
-    for (args, form) in [
+    for (args, syntax) in [
         (&["timeline"][..], dated),
         (&["timeline", "--days"], dated),
         (&["timeline", "projects/x"], dated),
@@ -141,12 +141,12 @@ fn an_empty_list_of_lines_names_their_form() {
     ] {
         let none = home.brain(args).expect(0);
         assert_eq!(none.stdout, "", "{args:?}");
-        assert!(none.stderr.ends_with(&format!(": {form}\n")), "{none:?}");
+        assert!(none.stderr.ends_with(&format!(": {syntax}\n")), "{none:?}");
     }
-    for (command, form) in [("timeline", dated), ("todos", "- [ ] text")] {
-        assert!(home.brain([command, "--help"]).expect(0).stdout.contains(form), "{command}");
+    for (command, syntax) in [("timeline", dated), ("todos", "- [ ] text")] {
+        assert!(home.brain([command, "--help"]).expect(0).stdout.contains(syntax), "{command}");
     }
-    // The forms are true.
+    // Lines with this syntax are listed.
     home.put("projects/y", "- 2026-11-20 | text\n- [ ] text\n- [x] text\n");
     for (args, rows) in
         [(&["timeline"][..], "entries"), (&["todos"], "todos"), (&["todos", "--done"], "todos")]

@@ -12,11 +12,11 @@ fn start_daemon() -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-/// Returns whether the connection stays open according to the response, and asserts that this is
-/// true: the next request is answered, or the server closes the connection.
+/// Returns whether the response says that the connection stays open. Asserts that the server does
+/// what the response says: it answers the next request, or closes the connection.
 fn stays_open(home: &TestHome, wire: &mut Wire, answer: &Answer) -> bool {
     if answer.header("connection") == Some("close") {
-        wire.closed();
+        wire.expect_closed();
         return false;
     }
     wire.send(request(home.http_local(), "GET", "/health", &[], b""));

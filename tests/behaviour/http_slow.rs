@@ -41,7 +41,7 @@ fn slow_request_heads_time_out() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(began.elapsed() >= Duration::from_secs(1));
-    silent.closed();
+    silent.expect_closed();
     let _ = get(address, "/health").expect(200);
 }
 
@@ -55,7 +55,7 @@ fn stalled_and_slow_bodies_time_out() {
     let answer = stalled.answer().expect(408);
     assert_eq!(answer.error(), "request_timeout");
     assert_eq!(answer.header("connection"), Some("close"));
-    stalled.closed();
+    stalled.expect_closed();
     // A body that keeps arriving slowly is closed after six times `BRAIN_HTTP_TIMEOUT`.
     let mut dripping = Wire::open(address);
     let began = Instant::now();
@@ -162,7 +162,7 @@ fn idle_connections_are_closed() {
     let mut wire = Wire::open(address);
     wire.send(request(address, "GET", "/health", &[], b""));
     let _ = wire.answer().expect(200);
-    wire.closed();
+    wire.expect_closed();
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn requests_in_progress_are_answered_at_shutdown() {
     // Time for the daemon to read the five bytes; from then on, the request is in progress.
     std::thread::sleep(Duration::from_millis(300));
     let ending = std::thread::spawn(move || daemon.terminate());
-    idle.closed();
+    idle.expect_closed();
     upload.send("67890");
     let answer = upload.answer().expect(202);
     assert_eq!(answer.header("connection"), Some("close"));
@@ -273,8 +273,8 @@ fn unfinished_requests_do_not_delay_the_shutdown() {
     std::thread::sleep(Duration::from_millis(300));
     let (status, took) = daemon.terminate();
     assert!(status.success() && took < Duration::from_secs(5), "{status} after {took:?}");
-    stuck.closed();
-    half.closed();
+    stuck.expect_closed();
+    half.expect_closed();
 }
 
 #[test]

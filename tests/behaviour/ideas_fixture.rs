@@ -1,4 +1,4 @@
-//! A home with pages of several kinds, and readers of the fake model's questions.
+//! Test pages for ideas, and functions that parse the questions that the fake model received.
 
 use brain_tests::ideas_model::{IdeaQuestion, parse_question};
 use brain_tests::model::FakeModel;
@@ -36,7 +36,7 @@ pub(crate) fn json(home: &TestHome, args: &[&str]) -> (Value, Run) {
     (serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}")), output)
 }
 
-/// Returns the requested crosses in order.
+/// Returns the close page and the far page of each question that combines two pages, in order.
 pub(crate) fn crosses(model: &FakeModel) -> Vec<(String, String)> {
     let parts = model.questions().iter().map(parse_question).collect::<Vec<_>>();
     let cross = |part| match part {

@@ -19,7 +19,7 @@ const CLIENTS: usize = 16;
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Waits until every accepted item is a page.
-pub(crate) fn process_queue(home: &TestHome) {
+pub(crate) fn wait_for_queue(home: &TestHome) {
     settle(home);
     let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
@@ -34,7 +34,7 @@ pub(crate) fn process_queue(home: &TestHome) {
 }
 
 #[test]
-fn accepted_items_survive_sigkill_and_are_pages_once() {
+fn each_accepted_item_survives_sigkill_as_one_page() {
     let run = Run::new(10);
     let mut home = TestHome::new();
     home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
@@ -80,7 +80,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     }
 
     let _daemon = home.daemon();
-    process_queue(&home);
+    wait_for_queue(&home);
     let mut sent_bodies = BTreeSet::new();
     let mut accepted_bodies = BTreeSet::new();
     for log in &logs {

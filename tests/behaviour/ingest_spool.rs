@@ -14,7 +14,7 @@ use brain_tests::http::{call, ingest};
 use brain_tests::{TEST_TIMEOUT, TestHome, expect_reply, texts};
 
 use crate::faults::{fill, small_home};
-use crate::ingest_crash::process_queue;
+use crate::ingest_crash::wait_for_queue;
 
 /// Returns a unique text of about 100 KB.
 fn big_text(n: usize) -> String {
@@ -24,7 +24,7 @@ fn big_text(n: usize) -> String {
 /// Waits until the queue is empty and asserts that every accepted item is one page. `accepted` has
 /// the first word and the job id of each item.
 fn assert_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
-    process_queue(home);
+    wait_for_queue(home);
     let mut client = home.connect().unwrap();
     let mut page_counts = BTreeMap::<String, usize>::new();
     let mut after = None;

@@ -27,7 +27,7 @@ impl MockClock {
         self.0.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// Opens the brain in `dir`, with its configuration and this clock.
+    /// Opens the brain whose home is `dir/home`, with its configuration and this clock.
     pub(crate) fn open_brain(&self, dir: &Path, new_store_id: u64) -> Arc<Brain> {
         let home = Home::at(dir.join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();

@@ -293,7 +293,7 @@ fn three_editors_and_two_writers_lose_no_save() {
             }));
     }
     run.report(&format!(
-        "{saves} saves, {} of them expected, {puts} puts, {} lost",
+        "{saves} saves, {puts} puts; {} saves must be found, {} are lost",
         expected_saves.len(),
         lost_saves.len()
     ));

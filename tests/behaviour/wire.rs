@@ -259,9 +259,9 @@ fn the_bytes_of_requests_do_not_change() {
     for (n, (_, request)) in named.iter().enumerate() {
         assert_eq!(usize::from(encode(request).unwrap()[0]), n);
     }
-    let last = [u8::try_from(named.len()).unwrap()];
+    let unused_number = [u8::try_from(named.len()).unwrap()];
     assert!(
-        decode::<Request>(&last).unwrap_err().to_string().contains("variant"),
+        decode::<Request>(&unused_number).unwrap_err().to_string().contains("variant"),
         "a request has no fixture yet"
     );
 }
@@ -273,9 +273,9 @@ fn the_bytes_of_replies_do_not_change() {
     for (n, (_, reply)) in named.iter().enumerate() {
         assert_eq!(usize::from(encode(reply).unwrap()[0]), n);
     }
-    let last = [u8::try_from(named.len()).unwrap()];
+    let unused_number = [u8::try_from(named.len()).unwrap()];
     assert!(
-        decode::<Reply>(&last).unwrap_err().to_string().contains("variant"),
+        decode::<Reply>(&unused_number).unwrap_err().to_string().contains("variant"),
         "a reply has no fixture yet"
     );
 }
@@ -383,7 +383,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_decode_to_an_error_or_a_canonical_value(bytes: Vec<u8>, variant in 0_u8..80) {
+    fn values_decoded_from_any_bytes_survive_encoding(bytes: Vec<u8>, variant in 0_u8..80) {
         let mut bytes = bytes;
         bytes.insert(0, variant);
         if let Ok(request) = decode::<Request>(&bytes) {

@@ -35,7 +35,7 @@ pub(crate) fn events() -> Vec<(&'static str, VoiceEvent)> {
     ]
 }
 
-/// Every action after an answer.
+/// Every action of a reply to a call.
 pub(crate) fn actions() -> Vec<(&'static str, VoiceAction)> {
     vec![
         ("listen", VoiceAction::Listen { asked: some_text("question"), silences: 1 }),

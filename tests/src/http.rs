@@ -184,7 +184,7 @@ impl Wire {
     }
 
     /// Waits until the server closes the connection, and asserts that it sends nothing more.
-    pub fn closed(&mut self) {
+    pub fn expect_closed(&mut self) {
         assert!(!self.read_more(), "unexpected bytes: {:?}", String::from_utf8_lossy(&self.rest));
     }
 

@@ -50,8 +50,8 @@ impl PagingOptions {
     }
 
     /// Returns the outcome that prints a part of a list. `truncated` says whether more rows follow;
-    /// `rows` names the rows in the plural. `form` is the form of a line that is a row, for the
-    /// note of an empty list.
+    /// `rows` names the rows in the plural. If each row is a line of a page, `form` is an example
+    /// of such a line, for the note of an empty list.
     ///
     /// # Errors
     /// As [`Context::list`].
@@ -75,7 +75,7 @@ impl PagingOptions {
 
 /// Returns the note that no page has such lines. `form` is an example of one.
 pub(crate) fn no_lines(rows: &str, form: &str) -> String {
-    format!("no {rows}; a line of this form in a page is one: {form}")
+    format!("no {rows}; to add one, write a line of this form in a page: {form}")
 }
 
 /// The options of a list of pages, or of lines of pages.

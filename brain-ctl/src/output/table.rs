@@ -140,7 +140,7 @@ impl Table {
         style: impl Fn(&Column, &str) -> String,
     ) -> String {
         let mut line = String::new();
-        // The offset at which this cell starts, and the length of the line so far.
+        // The offset of this column in the layout, and the length of the line so far.
         let (mut start, mut end) = (0, 0);
         for (i, column) in self.columns.iter().enumerate() {
             let (Some(column_width), Some(cell)) = (widths[i], row.cells.get(i)) else { continue };
@@ -157,7 +157,7 @@ impl Table {
                 && begin > planned
                 && begin + width(&text) > max_width
             {
-                // A wide cell of a whole column took the space of this one.
+                // An uncut cell before this one took its space.
                 let remaining = max_width.saturating_sub(begin);
                 if column.min == FULL_WIDTH || remaining < 2 {
                     continue;

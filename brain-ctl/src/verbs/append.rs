@@ -20,7 +20,7 @@ struct Arguments {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// Text to add; several words are joined by spaces [default, and `-`: standard input]
+    /// Text to add; several words are joined by spaces; `-` is standard input [default: -]
     #[arg(value_name = "TEXT", allow_negative_numbers = true)]
     text: Vec<OsString>,
 

@@ -117,7 +117,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Fault> {
     // Opening a named pipe would wait for a writer.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(fail::usage(format!("{} is not a file", path.display()))
-            .hint("name files: brain attach SLUG FILE…"));
+            .hint("give the path of a file: brain attach SLUG FILE…"));
     }
     let mut content = Vec::new();
     let file = File::open(path).map_err(unreadable)?;

@@ -89,7 +89,8 @@ impl Verb for Backup {
             }
             (_, [_]) => {}
             _ => {
-                return Err(fail::usage("a backup is one file").hint(
+                let message = "give one FILE to create, verify or restore, and none to list";
+                return Err(fail::usage(message).hint(
                     "brain backup create FILE, brain backup list, brain backup verify FILE, \
                      brain backup restore FILE",
                 ));

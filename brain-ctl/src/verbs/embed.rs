@@ -21,7 +21,7 @@ pub(crate) struct Embed {
     #[arg(long)]
     all: bool,
 
-    /// Only count pages without vectors
+    /// Only count the pages that would get vectors
     #[arg(long)]
     dry_run: bool,
 }
@@ -49,7 +49,8 @@ impl Show for EmbedReply {
             let time = time.unwrap_or_default();
             t.line(&format!("{pages} would get vectors from {model}{time} (dry run)"));
         } else {
-            t.line(&format!("{pages} got vectors from {model}: {}", count(self.windows, "window")));
+            let windows = count(self.windows, "text window");
+            t.line(&format!("{pages} got vectors from {model}: {windows}"));
         }
     }
 
@@ -96,7 +97,7 @@ mod tests {
         );
         assert!(dry_run.notes().is_empty());
         let done = EmbedReply { dry_run: false, missing: 1, ..dry_run };
-        assert_eq!(render(&done), "3 pages got vectors from m (local): 9 windows\n");
+        assert_eq!(render(&done), "3 pages got vectors from m (local): 9 text windows\n");
         assert_eq!(
             done.notes(),
             ["1 page still without vectors; see the reason: brain model list"]

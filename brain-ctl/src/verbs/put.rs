@@ -20,7 +20,7 @@ pub(crate) struct Put {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// Read the page from a file [default, and `-`: standard input]
+    /// Read the page from this file; `-` is standard input [default: -]
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 

@@ -22,7 +22,8 @@ pub(super) enum Example {
 }
 
 impl Example {
-    /// Returns what a reader sees, if the example can be an exception.
+    /// Returns the text to look up in the list of examples that are not run. Returns `None` if the
+    /// example cannot be in that list.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Shell(text) | Self::Toml(text) | Self::Other(text) => Some(text),
@@ -55,7 +56,8 @@ pub(super) fn documents() -> Vec<String> {
     found
 }
 
-/// Returns the examples in code blocks and sentences, in order. Blocks of `text` are no examples.
+/// Returns the examples in code blocks and sentences, in order. A code block with the language
+/// `text` is not an example.
 ///
 /// # Panics
 /// Panics if a block has no language, or is indented instead of fenced.

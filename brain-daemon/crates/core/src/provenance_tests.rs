@@ -91,7 +91,7 @@ fn an_edit_of_the_owner_keeps_the_provenance_from_outside() {
     let (outside, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(outside, record("webhook", "https://x.example/a", "put_page", NOW));
     assert!(provenance_agrees(&text, &outside) && !text.has(RECEIVED), "{text:?}");
-    // Without the key, or with another value, the page becomes the owner's.
+    // Without `source_kind`, or with another value of it, the page becomes the owner's.
     current.remove("source_kind");
     let (own, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(own, record("put_page", "cli:stdin", "put_page", NOW));
@@ -107,7 +107,7 @@ fn an_edit_of_the_owner_keeps_the_provenance_from_outside() {
 }
 
 #[test]
-fn a_file_is_believed_where_brain_could_have_written_it() {
+fn a_file_claim_counts_only_if_brain_could_have_written_it() {
     let uri = "file:///v/a.md";
     let sync = |raw: &str, previous: Option<&Provenance>| {
         SYNC.provenance_of_file(&parse(raw), uri.into(), NOW, previous)
@@ -162,7 +162,7 @@ fn a_local_path_is_not_written_into_a_file() {
 }
 
 #[test]
-fn a_page_older_than_provenance_keeps_its_text() {
+fn a_page_without_recorded_provenance_keeps_its_text() {
     let mut text = parse("source_kind: webhook\n");
     write_provenance(&mut text, &Provenance::default(), None);
     assert_eq!(text.raw(), "source_kind: webhook\n");

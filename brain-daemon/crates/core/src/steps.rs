@@ -1,5 +1,5 @@
-//! Runs a check step by step, and records the result and the duration of each step. The first step
-//! that fails ends the check.
+//! Runs a check step by step, and records the result and the duration of each step. A failed step
+//! has no value, so that the caller can end the check.
 
 use brain_protocol::Step;
 
@@ -11,7 +11,7 @@ pub(crate) struct StepSuccess<T> {
     pub(crate) value: T,
     /// The result in words.
     pub(crate) message: String,
-    /// A problem for some clients, and its remedy.
+    /// A problem that does not fail the step, and its remedy.
     pub(crate) warning: Option<String>,
 }
 

@@ -1,4 +1,6 @@
-//! Counters for `/metrics`: requests, their duration, and ingest results. Atomics only, no locks.
+//! Counters for `/metrics`: requests, their duration, and ingest results.
+//!
+//! Counting is atomic and takes no lock, except to name a new route.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,8 +95,8 @@ impl Counters {
         }
     }
 
-    /// Returns the counters of a route, which begin at its first request; `None` for a new route
-    /// when there are [`MAX_ROUTES`].
+    /// Returns the counters of a route, and creates them at its first request. Returns `None` for a
+    /// new route when [`MAX_ROUTES`] exist.
     fn route(&self, name: &str) -> Option<&Route> {
         self.routes.iter().find(|route| route.name.get_or_init(|| name.to_owned()) == name)
     }

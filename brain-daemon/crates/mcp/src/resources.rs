@@ -69,7 +69,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     result
 }
 
-/// Reads the page at `uri`, or the skill.
+/// Reads the page at `uri`, or the skill for agents if `uri` is [`skill::URI`].
 ///
 /// # Errors
 /// -32602 with the URI if it is invalid, or the caller can see no such page (MCP 2026-07-28,
@@ -149,7 +149,7 @@ pub(super) fn complete(
 }
 
 /// Returns names of pages whose slugs begin with `input`. The source is the one before the colon in
-/// `input`, else the default source.
+/// `input`, else the default source, else all sources that the caller can use.
 fn complete_slug(context: &ToolContext, input: &str) -> Result<Vec<String>, Fault> {
     let (source, prefix) = match input.split_once(':') {
         Some((source, prefix)) => match page_address::parse_source(source) {
@@ -157,7 +157,7 @@ fn complete_slug(context: &ToolContext, input: &str) -> Result<Vec<String>, Faul
             // No page is in a source with an invalid id.
             Err(_) => return Ok(Vec::new()),
         },
-        // The default source may be one that the caller cannot use.
+        // If the caller cannot use the default source, `None` stands for all sources that it can.
         None => (
             Some(context.brain.sources.usual_source(&context.caller)?)
                 .filter(|it| context.caller.may_use(it)),

@@ -1,7 +1,7 @@
 //! Cuts a body into chunks, which search shows and embeds. Knows no tokens, indexes or models.
 
 use super::fence::Fences;
-use super::grapheme::{is_flag, is_joined};
+use super::grapheme::{is_joined, is_regional_indicator};
 use std::ops::Range;
 
 /// Intended length of a chunk, in characters.
@@ -137,13 +137,13 @@ struct TextBefore {
     /// Whether a sentence has ended, with only closing marks and white space after it.
     has_sentence_end: bool,
     /// Number of consecutive regional indicators.
-    flags: usize,
+    indicators: usize,
 }
 
 impl TextBefore {
     /// Adds the next character.
     fn push(&mut self, c: char) {
-        self.flags = if is_flag(c) { self.flags + 1 } else { 0 };
+        self.indicators = if is_regional_indicator(c) { self.indicators + 1 } else { 0 };
         self.has_sentence_end = match c {
             '.' | '!' | '?' | '…' | '。' | '！' | '？' | '．' | '｡' | '।' | '؟' | '۔' => {
                 true
@@ -157,7 +157,7 @@ impl TextBefore {
 
     /// Returns the quality of a cut between `prev` and `next`, within a line.
     fn level(self, prev: char, next: char) -> Option<Level> {
-        if is_joined(prev, next, self.flags) {
+        if is_joined(prev, next, self.indicators) {
             return None;
         }
         // Full-width signs need no space after them.

@@ -9,8 +9,8 @@ const ZWJ: char = '\u{200D}';
 /// Returns whether `next` is drawn together with the preceding `prev`, so that no cut may fall
 /// between them.
 ///
-/// `flags` is the number of consecutive regional indicators up to `prev`: two make one flag.
-pub(super) fn is_joined(prev: char, next: char, flags: usize) -> bool {
+/// `indicators` is the number of consecutive regional indicators up to `prev`: two make one flag.
+pub(super) fn is_joined(prev: char, next: char, indicators: usize) -> bool {
     if next.is_ascii() {
         return prev == '\r' && next == '\n';
     }
@@ -19,30 +19,30 @@ pub(super) fn is_joined(prev: char, next: char, flags: usize) -> bool {
         || prev == ZWJ
         || matches!(next, '\u{200C}' | '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}')
         || matches!(next, '\u{E0020}'..='\u{E007F}')
-        || (is_flag(next) && flags % 2 == 1)
+        || (is_regional_indicator(next) && indicators % 2 == 1)
         || matches!(next, '\u{1160}'..='\u{11FF}')
 }
 
 /// Returns whether `c` is a regional indicator, half of a flag.
-pub(super) fn is_flag(c: char) -> bool {
+pub(super) fn is_regional_indicator(c: char) -> bool {
     matches!(c, '\u{1F1E6}'..='\u{1F1FF}')
 }
 
-/// Returns `text` cut after at most `max_chars` characters: inside a grapheme only if the first one
-/// is longer.
+/// Returns the start of `text`, at most `max_chars` characters long. Splits a grapheme only if the
+/// first grapheme is longer than that.
 pub(super) fn cut(text: &str, max_chars: usize) -> &str {
     let mut last = 0;
     let mut prev: Option<char> = None;
-    let mut flags = 0;
+    let mut indicators = 0;
     for (count, (at, c)) in text.char_indices().enumerate() {
-        if !prev.is_some_and(|prev| is_joined(prev, c, flags)) {
+        if !prev.is_some_and(|prev| is_joined(prev, c, indicators)) {
             last = at;
         }
         if count == max_chars {
             // A grapheme longer than the limit is cut at the limit.
             return &text[..if last == 0 { at } else { last }];
         }
-        flags = if is_flag(c) { flags + 1 } else { 0 };
+        indicators = if is_regional_indicator(c) { indicators + 1 } else { 0 };
         prev = Some(c);
     }
     text

@@ -7,7 +7,7 @@ use std::iter::Peekable;
 
 use brain_protocol::is_direction_control;
 
-/// Maximum length of an entity between `&` and `;`.
+/// Maximum length of an entity after `&`, including `;`.
 const MAX_ENTITY: usize = 32;
 /// Maximum number of digits of a list number (CommonMark 5.2).
 const MAX_LIST_DIGITS: usize = 9;

@@ -31,9 +31,10 @@ const COLLECT_TIME: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// An index opened with more segments than this is merged when idle.
 const MAX_SEGMENTS: usize = 8;
-/// Time from a commit to the first reload for merged segments; each reload doubles it.
+/// Time from a commit to the first reload for merged segments. The pause doubles after each attempt
+/// that finds none.
 const FIRST_RELOAD: Duration = Duration::from_secs(1);
-/// No reload follows a pause of this length: no merge takes so long.
+/// Maximum pause before a reload: no merge takes longer.
 const MAX_RELOAD_PAUSE: Duration = Duration::from_secs(1024);
 /// Time until an index in memory is written to disk; each failure doubles it.
 const FIRST_DISK_ATTEMPT: Duration = Duration::from_secs(1);
@@ -64,11 +65,12 @@ pub(super) struct Indexer {
     retry_at: Option<Instant>,
     /// After changes were dropped: the last change that the index may claim to have.
     claim_limit: Option<u64>,
-    /// Whether a bulk load happened since the last merge.
+    /// Whether to merge segments when idle: after a bulk load, or if the opened index has more than
+    /// [`MAX_SEGMENTS`].
     needs_merge: bool,
     /// When to reload for merged segments, and the pause before that.
     reload: Option<(Instant, Duration)>,
-    /// The index in memory, when to write it to disk, and the pause after that.
+    /// The index in memory, when to write it to disk, and the pause before that.
     memory: Option<(InMemory, Instant, Duration)>,
 }
 
@@ -82,7 +84,7 @@ enum NextStep {
     Merge,
     /// Show merged segments to searches.
     Reload,
-    /// Write segments with removed documents again.
+    /// Rewrite segments without their removed documents.
     Erase,
     /// Write an index in memory to disk.
     LeaveMemory,
@@ -171,7 +173,7 @@ impl Indexer {
             }
             let now = Instant::now();
             let is_flushing = state.flush > state.committed;
-            let is_retrying = self.retry_at.is_some_and(|at| at > now) && !is_flushing;
+            let is_backing_off = self.retry_at.is_some_and(|at| at > now) && !is_flushing;
             if !state.feed.is_empty()
                 && (has_waited || is_flushing || state.feed.len() >= MAX_TAKEN)
             {
@@ -183,11 +185,11 @@ impl Indexer {
                 shared.notify_progress();
                 self.bytes += taken.iter().map(Op::weight).sum::<usize>();
                 self.queue.extend(taken);
-                if is_retrying && self.bytes > options.overlay_bytes {
+                if is_backing_off && self.bytes > options.overlay_bytes {
                     self.drop_changes();
                 }
                 let should_commit =
-                    has_more && self.queue.len() >= options.commit_changes_bulk && !is_retrying;
+                    has_more && self.queue.len() >= options.commit_changes_bulk && !is_backing_off;
                 return Some(if should_commit {
                     NextStep::Commit(ChangeRate::Bulk)
                 } else {
@@ -236,14 +238,14 @@ impl Indexer {
                     && idle >= COLLECT_TIME * 10
                     || self.queue.len() >= options.commit_changes_bulk;
                 if is_flushing
-                    || (!is_retrying
+                    || (!is_backing_off
                         && (has_enough
                             || oldest >= options.commit_after
                             || idle >= options.commit_when_idle))
                 {
                     let is_idle = idle >= options.commit_when_idle;
-                    // `NextStep::Merge` follows when idle; it must not run beside tantivy's own
-                    // merges.
+                    // When idle, `NextStep::Merge` follows. A bulk commit defers tantivy's own
+                    // merges, so that they do not run beside it.
                     let is_bulk = if is_idle {
                         self.needs_merge
                     } else {
@@ -255,7 +257,7 @@ impl Indexer {
                 }
                 sooner(&mut due, now + (COLLECT_TIME * 10).min(options.commit_when_idle));
             }
-            if let (true, Some(at)) = (is_retrying, self.retry_at) {
+            if let (true, Some(at)) = (is_backing_off, self.retry_at) {
                 due = Some(at.min(now + Duration::from_millis(500)));
             }
             shared.wait(&mut state, due);
@@ -294,7 +296,7 @@ impl Indexer {
 
     fn commit(&mut self, rate: ChangeRate) -> Result<(), String> {
         let Some(last) = self.queue.iter().map(Op::seq).max() else { return Ok(()) };
-        let Some(writer) = &mut self.writer else { return Err("it could not be opened".into()) };
+        let Some(writer) = &mut self.writer else { return Err("its writer is not open".into()) };
         let seq = self.claim_limit.unwrap_or(last);
         commit(writer, rate, &self.store, seq).map_err(|e| e.to_string())?;
         self.needs_merge |= rate == ChangeRate::Bulk;
@@ -351,8 +353,8 @@ impl Indexer {
         Ok(())
     }
 
-    /// Shows segments merged since the last commit to searches: fewer segments are faster, and old
-    /// ones can be deleted.
+    /// Makes searches use the segments that were merged since the last commit. Fewer segments are
+    /// faster, and the old ones can be deleted.
     fn reload(&mut self) {
         let Some((_, pause)) = self.reload.take() else { return };
         let known_ids: HashSet<_> = self
@@ -383,7 +385,8 @@ impl Indexer {
         }
     }
 
-    /// Writes an index in memory to disk, where it continues. Tries again later if it cannot.
+    /// Writes an index in memory to disk, and continues with the index on disk. After a failure,
+    /// schedules another attempt.
     fn leave_memory(&mut self) {
         let Some((memory, _, pause)) = self.memory.take() else { return };
         let dir = self.shared.dir.clone();
@@ -436,8 +439,8 @@ impl Indexer {
             let mut state = self.shared.state();
             self.claim_limit = Some(state.claimed);
             state.lasting_problem = Some(
-                "changes were dropped while it could not be written; the next start adds them \
-                 again"
+                "changes were dropped while the index could not be written; the next start adds \
+                 them again"
                     .into(),
             );
         }

@@ -10,6 +10,7 @@ use redb::{ReadableTable, WriteTransaction};
 
 use super::draft::{DatedRows, insert_labels};
 use super::record::{Content, FileRecord, PageRecord, from_bytes, to_bytes};
+use super::row_table::RowTable;
 use super::{StoreError, tables as t};
 
 /// Derives the dates of all pages, and fills the tables of tags and types. Former versions keep
@@ -58,8 +59,8 @@ pub(super) fn derive_dates(txn: &WriteTransaction) -> Result<(), StoreError> {
     for (source, count) in counts {
         tag_counts.insert((source.as_str(), t::EVERY_PAGE), count)?;
     }
-    insert_labels(&mut txn.open_table(t::TAGS)?, &mut tags)?;
-    insert_labels(&mut txn.open_table(t::TYPES)?, &mut types)
+    insert_labels(&mut RowTable::new(txn.open_table(t::TAGS)?, false), &mut tags)?;
+    insert_labels(&mut RowTable::new(txn.open_table(t::TYPES)?, false), &mut types)
 }
 
 /// Returns the times at which the note was created and its text last changed, in Unix milliseconds.

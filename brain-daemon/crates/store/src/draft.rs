@@ -13,6 +13,8 @@ use super::link_check::LinkChanges;
 use super::record::{
     Content, DerivedRows, Hash, OutboxRow, PageRecord, StoredValue, VersionRecord, from_bytes,
 };
+use super::replica::{Replica, RowChanges};
+use super::row_table::RowTable;
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
 use brain_page as page;
@@ -25,38 +27,39 @@ pub(super) type LabelKey = (&'static str, &'static str, i64, u64);
 /// The tables of one write transaction. Later tasks of the batch see its writes at once; readers
 /// see them after the commit.
 pub struct Draft<'t> {
-    meta: Table<'t, &'static str, u64>,
-    pub(super) sources: Table<'t, &'static str, &'static [u8]>,
-    pub(super) source_settings: Table<'t, &'static str, &'static [u8]>,
-    pub(super) pages: Table<'t, Pair, &'static [u8]>,
-    pub(super) ids: Table<'t, u64, Pair>,
-    pub(super) contents: Table<'t, u64, &'static [u8]>,
-    pub(super) derived: Table<'t, u64, &'static [u8]>,
-    pub(super) versions: Table<'t, (u64, u32), &'static [u8]>,
-    pub(super) changes: Table<'t, u64, u64>,
-    pub(super) paths: Table<'t, Pair, u64>,
+    pub(super) meta: RowTable<'t, &'static str, u64>,
+    pub(super) sources: RowTable<'t, &'static str, &'static [u8]>,
+    pub(super) source_settings: RowTable<'t, &'static str, &'static [u8]>,
+    pub(super) source_machines: RowTable<'t, &'static str, (u64, u64)>,
+    pub(super) pages: RowTable<'t, Pair, &'static [u8]>,
+    pub(super) ids: RowTable<'t, u64, Pair>,
+    pub(super) contents: RowTable<'t, u64, &'static [u8]>,
+    pub(super) derived: RowTable<'t, u64, &'static [u8]>,
+    pub(super) versions: RowTable<'t, (u64, u32), &'static [u8]>,
+    pub(super) changes: RowTable<'t, u64, u64>,
+    pub(super) paths: RowTable<'t, Pair, u64>,
     pub(super) files: Table<'t, Pair, &'static [u8]>,
-    pub(super) names: Table<'t, (&'static str, &'static str, u64), ()>,
-    pub(super) links_in: Table<'t, (&'static str, &'static str, u64), ()>,
-    pub(super) broken_link_counts: Table<'t, Pair, (u32, u32, u32)>,
-    pub(super) broken_link_totals: Table<'t, Pair, u64>,
-    pub(super) pending_link_checks: Table<'t, (&'static str, &'static str, u64), u64>,
-    pub(super) tags: Table<'t, LabelKey, ()>,
-    pub(super) types: Table<'t, LabelKey, ()>,
-    pub(super) tag_counts: Table<'t, Pair, u64>,
-    pub(super) timeline: Table<'t, (&'static str, u64, u32), ()>,
-    pub(super) deleted: Table<'t, (i64, u64), ()>,
-    pub(super) captured: Table<'t, (i64, u64), ()>,
+    pub(super) names: RowTable<'t, (&'static str, &'static str, u64), ()>,
+    pub(super) links_in: RowTable<'t, (&'static str, &'static str, u64), ()>,
+    pub(super) broken_link_counts: RowTable<'t, Pair, (u32, u32, u32)>,
+    pub(super) broken_link_totals: RowTable<'t, Pair, u64>,
+    pub(super) pending_link_checks: RowTable<'t, (&'static str, &'static str, u64), u64>,
+    pub(super) tags: RowTable<'t, LabelKey, ()>,
+    pub(super) types: RowTable<'t, LabelKey, ()>,
+    pub(super) tag_counts: RowTable<'t, Pair, u64>,
+    pub(super) timeline: RowTable<'t, (&'static str, u64, u32), ()>,
+    pub(super) deleted: RowTable<'t, (i64, u64), ()>,
+    pub(super) captured: RowTable<'t, (i64, u64), ()>,
     pub(super) outbox: Table<'t, u64, &'static [u8]>,
-    pub(super) jobs: Table<'t, u64, &'static [u8]>,
-    pub(super) jobs_due: Table<'t, (i64, u64), ()>,
-    pub(super) jobs_seen: Table<'t, &'static [u8; 32], u64>,
-    pub(super) finished_jobs_by_expiry: Table<'t, (i64, u64), ()>,
-    pub(super) clients: Table<'t, &'static str, &'static [u8]>,
-    pub(super) tokens: Table<'t, &'static [u8; 32], &'static [u8]>,
+    pub(super) jobs: RowTable<'t, u64, &'static [u8]>,
+    pub(super) jobs_due: RowTable<'t, (i64, u64), ()>,
+    pub(super) jobs_seen: RowTable<'t, &'static [u8; 32], u64>,
+    pub(super) finished_jobs_by_expiry: RowTable<'t, (i64, u64), ()>,
+    pub(super) clients: RowTable<'t, &'static str, &'static [u8]>,
+    pub(super) tokens: RowTable<'t, &'static [u8; 32], &'static [u8]>,
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
-    pub(super) attachments: Table<'t, (u64, &'static str), &'static [u8]>,
-    pub(super) attachment_files: Table<'t, (&'static [u8; 32], u64, &'static str), ()>,
+    pub(super) attachments: RowTable<'t, (u64, &'static str), &'static [u8]>,
+    pub(super) attachment_files: RowTable<'t, (&'static [u8; 32], u64, &'static str), ()>,
     /// Number of the next ingest job.
     pub(super) next_job: u64,
     /// Number of waiting ingest jobs.
@@ -73,6 +76,10 @@ pub struct Draft<'t> {
     pub(super) write_count: u64,
     /// Whether to commit even if the batch only removes outbox rows.
     pub(super) must_flush: bool,
+    /// The store's place in the log; `None` if it is not shared.
+    pub(super) replica: Option<Replica>,
+    /// The lease that the changes need.
+    pub(super) lease: Option<&'static str>,
     /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
     pub(super) spool_records: Option<Vec<Vec<u8>>>,
     /// Whether the current task frees space, so that it runs on a full disk.
@@ -99,6 +106,10 @@ pub(super) struct CompletedDraft {
     pub(super) changes: Vec<Change>,
     pub(super) pending_keys_change: PendingKeysChange,
     pub(super) sources_changed: bool,
+    /// The lease that the changes need.
+    pub(super) lease: Option<&'static str>,
+    /// The changes for the log, and the store's place in it; `None` if the store is not shared.
+    pub(super) for_log: Option<(Replica, RowChanges)>,
 }
 
 /// Lookup rows of the written pages, inserted at the end. Sorted rows share leaves: with tables
@@ -121,7 +132,10 @@ impl<'t> Draft<'t> {
         txn: &'t WriteTransaction,
         waiting_jobs: &'t PendingKeys,
     ) -> Result<Self, StoreError> {
-        let meta = txn.open_table(t::META)?;
+        let mut meta = RowTable::new(txn.open_table(t::META)?, false);
+        let replica = Replica::read(&*meta)?;
+        let is_shared = replica.is_some();
+        meta.record(is_shared);
         let number = |key: &str, default: u64| -> Result<u64, StoreError> {
             Ok(meta.get(key)?.map_or(default, |guard| guard.value()))
         };
@@ -129,39 +143,45 @@ impl<'t> Draft<'t> {
             (number(t::META_NEXT_ID, 1)?, number(t::META_SEQ, 0)?, number(t::META_ACTIVE, 0)?);
         let (next_job, waiting) = (number(t::META_NEXT_JOB, 1)?, number(t::META_WAITING, 0)?);
         let failed = number(t::META_FAILED, 0)?;
+        macro_rules! table {
+            ($name:ident) => {
+                RowTable::new(txn.open_table(t::$name)?, is_shared)
+            };
+        }
         Ok(Self {
             meta,
-            sources: txn.open_table(t::SOURCES)?,
-            source_settings: txn.open_table(t::SOURCE_SETTINGS)?,
-            pages: txn.open_table(t::PAGES)?,
-            ids: txn.open_table(t::IDS)?,
-            contents: txn.open_table(t::CONTENTS)?,
-            derived: txn.open_table(t::DERIVED)?,
-            versions: txn.open_table(t::VERSIONS)?,
-            changes: txn.open_table(t::CHANGES)?,
-            paths: txn.open_table(t::PATHS)?,
+            sources: table!(SOURCES),
+            source_settings: table!(SOURCE_SETTINGS),
+            source_machines: table!(SOURCE_MACHINES),
+            pages: table!(PAGES),
+            ids: table!(IDS),
+            contents: table!(CONTENTS),
+            derived: table!(DERIVED),
+            versions: table!(VERSIONS),
+            changes: table!(CHANGES),
+            paths: table!(PATHS),
             files: txn.open_table(t::FILES)?,
-            names: txn.open_table(t::NAMES)?,
-            links_in: txn.open_table(t::LINKS_IN)?,
-            broken_link_counts: txn.open_table(t::BROKEN)?,
-            broken_link_totals: txn.open_table(t::BROKEN_SUMS)?,
-            pending_link_checks: txn.open_table(t::UNCHECKED)?,
-            tags: txn.open_table(t::TAGS)?,
-            types: txn.open_table(t::TYPES)?,
-            tag_counts: txn.open_table(t::TAG_COUNTS)?,
-            timeline: txn.open_table(t::TIMELINE)?,
-            deleted: txn.open_table(t::DELETED)?,
-            captured: txn.open_table(t::CAPTURED)?,
+            names: table!(NAMES),
+            links_in: table!(LINKS_IN),
+            broken_link_counts: table!(BROKEN),
+            broken_link_totals: table!(BROKEN_SUMS),
+            pending_link_checks: table!(UNCHECKED),
+            tags: table!(TAGS),
+            types: table!(TYPES),
+            tag_counts: table!(TAG_COUNTS),
+            timeline: table!(TIMELINE),
+            deleted: table!(DELETED),
+            captured: table!(CAPTURED),
             outbox: txn.open_table(t::OUTBOX)?,
-            jobs: txn.open_table(t::JOBS)?,
-            jobs_due: txn.open_table(t::JOBS_DUE)?,
-            jobs_seen: txn.open_table(t::JOBS_SEEN)?,
-            finished_jobs_by_expiry: txn.open_table(t::FINISHED_JOBS_BY_EXPIRY)?,
-            clients: txn.open_table(t::CLIENTS)?,
-            tokens: txn.open_table(t::TOKENS)?,
+            jobs: table!(JOBS),
+            jobs_due: table!(JOBS_DUE),
+            jobs_seen: table!(JOBS_SEEN),
+            finished_jobs_by_expiry: table!(FINISHED_JOBS_BY_EXPIRY),
+            clients: table!(CLIENTS),
+            tokens: table!(TOKENS),
             audit: txn.open_table(t::AUDIT)?,
-            attachments: txn.open_table(t::ATTACHMENTS)?,
-            attachment_files: txn.open_table(t::ATTACHMENT_FILES)?,
+            attachments: table!(ATTACHMENTS),
+            attachment_files: table!(ATTACHMENT_FILES),
             next_job,
             waiting,
             failed,
@@ -170,6 +190,8 @@ impl<'t> Draft<'t> {
             active,
             write_count: 0,
             must_flush: false,
+            replica,
+            lease: None,
             spool_records: None,
             frees_space: false,
             is_bulk: false,
@@ -186,16 +208,29 @@ impl<'t> Draft<'t> {
     /// Writes counters and pending rows, and returns the changes. The transaction is then complete.
     pub(super) fn finish(mut self) -> Result<CompletedDraft, StoreError> {
         self.insert_pending_rows()?;
-        self.meta.insert(t::META_NEXT_ID, self.next_id)?;
-        self.meta.insert(t::META_SEQ, self.seq)?;
-        self.meta.insert(t::META_ACTIVE, self.active)?;
-        self.meta.insert(t::META_NEXT_JOB, self.next_job)?;
-        self.meta.insert(t::META_WAITING, self.waiting)?;
-        self.meta.insert(t::META_FAILED, self.failed)?;
+        for (key, number) in [
+            (t::META_NEXT_ID, self.next_id),
+            (t::META_SEQ, self.seq),
+            (t::META_ACTIVE, self.active),
+            (t::META_NEXT_JOB, self.next_job),
+            (t::META_WAITING, self.waiting),
+            (t::META_FAILED, self.failed),
+        ] {
+            // A changed number is part of the batch that a shared store sends.
+            if self.meta.get(key)?.map(|guard| guard.value()) != Some(number) {
+                self.meta.insert(key, number)?;
+            }
+        }
+        let (lease, replica) = (self.lease, self.replica);
+        let feed = std::mem::take(&mut self.feed);
+        let pending_keys_change = std::mem::take(&mut self.pending_keys_change);
+        let sources_changed = self.sources_changed;
         Ok(CompletedDraft {
-            changes: self.feed,
-            pending_keys_change: self.pending_keys_change,
-            sources_changed: self.sources_changed,
+            changes: feed,
+            pending_keys_change,
+            sources_changed,
+            lease,
+            for_log: replica.map(|replica| (replica, self.into_row_changes())),
         })
     }
 
@@ -283,7 +318,15 @@ impl<'t> Draft<'t> {
     }
 
     pub(super) fn set_meta(&mut self, key: &'static str, value: u64) -> Result<(), StoreError> {
-        self.meta.insert(key, value)?;
+        match t::SHARED_META.contains(&key) {
+            true => _ = self.meta.insert(key, value)?,
+            false => self.meta.insert_unrecorded(key, value)?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_meta(&mut self, key: &'static str) -> Result<(), StoreError> {
+        self.meta.remove_unrecorded(key)?;
         Ok(())
     }
 
@@ -387,7 +430,7 @@ pub(super) type DatedRows = Vec<(String, String, i64, u64)>;
 
 /// Inserts rows in sorted order.
 pub(super) fn insert_in_order(
-    table: &mut Table<'_, (&'static str, &'static str, u64), ()>,
+    table: &mut RowTable<'_, (&'static str, &'static str, u64), ()>,
     rows: &mut Rows,
 ) -> Result<(), StoreError> {
     rows.sort_unstable();
@@ -399,7 +442,7 @@ pub(super) fn insert_in_order(
 
 /// Inserts rows of tags or types in sorted order.
 pub(super) fn insert_labels(
-    table: &mut Table<'_, LabelKey, ()>,
+    table: &mut RowTable<'_, LabelKey, ()>,
     rows: &mut DatedRows,
 ) -> Result<(), StoreError> {
     rows.sort_unstable();
@@ -411,7 +454,7 @@ pub(super) fn insert_labels(
 
 /// Adds `changes` to counts by source and key, such as pages by tag. Removes counts of zero.
 pub(super) fn add_to_counts(
-    table: &mut Table<'_, Pair, u64>,
+    table: &mut RowTable<'_, Pair, u64>,
     changes: BTreeMap<(String, String), i64>,
 ) -> Result<(), StoreError> {
     for ((source, key), change) in changes.into_iter().filter(|(_, change)| *change != 0) {

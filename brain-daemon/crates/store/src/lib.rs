@@ -55,9 +55,16 @@ mod overlay;
 mod purge;
 mod read;
 mod record;
+mod replica;
 mod restore;
+mod row_table;
 mod shared_log;
 mod shared_state;
+mod shared_store;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod shared_tests;
+mod shared_writer;
 mod sources;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -102,7 +109,8 @@ pub use record::{
     Provenance, SourceRecord, SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord,
     VersionRecord,
 };
-pub use restore::restore;
+pub use replica::MAX_SHARED_ATTACHMENT;
+pub use restore::{restore, restore_replica};
 pub use shared_log::{AppendResult, Followed, LogBatch, LogPosition, SharedLog};
 pub use shared_state::Sources;
 pub use store::{ReaderFactory, Store, StoreOptions};

@@ -39,8 +39,9 @@ pub enum LineChange {
 #[derive(Default)]
 pub(super) struct PageMarks {
     pub(super) lines: Vec<LineMark>,
-    /// Whether the former title is from another author than the page's.
-    has_outside_title: bool,
+    /// Whether the former title, or the title of the restored version, is from another author than
+    /// the page's.
+    had_outside_title: bool,
 }
 
 impl NewPage {
@@ -54,14 +55,14 @@ impl NewPage {
         let author = match &self.line_change {
             LineChange::ByPageAuthor => return PageMarks::default(),
             LineChange::OfVersion { marks, has_outside_title } => {
-                return PageMarks { lines: marks.clone(), has_outside_title: *has_outside_title };
+                return PageMarks { lines: marks.clone(), had_outside_title: *has_outside_title };
             }
             LineChange::ByOtherAuthor => self.author.as_ref(),
             LineChange::SameMarks => None,
         };
         let Some((old, content)) = former else { return PageMarks::default() };
         if author.is_none() && old.marks.is_empty() {
-            return PageMarks { lines: Vec::new(), has_outside_title: old.has_outside_title };
+            return PageMarks { lines: Vec::new(), had_outside_title: old.has_outside_title };
         }
         let text = |content: &Content| file_text(&content.frontmatter, &content.body);
         let (before, after) = (content.map_or_else(String::new, text), text(&self.content));
@@ -71,7 +72,7 @@ impl NewPage {
         let new = author.map(|author| (author, now)).or(last);
         PageMarks {
             lines: carry(&old.marks, &before, &after, new),
-            has_outside_title: old.has_outside_title,
+            had_outside_title: old.has_outside_title,
         }
     }
 }
@@ -86,7 +87,7 @@ impl PageMarks {
         record: &PageRecord,
     ) -> bool {
         let is_changed = former.is_some_and(|former| former.title != record.title);
-        self.has_outside_title || (*change == LineChange::ByOtherAuthor && is_changed)
+        self.had_outside_title || (*change == LineChange::ByOtherAuthor && is_changed)
     }
 }
 
@@ -125,8 +126,9 @@ pub(super) fn carry(
     group(&texts, &lines)
 }
 
-/// Returns one mark for neighbouring lines with the same mark. Blank lines get a mark only between
-/// lines with the same mark. Of too many marks, makes one with the last author; see [`MAX_MARKS`].
+/// Joins neighbouring lines with the same author and time into one mark. Blank lines get a mark
+/// only between such lines. If there are more than [`MAX_MARKS`] marks, returns a single one, with
+/// the author and time of the last.
 fn group(texts: &[&str], lines: &[Option<Mark<'_>>]) -> Vec<LineMark> {
     let mut marks: Vec<LineMark> = Vec::new();
     let mut is_open = false;
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn later_edits_remove_no_mark() {
-        // Other lines, the line itself, its place, and its removal and return.
+        // The last edit changes other lines, changes the marked line, moves it, or restores it.
         assert_eq!(marked(&["a\nb\n", "a\nX\nb\n", "0\na\nX\nb\n"]), ["1-1", "3-3"]);
         assert_eq!(marked(&["a\nb\n", "a\nX\nb\n", "a\nX!\nb\n"]), ["2-2"]);
         assert_eq!(marked(&["a\nb\nc\n", "a\nX\nb\nc\n", "a\nb\nc\nX\n"]), ["4-4"]);

@@ -19,10 +19,11 @@ use super::record::{
     Author, Content, DerivedRows, Hash, LineMark, PageRecord, Provenance, SourceRecord,
     VersionRecord, add_checksum, format_of, from_bytes, from_format, to_bytes,
 };
+use super::row_table::RowTable;
 use super::{StoreError, date_migration, spool, tables as t, title_migration, toml_migration};
 
 /// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 88;
+pub const SCHEMA: u64 = 89;
 
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;
@@ -98,6 +99,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
                 date_migration::derive_dates(&txn)?;
             }
             87 => open_tables_of_attachments(&txn)?,
+            88 => _ = txn.open_table(t::SOURCE_MACHINES)?,
             _ => {
                 return Err(StoreError::Damaged(format!(
                     "there is no migration from schema {from}"
@@ -299,7 +301,7 @@ const ROWS_AT_ONCE: usize = 100_000;
 /// all rows, because stores that began with schema 80 or 81 lack some.
 fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.delete_table(t::LINKS_IN)?;
-    let mut links_in = txn.open_table(t::LINKS_IN)?;
+    let mut links_in = RowTable::new(txn.open_table(t::LINKS_IN)?, false);
     let (pages, derived) = (txn.open_table(t::PAGES)?, txn.open_table(t::DERIVED)?);
     let mut rows = Vec::new();
     for page in pages.iter()? {
@@ -367,7 +369,8 @@ fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
 /// 84 → 85: adds rows by tag and type in the order of last changes, and page counts by tag.
 fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.delete_table(t::TAGS_86)?;
-    let (mut tags, mut types) = (txn.open_table(t::TAGS_86)?, txn.open_table(t::TYPES_86)?);
+    let mut tags = RowTable::new(txn.open_table(t::TAGS_86)?, false);
+    let mut types = RowTable::new(txn.open_table(t::TYPES_86)?, false);
     let pages = txn.open_table(t::PAGES)?;
     let (mut of_tags, mut of_types, mut counts) = (Vec::new(), Vec::new(), BTreeMap::new());
     for page in pages.iter()? {
@@ -388,7 +391,7 @@ fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     }
     insert_in_order(&mut tags, &mut of_tags)?;
     insert_in_order(&mut types, &mut of_types)?;
-    add_to_counts(&mut txn.open_table(t::TAG_COUNTS)?, counts)
+    add_to_counts(&mut RowTable::new(txn.open_table(t::TAG_COUNTS)?, false), counts)
 }
 
 /// 85 → 86: pages and their versions get an absent author and an empty list of line marks.

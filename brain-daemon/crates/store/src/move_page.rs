@@ -83,7 +83,7 @@ impl Draft<'_> {
 
     /// Moves the row of the synced file to the new path, and adds an outbox row that removes the
     /// file at the former path if it still has brain's contents.
-    fn move_file_rows(
+    pub(super) fn move_file_rows(
         &mut self,
         source: &SourceId,
         old: &PageRecord,
@@ -92,7 +92,7 @@ impl Draft<'_> {
         is_changed: bool,
         ours: &[Hash],
     ) -> Result<(), StoreError> {
-        if old.source_path == new.source_path {
+        if old.source_path == new.source_path || !self.has_files_of(source.as_str())? {
             return Ok(());
         }
         if let Some(mut file) = synced {

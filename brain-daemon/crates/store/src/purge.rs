@@ -4,7 +4,7 @@ use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
 use super::draft::read;
-use super::record::{FileRecord, FileState, PageRecord};
+use super::record::{FileRecord, FileState, Hash, PageRecord};
 use super::{Draft, RECOVERY_MS, StoreError};
 
 impl Draft<'_> {
@@ -95,7 +95,7 @@ impl Draft<'_> {
         self.contents.remove(id)?;
         self.derived.remove(id)?;
         self.erase_attachments(id)?;
-        self.versions.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
+        self.versions.remove_range((id, 0)..=(id, u32::MAX))?;
         if let Some(record) = record {
             self.paths.remove((source.as_str(), record.source_path.as_str()))?;
             // The row in `changes` gets a new number, so that consumers learn that the page is
@@ -103,28 +103,42 @@ impl Draft<'_> {
             self.changes.remove(record.seq)?;
             self.seq += 1;
             self.changes.insert(self.seq, id)?;
-            let ours = ours.into_iter().collect();
-            let file: Option<FileRecord> = read(
-                self.files
-                    .remove((source.as_str(), record.source_path.as_str()))?
-                    .as_ref()
-                    .map(redb::AccessGuard::value),
-            )?;
-            let was_trashed = source == SourceId::DEFAULT
-                || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
-            // If the file was not moved to the trash yet, it is removed from its path. Otherwise a
-            // file at that path belongs to another program.
-            let want = match self.outbox_row(id)? {
-                Some(_) => Some(FileState::Purged),
-                None => was_trashed.then_some(FileState::TrashPurged),
-            };
-            // Files of a removed source are left alone.
-            if let Some(want) = want.filter(|_| is_registered) {
-                self.add_outbox_row(id, &source, &record.source_path, want, ours)?;
+            if is_registered {
+                self.purge_file(id, &source, &record, ours)?;
             }
         }
         self.add_change(id, None);
         Ok(true)
+    }
+
+    /// Adds the outbox row that removes the file of a purged page, and removes the row of the file.
+    /// `ours` is the digest of the file that brain wrote. Files of a removed source are left alone.
+    pub(super) fn purge_file(
+        &mut self,
+        id: u64,
+        source: &str,
+        record: &PageRecord,
+        ours: Option<Hash>,
+    ) -> Result<(), StoreError> {
+        let file: Option<FileRecord> = read(
+            self.files
+                .remove((source, record.source_path.as_str()))?
+                .as_ref()
+                .map(redb::AccessGuard::value),
+        )?;
+        let was_trashed = source == SourceId::DEFAULT
+            || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
+        // If the file was not moved to the trash yet, it is removed from its path. Otherwise a file
+        // at that path belongs to another program.
+        let want = match self.outbox_row(id)? {
+            Some(_) => Some(FileState::Purged),
+            None => was_trashed.then_some(FileState::TrashPurged),
+        };
+        if let Some(want) = want {
+            let ours = ours.into_iter().collect();
+            self.add_outbox_row(id, source, &record.source_path, want, ours)?;
+        }
+        Ok(())
     }
 
     /// Whether the file of this deleted page must still be moved out of its source's directory.

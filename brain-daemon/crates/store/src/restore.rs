@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use redb::{Database, ReadableDatabase, ReadableTable};
+use redb::{Database, ReadableDatabase, ReadableTable, WriteTransaction};
 use sha2::{Digest, Sha256};
 
 use super::backup::{Progress, TemporaryFile, sweep, with_target_path};
@@ -12,6 +12,8 @@ use super::jobs::PendingKeys;
 use super::record::{
     FileState, OutboxRow, PageRecord, SourceRecord, TokenKind, TokenRecord, from_bytes, to_bytes,
 };
+use super::replica::Replica;
+use super::shared_log::LogPosition;
 use super::verify::{VerifyReport, verify};
 use super::{Draft, StoreError, StoreOptions, migrate, spool, tables as t};
 
@@ -43,6 +45,108 @@ pub fn restore(
         .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))?;
     temporary.publish(to)?;
     Ok(report)
+}
+
+/// Creates the store `to`, which must not exist, as a replica of a shared brain, from a snapshot:
+/// a backup of another replica, which stays as it is. `machine` is the id of the new machine.
+/// Returns the last batch that the store contains. Its first start writes the files of pages.
+///
+/// # Errors
+/// As [`restore`]; [`StoreError::Damaged`] when the snapshot is not one of a shared brain, or has
+/// another schema.
+pub fn restore_replica(
+    from: &Path,
+    to: &Path,
+    options: &StoreOptions,
+    machine: u128,
+    progress: Progress<'_>,
+) -> Result<LogPosition, StoreError> {
+    if fs::symlink_metadata(to).is_ok() {
+        return Err(StoreError::TargetExists(to.to_owned()));
+    }
+    let report = verify(from, progress)?;
+    if report.schema != migrate::SCHEMA {
+        return Err(StoreError::Damaged(format!(
+            "{} has schema {}, and this program needs {}",
+            from.display(),
+            report.schema,
+            migrate::SCHEMA
+        )));
+    }
+    sweep(to);
+    let temporary = TemporaryFile::new(to)?;
+    let position = copy(from, &temporary.path)
+        .and_then(|()| adapt_to_machine(&temporary.path, options, machine))
+        .map_err(|e| with_target_path(e, &temporary.path, to))?;
+    File::open(&temporary.path)
+        .and_then(|file| file.sync_all())
+        .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))?;
+    temporary.publish(to)?;
+    Ok(position)
+}
+
+/// Adapts a copy of another machine's store to this machine.
+fn adapt_to_machine(
+    path: &Path,
+    options: &StoreOptions,
+    machine: u128,
+) -> Result<LogPosition, StoreError> {
+    let file_path = path.display().to_string();
+    let db = open_copy(path, options)?;
+    let mut txn = db.begin_write()?;
+    txn.set_quick_repair(true);
+    let Some(found) = Replica::read(&txn.open_table(t::META)?)? else {
+        return Err(StoreError::Damaged(format!("{file_path} is no snapshot of a shared brain")));
+    };
+    let replica = Replica { machine, next_spooled: 1, ..found };
+    replica.write(&txn)?;
+    {
+        let mut meta = txn.open_table(t::META)?;
+        meta.insert(t::META_STORE_ID, options.new_store_id)?;
+        meta.remove(t::META_MADE_AT)?;
+        txn.open_table(t::FILES)?.retain(|_, _| false)?;
+        txn.open_table(t::AUDIT)?.retain(|_, _| false)?;
+        let directories = txn.open_table(t::SOURCE_MACHINES)?;
+        write_outbox(&txn, &mut |source, _| Ok(directories.get(source)?.is_none()))?;
+    }
+    txn.commit()?;
+    Ok(replica.position)
+}
+
+/// Replaces the outbox by rows for the files of all active pages that `wants_file` accepts.
+fn write_outbox(
+    txn: &WriteTransaction,
+    wants_file: &mut dyn FnMut(&str, &PageRecord) -> Result<bool, StoreError>,
+) -> Result<(), StoreError> {
+    let mut outbox = txn.open_table(t::OUTBOX)?;
+    outbox.retain(|_, _| false)?;
+    for row in txn.open_table(t::PAGES)?.iter()? {
+        let (key, value) = row?;
+        let record: PageRecord = from_bytes(value.value())?;
+        let (source, _) = key.value();
+        if record.deleted_at.is_none() && wants_file(source, &record)? {
+            // No digests: brain wrote none of the existing files, so it replaces none.
+            let row = OutboxRow {
+                seq: record.seq,
+                source: source.to_owned(),
+                path: record.source_path.clone(),
+                target_state: FileState::Present,
+                own_digests: Vec::new(),
+            };
+            outbox.insert(record.id, to_bytes(&row)?.as_slice())?;
+        }
+    }
+    Ok(())
+}
+
+fn open_copy(path: &Path, options: &StoreOptions) -> Result<Database, StoreError> {
+    let file_path = path.display().to_string();
+    Database::builder().set_cache_size(options.cache_bytes).open(path).map_err(|e| match e {
+        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
+            StoreError::from_io(&e, &file_path)
+        }
+        e => StoreError::Damaged(format!("{file_path}: {e}")),
+    })
 }
 
 /// Copies a file and compares the copy with it.
@@ -80,15 +184,7 @@ fn adapt_to_home(
     options: &StoreOptions,
     wants_file: &mut dyn FnMut(&str, &SourceRecord, &PageRecord) -> bool,
 ) -> Result<(), StoreError> {
-    let file_path = path.display().to_string();
-    let db = Database::builder().set_cache_size(options.cache_bytes).open(path).map_err(
-        |e| match e {
-            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
-                StoreError::from_io(&e, &file_path)
-            }
-            e => StoreError::Damaged(format!("{file_path}: {e}")),
-        },
-    )?;
+    let db = open_copy(path, options)?;
     if schema < migrate::SCHEMA {
         migrate::migrate(&db, schema)?;
     }
@@ -117,6 +213,11 @@ fn adapt_to_home(
         // The store diverges from now on: an index of the original would be ahead of it.
         meta.insert(t::META_STORE_ID, options.new_store_id)?;
         meta.remove(t::META_MADE_AT)?;
+        // A backup of a shared brain restores an ordinary one.
+        for key in Replica::KEYS {
+            meta.remove(key)?;
+        }
+        txn.open_table(t::SOURCE_MACHINES)?.retain(|_, _| false)?;
         // Access may have been revoked since the backup, so clients must authenticate again.
         // Personal tokens stay; the owner reviews them.
         let mut tokens = txn.open_table(t::TOKENS)?;
@@ -131,28 +232,9 @@ fn adapt_to_home(
             tokens.remove(&hash)?;
         }
         // Outbox rows belong to the files of the former home.
-        let mut outbox = txn.open_table(t::OUTBOX)?;
-        outbox.retain(|_, _| false)?;
-        for row in txn.open_table(t::PAGES)?.iter()? {
-            let (key, value) = row?;
-            let record: PageRecord = from_bytes(value.value())?;
-            let (source, _) = key.value();
-            let needs_file = record.deleted_at.is_none()
-                && sources
-                    .get(source)
-                    .is_some_and(|source_record| wants_file(source, source_record, &record));
-            if needs_file {
-                // No digests: brain wrote none of the existing files, so it replaces none.
-                let row = OutboxRow {
-                    seq: record.seq,
-                    source: source.to_owned(),
-                    path: record.source_path.clone(),
-                    target_state: FileState::Present,
-                    own_digests: Vec::new(),
-                };
-                outbox.insert(record.id, to_bytes(&row)?.as_slice())?;
-            }
-        }
+        write_outbox(&txn, &mut |source, record| {
+            Ok(sources.get(source).is_some_and(|found| wants_file(source, found, record)))
+        })?;
     }
     txn.commit()?;
     Ok(())

@@ -2,8 +2,13 @@
 //! implements it over the commit log; this crate does not know servers, keys or machine names.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::{Store, StoreError};
+use brain_protocol::{Fault, FaultCode};
+use redb::ReadableTable;
+
+use super::verify::Digest;
+use super::{Store, StoreError, spool, tables as t};
 
 /// A place in the log: the last batch that a store contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,23 +79,56 @@ impl Store {
     /// machine. All sources with a directory become sources of this machine.
     ///
     /// # Errors
-    /// When the store is shared already, or cannot be written.
+    /// [`StoreError::Refused`] when the store is shared already; when it cannot be written.
     pub fn share(&self, log: Arc<dyn SharedLog>, machine: u128) -> Result<(), StoreError> {
-        let _ = (log, machine);
-        Err(StoreError::Defect)
+        if self.is_shared() {
+            return Err(StoreError::Refused(Fault::new(
+                FaultCode::Conflict,
+                "this brain is on several machines already",
+            )));
+        }
+        self.attach_log(log);
+        // Before the change, so that no ingest job is committed without the log after it.
+        self.shared.is_shared.store(true, Ordering::Release);
+        let result = self.write(move |draft| {
+            draft.write_count += 1;
+            draft.become_replica(machine)
+        });
+        if result.is_err() {
+            self.shared.is_shared.store(false, Ordering::Release);
+        }
+        result
     }
 
     /// Gives a shared store its log. Without a log, a shared store refuses writes.
     pub fn attach_log(&self, log: Arc<dyn SharedLog>) {
-        let _ = log;
+        *self.shared.log.write() = Some(log);
     }
 
-    /// Makes a shared store an ordinary one, which keeps all pages and has no log.
+    /// Makes a shared store an ordinary one, which keeps all pages and has no log. Jobs that wait
+    /// for the log become jobs of this store.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub fn unshare(&self) -> Result<(), StoreError> {
-        Err(StoreError::Defect)
+        let shared = Arc::clone(&self.shared);
+        self.write(move |draft| {
+            let jobs = shared.unstored_spooled_jobs()?;
+            draft.write_count += 1;
+            draft.leave_log()?;
+            jobs.iter().try_for_each(|job| draft.add_job(job).map(|_| ()))
+        })?;
+        spool::remove(self.path());
+        self.shared.jobs_for_log.store(0, Ordering::Release);
+        self.shared.is_shared.store(false, Ordering::Release);
+        *self.shared.log.write() = None;
+        Ok(())
+    }
+
+    /// Whether the brain is on several machines.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_shared.load(Ordering::Acquire)
     }
 
     /// Returns the last batch that the store contains; `None` if the store is not shared.
@@ -98,7 +136,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn log_position(&self) -> Result<Option<LogPosition>, StoreError> {
-        Ok(None)
+        Ok(self.shared.replica()?.map(|replica| replica.position))
     }
 
     /// Returns the id of this machine; `None` if the store is not shared.
@@ -106,7 +144,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn machine(&self) -> Result<Option<u128>, StoreError> {
-        Ok(None)
+        Ok(self.shared.replica()?.map(|replica| replica.machine))
     }
 
     /// Applies all batches that the log has and the store does not have. Then sends the jobs that
@@ -115,13 +153,23 @@ impl Store {
     /// # Errors
     /// As [`SharedLog::read`]; when the store cannot be read or written.
     pub fn follow(&self) -> Result<Followed, StoreError> {
-        Err(StoreError::Defect)
+        let (sender, result) = std::sync::mpsc::sync_channel(1);
+        self.shared.follow_requests.lock().push(sender);
+        // Wakes the writer, which looks at the requests after each batch.
+        self.write(|_| Ok(()))?;
+        result.recv().map_err(|_| StoreError::Closed)?
     }
 
     /// Returns the number of jobs that wait for the log to answer.
     #[must_use]
     pub fn jobs_for_log(&self) -> u64 {
-        0
+        self.shared.jobs_for_log.load(Ordering::Acquire)
+    }
+
+    /// Returns whether another machine changed clients or tokens since the last call.
+    #[must_use]
+    pub fn take_access_changed(&self) -> bool {
+        self.shared.access_changed.swap(false, Ordering::AcqRel)
     }
 
     /// Returns a digest of all rows that machines share. Equal stores at the same position have the
@@ -130,6 +178,22 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn shared_digest(&self) -> Result<[u8; 32], StoreError> {
-        Err(StoreError::Defect)
+        let txn = self.snapshot()?;
+        let mut digest = Digest::default();
+        macro_rules! add_rows {
+            ($($number:literal $table:ident),*) => {$(
+                for row in txn.open_table(t::$table)?.iter()? {
+                    let (key, value) = row?;
+                    digest.row(&t::$table, &key.value(), &value.value());
+                }
+            )*};
+        }
+        t::every_shared_table!(add_rows);
+        let meta = txn.open_table(t::META)?;
+        for key in t::SHARED_META {
+            let number = meta.get(key)?.map_or(0, |guard| guard.value());
+            digest.row(&t::IDS, &number, &(key, ""));
+        }
+        Ok(digest.end())
     }
 }

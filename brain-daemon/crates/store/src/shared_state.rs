@@ -21,6 +21,7 @@ use super::files::AttachmentFiles;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, file_id, open_closed};
 use super::read::Reader;
+use super::shared_log::{Followed, SharedLog};
 use super::writer::Change;
 use super::{SourceRecord, StoreError};
 
@@ -73,6 +74,17 @@ pub(super) struct SharedState {
     pub(super) synced_files: Mutex<Vec<(u64, u64)>>,
     /// Callers that wait for a compaction.
     pub(super) compaction_requests: Mutex<Vec<SyncSender<Result<(), StoreError>>>>,
+    /// Whether the brain is on several machines. Every write then goes to the log first.
+    pub(super) is_shared: AtomicBool,
+    /// The log; `None` until [`super::Store::attach_log`].
+    pub(super) log: RwLock<Option<Arc<dyn SharedLog>>>,
+    /// Callers that wait for the batches of the log.
+    pub(super) follow_requests: Mutex<Vec<SyncSender<Result<Followed, StoreError>>>>,
+    /// Number of jobs that are spooled while the log is away.
+    pub(super) jobs_for_log: AtomicU64,
+    /// Whether another machine changed clients or tokens since the last
+    /// [`super::Store::take_access_changed`].
+    pub(super) access_changed: AtomicBool,
 }
 
 impl SharedState {
@@ -133,7 +145,7 @@ impl SharedState {
         txn: WriteTransaction,
         draft: CompletedDraft,
     ) -> Result<Vec<Change>, StoreError> {
-        let CompletedDraft { changes, pending_keys_change, sources_changed } = draft;
+        let CompletedDraft { changes, pending_keys_change, sources_changed, .. } = draft;
         txn.commit()?;
         self.waiting_jobs.apply(pending_keys_change);
         if sources_changed {

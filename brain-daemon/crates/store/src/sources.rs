@@ -5,7 +5,7 @@ use redb::ReadableTable;
 
 use super::draft::read;
 use super::record::{
-    FileRecord, FileState, LinkRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
+    FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
     to_bytes,
 };
 use super::writer::ChangedPage;
@@ -31,7 +31,10 @@ impl Draft<'_> {
     ) -> Result<(), StoreError> {
         self.write_count += 1;
         self.sources_changed = true;
-        self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?;
+        let is_new = self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?.is_none();
+        if is_new && record.path.is_some() {
+            self.claim_source(source.as_str())?;
+        }
         Ok(())
     }
 
@@ -123,6 +126,7 @@ impl Draft<'_> {
         self.sources_changed = true;
         self.sources.remove(source.as_str())?;
         self.source_settings.remove(source.as_str())?;
+        self.forget_source_machine(source.as_str())?;
         let end = end_of_source(source);
         let file_paths: Vec<String> = self
             .files
@@ -294,10 +298,26 @@ impl Draft<'_> {
         now: i64,
     ) -> Result<PageRecord, StoreError> {
         let record = self.mark_deleted(source, slug, record, now, Some(FileState::Trashed))?;
-        if source.as_str() != SourceId::DEFAULT {
+        if source.as_str() != SourceId::DEFAULT && self.has_files_of(source.as_str())? {
             self.record_trashed(source, &record)?;
         }
         Ok(record)
+    }
+
+    /// Adds the outbox row that moves the file of a deleted page to the trash. `ours` are the digests
+    /// of contents that brain may have written to it.
+    pub(super) fn move_to_trash(
+        &mut self,
+        source: &SourceId,
+        record: &PageRecord,
+        ours: Vec<Hash>,
+    ) -> Result<(), StoreError> {
+        let (path, state) = (&record.source_path, FileState::Trashed);
+        self.add_outbox_row(record.id, source.as_str(), path, state, ours)?;
+        match source.as_str() {
+            SourceId::DEFAULT => Ok(()),
+            _ => self.record_trashed(source, record),
+        }
     }
 
     /// Records that brain moves the page's file to the trash, so that a purge can remove it there:

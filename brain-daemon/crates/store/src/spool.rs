@@ -79,6 +79,23 @@ impl Spool {
         Ok(Self { file, path, store_id, end: 0, length: 0, buffer: Vec::new() })
     }
 
+    /// Opens the spool of the store at `path` after its last record, or creates it. Used while the
+    /// log of a shared brain is away.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub(super) fn open_at_end(path: &Path, store_id: u64) -> io::Result<Self> {
+        match Self::create(path, store_id) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            other => return other,
+        }
+        let path = spool_path(path);
+        let bytes = fs::read(&path)?;
+        let file = File::options().write(true).open(&path)?;
+        let end = records(&bytes, store_id).map(|record| record.length as u64).sum();
+        Ok(Self { file, path, store_id, end, length: bytes.len() as u64, buffer: Vec::new() })
+    }
+
     /// Whether the file is still at the path where a start reads it.
     pub(super) fn is_at_path(&self) -> bool {
         let identity =
@@ -246,6 +263,51 @@ pub(super) fn parse_spool(
         rest = rest.get(record.length..).unwrap_or_default();
     }
     Ok(unstored)
+}
+
+/// Returns the consecutive records of a spool that belong to this store.
+fn records(bytes: &[u8], store_id: u64) -> impl Iterator<Item = Record<'_>> {
+    let (mut rest, mut next) = (bytes, None);
+    std::iter::from_fn(move || {
+        let record = Record::first(rest)?;
+        if record.store_id != store_id || next.is_some_and(|next| record.first != next) {
+            return None;
+        }
+        next = Some(record.first + record.items().count() as u64);
+        rest = rest.get(record.length..).unwrap_or_default();
+        Some(record)
+    })
+}
+
+/// Reads the jobs from number `next` on that the store spooled while the log of its shared brain
+/// was away.
+///
+/// # Errors
+/// When the spool cannot be read, or a job is damaged.
+pub(super) fn jobs_from(
+    path: &Path,
+    store_id: u64,
+    next: u64,
+) -> Result<Vec<JobRecord>, StoreError> {
+    let file_path = spool_path(path);
+    let shown_path = file_path.display().to_string();
+    let bytes = match fs::read(&file_path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(StoreError::from_io(&e, &shown_path)),
+    };
+    let mut jobs = Vec::new();
+    for record in records(&bytes, store_id) {
+        for (number, item) in (record.first..).zip(record.items()) {
+            if number >= next {
+                jobs.push(from_bytes(item).map_err(|error| StoreError::DamagedSpool {
+                    path: shown_path.clone(),
+                    source: Box::new(error),
+                })?);
+            }
+        }
+    }
+    Ok(jobs)
 }
 
 /// Whether the spool's path has a readable file.

@@ -84,6 +84,7 @@ impl Store {
             db = compact_at_start(db, path, options)?;
         }
         let store_id = migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
+        let is_shared = migrate::meta(&db.begin_read()?, t::META_LOG_NUMBER)?.is_some();
         if read_only {
             tracing::warn!(store = %path.display(), "file system is read-only; writes are refused");
         }
@@ -104,8 +105,18 @@ impl Store {
             done_files: Mutex::default(),
             synced_files: Mutex::default(),
             compaction_requests: Mutex::default(),
+            is_shared: AtomicBool::new(is_shared),
+            log: RwLock::default(),
+            follow_requests: Mutex::default(),
+            jobs_for_log: AtomicU64::new(0),
+            access_changed: AtomicBool::new(false),
         });
-        match group_commit::import_spool(&shared) {
+        let imported = match is_shared {
+            // The jobs go to the log first.
+            true => shared.count_jobs_for_log(),
+            false => group_commit::import_spool(&shared),
+        };
+        match imported {
             // The spool's jobs are known and the store is readable; the writer imports them later.
             Err(error)
                 if error.is_disk_error()

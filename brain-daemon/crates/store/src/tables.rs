@@ -26,6 +26,10 @@ pub(super) const VERSIONS: TableDefinition<'static, (u64, u32), &[u8]> =
 pub(super) const CHANGES: TableDefinition<'static, u64, u64> = TableDefinition::new("changes");
 /// (source, path) → page id.
 pub(super) const PATHS: TableDefinition<'static, (&str, &str), u64> = TableDefinition::new("paths");
+/// Source id → the machine that has the source's directory: its id as two numbers. Only in stores of
+/// a shared brain, and only for sources with a directory. Schema 89.
+pub(super) const SOURCE_MACHINES: TableDefinition<'static, &str, (u64, u64)> =
+    TableDefinition::new("source_machines");
 /// (source, path) → [`super::FileRecord`]. Schema 82.
 pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> =
     TableDefinition::new("files");
@@ -116,6 +120,7 @@ macro_rules! every_table {
             META,
             SOURCES,
             SOURCE_SETTINGS,
+            SOURCE_MACHINES,
             PAGES,
             IDS,
             CONTENTS,
@@ -152,6 +157,22 @@ macro_rules! every_table {
 }
 pub(super) use every_table;
 
+/// Calls `$each!(number TABLE, …)` with the tables that all machines of a shared brain have. The
+/// others belong to one machine: its files ([`FILES`], [`OUTBOX`]) and its network calls
+/// ([`AUDIT`]). The numbers are part of the log's format and never change.
+macro_rules! every_shared_table {
+    ($each:ident) => {
+        $each!(
+            1 META, 2 SOURCES, 3 SOURCE_SETTINGS, 4 SOURCE_MACHINES, 5 PAGES, 6 IDS, 7 CONTENTS,
+            8 DERIVED, 9 VERSIONS, 10 CHANGES, 11 PATHS, 12 NAMES, 13 LINKS_IN, 14 BROKEN,
+            15 BROKEN_SUMS, 16 UNCHECKED, 17 TAGS, 18 TYPES, 19 TAG_COUNTS, 20 TIMELINE,
+            21 DELETED, 22 CAPTURED, 23 ATTACHMENTS, 24 ATTACHMENT_FILES, 25 JOBS, 26 JOBS_DUE,
+            27 JOBS_SEEN, 28 FINISHED_JOBS_BY_EXPIRY, 29 CLIENTS, 30 TOKENS
+        )
+    };
+}
+pub(super) use every_shared_table;
+
 /// Schema number.
 pub(super) const META_SCHEMA: &str = "schema";
 /// Id of the next page.
@@ -183,3 +204,23 @@ pub(super) const META_MADE_AT: &str = "backup_made_at";
 pub(super) const META_NEXT_MEASUREMENT: &str = "next_look";
 /// Number of texts at the last such measurement.
 pub(super) const META_TEXTS_MEASURED: &str = "texts_looked";
+/// In a shared store: number and id of the last batch of the log that the store contains. The id is
+/// two numbers.
+pub(super) const META_LOG_NUMBER: &str = "log_number";
+pub(super) const META_LOG_ID: [&str; 2] = ["log_id_high", "log_id_low"];
+/// In a shared store: id of this machine, as two numbers.
+pub(super) const META_MACHINE: [&str; 2] = ["machine_high", "machine_low"];
+/// In a shared store: number of the next job that this machine spools while the log is away, of
+/// those that the store does not have.
+pub(super) const META_NEXT_SPOOLED: &str = "next_spooled";
+/// Keys of [`META`] whose values all machines of a shared brain have.
+pub(super) const SHARED_META: [&str; 8] = [
+    META_NEXT_ID,
+    META_SEQ,
+    META_NEXT_JOB,
+    META_WAITING,
+    META_FAILED,
+    META_ACTIVE,
+    META_LINKS_CHECKED,
+    META_LINKS_KNOWN,
+];

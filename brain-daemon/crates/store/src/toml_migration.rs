@@ -8,6 +8,7 @@ use redb::{AccessGuard, ReadableTable, WriteTransaction};
 use super::draft::{Rows, add_to_counts, insert_in_order, read};
 use super::line_marks::carry;
 use super::record::{Content, DerivedRows, PageRecord, from_bytes, to_bytes};
+use super::row_table::RowTable;
 use super::{StoreError, tables as t};
 
 /// Reads the TOML of all pages. Their links stay as they are until the next change. Returns whether
@@ -55,9 +56,9 @@ pub(super) fn read_pages(txn: &WriteTransaction) -> Result<bool, StoreError> {
             }
         }
     }
-    add_to_counts(&mut txn.open_table(t::TAG_COUNTS)?, counts)?;
+    add_to_counts(&mut RowTable::new(txn.open_table(t::TAG_COUNTS)?, false), counts)?;
     let has_names = !names.is_empty();
-    insert_in_order(&mut txn.open_table(t::NAMES)?, &mut names)?;
+    insert_in_order(&mut RowTable::new(txn.open_table(t::NAMES)?, false), &mut names)?;
     Ok(has_names)
 }
 

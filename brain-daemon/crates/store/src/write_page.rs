@@ -361,7 +361,11 @@ impl Draft<'_> {
 
     /// Returns the digest of the file that sync imported. `None` for a file that did not become a
     /// page: only its author may change it.
-    fn imported_digest(&self, source: &SourceId, path: &str) -> Result<Option<Hash>, StoreError> {
+    pub(super) fn imported_digest(
+        &self,
+        source: &SourceId,
+        path: &str,
+    ) -> Result<Option<Hash>, StoreError> {
         Ok(self.file(source, path)?.filter(|file| file.problem.is_none()).map(|file| file.digest))
     }
 
@@ -384,7 +388,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds or extends the outbox row of page `id`.
+    /// Adds or extends the outbox row of page `id`, if this machine has the files of the source.
     pub(super) fn add_outbox_row(
         &mut self,
         id: u64,
@@ -393,6 +397,9 @@ impl Draft<'_> {
         state: FileState,
         mut own_digests: Vec<Hash>,
     ) -> Result<(), StoreError> {
+        if !self.has_files_of(source)? {
+            return Ok(());
+        }
         // A file that was not written yet may still have the contents of an earlier change.
         if let Some(waiting) = self.outbox_row(id)? {
             let new = own_digests.len();

@@ -10,6 +10,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,8 +20,9 @@ use brain_protocol::{Slug, SourceId};
 use super::compaction::compact_open;
 use super::group_commit::GroupCommit;
 use super::record::{Content, PageRecord};
+use super::shared_log::LogBatch;
 use super::shared_state::SharedState;
-use super::{Draft, StoreError};
+use super::{Draft, StoreError, shared_writer};
 
 /// Maximum blocking tasks in a batch: large enough that a flush serves many tasks, and small
 /// enough that some writers commit while others still write their files.
@@ -200,23 +202,32 @@ pub(super) type Batch = Vec<Box<dyn WriteTask>>;
 
 fn run_writer(shared: &SharedState, tasks: &Receiver<Box<dyn WriteTask>>, hook: &CommitHook) {
     let mut group_commit = GroupCommit::new(shared);
+    let mut log_spool = None;
     let mut receiver = BatchReceiver { tasks, last_len: 1 };
     while let Some(mut batch) = receiver.batch(None) {
         if shared.leave_read_only() {
             group_commit.reset();
         }
-        let mut recovered = group_commit.recover();
-        if recovered.is_ok() && batch.iter().all(|task| task.has_callback()) {
-            match group_commit.process(batch, &mut receiver) {
-                Some(rest) => batch = rest,
-                None => continue,
+        if shared.is_shared.load(Ordering::Acquire) {
+            group_commit.remove_empty_spool();
+            shared_writer::write(shared, &mut log_spool, batch, hook);
+        } else {
+            let mut recovered = group_commit.recover();
+            if recovered.is_ok() && batch.iter().all(|task| task.has_callback()) {
+                match group_commit.process(batch, &mut receiver) {
+                    Some(rest) => batch = rest,
+                    None => continue,
+                }
+                recovered = group_commit.recover();
             }
-            recovered = group_commit.recover();
+            commit(shared, batch, hook, &recovered);
         }
-        commit(shared, batch, hook, &recovered);
+        shared_writer::follow_if_requested(shared, &mut log_spool, hook);
         compact_if_requested(shared, &mut group_commit);
     }
-    group_commit.close();
+    if !shared.is_shared.load(Ordering::Acquire) {
+        group_commit.close();
+    }
 }
 
 /// Compacts the store for the callers that wait for it.
@@ -296,12 +307,19 @@ pub(super) fn catch_panic<T, E: From<StoreError>>(
 }
 
 /// Whether the store has all acknowledged jobs, or why not.
-type RecoveryResult = Result<(), StoreError>;
+pub(super) type RecoveryResult = Result<(), StoreError>;
 
 /// Runs a batch in one transaction and reports the results. Runs it again without the failed tasks.
-fn commit(shared: &SharedState, batch: Batch, hook: &CommitHook, recovered: &RecoveryResult) {
+/// If the log of a shared brain is away, returns the tasks with callbacks, whose jobs can wait for
+/// it, and refuses the others.
+pub(super) fn commit(
+    shared: &SharedState,
+    batch: Batch,
+    hook: &CommitHook,
+    recovered: &RecoveryResult,
+) -> Batch {
     let mut waiting = batch;
-    loop {
+    while !waiting.is_empty() {
         let result = catch_panic(|| attempt(shared, &mut waiting, recovered));
         if result.is_err() {
             shared.waiting_jobs.forget();
@@ -312,7 +330,7 @@ fn commit(shared: &SharedState, batch: Batch, hook: &CommitHook, recovered: &Rec
                     hook(changes);
                 }
                 answer(waiting, refusals);
-                return;
+                return Vec::new();
             }
             Err(CommitError { cause: Cause::Task(index), error }) => {
                 waiting.remove(index).finish(Err(error));
@@ -323,17 +341,31 @@ fn commit(shared: &SharedState, batch: Batch, hook: &CommitHook, recovered: &Rec
                     waiting.remove(index).finish(Err(error.clone()));
                 }
             }
+            Err(CommitError { cause: Cause::Moved(batches), .. }) => {
+                // The tasks run again on what the other machines wrote.
+                if let Err(error) = shared_writer::apply(shared, &batches, hook) {
+                    refuse(waiting, &error);
+                    return Vec::new();
+                }
+            }
+            Err(CommitError { cause: Cause::Log, error }) => {
+                let (jobs, others) = waiting.into_iter().partition(|task| task.has_callback());
+                refuse(others, &error);
+                if matches!(error, StoreError::Away(_)) {
+                    return jobs;
+                }
+                refuse(jobs, &error);
+                return Vec::new();
+            }
             Err(CommitError { cause: Cause::Disk, error }) => {
                 tracing::error!(%error, jobs = waiting.len(), "commit failed");
                 shared.recover();
                 refuse(waiting, &error);
-                return;
+                return Vec::new();
             }
         }
-        if waiting.is_empty() {
-            return;
-        }
     }
+    Vec::new()
 }
 
 /// Why a transaction cannot be committed.
@@ -349,6 +381,10 @@ pub(super) enum Cause {
     /// The tasks at these indexes are refused, for example for lack of disk space; the others run
     /// again.
     Refused(Vec<usize>),
+    /// The log of a shared brain has other batches, the first of which are these.
+    Moved(Vec<LogBatch>),
+    /// The log of a shared brain refused the batch or is away.
+    Log,
     /// The file cannot be read or written.
     Disk,
 }
@@ -383,7 +419,10 @@ fn attempt(
     if draft.write_count == 0 {
         return Ok((Vec::new(), refusals));
     }
-    let committed = draft.finish().and_then(|finished| shared.commit(txn, finished));
+    let committed = draft.finish().map_err(CommitError::from).and_then(|mut finished| {
+        shared_writer::send(shared, &txn, &mut finished)?;
+        Ok(shared.commit(txn, finished)?)
+    });
     if committed.is_err() {
         shared.put_back_synced_files(files);
     }

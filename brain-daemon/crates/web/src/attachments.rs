@@ -27,7 +27,7 @@ use crate::changes::see_other;
 use crate::history::parse_page;
 use crate::layout::{self, csrf};
 use crate::page_path::{encoded_path, page_path};
-use crate::session::{Change, Session, Upload};
+use crate::session::{FormPost, Session, Upload};
 use crate::text::{Name, Text};
 
 /// The route of a file: `{*file}` is `source:slug/name`.
@@ -141,15 +141,15 @@ impl PageFiles {
 pub(crate) async fn detach(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
-    change: Change,
+    form_post: FormPost,
 ) -> Response {
     let work = async {
-        let request = Detach { page: parse_page(&name)?, name: change.field("file").to_owned() };
-        change.session.run(&brain, request).await
+        let request = Detach { page: parse_page(&name)?, name: form_post.field("file").to_owned() };
+        form_post.session.run(&brain, request).await
     };
     match work.await {
         Ok(done) => see_other(&page_path(&PageRef::new(&done.source_id, &done.slug).to_string())),
-        Err(fault) => layout::fault(&change.session, &fault),
+        Err(fault) => layout::fault(&form_post.session, &fault),
     }
 }
 

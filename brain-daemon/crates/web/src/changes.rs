@@ -15,13 +15,13 @@ use brain_protocol::{
 use crate::history::parse_page;
 use crate::layout;
 use crate::page_path::page_path;
-use crate::session::Change;
+use crate::session::FormPost;
 
 /// Redirects to `path`, or shows the fault.
-fn finish(change: &Change, result: Result<String, Fault>) -> Response {
+fn finish(form_post: &FormPost, result: Result<String, Fault>) -> Response {
     match result {
         Ok(path) => see_other(&path),
-        Err(fault) => layout::fault(&change.session, &fault),
+        Err(fault) => layout::fault(&form_post.session, &fault),
     }
 }
 
@@ -36,34 +36,35 @@ pub(crate) fn see_other(path: &str) -> Response {
 ///
 /// # Errors
 /// `invalid_request` if the field is missing or is no number.
-pub(crate) fn version_field(change: &Change) -> Result<u32, Fault> {
+pub(crate) fn version_field(form_post: &FormPost) -> Result<u32, Fault> {
     let fault = || Fault::new(FaultCode::InvalidRequest, "the form names no version of the page");
-    change.field("version").parse().map_err(|_| fault())
+    form_post.field("version").parse().map_err(|_| fault())
 }
 
 /// `POST /web/capture`: stores a text as a new page, and shows the page.
-pub(crate) async fn capture(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    let tags = change.field("tags").split([',', ' ']).map(|tag| tag.trim().trim_start_matches('#'));
+pub(crate) async fn capture(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+    let tags =
+        form_post.field("tags").split([',', ' ']).map(|tag| tag.trim().trim_start_matches('#'));
     let capture = Capture {
-        content: change.field("text").as_bytes().to_vec(),
+        content: form_post.field("text").as_bytes().to_vec(),
         origin: Origin::Browser,
         source: None,
         slug: None,
         page_type: None,
-        title: Some(change.field("title").trim().to_owned()).filter(|title| !title.is_empty()),
+        title: Some(form_post.field("title").trim().to_owned()).filter(|title| !title.is_empty()),
         tags: tags.filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
     };
-    let result = change.session.run(&brain, capture).await;
+    let result = form_post.session.run(&brain, capture).await;
     let path = result.map(|written| page_path(&format!("{}:{}", written.source_id, written.slug)));
-    finish(&change, path)
+    finish(&form_post, path)
 }
 
 /// `POST /web/today`: creates the daily note, unless it exists, and shows it.
-pub(crate) async fn today(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+pub(crate) async fn today(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
     let today = Today { day: local_day(brain.now()), source: None };
-    let result = change.session.run(&brain, today).await;
+    let result = form_post.session.run(&brain, today).await;
     let path = result.map(|note| page_path(&format!("{}:{}", note.source_id, note.slug)));
-    finish(&change, path)
+    finish(&form_post, path)
 }
 
 /// `POST /web/delete/{name}`: soft-deletes the page, if it still has the version that the owner
@@ -71,51 +72,51 @@ pub(crate) async fn today(State(brain): State<Arc<Brain>>, change: Change) -> Re
 pub(crate) async fn delete(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
-    change: Change,
+    form_post: FormPost,
 ) -> Response {
     let work = async {
-        let expect = Some(Precondition::Version(version_field(&change)?));
-        change.session.run(&brain, Delete { page: parse_page(&name)?, expect }).await
+        let expect = Some(Precondition::Version(version_field(&form_post)?));
+        form_post.session.run(&brain, Delete { page: parse_page(&name)?, expect }).await
     };
     let result = work.await.map(|_| "/web/deleted".to_owned());
-    finish(&change, result)
+    finish(&form_post, result)
 }
 
 /// `POST /web/restore/{name}`: undoes a delete.
 pub(crate) async fn restore(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
-    change: Change,
+    form_post: FormPost,
 ) -> Response {
-    let work = async { change.session.run(&brain, Restore { page: parse_page(&name)? }).await };
+    let work = async { form_post.session.run(&brain, Restore { page: parse_page(&name)? }).await };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
-    finish(&change, result)
+    finish(&form_post, result)
 }
 
 /// `POST /web/revert/{name}`: makes a former version the current one.
 pub(crate) async fn revert(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
-    change: Change,
+    form_post: FormPost,
 ) -> Response {
     let work = async {
-        let (page, version) = (parse_page(&name)?, version_field(&change)?);
-        change.session.run(&brain, Revert { page, version }).await
+        let (page, version) = (parse_page(&name)?, version_field(&form_post)?);
+        form_post.session.run(&brain, Revert { page, version }).await
     };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
-    finish(&change, result)
+    finish(&form_post, result)
 }
 
 /// `POST /web/trust/{name}`: marks the lines that others wrote as the owner's.
 pub(crate) async fn trust(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
-    change: Change,
+    form_post: FormPost,
 ) -> Response {
     let work = async {
         let page: PageRef = parse_page(&name)?;
-        change.session.run(&brain, Trust { page }).await
+        form_post.session.run(&brain, Trust { page }).await
     };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
-    finish(&change, result)
+    finish(&form_post, result)
 }

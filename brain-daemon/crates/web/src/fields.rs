@@ -10,7 +10,7 @@ use brain_protocol::Slug;
 use maud::{Markup, html};
 use serde::Serialize;
 
-use crate::session::Change;
+use crate::session::FormPost;
 
 /// Values of the form, in one line each.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
@@ -37,8 +37,8 @@ impl Fields {
     }
 
     /// Reads the fields of a form whose names begin with `prefix`. `None` if they are absent.
-    fn read(change: &Change, prefix: &str) -> Option<Self> {
-        let field = |name: &str| change.optional_field(&format!("{prefix}{name}"));
+    fn read(form_post: &FormPost, prefix: &str) -> Option<Self> {
+        let field = |name: &str| form_post.optional_field(&format!("{prefix}{name}"));
         let text = |name: &str| field(name).map(|value| value.trim().to_owned());
         Some(Self {
             title: text("title")?,
@@ -62,10 +62,10 @@ impl Fields {
 ///
 /// # Errors
 /// A message if a field changed, and it cannot be set or the frontmatter cannot be read.
-pub(crate) fn merged_text(change: &Change) -> Result<String, String> {
-    let text = change.field("text").replace("\r\n", "\n");
+pub(crate) fn merged_text(form_post: &FormPost) -> Result<String, String> {
+    let text = form_post.field("text").replace("\r\n", "\n");
     let (Some(now), Some(before)) =
-        (Fields::read(change, "field-"), Fields::read(change, "shown-"))
+        (Fields::read(form_post, "field-"), Fields::read(form_post, "shown-"))
     else {
         return Ok(text);
     };
@@ -127,10 +127,10 @@ struct ApplyReply {
 }
 
 /// `POST /web/fields`: the text with the changed fields, and the fields of the text.
-pub(crate) async fn apply(change: Change) -> Response {
-    let (text, problem) = match merged_text(&change) {
+pub(crate) async fn apply(form_post: FormPost) -> Response {
+    let (text, problem) = match merged_text(&form_post) {
         Ok(text) => (text, None),
-        Err(problem) => (change.field("text").replace("\r\n", "\n"), Some(problem)),
+        Err(problem) => (form_post.field("text").replace("\r\n", "\n"), Some(problem)),
     };
     let fields = Fields::of(&text);
     let slug = Document::parse(&text).ok().and_then(|document| suggested_slug(&document));

@@ -147,14 +147,14 @@ impl FromRequestParts<Arc<Brain>> for Session {
     }
 }
 
-/// A change that a form of our own pages sent.
+/// A form that one of our own pages posted.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct FormPost {
     pub(crate) session: Session,
     fields: Vec<(String, String)>,
 }
 
-impl Change {
+impl FormPost {
     /// Returns the first field with this name; empty if there is none.
     pub(crate) fn field(&self, name: &str) -> &str {
         self.optional_field(name).unwrap_or_default()
@@ -167,7 +167,7 @@ impl Change {
     }
 }
 
-impl FromRequest<Arc<Brain>> for Change {
+impl FromRequest<Arc<Brain>> for FormPost {
     type Rejection = Response;
 
     async fn from_request(request: Request, brain: &Arc<Brain>) -> Result<Self, Response> {
@@ -184,9 +184,9 @@ impl FromRequest<Arc<Brain>> for Change {
             )
         })?;
         let fields: Vec<(String, String)> = form_urlencoded::parse(&bytes).into_owned().collect();
-        let change = Self { session, fields };
-        check_token(&change.session, change.field(CSRF_FIELD)).map_err(|refusal| *refusal)?;
-        Ok(change)
+        let form_post = Self { session, fields };
+        check_token(&form_post.session, form_post.field(CSRF_FIELD)).map_err(|refusal| *refusal)?;
+        Ok(form_post)
     }
 }
 
@@ -205,7 +205,7 @@ impl FromRequest<Arc<Brain>> for Upload {
     async fn from_request(request: Request, brain: &Arc<Brain>) -> Result<Self, Response> {
         let headers = request.headers().clone();
         if !is_form(&request, b"multipart/form-data") {
-            let session = Change::from_request(request, brain).await?.session;
+            let session = FormPost::from_request(request, brain).await?.session;
             return Ok(Self { session, headers, file: None });
         }
         let session = own_session(&request).map_err(|refusal| *refusal)?;

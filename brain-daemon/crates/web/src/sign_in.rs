@@ -11,7 +11,7 @@ use brain_protocol::VERSION;
 use maud::{Markup, html};
 
 use crate::page_path::page_path;
-use crate::session::{self, Change};
+use crate::session::{self, FormPost};
 use crate::text::Text;
 use crate::{install, layout};
 
@@ -47,8 +47,8 @@ pub(crate) async fn open(State(brain): State<Arc<Brain>>, Path(code): Path<Strin
 }
 
 /// `POST /web/sign-out`: ends the session of this browser.
-pub(crate) async fn sign_out(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    brain.access.browser_sign_out(change.session.id.expose());
+pub(crate) async fn sign_out(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+    brain.access.browser_sign_out(form_post.session.id.expose());
     let mut response = (StatusCode::SEE_OTHER, [("location", "/")]).into_response();
     if let Some(cookie) = session::set_cookie(&brain, "") {
         response.headers_mut().append(SET_COOKIE, cookie);

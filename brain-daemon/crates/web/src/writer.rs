@@ -21,7 +21,7 @@ use crate::changes::see_other;
 use crate::history::parse_page;
 use crate::layout::{self, Screen, csrf};
 use crate::page_path::page_path;
-use crate::session::{Change, Session, block};
+use crate::session::{FormPost, Session, block};
 use crate::text::{Text, direction};
 use crate::{fields, markdown};
 
@@ -71,9 +71,9 @@ pub(crate) async fn edit(
 }
 
 /// `POST /web/preview`: the preview of the text, for `assets/write.js`.
-pub(crate) async fn preview(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    let files = files(&brain, &change.session, change.field("name")).await;
-    layout::fragment(&preview_html(change.field("text"), &files))
+pub(crate) async fn preview(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+    let files = files(&brain, &form_post.session, form_post.field("name")).await;
+    layout::fragment(&preview_html(form_post.field("text"), &files))
 }
 
 /// Returns the files of a page; none of a new page. Without them, the preview has no pictures.
@@ -85,31 +85,31 @@ async fn files(brain: &Arc<Brain>, session: &Session, name: &str) -> PageFiles {
 }
 
 /// `POST /web/save`: saves the text, or shows its preview.
-pub(crate) async fn save(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    let mut draft = Draft::read(&change);
-    match fields::merged_text(&change) {
+pub(crate) async fn save(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+    let mut draft = Draft::read(&form_post);
+    match fields::merged_text(&form_post) {
         Ok(text) => draft.text = text,
         Err(problem) => {
             draft.problem = Some(html! { p { bdi { (Text(&problem)) } } });
-            return screen(&change.session, StatusCode::UNPROCESSABLE_ENTITY, &draft);
+            return screen(&form_post.session, StatusCode::UNPROCESSABLE_ENTITY, &draft);
         }
     }
-    if change.field("action") == "preview" {
+    if form_post.field("action") == "preview" {
         draft.has_preview = true;
-        draft.files = files(&brain, &change.session, &draft.name).await;
-        return screen(&change.session, StatusCode::OK, &draft);
+        draft.files = files(&brain, &form_post.session, &draft.name).await;
+        return screen(&form_post.session, StatusCode::OK, &draft);
     }
-    match store(&brain, &change.session, &draft).await {
+    match store(&brain, &form_post.session, &draft).await {
         Ok(name) => see_other(&page_path(&name)),
         Err(fault) if fault.code == FaultCode::Conflict => {
-            conflict(&brain, &change.session, draft, &fault).await
+            conflict(&brain, &form_post.session, draft, &fault).await
         }
         Err(fault) => {
             draft.problem = Some(html! {
                 p { bdi { (Text(&fault.message)) } }
                 @if let Some(hint) = &fault.hint { p { bdi { (Text(hint)) } } }
             });
-            screen(&change.session, StatusCode::UNPROCESSABLE_ENTITY, &draft)
+            screen(&form_post.session, StatusCode::UNPROCESSABLE_ENTITY, &draft)
         }
     }
 }
@@ -178,12 +178,12 @@ impl Draft {
     }
 
     /// Reads the form.
-    fn read(change: &Change) -> Self {
+    fn read(form_post: &FormPost) -> Self {
         Self {
-            name: change.field("name").to_owned(),
-            slug: change.field("slug").trim().to_owned(),
-            version: change.field("version").parse().ok(),
-            text: change.field("text").replace("\r\n", "\n"),
+            name: form_post.field("name").to_owned(),
+            slug: form_post.field("slug").trim().to_owned(),
+            version: form_post.field("version").parse().ok(),
+            text: form_post.field("text").replace("\r\n", "\n"),
             ..Self::default()
         }
     }

@@ -88,8 +88,8 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
     if metadata.is_empty() {
         return fail(
             "its 401 does not say where its metadata are (no resource_metadata)",
-            "a proxy changes WWW-Authenticate, or a login page of the tunnel answers: let /mcp \
-             pass without it",
+            "a proxy changes WWW-Authenticate, or a login page of the tunnel answers: exempt \
+             /mcp from the login",
         );
     }
     let url = match Url::parse(&metadata) {
@@ -115,7 +115,7 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
     pass(url, message)
 }
 
-/// Explains an answer without a 401 to a request without a token.
+/// Explains why a request without a token got a status other than 401.
 fn explain_missing_challenge(target: &Target<'_>, answer: &HttpResponse) -> StepFailure {
     let origin = target.origin();
     if json_error_code(answer) == "forbidden_host" {
@@ -131,7 +131,7 @@ fn explain_missing_challenge(target: &Target<'_>, answer: &HttpResponse) -> Step
     match answer.status {
         200..=299 => StepFailure {
             message: format!("it answers {} without a token", answer.status),
-            hint: "anyone has access: it is no brain, or a proxy adds a token to every request"
+            hint: "anyone has access: this is not brain, or a proxy adds a token to every request"
                 .into(),
         },
         404 | 405 => {
@@ -208,7 +208,7 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
     let Some(url) = Url::parse(issuer).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
     else {
         return fail(
-            format!("the authorization server has no address: {}", clean_text(issuer, 120)),
+            format!("the authorization server is not a web address: {}", clean_text(issuer, 120)),
             "it must begin with https://",
         );
     };

@@ -21,7 +21,8 @@ const FIRST_ROUNDS: u32 = 80;
 const MIN_ROUNDS: u32 = 14;
 /// Maximum rounds of a finer graph.
 const MAX_ROUNDS: u32 = 60;
-/// Rounds times pages of a finer graph, unless that is too few or too many rounds.
+/// Target for rounds times pages of a finer graph. The rounds stay within [`MIN_ROUNDS`] and
+/// [`MAX_ROUNDS`].
 const MOVES: u32 = 200_000;
 
 /// A position. The mean distance between neighbours is about 2.
@@ -34,7 +35,7 @@ pub(super) struct Point {
 /// A weighted graph, on which the forces act.
 #[derive(Debug, Default)]
 struct WeightedGraph {
-    /// The first entry of each page in `links`, and the end of the last one.
+    /// The index in `links` of the first entry of each page, then the length of `links`.
     starts: Vec<u32>,
     /// The other end of each link and its weight. Each link has two entries.
     links: Vec<(u32, f32)>,
@@ -120,7 +121,8 @@ fn arrange_island(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
         2 => return vec![Point { x: -1.5, y: 0.0 }, Point { x: 1.5, y: 0.0 }],
         _ => {}
     }
-    // Each finer graph, with the parents of its pages: their pages in the next coarser graph.
+    // Each finer graph, and the parent of each of its pages: the page that contains it in the next
+    // coarser graph.
     let mut finer: Vec<(WeightedGraph, Vec<u32>)> = Vec::new();
     let mut graph = WeightedGraph::new(pages, edges);
     while graph.len() > MAX_COARSEST_PAGES {
@@ -129,11 +131,11 @@ fn arrange_island(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
     }
     let mut sequence = Sequence(pages as u64);
     let reach = vec![graph.masses.iter().sum::<f32>().sqrt(); graph.len()];
-    let mut points: Vec<Point> = reach.iter().map(|&far| sequence.next_point(far)).collect();
+    let mut points: Vec<Point> = reach.iter().map(|&reach| sequence.next_point(reach)).collect();
     Forces::new(&graph, &reach).run(&mut points, FIRST_ROUNDS, &mut sequence);
     while let Some((finer_graph, parent_of)) = finer.pop() {
-        let far = |&parent: &u32| graph.masses[parent as usize].sqrt();
-        let reach: Vec<f32> = parent_of.iter().map(far).collect();
+        let reach_of = |&parent: &u32| graph.masses[parent as usize].sqrt();
+        let reach: Vec<f32> = parent_of.iter().map(reach_of).collect();
         points = refine(&points, &parent_of, &reach, &mut sequence);
         graph = finer_graph;
         let rounds = (MOVES / graph.len() as u32).clamp(MIN_ROUNDS, MAX_ROUNDS);

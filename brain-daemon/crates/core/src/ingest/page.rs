@@ -15,7 +15,7 @@ pub(super) struct PreparedPage {
     pub(super) source: SourceId,
     /// The requested slug.
     pub(super) requested: Option<Slug>,
-    /// The slug of a page with the same content within the last 24 hours.
+    /// The slug of a page whose content is the same and arrived in the last 24 hours.
     duplicate: Option<Slug>,
     /// The UTC day on which the item arrived.
     day: String,
@@ -27,8 +27,8 @@ pub(super) struct PreparedPage {
     id: JobId,
 }
 
-/// Prepares the page of a job. `id` is the job's public id. `find_duplicate` finds a page with the
-/// same content within the last 24 hours.
+/// Prepares the page of a job. `id` is the job's public id. `find_duplicate` finds a page whose
+/// content is the same and arrived in the last 24 hours.
 pub(super) fn prepare(
     id: JobId,
     record: &JobRecord,

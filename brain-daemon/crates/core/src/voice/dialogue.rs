@@ -1,6 +1,7 @@
 //! Interprets a turn of a call and decides on the next action. No I/O.
 //!
-//! The module has no state: each turn carries the former request to the caller.
+//! The module has no state: `asked` of each turn says what the previous turn requested from the
+//! caller.
 
 use brain_protocol::{VoiceAction, VoiceEvent, VoiceReply, VoiceTurn};
 

@@ -72,7 +72,7 @@ pub(crate) fn slow_body(age: Duration) -> ConnectionState {
 }
 
 #[tokio::test]
-async fn a_slow_body_can_be_closed_and_its_response_cannot() {
+async fn only_a_slow_body_allows_closing_a_busy_connection() {
     let state = slow_body(SLOW_BODY / 2);
     assert!(
         !state.request_close() && state.slow_body_since().is_none(),
@@ -105,7 +105,7 @@ fn the_head_of_a_pipelined_request_is_unknown() {
     assert_eq!(
         state.begin_request("POST", b"content-length"),
         None,
-        "the whole body was pipelined"
+        "the whole head was pipelined"
     );
     state.record_read(&head[..30], 1000);
     state.finish_request();
@@ -113,7 +113,7 @@ fn the_head_of_a_pipelined_request_is_unknown() {
     assert_eq!(
         state.begin_request("POST", b"content-length"),
         None,
-        "half of the body was pipelined"
+        "half of the head was pipelined"
     );
     state.mark_unread_body();
     state.finish_request();

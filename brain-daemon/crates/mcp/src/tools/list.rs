@@ -18,7 +18,7 @@ const MAX_ROWS_BYTES: usize = MAX_ANSWER - 4_000;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListPages {
-    /// Of the slug, as people/
+    /// Slug prefix, such as people/
     prefix: Option<String>,
     r#type: Option<String>,
     tag: Option<String>,
@@ -103,7 +103,8 @@ impl ToolCall for ListPages {
             let rows =
                 found.pages.iter().map(|page| row(context, page)).collect::<Result<Vec<_>, _>>()?;
             if json_len(&rows) > MAX_ROWS_BYTES && list.limit > 1 {
-                // Only a shorter list has the cursor for the position after its last page.
+                // `found.next` is the position after the last page, so the rows cannot be cut.
+                // A shorter list is requested instead.
                 list.limit /= 2;
                 continue;
             }

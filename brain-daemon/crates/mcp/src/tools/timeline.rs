@@ -21,7 +21,7 @@ const MAX_SOURCE_CHARS: usize = 200;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GetTimeline {
-    /// One page; without it all
+    /// One page; all if absent
     slug: Option<String>,
     /// First day, YYYY-MM-DD
     since: Option<String>,
@@ -58,7 +58,7 @@ impl ToolCall for GetTimeline {
     const NAME: &'static str = "get_timeline";
     const TITLE: &'static str = "Timeline";
     const DESCRIPTION: &'static str = "Dated lines (\"- 2026-03-01 | text\") of a page or of all, \
-        newest first: what happened, when. Use list_pages for which pages changed.";
+        newest first: what happened, when. To list changed pages, use list_pages.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Timeline::INFO];
     const EFFECT: Effect = Effect::ReadOnly;
     type Output = TimelineOutput;
@@ -96,7 +96,7 @@ impl ToolCall for GetTimeline {
         )?;
         let is_cut = part.next.is_none() && found.truncated;
         let note = is_cut.then(|| {
-            format!("only the newest {MAX_ENTRIES} are shown; set until to an earlier day")
+            format!("only the newest {MAX_ENTRIES} are shown; for older ones, set `until`")
         });
         Ok(TimelineOutput {
             entries: part.rows,

@@ -23,7 +23,7 @@ use crate::event_stream;
 use crate::layout::{self, csrf, status_of};
 use crate::operations::{table, text, time};
 use crate::page_path::page_path;
-use crate::session::{Change, Session};
+use crate::session::{FormPost, Session};
 use crate::text::Text;
 
 /// The fields of the form that a run needs again after its estimate.
@@ -42,47 +42,47 @@ pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
 
 /// `POST /web/ideas/run`: runs if the form's action is `run`, and otherwise shows an estimate. A
 /// stored run that is already complete costs nothing, so its result is shown instead.
-pub(super) async fn run(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+pub(super) async fn run(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
     let work = async {
-        let request = request(&change)?;
-        if change.field("action") == "run" {
-            return event_stream::run(&brain, &change.session, request).await;
+        let request = request(&form_post)?;
+        if form_post.field("action") == "run" {
+            return event_stream::run(&brain, &form_post.session, request).await;
         }
         let estimate = Ideas { estimate: true, ..request.clone() };
-        let estimated = change.session.run(&brain, estimate).await?;
+        let estimated = form_post.session.run(&brain, estimate).await?;
         match estimated.status.as_str() {
             // Without a language model, the prompts of a stored run are shown immediately.
             "prompts" if request.resume.is_some() => {
-                event_stream::run(&brain, &change.session, request).await
+                event_stream::run(&brain, &form_post.session, request).await
             }
-            "done" => event_stream::run(&brain, &change.session, request).await,
+            "done" => event_stream::run(&brain, &form_post.session, request).await,
             _ => Ok(estimated),
         }
     };
     let (status, result) = match work.await {
-        Ok(reply) => (StatusCode::OK, view(&change, &reply)),
+        Ok(reply) => (StatusCode::OK, view(&form_post, &reply)),
         Err(fault) => (status_of(&fault), fault_view(&fault)),
     };
-    let form = screen(&brain, &change.session, &|name| change.field(name)).await;
-    respond(&change.session, IDEAS, "Ideas", status, &form, &result)
+    let form = screen(&brain, &form_post.session, &|name| form_post.field(name)).await;
+    respond(&form_post.session, IDEAS, "Ideas", status, &form, &result)
 }
 
 /// `POST /web/ideas/stream`: a run with its progress.
-pub(super) async fn stream(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+pub(super) async fn stream(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
     event_stream::respond(&brain, move |brain, sender| {
-        let work = || brain.run(&change.session.caller, request(&change)?, sender);
+        let work = || brain.run(&form_post.session.caller, request(&form_post)?, sender);
         match work() {
-            Ok(reply) => view(&change, &reply),
+            Ok(reply) => view(&form_post, &reply),
             Err(fault) => fault_view(&fault),
         }
     })
 }
 
 /// `POST /web/ideas/prompts`: the prompts of a run as a text file. Asks no model.
-pub(super) async fn prompts(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+pub(super) async fn prompts(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
     let work = async {
-        let request = Ideas { prompts_only: true, save: Some(false), ..request(&change)? };
-        change.session.run(&brain, request).await
+        let request = Ideas { prompts_only: true, save: Some(false), ..request(&form_post)? };
+        form_post.session.run(&brain, request).await
     };
     match work.await {
         Ok(reply) => {
@@ -95,46 +95,46 @@ pub(super) async fn prompts(State(brain): State<Arc<Brain>>, change: Change) -> 
             ];
             (headers, prompts_text(&reply.prompts)).into_response()
         }
-        Err(fault) => layout::fault(&change.session, &fault),
+        Err(fault) => layout::fault(&form_post.session, &fault),
     }
 }
 
-fn view(change: &Change, reply: &IdeasReply) -> Markup {
+fn view(form_post: &FormPost, reply: &IdeasReply) -> Markup {
     let is_estimate = reply.status == "estimated"
         || reply.status == "prompts" && reply.prompts.is_empty() && reply.run_id.is_empty();
     match is_estimate {
-        true => estimate_view(change, reply),
-        false => result_view(&change.session, reply),
+        true => estimate_view(form_post, reply),
+        false => result_view(&form_post.session, reply),
     }
 }
 
 /// Returns the run that the form describes.
-fn request(change: &Change) -> Result<Ideas, Fault> {
-    let profile = match change.field("profile") {
+fn request(form_post: &FormPost) -> Result<Ideas, Fault> {
+    let profile = match form_post.field("profile") {
         "lsd" => IdeaProfile::Lsd,
         _ => IdeaProfile::Brainstorm,
     };
-    let resume = Some(change.field("resume").to_owned()).filter(|run| !run.is_empty());
-    let save = match change.field("save") {
+    let resume = Some(form_post.field("resume").to_owned()).filter(|run| !run.is_empty());
+    let save = match form_post.field("save") {
         "" => None,
         text => Some(text == "yes"),
     };
-    if resume.is_none() && change.field("question").trim().is_empty() {
+    if resume.is_none() && form_post.field("question").trim().is_empty() {
         return Err(Fault::new(FaultCode::Usage, "the question is empty"));
     }
     Ok(Ideas {
         profile,
         question: match resume {
             Some(_) => String::new(),
-            None => change.field("question").trim().to_owned(),
+            None => form_post.field("question").trim().to_owned(),
         },
-        limit: number(change, "limit")?,
+        limit: number(form_post, "limit")?,
         save,
-        max_cost: budget(change)?,
+        max_cost: budget(form_post)?,
         model: None,
         judge_model: None,
-        close: if resume.is_some() { None } else { number(change, "close")? },
-        far: if resume.is_some() { None } else { number(change, "far")? },
+        close: if resume.is_some() { None } else { number(form_post, "close")? },
+        far: if resume.is_some() { None } else { number(form_post, "far")? },
         resume,
         estimate: false,
         prompts_only: false,
@@ -257,8 +257,8 @@ fn run_row(session: &Session, run: &IdeaRunRow) -> Vec<Markup> {
 }
 
 /// Returns the form that starts the estimated run.
-pub(super) fn start_form(change: &Change, reply: &IdeasReply, label: &str) -> Markup {
-    let session = &change.session;
+pub(super) fn start_form(form_post: &FormPost, reply: &IdeasReply, label: &str) -> Markup {
+    let session = &form_post.session;
     html! {
         form method="post" action=(IDEAS_RUN) data-stream=(IDEAS_STREAM) {
             (csrf(session))
@@ -266,7 +266,7 @@ pub(super) fn start_form(change: &Change, reply: &IdeasReply, label: &str) -> Ma
             @for name in FIELDS {
                 @let value = match name {
                     "profile" => reply.profile.as_str(),
-                    _ => change.field(name),
+                    _ => form_post.field(name),
                 };
                 @if !value.is_empty() {
                     input type="hidden" name=(name) value=(value);

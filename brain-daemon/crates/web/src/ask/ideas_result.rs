@@ -8,14 +8,14 @@ use super::{PAGE_TEXT, PROMPTS, cost_view};
 use crate::layout::csrf;
 use crate::operations::table;
 use crate::page_path::{encoded_path, page_path};
-use crate::session::{Change, Session};
+use crate::session::{FormPost, Session};
 use crate::text::Text;
 
 /// Maximum number of ideas that are shown uncollapsed if they were judged and none passes.
 const MAX_FAILING: usize = 5;
 
 /// Shows the chosen pages and the expected cost, and starts the run.
-pub(super) fn estimate_view(change: &Change, reply: &IdeasReply) -> Markup {
+pub(super) fn estimate_view(form_post: &FormPost, reply: &IdeasReply) -> Markup {
     let has_model = reply.status == "estimated";
     let estimated = reply.cost.estimated;
     let label = match has_model {
@@ -36,7 +36,7 @@ pub(super) fn estimate_view(change: &Change, reply: &IdeasReply) -> Markup {
                 @else { "The estimated cost is " strong { "$" (usd(estimated)) } "." }
             }
             (notes(reply))
-            @if reply.crosses > 0 { (start_form(change, reply, &label)) }
+            @if reply.crosses > 0 { (start_form(form_post, reply, &label)) }
             @else { p { "No pages match the question." } }
             (pages(reply))
         }

@@ -21,7 +21,7 @@ use brain_protocol::{Fault, FaultCode, parse_usd, usd};
 use maud::{Markup, html};
 
 use crate::layout::Screen;
-use crate::session::{Change, Session};
+use crate::session::{FormPost, Session};
 use crate::text::Text;
 
 /// The path of the form for questions.
@@ -118,8 +118,8 @@ fn default_budget(brain: &Brain) -> String {
 ///
 /// # Errors
 /// `usage` when the field has no amount of US dollars.
-fn budget(change: &Change) -> Result<Option<u64>, Fault> {
-    match change.field("budget").trim() {
+fn budget(form_post: &FormPost) -> Result<Option<u64>, Fault> {
+    match form_post.field("budget").trim() {
         "" => Ok(None),
         text => parse_usd(text).map(Some).ok_or_else(|| {
             Fault::new(FaultCode::Usage, "the budget is not an amount of US dollars such as 0.50")
@@ -131,8 +131,8 @@ fn budget(change: &Change) -> Result<Option<u64>, Fault> {
 ///
 /// # Errors
 /// `usage` when the field has no whole number from 0 to 4294967295.
-fn number(change: &Change, name: &str) -> Result<Option<u32>, Fault> {
-    match change.field(name).trim() {
+fn number(form_post: &FormPost, name: &str) -> Result<Option<u32>, Fault> {
+    match form_post.field(name).trim() {
         "" => Ok(None),
         text => text.parse().map(Some).map_err(|_| {
             Fault::new(FaultCode::Usage, format!("the field \"{name}\" is not a number"))

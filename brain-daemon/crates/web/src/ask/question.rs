@@ -1,4 +1,4 @@
-//! The form for questions: estimates, answers, and answers as they arrive.
+//! The form for questions: estimates, complete answers, and streamed answers.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::event_stream;
 use crate::layout::{csrf, status_of};
-use crate::session::{Change, Session};
+use crate::session::{FormPost, Session};
 use crate::text::Text;
 
 /// The number of pages to read for a question, if the form has none.
@@ -30,8 +30,8 @@ struct Values {
 }
 
 impl Values {
-    fn of(change: &Change) -> Self {
-        let field = |name: &str| change.field(name).to_owned();
+    fn of(form_post: &FormPost) -> Self {
+        let field = |name: &str| form_post.field(name).to_owned();
         Self {
             question: field("question"),
             budget: field("budget"),
@@ -54,12 +54,12 @@ pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
 }
 
 /// `POST /web/ask/answer`: an estimate, or the answer when it is complete.
-pub(super) async fn answer(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    let is_estimate = change.field("action") == "estimate";
+pub(super) async fn answer(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+    let is_estimate = form_post.field("action") == "estimate";
     let work = async {
-        let request = Ask { estimate: is_estimate, ..request(&change)? };
+        let request = Ask { estimate: is_estimate, ..request(&form_post)? };
         let limit = request.max_cost;
-        let reply = event_stream::run(&brain, &change.session, request).await?;
+        let reply = event_stream::run(&brain, &form_post.session, request).await?;
         Ok((reply, limit))
     };
     let (status, result) = match work.await {
@@ -67,16 +67,16 @@ pub(super) async fn answer(State(brain): State<Arc<Brain>>, change: Change) -> R
         Ok((reply, _)) => (StatusCode::OK, answer_view(&reply)),
         Err(fault) => (status_of(&fault), fault_view(&fault)),
     };
-    let form = form(&brain, &change.session, &Values::of(&change)).await;
-    respond(&change.session, PATH, "Ask", status, &form, &result)
+    let form = form(&brain, &form_post.session, &Values::of(&form_post)).await;
+    respond(&form_post.session, PATH, "Ask", status, &form, &result)
 }
 
 /// `POST /web/ask/stream`: the estimate, the text as it arrives, and the answer.
-pub(super) async fn stream(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+pub(super) async fn stream(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
     event_stream::respond(&brain, move |brain, sender| {
-        let caller = &change.session.caller;
+        let caller = &form_post.session.caller;
         let work = || -> Result<AskReply, Fault> {
-            let request = request(&change)?;
+            let request = request(&form_post)?;
             let estimate = Ask { estimate: true, ..request.clone() };
             let estimated = brain.run(caller, estimate, &NoProgress)?;
             sender.status(&estimate_view(&estimated, request.max_cost));
@@ -94,20 +94,20 @@ pub(super) async fn stream(State(brain): State<Arc<Brain>>, change: Change) -> R
 /// # Errors
 /// `usage` if the question is empty; `invalid_source` if the id of the source is invalid. The fault
 /// of `number` or `budget` if a number is invalid.
-fn request(change: &Change) -> Result<Ask, Fault> {
-    let question = change.field("question").trim().to_owned();
+fn request(form_post: &FormPost) -> Result<Ask, Fault> {
+    let question = form_post.field("question").trim().to_owned();
     if question.is_empty() {
         return Err(Fault::new(FaultCode::Usage, "the question is empty"));
     }
-    let source = match change.field("source") {
+    let source = match form_post.field("source") {
         "" => None,
         text => Some(
             SourceId::parse(text)
                 .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))?,
         ),
     };
-    let limit = number(change, "limit")?.unwrap_or(PAGES);
-    let max_cost = budget(change)?;
+    let limit = number(form_post, "limit")?.unwrap_or(PAGES);
+    let max_cost = budget(form_post)?;
     Ok(Ask { question, limit, source, model: None, max_cost, estimate: false })
 }
 

@@ -26,7 +26,7 @@ use maud::{Markup, html};
 
 use crate::layout::{self, Screen};
 use crate::search::PERIODS;
-use crate::session::{Change, Session, block};
+use crate::session::{FormPost, Session, block};
 
 /// The path of the screen.
 pub(crate) const PATH: &str = "/web/collector";
@@ -90,10 +90,10 @@ async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Re
 }
 
 /// `POST /web/collector/collect`: runs the collector once, and shows what it did.
-async fn collect(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    match change.session.run(&brain, CollectorCollect).await {
-        Ok(run) => respond(&brain, &change.session, &Selection::parse(""), Some(&run)).await,
-        Err(fault) => layout::fault(&change.session, &fault),
+async fn collect(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+    match form_post.session.run(&brain, CollectorCollect).await {
+        Ok(run) => respond(&brain, &form_post.session, &Selection::parse(""), Some(&run)).await,
+        Err(fault) => layout::fault(&form_post.session, &fault),
     }
 }
 

@@ -15,7 +15,7 @@ use maud::{Markup, html};
 use super::{optional_time, respond, table, time};
 use crate::changes::see_other;
 use crate::layout::{self, csrf};
-use crate::session::{Change, Session};
+use crate::session::{FormPost, Session};
 use crate::text::{Name, Text};
 
 const PATH: &str = "/web/access";
@@ -26,49 +26,49 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
 }
 
 /// `POST /web/access/token`: creates a token, and shows it once.
-pub(crate) async fn create_token(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    let scopes = match change.field("scope") {
+pub(crate) async fn create_token(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+    let scopes = match form_post.field("scope") {
         "write" => Scopes::WRITE,
         "read write" => Scopes::READ_WRITE,
         _ => Scope::Read.into(),
     };
-    let name = change.field("name").trim().to_owned();
+    let name = form_post.field("name").trim().to_owned();
     let create = TokenCreate { name, scopes, sources: Vec::new(), expires_in: None };
     let work = async {
-        let reply = change.session.run(&brain, create).await?;
-        screen(&brain, &change.session, Some(reply)).await
+        let reply = form_post.session.run(&brain, create).await?;
+        screen(&brain, &form_post.session, Some(reply)).await
     };
     let body = work.await;
-    respond(&change.session, PATH, body)
+    respond(&form_post.session, PATH, body)
 }
 
 /// `POST /web/access/revoke`: revokes a token or a client permanently.
-pub(crate) async fn revoke(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    let result = match (change.field("token"), change.field("client")) {
+pub(crate) async fn revoke(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+    let result = match (form_post.field("token"), form_post.field("client")) {
         ("", client) => {
             let revoke = ClientRevoke { client: client.to_owned(), yes: true };
-            change.session.run(&brain, revoke).await.map(|_| ())
+            form_post.session.run(&brain, revoke).await.map(|_| ())
         }
         (token, _) => {
             let revoke = TokenRevoke { token: token.to_owned() };
-            change.session.run(&brain, revoke).await.map(|_| ())
+            form_post.session.run(&brain, revoke).await.map(|_| ())
         }
     };
-    finish(&change, result)
+    finish(&form_post, result)
 }
 
 /// `POST /web/access/browsers`: signs all browsers out, this one too.
-pub(crate) async fn sign_out_all(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+pub(crate) async fn sign_out_all(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
     let request = BrowserOpen { page: None, sign_out: true };
-    let result = change.session.run(&brain, request).await.map(|_| ());
-    finish(&change, result)
+    let result = form_post.session.run(&brain, request).await.map(|_| ());
+    finish(&form_post, result)
 }
 
 /// Redirects to the screen, or shows the fault.
-fn finish(change: &Change, result: Result<(), Fault>) -> Response {
+fn finish(form_post: &FormPost, result: Result<(), Fault>) -> Response {
     match result {
         Ok(()) => see_other(PATH),
-        Err(fault) => layout::fault(&change.session, &fault),
+        Err(fault) => layout::fault(&form_post.session, &fault),
     }
 }
 

@@ -13,7 +13,7 @@ use super::{bytes, respond, table, text, time};
 use crate::changes::see_other;
 use crate::layout::{self, csrf};
 use crate::page_path::page_path;
-use crate::session::{Change, Session};
+use crate::session::{FormPost, Session};
 use crate::text::Text;
 
 const PATH: &str = "/web/queue";
@@ -35,20 +35,20 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
 }
 
 /// `POST /web/queue/retry`: retries one failed job, or all.
-pub(crate) async fn retry(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+pub(crate) async fn retry(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
     let work = async {
-        let id = match change.field("job") {
+        let id = match form_post.field("job") {
             "" => None,
             text => Some(
                 JobId::parse(text)
                     .map_err(|message| Fault::new(FaultCode::InvalidRequest, message))?,
             ),
         };
-        change.session.run(&brain, JobRetry { id }).await
+        form_post.session.run(&brain, JobRetry { id }).await
     };
     match work.await {
         Ok(_) => see_other(PATH),
-        Err(fault) => layout::fault(&change.session, &fault),
+        Err(fault) => layout::fault(&form_post.session, &fault),
     }
 }
 

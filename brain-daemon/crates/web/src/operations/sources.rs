@@ -16,7 +16,7 @@ use super::{optional_time, respond, table, text};
 use crate::layout::csrf;
 use crate::live::LiveStreams;
 use crate::page_path::page_path;
-use crate::session::{Change, Session};
+use crate::session::{FormPost, Session};
 use crate::text::Text;
 
 const PATH: &str = "/web/sources";
@@ -32,10 +32,10 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
 pub(crate) async fn sync(
     State(brain): State<Arc<Brain>>,
     Extension(streams): Extension<Arc<LiveStreams>>,
-    change: Change,
+    form_post: FormPost,
 ) -> Response {
     let work = async {
-        let source = match change.field("source") {
+        let source = match form_post.field("source") {
             "" => None,
             text => Some(
                 SourceId::parse(text)
@@ -44,11 +44,11 @@ pub(crate) async fn sync(
         };
         let sync = Sync { all: source.is_none(), source, ..Sync::default() };
         let progress = streams.show_progress("Synchronising");
-        let reply = change.session.run_with_progress(&brain, sync, progress).await?;
-        screen(&brain, &change.session, Some(reply)).await
+        let reply = form_post.session.run_with_progress(&brain, sync, progress).await?;
+        screen(&brain, &form_post.session, Some(reply)).await
     };
     let body = work.await;
-    respond(&change.session, PATH, body)
+    respond(&form_post.session, PATH, body)
 }
 
 async fn screen(

@@ -13,7 +13,7 @@ use maud::{Markup, html};
 
 use super::{STATUS, bytes, respond, table, text, time};
 use crate::layout::csrf;
-use crate::session::{Change, Session};
+use crate::session::{FormPost, Session};
 use crate::text::Text;
 
 /// `GET /web/status`, with `?check` for the checks of the doctor.
@@ -24,9 +24,9 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
 }
 
 /// `POST /web/status/fix`: runs the checks with the repairs that are safe, and shows both.
-pub(crate) async fn fix(State(brain): State<Arc<Brain>>, change: Change) -> Response {
-    let body = screen(&brain, &change.session, Some(Doctor { fix: true })).await;
-    respond(&change.session, STATUS, body)
+pub(crate) async fn fix(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+    let body = screen(&brain, &form_post.session, Some(Doctor { fix: true })).await;
+    respond(&form_post.session, STATUS, body)
 }
 
 async fn screen(

@@ -62,7 +62,8 @@ fn parents(graph: &WeightedGraph) -> (Vec<u32>, usize) {
 fn contract(graph: &WeightedGraph, parent_of: &[u32], count: usize) -> WeightedGraph {
     let (starts, children) = group_pages(parent_of, count);
     let mut coarse = WeightedGraph { starts: vec![0], links: Vec::new(), masses: Vec::new() };
-    // For each coarse page: the index in `links` of the link to it from the current page, if any.
+    // For each coarse page: the index in `links` of the latest link to it. An index below `first`
+    // belongs to a link from an earlier page.
     let mut entry_of = vec![NONE; count];
     for parent in 0..count {
         let first = coarse.links.len();

@@ -1,0 +1,397 @@
+//! A store of a shared brain: its place in the log, and the batches that it sends and applies.
+//!
+//! A batch has the changed rows of all tables that machines share. A machine that applies it has
+//! the same rows, and derives what belongs to this machine alone: which files to write.
+
+use std::collections::BTreeMap;
+
+use brain_protocol::{Slug, SourceId};
+use redb::{ReadableTable, Value, WriteTransaction};
+
+use super::error::unless_damaged;
+use super::jobs::PendingKeys;
+use super::record::{FileState, Hash, PageRecord};
+use super::row_table::{
+    RowChange, add_part, apply_changes, damaged_change, row_changes, take_part,
+};
+use super::shared_log::{LogBatch, LogPosition};
+use super::shared_state::SharedState;
+use super::writer::{Change, ChangedPage};
+use super::{Draft, StoreError, tables as t};
+use brain_page as page;
+
+/// The largest file of an attachment that a batch contains, in bytes. Larger files stay on the
+/// machine where they were attached.
+pub const MAX_SHARED_ATTACHMENT: u64 = 1 << 20;
+
+/// A part of a batch that is a file of an attachment instead of rows.
+const FILE_PART: u8 = 255;
+
+/// The most changes of a batch that searches find at once. A batch with more is indexed in the
+/// background, like an import.
+const MAX_DIRECT_CHANGES: usize = 256;
+
+/// A shared store's place in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Replica {
+    /// The last batch that the store contains.
+    pub(super) position: LogPosition,
+    /// The id of this machine.
+    pub(super) machine: u128,
+    /// The number of the first spooled job that the store does not have.
+    pub(super) next_spooled: u64,
+}
+
+impl Replica {
+    /// Reads the place; `None` if the store is not shared.
+    pub(super) fn read(
+        meta: &impl ReadableTable<&'static str, u64>,
+    ) -> Result<Option<Self>, StoreError> {
+        let number = |key: &str| -> Result<Option<u64>, StoreError> {
+            Ok(meta.get(key)?.map(|guard| guard.value()))
+        };
+        let id = |keys: [&str; 2]| -> Result<u128, StoreError> {
+            let [high, low] = keys;
+            Ok(from_halves((number(high)?.unwrap_or_default(), number(low)?.unwrap_or_default())))
+        };
+        let Some(log_number) = number(t::META_LOG_NUMBER)? else { return Ok(None) };
+        Ok(Some(Self {
+            position: LogPosition { number: log_number, id: id(t::META_LOG_ID)? },
+            machine: id(t::META_MACHINE)?,
+            next_spooled: number(t::META_NEXT_SPOOLED)?.unwrap_or(1),
+        }))
+    }
+
+    /// The keys of [`Replica::numbers`].
+    pub(super) const KEYS: [&str; 6] = [
+        t::META_LOG_NUMBER,
+        t::META_LOG_ID[0],
+        t::META_LOG_ID[1],
+        t::META_MACHINE[0],
+        t::META_MACHINE[1],
+        t::META_NEXT_SPOOLED,
+    ];
+
+    /// Returns the place as rows of the store's metadata.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let (log, machine) = (halves(self.position.id), halves(self.machine));
+        let numbers = [self.position.number, log.0, log.1, machine.0, machine.1, self.next_spooled];
+        Self::KEYS.into_iter().zip(numbers)
+    }
+
+    /// Writes the place to the store's metadata.
+    pub(super) fn write(&self, txn: &WriteTransaction) -> Result<(), StoreError> {
+        let mut meta = txn.open_table(t::META)?;
+        for (key, number) in self.numbers() {
+            meta.insert(key, number)?;
+        }
+        Ok(())
+    }
+}
+
+/// Splits an id into two numbers.
+pub(super) fn halves(id: u128) -> (u64, u64) {
+    ((id >> 64) as u64, id as u64)
+}
+
+/// Joins what [`halves`] split.
+pub(super) fn from_halves((high, low): (u64, u64)) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+/// The changed rows of a transaction, by table.
+#[derive(Debug, Default)]
+pub(super) struct RowChanges {
+    parts: Vec<u8>,
+    /// Hashes of files that rows of the transaction name.
+    attached: Vec<Hash>,
+}
+
+impl RowChanges {
+    /// Adds the recorded changes of a table.
+    pub(super) fn add(&mut self, table: u8, changes: &[u8]) {
+        if changes.is_empty() {
+            return;
+        }
+        self.parts.push(table);
+        add_part(&mut self.parts, changes);
+        if table == ATTACHMENT_FILES_NUMBER {
+            let rows = row_changes(changes).unwrap_or_default();
+            let inserted = rows.iter().filter(|row| row.value.is_some());
+            self.attached.extend(
+                inserted.map(|row| *<(&[u8; 32], u64, &str) as Value>::from_bytes(row.key).0),
+            );
+        }
+    }
+
+    /// Whether no row changed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Returns the bytes of the batch, with the small files that its rows name. `next_spooled` is
+    /// [`Replica::next_spooled`] after the batch.
+    pub(super) fn into_batch(self, shared: &SharedState, next_spooled: u64) -> Vec<u8> {
+        let mut bytes = next_spooled.to_le_bytes().to_vec();
+        bytes.extend(self.parts);
+        let mut hashes = self.attached;
+        hashes.sort_unstable();
+        hashes.dedup();
+        for hash in hashes {
+            // A missing or damaged file is reported where it is read.
+            if shared
+                .attachments
+                .length(&hash)
+                .is_some_and(|length| length <= MAX_SHARED_ATTACHMENT)
+                && let Ok(content) = shared.attachments.read(&hash)
+            {
+                bytes.push(FILE_PART);
+                add_part(&mut bytes, &content);
+            }
+        }
+        bytes
+    }
+}
+
+/// The number of [`t::ATTACHMENT_FILES`] in [`t::every_shared_table`].
+const ATTACHMENT_FILES_NUMBER: u8 = 24;
+
+/// What applied batches changed.
+#[derive(Default)]
+pub(super) struct Applied {
+    /// Changes of pages, in order.
+    pub(super) changes: Vec<Change>,
+    /// Whether sources changed.
+    pub(super) sources_changed: bool,
+    /// Whether clients or tokens changed.
+    pub(super) access_changed: bool,
+}
+
+/// Applies batches to a transaction. Batches that the store contains are skipped.
+///
+/// # Errors
+/// [`StoreError::Damaged`] when a batch is not the next one, or its bytes are invalid; errors of
+/// the disk.
+pub(super) fn apply_batches(
+    shared: &SharedState,
+    txn: &WriteTransaction,
+    batches: &[LogBatch],
+) -> Result<Applied, StoreError> {
+    let mut applied = Applied::default();
+    let Some(mut replica) = Replica::read(&txn.open_table(t::META)?)? else {
+        return Err(StoreError::Defect);
+    };
+    for batch in batches {
+        if batch.position.number <= replica.position.number {
+            continue;
+        }
+        if batch.position.number != replica.position.number + 1 {
+            return Err(damaged_change("a gap before it"));
+        }
+        let next_spooled = apply_batch(shared, txn, &batch.changes, &mut applied)?;
+        if batch.is_own {
+            replica.next_spooled = replica.next_spooled.max(next_spooled);
+        }
+        replica.position = batch.position;
+    }
+    replica.write(txn)?;
+    let len = applied.changes.len();
+    for change in &mut applied.changes {
+        change.is_bulk = len > MAX_DIRECT_CHANGES;
+    }
+    Ok(applied)
+}
+
+/// Applies the bytes of a batch, and returns its number of spooled jobs.
+fn apply_batch(
+    shared: &SharedState,
+    txn: &WriteTransaction,
+    bytes: &[u8],
+    applied: &mut Applied,
+) -> Result<u64, StoreError> {
+    let (next_spooled, mut rest) =
+        bytes.split_first_chunk::<8>().ok_or_else(|| damaged_change("no content"))?;
+    let mut parts = Vec::new();
+    while let Some((table, behind)) = rest.split_first() {
+        rest = behind;
+        parts.push((*table, take_part(&mut rest)?));
+    }
+    let touched = touched_pages(&parts)?;
+    let pending = PendingKeys::default();
+    let former = {
+        let draft = Draft::open(txn, &pending)?;
+        let pages = touched.values().map(|id| Ok((*id, FormerPage::read(&draft, *id)?)));
+        pages.collect::<Result<BTreeMap<_, _>, StoreError>>()?
+    };
+    for (table, part) in &parts {
+        match *table {
+            FILE_PART => {
+                let root = shared.attachments.root().display().to_string();
+                let written = shared.attachments.write(part);
+                written.map_err(|e| StoreError::from_io(&e, &root))?;
+            }
+            table => apply_part(txn, table, &row_changes(part)?, applied)?,
+        }
+    }
+    let mut draft = Draft::open(txn, &pending)?;
+    for (&seq, &id) in &touched {
+        // A later change of the batch can have replaced this one.
+        if draft.changes.get(seq)?.is_none_or(|found| found.value() != id) {
+            continue;
+        }
+        let now = CurrentPage::read(&draft, id)?;
+        draft.seq = seq;
+        follow_file(&mut draft, id, former.get(&id).and_then(Option::as_ref), now.as_ref())?;
+        let page = match now.filter(|now| now.record.deleted_at.is_none()) {
+            Some(CurrentPage { source, slug, record }) => {
+                let content = draft.content(&record)?;
+                let is_from_file = false;
+                Some(ChangedPage { source, slug, record, content, is_from_file }.into())
+            }
+            None => None,
+        };
+        applied.changes.push(Change { seq, id, page, is_bulk: false });
+    }
+    Ok(u64::from_le_bytes(*next_spooled))
+}
+
+/// Returns the changed pages of a batch: sequence number → page id.
+fn touched_pages(parts: &[(u8, &[u8])]) -> Result<BTreeMap<u64, u64>, StoreError> {
+    let mut touched = BTreeMap::new();
+    for (_, part) in parts.iter().filter(|(table, _)| *table == CHANGES_NUMBER) {
+        for RowChange { key, value } in row_changes(part)? {
+            let number = |bytes: &[u8]| {
+                bytes
+                    .try_into()
+                    .map(u64::from_le_bytes)
+                    .map_err(|_| damaged_change("a row of a wrong length"))
+            };
+            match value {
+                Some(id) => touched.insert(number(key)?, number(id)?),
+                None => touched.remove(&number(key)?),
+            };
+        }
+    }
+    Ok(touched)
+}
+
+/// The number of [`t::CHANGES`] in [`t::every_shared_table`].
+const CHANGES_NUMBER: u8 = 10;
+
+/// Makes the changes of one table.
+fn apply_part(
+    txn: &WriteTransaction,
+    table: u8,
+    changes: &[RowChange<'_>],
+    applied: &mut Applied,
+) -> Result<(), StoreError> {
+    macro_rules! apply {
+        ($($number:literal $name:ident),*) => {
+            match table {
+                $($number => {
+                    applied.sources_changed |= ["sources", "source_settings", "source_machines"]
+                        .contains(&redb::TableHandle::name(&t::$name));
+                    applied.access_changed |=
+                        ["clients", "tokens"].contains(&redb::TableHandle::name(&t::$name));
+                    apply_changes(&mut txn.open_table(t::$name)?, changes)
+                })*
+                other => Err(damaged_change(&format!("rows of a table {other}"))),
+            }
+        };
+    }
+    t::every_shared_table!(apply)
+}
+
+/// A page before a batch.
+struct FormerPage {
+    source: SourceId,
+    record: PageRecord,
+    /// The digest of the file that brain wrote.
+    digest: Option<Hash>,
+}
+
+impl FormerPage {
+    fn read(draft: &Draft<'_>, id: u64) -> Result<Option<Self>, StoreError> {
+        let Some(CurrentPage { source, record, .. }) = CurrentPage::read(draft, id)? else {
+            return Ok(None);
+        };
+        let digest = match draft.has_files_of(source.as_str())? {
+            true => draft.own_digest(&record)?,
+            false => None,
+        };
+        Ok(Some(Self { source, record, digest }))
+    }
+}
+
+/// A page after a batch.
+struct CurrentPage {
+    source: SourceId,
+    slug: Slug,
+    record: PageRecord,
+}
+
+impl CurrentPage {
+    fn read(draft: &Draft<'_>, id: u64) -> Result<Option<Self>, StoreError> {
+        let Some(guard) = draft.ids.get(id)? else { return Ok(None) };
+        let damaged = |error: String| StoreError::damaged(format!("key of page {id}: {error}"));
+        let (source, slug) = guard.value();
+        let source = SourceId::parse(source).map_err(|e| damaged(e.to_string()))?;
+        let slug = Slug::parse(slug).map_err(|e| damaged(e.to_string()))?;
+        Ok(draft.page(&source, &slug)?.map(|record| Self { source, slug, record }))
+    }
+}
+
+/// Adds the outbox rows that bring the page's file to its state after a batch.
+fn follow_file(
+    draft: &mut Draft<'_>,
+    id: u64,
+    former: Option<&FormerPage>,
+    now: Option<&CurrentPage>,
+) -> Result<(), StoreError> {
+    let source = match (former, now) {
+        (_, Some(now)) => &now.source,
+        (Some(former), None) => &former.source,
+        (None, None) => return Ok(()),
+    };
+    let is_registered = draft.source(source)?.is_some();
+    if !is_registered || !draft.has_files_of(source.as_str())? {
+        return Ok(());
+    }
+    let mut ours: Vec<Hash> = former.and_then(|former| former.digest).into_iter().collect();
+    if let Some(former) = former {
+        ours.extend(draft.imported_digest(source, &former.record.source_path)?);
+    }
+    let Some(now) = now else {
+        return match former {
+            Some(former) => {
+                if former.record.deleted_at.is_none() {
+                    let path = &former.record.source_path;
+                    draft.add_outbox_row(id, source.as_str(), path, FileState::Trashed, ours)?;
+                }
+                draft.purge_file(id, source.as_str(), &former.record, former.digest)
+            }
+            None => Ok(()),
+        };
+    };
+    let record = &now.record;
+    if let Some(former) = former.filter(|former| former.record.source_path != record.source_path) {
+        // The outbox row of the former path gets an id that belongs to no page on any machine.
+        draft.next_id = draft.seq | 1 << 63;
+        let synced = draft.file(source, &former.record.source_path)?;
+        let is_changed = former.record.content_hash != record.content_hash;
+        draft.move_file_rows(source, &former.record, record, synced, is_changed, &ours)?;
+    }
+    match record.deleted_at {
+        None => {
+            // The machine that read this text from its file, and was killed, finds it there.
+            let content = unless_damaged(draft.content(record))?;
+            ours.extend(content.map(|text| page::file_hash(&text.frontmatter, &text.body)));
+            let path = &record.source_path;
+            draft.add_outbox_row(id, source.as_str(), path, FileState::Present, ours)
+        }
+        Some(_) if former.is_some_and(|former| former.record.deleted_at.is_none()) => {
+            draft.move_to_trash(source, record, ours)
+        }
+        Some(_) => Ok(()),
+    }
+}

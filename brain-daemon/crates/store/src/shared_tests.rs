@@ -1,0 +1,476 @@
+//! Two stores of a shared brain over a log in memory: equal rows after every history of writes,
+//! refusals, crashes and times without the log.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use brain_base::caller::Visibility;
+use brain_protocol::{FaultCode, Slug, SourceId, WriteStatus};
+use proptest::prelude::*;
+
+use super::jobs_tests::job;
+use super::tests::{options, page, put, slug};
+use super::*;
+
+/// What went wrong with an append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LogFault {
+    /// The batch is in the log, and the answer is lost.
+    LostAnswer,
+    /// The server does not answer.
+    Away,
+}
+
+#[derive(Default)]
+struct ServerState {
+    batches: Vec<(u128, LogPosition, Vec<u8>)>,
+    fault: Option<LogFault>,
+}
+
+/// A log in memory, as one machine sees it.
+struct FakeLog {
+    machine: u128,
+    server: Arc<Mutex<ServerState>>,
+}
+
+impl FakeLog {
+    fn batches(&self, server: &ServerState, after: u64) -> Vec<LogBatch> {
+        let missing = server.batches.iter().filter(|(_, position, _)| position.number > after);
+        missing
+            .take(3)
+            .map(|(machine, position, changes)| LogBatch {
+                position: *position,
+                is_own: *machine == self.machine,
+                changes: changes.clone(),
+            })
+            .collect()
+    }
+}
+
+impl SharedLog for FakeLog {
+    fn append(
+        &self,
+        expected: LogPosition,
+        changes: &[u8],
+        _lease: Option<&'static str>,
+    ) -> Result<AppendResult, StoreError> {
+        let mut server = self.server.lock().unwrap();
+        let fault = server.fault;
+        if fault == Some(LogFault::Away) {
+            return Err(StoreError::Away("test".into()));
+        }
+        let head = server.batches.last().map_or(LogPosition::default(), |(_, head, _)| *head);
+        if head != expected {
+            return Ok(AppendResult::Moved(self.batches(&server, expected.number)));
+        }
+        let position =
+            LogPosition { number: head.number + 1, id: 1 << 100 | u128::from(head.number) };
+        server.batches.push((self.machine, position, changes.to_vec()));
+        if fault == Some(LogFault::LostAnswer) {
+            server.fault = None;
+            let fault = brain_protocol::Fault::new(FaultCode::OutcomeUnknown, "test");
+            return Err(StoreError::Refused(fault));
+        }
+        Ok(AppendResult::Appended(position))
+    }
+
+    fn read(&self, after: LogPosition) -> Result<Vec<LogBatch>, StoreError> {
+        let server = self.server.lock().unwrap();
+        match server.fault {
+            Some(LogFault::Away) => Err(StoreError::Away("test".into())),
+            _ => Ok(self.batches(&server, after.number)),
+        }
+    }
+}
+
+/// A machine of the test: its store, and the number of its changes that the hook got.
+struct Machine {
+    store: Option<Store>,
+    path: std::path::PathBuf,
+    log: Arc<FakeLog>,
+    has_hooked: Arc<AtomicBool>,
+}
+
+impl Machine {
+    fn open(path: &Path, log: Arc<FakeLog>) -> Self {
+        let mut machine =
+            Self { store: None, path: path.to_owned(), log, has_hooked: Arc::default() };
+        machine.start();
+        machine
+    }
+
+    fn start(&mut self) {
+        let flag = Arc::clone(&self.has_hooked);
+        let hook = Box::new(move |changes: Vec<Change>| {
+            assert!(changes.is_sorted_by_key(|change| change.seq));
+            flag.store(true, Ordering::Release);
+        });
+        let store = Store::open(&self.path, &options(), hook).unwrap();
+        store.attach_log(self.log.clone());
+        self.store = Some(store);
+    }
+
+    /// Ends the store as a kill does, as far as one process can, and opens it again.
+    fn restart(&mut self) {
+        self.store = None;
+        self.start();
+    }
+
+    fn store(&self) -> &Store {
+        self.store.as_ref().unwrap()
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        let reader = self.store().read(Visibility::All).unwrap();
+        let record = reader.page(&SourceId::default(), &slug(name)).unwrap()?;
+        let record = (record.deleted_at.is_none()).then_some(record)?;
+        Some(reader.content(&record).unwrap().body)
+    }
+
+    fn outbox(&self) -> Vec<OutboxRow> {
+        let reader = self.store().read(Visibility::All).unwrap();
+        let ids = reader.outbox().unwrap();
+        ids.into_iter().map(|id| reader.outbox_row(id).unwrap().unwrap()).collect()
+    }
+}
+
+/// Makes two machines of one brain: the first shares a store with a page, the second joins from a
+/// snapshot.
+fn two_machines(dir: &Path) -> (Machine, Machine, Arc<Mutex<ServerState>>) {
+    let server = Arc::new(Mutex::new(ServerState::default()));
+    let log = |machine| Arc::new(FakeLog { machine, server: server.clone() });
+    let one = Machine::open(&dir.join("one/brain.redb"), log(1));
+    put(one.store(), "first", page("the first page", &["a"], None), 1000);
+    one.store().share(one.log.clone(), 1).unwrap();
+    let snapshot = dir.join("snapshot.redb");
+    one.store().back_up(&snapshot, 2000, &|_, _| true).unwrap();
+    let path = dir.join("two/brain.redb");
+    let joined = StoreOptions { new_store_id: 8, ..options() };
+    let position = restore_replica(&snapshot, &path, &joined, 2, &|_, _| true).unwrap();
+    assert_eq!(Some(position), one.store().log_position().unwrap());
+    (one, Machine::open(&path, log(2)), server)
+}
+
+fn dirs() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["one", "two"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    dir
+}
+
+fn assert_equal(one: &Machine, two: &Machine) {
+    for machine in [one, two] {
+        machine.store().follow().unwrap();
+        verify_copy(machine);
+    }
+    one.store().follow().unwrap();
+    assert_eq!(one.store().log_position().unwrap(), two.store().log_position().unwrap());
+    assert_eq!(one.store().shared_digest().unwrap(), two.store().shared_digest().unwrap());
+}
+
+/// Verifies all invariants of the store, in a backup.
+fn verify_copy(machine: &Machine) {
+    let copy = machine.path.with_file_name("copy.redb");
+    machine.store().back_up(&copy, 3000, &|_, _| true).unwrap();
+    std::fs::remove_file(copy).unwrap();
+}
+
+#[test]
+fn a_write_on_one_machine_is_on_the_other_with_its_file() {
+    let dir = dirs();
+    let (one, two, _server) = two_machines(dir.path());
+    assert_eq!(two.text("first").as_deref(), Some("the first page"));
+    put(one.store(), "second", page("from one", &["b"], Some("first")), 2000);
+    assert_eq!(two.text("second"), None);
+    let followed = two.store().follow().unwrap();
+    assert_eq!(followed.batches, 1);
+    assert!(two.has_hooked.load(Ordering::Acquire), "the index learns of the page");
+    assert_eq!(two.text("second").as_deref(), Some("from one"));
+    let files: Vec<_> = two.outbox().into_iter().map(|row| row.path).collect();
+    assert!(files.contains(&"second.md".to_owned()), "{files:?}");
+    // Each machine writes after the other, without following before.
+    put(one.store(), "third", page("one again", &[], None), 3000);
+    let written = put(two.store(), "third", page("two", &[], None), 3001);
+    assert_eq!((written.status, written.record.version), (WriteStatus::Updated, 2));
+    assert_equal(&one, &two);
+}
+
+#[test]
+fn a_deleted_moved_or_purged_page_takes_its_file_on_the_other_machine() {
+    let dir = dirs();
+    let (one, two, _server) = two_machines(dir.path());
+    for name in ["deleted", "moved", "purged"] {
+        put(one.store(), name, page(name, &[], None), 2000);
+    }
+    two.store().follow().unwrap();
+    for row in two.outbox() {
+        let reader = two.store().read(Visibility::All).unwrap();
+        let record = reader.page(&SourceId::default(), &slug(row.path.trim_end_matches(".md")));
+        two.store().mark_file_written(record.unwrap().unwrap().id, row.seq);
+    }
+    two.store().flush_done_files(|| Ok(())).unwrap();
+    assert_eq!(two.outbox(), []);
+    one.store()
+        .write(|draft| {
+            let source = SourceId::default();
+            let record = |draft: &Draft<'_>, name| draft.page(&source, &slug(name));
+            let deleted = record(draft, "deleted")?.unwrap();
+            draft.soft_delete(&source, &slug("deleted"), deleted, 3000)?;
+            let moved = record(draft, "moved")?.unwrap();
+            let new = page("moved", &[], None);
+            draft.move_page(&source, (&slug("moved"), &slug("target")), &moved, new, 3000)?;
+            let purged = record(draft, "purged")?.unwrap();
+            draft.purge_page(&source, &slug("purged"), purged, 3000).map(|_| ())
+        })
+        .unwrap();
+    two.store().follow().unwrap();
+    let mut wanted: Vec<_> =
+        two.outbox().into_iter().map(|row| (row.path, row.target_state)).collect();
+    wanted.sort_by(|one, two| one.0.cmp(&two.0));
+    let expected = [
+        ("deleted.md", FileState::Trashed),
+        ("moved.md", FileState::Purged),
+        ("purged.md", FileState::Purged),
+        ("target.md", FileState::Present),
+    ];
+    let expected = expected.map(|(path, state)| (path.to_owned(), state));
+    assert_eq!(wanted, expected);
+    let own = two.outbox().into_iter().filter(|row| row.own_digests.is_empty()).count();
+    assert_eq!(own, 0, "each file may be changed if it has the text that brain wrote");
+    assert_equal(&one, &two);
+}
+
+#[test]
+fn a_directory_belongs_to_the_machine_that_added_it() {
+    let dir = dirs();
+    let (one, two, _server) = two_machines(dir.path());
+    let notes = SourceId::parse("notes").unwrap();
+    let record = SourceRecord::new(Some("/srv/notes".into()), 1000);
+    let source = notes.clone();
+    one.store().write(move |draft| draft.put_source(&source, &record)).unwrap();
+    two.store().follow().unwrap();
+    let write = |store: &Store, body: &'static str| {
+        let source = notes.clone();
+        store
+            .write(move |draft| {
+                draft.write_page(&source, &slug("note"), page(body, &[], None), 2000)
+            })
+            .unwrap()
+    };
+    write(two.store(), "from two");
+    let of_notes =
+        |machine: &Machine| machine.outbox().iter().filter(|row| row.source == "notes").count();
+    assert_eq!(of_notes(&two), 0, "the other machine does not write the file");
+    one.store().follow().unwrap();
+    assert_eq!(of_notes(&one), 1);
+    let has_files = |machine: &Machine| {
+        machine.store().read(Visibility::All).unwrap().has_files_of(&notes).unwrap()
+    };
+    assert_eq!((has_files(&one), has_files(&two)), (true, false));
+    assert_equal(&one, &two);
+}
+
+#[test]
+fn without_the_log_jobs_wait_and_other_writes_are_refused() {
+    let dir = dirs();
+    let (one, mut two, server) = two_machines(dir.path());
+    server.lock().unwrap().fault = Some(LogFault::Away);
+    let refused = two.store().write(|draft| {
+        draft.write_page(&SourceId::default(), &slug("x"), page("x", &[], None), 1).map(|_| ())
+    });
+    assert!(matches!(refused, Err(StoreError::Away(_))), "{refused:?}");
+    let add = |store: &Store, body: &'static str, key: i64| {
+        let (sender, result) = std::sync::mpsc::sync_channel(1);
+        store.write_then(
+            move |draft| draft.add_job(&job(body, key)),
+            move |result| sender.send(result.map(|_| ())).unwrap(),
+        );
+        result.recv().unwrap()
+    };
+    for (body, key) in [("a", 1), ("b", 2), ("c", 3)] {
+        add(two.store(), body, key).unwrap();
+    }
+    assert_eq!(two.store().jobs_for_log(), 3);
+    two.restart();
+    assert_eq!(two.store().jobs_for_log(), 3, "they survive a restart");
+    add(two.store(), "d", 4).unwrap();
+    add(two.store(), "a", 1).unwrap();
+    server.lock().unwrap().fault = None;
+    put(one.store(), "meanwhile", page("m", &[], None), 2000);
+    // The answer to the batch with the jobs is lost: they must not be sent twice.
+    server.lock().unwrap().fault = Some(LogFault::LostAnswer);
+    assert!(two.store().follow().is_err());
+    two.restart();
+    two.store().follow().unwrap();
+    two.store().follow().unwrap();
+    assert_eq!(two.store().jobs_for_log(), 0);
+    one.store().follow().unwrap();
+    let reader = one.store().read(Visibility::All).unwrap();
+    let jobs = reader.due_jobs(i64::MAX - 1, 10, 1 << 20).unwrap();
+    let bodies: Vec<_> = jobs.into_iter().map(|(_, job)| job.content.body).collect();
+    assert_eq!(bodies, ["a", "b", "c", "d"]);
+    assert_equal(&one, &two);
+}
+
+#[test]
+fn a_store_that_leaves_keeps_its_pages_and_jobs() {
+    let dir = dirs();
+    let (one, mut two, server) = two_machines(dir.path());
+    server.lock().unwrap().fault = Some(LogFault::Away);
+    let (sender, result) = std::sync::mpsc::sync_channel(1);
+    two.store().write_then(
+        |draft| draft.add_job(&job("waits", 9)),
+        move |result| sender.send(result.map(|_| ())).unwrap(),
+    );
+    result.recv().unwrap().unwrap();
+    two.store().unshare().unwrap();
+    put(two.store(), "own", page("own", &[], None), 2000);
+    two.restart();
+    assert!(!two.store().is_shared());
+    assert_eq!(two.text("own").as_deref(), Some("own"));
+    assert_eq!(two.text("first").as_deref(), Some("the first page"));
+    let reader = two.store().read_queue().unwrap();
+    assert_eq!(reader.job_counts().unwrap().waiting, 1);
+    drop(reader);
+    verify_copy(&two);
+    server.lock().unwrap().fault = None;
+    put(one.store(), "still-shared", page("s", &[], None), 2000);
+}
+
+#[test]
+fn small_attachments_travel_and_large_ones_stay() {
+    let dir = dirs();
+    let (one, two, _server) = two_machines(dir.path());
+    let id = put(one.store(), "with-files", page("p", &[], None), 2000).record.id;
+    let small = b"small".to_vec();
+    let large = vec![1; usize::try_from(MAX_SHARED_ATTACHMENT).unwrap() + 1];
+    for (name, content) in [("small.bin", &small), ("large.bin", &large)] {
+        let hash = one.store().write_attachment(content).unwrap();
+        let record = AttachmentRecord {
+            hash,
+            bytes: content.len() as u64,
+            attached_at: 2000,
+            removed_at: None,
+        };
+        let name = name.to_owned();
+        one.store().write(move |draft| draft.put_attachment(id, &name, &record, 2000)).unwrap();
+    }
+    two.store().follow().unwrap();
+    let hash = |content: &[u8]| -> Hash {
+        use sha2::Digest as _;
+        sha2::Sha256::digest(content).into()
+    };
+    assert_eq!(two.store().read_attachment(&hash(&small)).unwrap(), small);
+    assert!(two.store().read_attachment(&hash(&large)).is_err());
+    assert_equal(&one, &two);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Put { page: u8, body: u8 },
+    Delete { page: u8 },
+    Restore { page: u8 },
+    Purge { page: u8 },
+    Move { from: u8, to: u8 },
+    Job { key: u8 },
+    Follow,
+    Restart,
+    Away(bool),
+    LoseAnswer,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
+    let step = prop_oneof![
+        6 => (0..4_u8, 0..6_u8).prop_map(|(page, body)| Step::Put { page, body }),
+        2 => (0..4_u8).prop_map(|page| Step::Delete { page }),
+        1 => (0..4_u8).prop_map(|page| Step::Restore { page }),
+        1 => (0..4_u8).prop_map(|page| Step::Purge { page }),
+        2 => (0..4_u8, 0..4_u8).prop_map(|(from, to)| Step::Move { from, to }),
+        3 => (0..6_u8).prop_map(|key| Step::Job { key }),
+        2 => Just(Step::Follow),
+        1 => Just(Step::Restart),
+        2 => any::<bool>().prop_map(Step::Away),
+        1 => Just(Step::LoseAnswer),
+    ];
+    proptest::collection::vec((any::<bool>(), step), 1..40)
+}
+
+fn take(machine: &mut Machine, server: &Mutex<ServerState>, step: &Step) -> Result<(), StoreError> {
+    let source = SourceId::default();
+    let name = |n: u8| -> Slug { slug(&format!("page-{n}")) };
+    match *step {
+        Step::Restart => machine.restart(),
+        Step::Away(is_away) => {
+            server.lock().unwrap().fault = is_away.then_some(LogFault::Away);
+        }
+        Step::LoseAnswer => server.lock().unwrap().fault = Some(LogFault::LostAnswer),
+        Step::Follow => _ = machine.store().follow()?,
+        Step::Put { page: n, body } => {
+            let (name, text) = (name(n), format!("text {body}"));
+            machine.store().write(move |draft| {
+                let new = page(&text, &["t"], Some("page-1"));
+                draft.write_page(&source, &name, new, i64::from(body)).map(|_| ())
+            })?;
+        }
+        Step::Delete { page } | Step::Restore { page } | Step::Purge { page } => {
+            let (name, step) = (name(page), step.clone());
+            machine.store().write(move |draft| {
+                let Some(record) = draft.page(&source, &name)? else { return Ok(()) };
+                match (&step, record.deleted_at) {
+                    (Step::Delete { .. }, None) => {
+                        draft.soft_delete(&source, &name, record, 5000).map(|_| ())
+                    }
+                    (Step::Restore { .. }, Some(_)) => {
+                        draft.restore(&source, &name, record).map(|_| ())
+                    }
+                    (Step::Purge { .. }, _) => {
+                        draft.purge_page(&source, &name, record, 5000).map(|_| ())
+                    }
+                    _ => Ok(()),
+                }
+            })?;
+        }
+        Step::Move { from, to } => {
+            let (from, to) = (name(from), name(to));
+            machine.store().write(move |draft| {
+                let Some(record) = draft.page(&source, &from)? else { return Ok(()) };
+                if record.deleted_at.is_some() || draft.page(&source, &to)?.is_some() {
+                    return Ok(());
+                }
+                let body = draft.content(&record)?.body;
+                let new = page(&body, &["t"], None);
+                draft.move_page(&source, (&from, &to), &record, new, 6000).map(|_| ())
+            })?;
+        }
+        Step::Job { key } => {
+            let (sender, result) = std::sync::mpsc::sync_channel(1);
+            machine.store().write_then(
+                move |draft| draft.add_job(&job(&format!("job {key}"), i64::from(key))).map(|_| ()),
+                move |result| sender.send(result).unwrap(),
+            );
+            result.recv().unwrap()?;
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(40) })]
+    #[test]
+    fn all_histories_end_with_equal_stores(steps in steps()) {
+        let dir = dirs();
+        let (mut one, mut two, server) = two_machines(dir.path());
+        for (is_first, step) in &steps {
+            let machine = if *is_first { &mut one } else { &mut two };
+            match take(machine, &server, step) {
+                Ok(()) | Err(StoreError::Away(_)) => {}
+                Err(StoreError::Refused(fault)) if fault.code == FaultCode::OutcomeUnknown => {}
+                Err(error) => panic!("{step:?}: {error}"),
+            }
+        }
+        server.lock().unwrap().fault = None;
+        assert_equal(&one, &two);
+    }
+}
