@@ -43,7 +43,7 @@ impl Follower {
 
 impl Worker for Follower {
     fn round(&mut self) -> Next {
-        next(self.brain.machines.follow())
+        next(self.brain.follow_machines())
     }
 
     async fn wakeup(&mut self) {

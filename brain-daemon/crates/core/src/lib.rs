@@ -40,7 +40,7 @@ mod voice;
 mod write_page;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brain_protocol::{
     Fault, FaultCode, McpReply, Operation, PageRef, Reply, Request, Slug, SourceId, StopReply,
@@ -388,6 +388,19 @@ impl Brain {
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.env.home
+    }
+
+    /// Follows the other machines of a shared brain for about a second, and reads clients and tokens
+    /// again if they changed. Returns when to begin the next round; `None` if the brain is not
+    /// shared. Blocks.
+    pub fn follow_machines(&self) -> Option<Duration> {
+        let pause = self.machines.follow();
+        if self.store.take_access_changed()
+            && let Err(fault) = self.access.reload()
+        {
+            tracing::warn!(%fault, "clients and tokens of other machines not read");
+        }
+        pause
     }
 
     /// Returns the tasks that are set up on this machine and that only one machine of a shared

@@ -8,7 +8,7 @@ use brain_machines::{
     open_settings,
 };
 use brain_protocol::{Fault, FaultCode, MachinesAction, MachinesInit, MachinesInitReply, Secret};
-use brain_store::{LogPosition, Reader, Store, StoreOptions};
+use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
 
 use super::access::fault;
 use super::plan::Plan;
@@ -146,7 +146,7 @@ impl MachineService {
             download(&**engine, log.keyring(), brain, snapshot, &file, &report);
         downloaded.map_err(|e| fault(&e))?;
         let options = self.store_options()?;
-        super::join::restore_replica(&file, &path, &options, machine, &report)?;
+        restore_replica(&file, &path, &options, machine, &report)?;
         let copy = Store::open(&path, &options, Box::new(|_| ()))?;
         copy.attach_log(log.clone());
         progress.line("comparing the copy row by row");

@@ -1,12 +1,10 @@
 //! `brain machines join`: builds a store from the newest snapshot. The next start uses it.
 
-use std::path::Path;
-
 use brain_machines::{
     Connection, Identity, Keyring, MachineId, Registration, RootKey, download, newest,
 };
 use brain_protocol::{Fault, MachinesAction, MachinesJoin, MachinesJoinReply, VERSION};
-use brain_store::{LogPosition, StoreError, StoreOptions};
+use brain_store::restore_replica;
 
 use super::MachineService;
 use super::access::fault;
@@ -151,21 +149,6 @@ impl MachineService {
             warnings: plan.reply.warnings.clone(),
         })
     }
-}
-
-/// Builds a replica from a snapshot.
-///
-/// # Errors
-/// If the snapshot is no sound backup, or the store cannot be written.
-pub(super) fn restore_replica(
-    from: &Path,
-    to: &Path,
-    options: &StoreOptions,
-    machine: u128,
-    progress: &dyn Fn(u64, u64) -> bool,
-) -> Result<LogPosition, StoreError> {
-    let _ = (from, to, options, machine, progress);
-    Err(StoreError::Defect)
 }
 
 fn defect(message: &str) -> Fault {

@@ -104,6 +104,7 @@ impl PageService {
         let mut total = 0;
         while self.leases.holds(leases::PURGE) {
             let purged = self.store.write(move |draft| {
+                draft.require_lease(leases::PURGE);
                 draft.forget_captures(now - WINDOW_MS)?;
                 draft.expire_attachments(now)?;
                 draft.purge(now, PURGE_BATCH)
