@@ -36,7 +36,7 @@ impl MachineService {
         match self.state() {
             State::Alone => {}
             State::NoLog(fault) => {
-                reply.state = "no_log".into();
+                reply.state = "incomplete".into();
                 reply.message = fault.message;
                 reply.hint = fault.hint;
             }
