@@ -3,12 +3,17 @@
 use std::{
     ffi::OsString,
     fs::File,
-    io::{self, ErrorKind, IsTerminal, Read},
+    io::{self, ErrorKind, IsTerminal, Read, Write},
     os::unix::ffi::OsStringExt,
     path::{Component, Path, PathBuf},
 };
 
 use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Secret};
+
+use crossterm::{
+    event::{self, Event, KeyCode, KeyEventKind, KeyModifiers},
+    terminal,
+};
 
 use crate::{fail, output};
 
@@ -117,6 +122,49 @@ pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
         return Err(Fault::new(FaultCode::InvalidRequest, message).hint(hint));
     }
     Ok(Secret::new(secret))
+}
+
+/// Asks for a secret at the terminal, and shows nothing of what is typed. Returns `None` for an
+/// empty line.
+///
+/// # Errors
+/// `usage` if the terminal fails, or if the user ends the input with Ctrl-C or Ctrl-D.
+pub(crate) fn ask_secret(question: &str) -> Result<Option<Secret>, Fault> {
+    let failed =
+        |e: io::Error| fail::usage(format!("the terminal cannot be used: {}", fail::reason(&e)));
+    let mut err = io::stderr().lock();
+    write!(err, "{question}").and_then(|()| err.flush()).map_err(failed)?;
+    terminal::enable_raw_mode().map_err(failed)?;
+    let typed = read_hidden_line();
+    let restored = terminal::disable_raw_mode();
+    let _ = writeln!(err);
+    let typed = typed.and_then(|typed| restored.map(|()| typed)).map_err(failed)?;
+    match typed {
+        None => Err(fail::usage("the input was ended").hint("nothing was changed")),
+        Some(text) if text.trim().is_empty() => Ok(None),
+        Some(text) => Ok(Some(Secret::new(text.trim()))),
+    }
+}
+
+/// Reads a line in raw mode. Returns `None` for Ctrl-C and Ctrl-D.
+fn read_hidden_line() -> io::Result<Option<String>> {
+    let mut text = String::new();
+    loop {
+        let Event::Key(key) = event::read()? else { continue };
+        if key.kind == KeyEventKind::Release {
+            continue;
+        }
+        match key.code {
+            KeyCode::Enter => return Ok(Some(text)),
+            KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                return Ok(None);
+            }
+            KeyCode::Char('u') if key.modifiers.contains(KeyModifiers::CONTROL) => text.clear(),
+            KeyCode::Char(c) if (text.len() as u64) < MAX_SECRET => text.push(c),
+            KeyCode::Backspace => drop(text.pop()),
+            _ => {}
+        }
+    }
 }
 
 /// Returns whether the words are only `-`, which means standard input.

@@ -198,6 +198,8 @@ async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
     // Waits for a check in progress. If that outlasts the shutdown, the agent ends with the
     // process.
     tracker.spawn_blocking(move || stopping.tunnel.stop_tunnel_agent());
+    let stopping = Arc::clone(&brain);
+    tracker.spawn_blocking(move || stopping.machines.stop());
     tracker.close();
     if tokio::time::timeout(DRAIN_TIMEOUT, tracker.wait()).await.is_err() {
         let workers = brain.workers.list().into_iter();

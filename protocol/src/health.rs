@@ -46,6 +46,8 @@ pub struct StatusReply {
     pub jobs: JobCounts,
     /// The background workers.
     pub workers: Vec<WorkerStatus>,
+    /// How this machine follows the others; `None` if the brain is not shared.
+    pub machines: Option<String>,
 }
 
 /// `brain stop`: ends the daemon after the running operations.

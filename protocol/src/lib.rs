@@ -26,6 +26,7 @@ mod ideas;
 mod io_reason;
 mod jobs;
 mod links;
+mod machines;
 mod name;
 mod operation;
 mod page;
@@ -63,6 +64,7 @@ pub use ideas::*;
 pub use io_reason::io_reason;
 pub use jobs::*;
 pub use links::*;
+pub use machines::*;
 pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
 pub use operation::{OPERATIONS, Operation, OperationInfo, Request};
 pub use page::*;
@@ -84,7 +86,7 @@ pub const VERSION: &str = "0.1.0.0";
 ///
 /// Types are encoded by position, so fields and variants are appended. bincode has no versioning,
 /// so every change of the encoding of [`Request`], [`Reply`] or [`Event`] must raise the number.
-pub const PROTOCOL: u16 = 13;
+pub const PROTOCOL: u16 = 14;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

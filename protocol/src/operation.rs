@@ -17,15 +17,18 @@ use crate::{
     EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphLayout, GraphLayoutReply,
     GraphReply, History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import,
     ImportReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply,
-    Links, LinksReply, List, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList,
-    Models, MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Rename, Reply,
-    Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList,
-    SourceRemove, SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync,
-    SyncReply, Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today,
-    Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply,
-    Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply,
-    TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop,
-    UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
+    Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply, Machines,
+    MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave, MachinesPlan,
+    MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
+    MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models,
+    MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore,
+    RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
+    SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
+    Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos,
+    TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
+    Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
+    TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply,
+    VoiceReply, VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -250,6 +253,14 @@ operations! {
     Detach, "attachments --remove", Write => AttachReply;
     AttachmentList, "attachments", Read => Attachments;
     AttachmentGet, "attachments --get", Read => AttachmentContent;
+    MachinesPlan, "machines plan", Admin, Slow => MachinesPlanReply;
+    MachinesInit, "machines init", Admin, Slow => MachinesInitReply;
+    MachinesJoin, "machines join", Admin, Slow => MachinesJoinReply;
+    MachineList, "machines list", Admin, WithoutHome => Machines;
+    MachinesStatus, "machines status", Admin, WithoutHome => MachinesStatusReply;
+    MachinesLeave, "machines leave", Admin, Slow => MachineRemoveReply;
+    MachineRemove, "machines remove", Admin => MachineRemoveReply;
+    MachinesRotateKey, "machines rotate-key", Admin => MachinesRotateKeyReply;
 }
 
 #[cfg(test)]

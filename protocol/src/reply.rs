@@ -12,11 +12,12 @@ use crate::{
     CollectorSetupReply, CollectorStatusReply, Completions, ConnectReport, CostsReply, Curve,
     DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphLayoutReply,
     GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob,
-    JobRetryReply, Jobs, LinkReply, LinksReply, McpReply, ModelInstallReply, Models, MoveReply,
-    Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply,
-    StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
-    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
-    TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
+    JobRetryReply, Jobs, LinkReply, LinksReply, MachineRemoveReply, Machines, MachinesInitReply,
+    MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply,
+    ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply, RestoreReply,
+    SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts, TimelineDaysReply,
+    TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
+    TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -155,6 +156,13 @@ replies! {
     Attach(AttachReply),
     Attachments(Attachments),
     AttachmentContent(AttachmentContent),
+    MachinesPlan(MachinesPlanReply),
+    MachinesInit(MachinesInitReply),
+    MachinesJoin(MachinesJoinReply),
+    Machines(Machines),
+    MachinesStatus(MachinesStatusReply),
+    MachineRemove(MachineRemoveReply),
+    MachinesRotateKey(MachinesRotateKeyReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

@@ -168,6 +168,7 @@ mod wire_collector;
 mod wire_completion;
 mod wire_edit;
 mod wire_everyday;
+mod wire_machines;
 mod wire_meaning;
 mod wire_replies;
 mod wire_tunnel;

@@ -245,6 +245,7 @@ fn requests() -> Vec<Request> {
     .chain(crate::wire_edit::move_requests())
     .chain(crate::wire_completion::requests())
     .chain(crate::wire_attachments::requests())
+    .chain(crate::wire_machines::requests())
     .collect()
 }
 

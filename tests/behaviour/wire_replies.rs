@@ -68,6 +68,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                         failure: Some(WorkerFailure { message: "m".into(), at: at() }),
                     },
                 ],
+                machines: some("laptop: follows h:5432/b"),
             }),
         ),
         ("stopping", Reply::Stopping(StopReply)),
@@ -421,5 +422,6 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     .chain(crate::wire_edit::move_replies())
     .chain(crate::wire_completion::replies())
     .chain(crate::wire_attachments::replies())
+    .chain(crate::wire_machines::replies())
     .collect()
 }

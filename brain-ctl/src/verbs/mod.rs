@@ -29,6 +29,7 @@ mod jobs;
 mod link;
 mod list;
 mod logs;
+mod machines;
 mod mcp;
 mod model;
 mod open;
@@ -101,6 +102,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<token::Token>(),
     Row::of::<connect::Connect>(),
     Row::of::<tunnel::Tunnel>(),
+    Row::of::<machines::Machines>(),
     Row::of::<audit::Audit>(),
     Row::of::<setup::Setup>(),
     Row::of::<demo::Demo>(),

@@ -72,6 +72,9 @@ impl Show for StatusReply {
         );
         t.field("http", &http(self.http_local.as_deref(), self.http_public.as_deref()));
         t.field("queue", &queue(&self.jobs));
+        if let Some(machines) = &self.machines {
+            t.field("machines", machines);
+        }
         t.field("workers", &workers(&self.workers));
     }
 

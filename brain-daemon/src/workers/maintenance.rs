@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::runner::{Next, Worker};
+use brain_base::leases;
 use brain_core::{Brain, IdleLinkCheck};
 
 /// How often written files are flushed and their outbox rows are removed: once a round.
@@ -37,7 +38,10 @@ impl Maintenance {
     }
 
     fn purge(&self) {
-        let purged = [self.brain.pages.purge_due().map(drop), self.brain.access.purge().map(drop)];
+        // In a shared brain, one machine purges for all; the files of this one are its own.
+        let is_ours = self.brain.env.leases.holds(leases::PURGE);
+        let access = if is_ours { self.brain.access.purge().map(drop) } else { Ok(()) };
+        let purged = [self.brain.pages.purge_due().map(drop), access];
         for fault in purged.into_iter().filter_map(Result::err) {
             tracing::warn!(%fault, "expired pages, clients or tokens not removed");
         }

@@ -6,6 +6,7 @@ mod backup;
 mod collector;
 mod embed;
 mod ingest;
+mod machines;
 mod maintenance;
 mod runner;
 mod schedule;
@@ -22,6 +23,7 @@ use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
 use ingest::IngestQueue;
+use machines::{Follower, Leases, Snapshots};
 use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
 pub use runner::Runner;
 use schedule::Schedule;
@@ -43,6 +45,9 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("writable-check", true, brain_worker(brain, WritableCheck));
     runner.start("ingest", true, brain_worker(brain, IngestQueue::new));
     runner.start("embedding", true, brain_worker(brain, Embedding));
+    runner.start("follower", true, brain_worker(brain, Follower::new));
+    runner.start("leases", true, brain_worker(brain, Leases::new));
+    runner.start("snapshots", true, brain_worker(brain, Snapshots::new));
     runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));
     runner.start("backup", has_backups, scheduled_worker(brain, &schedule, ScheduledBackup::new));
     runner.start(

@@ -113,6 +113,34 @@ impl GrantTable {
         Ok(table)
     }
 
+    /// Reads clients and tokens again. Later uses of clients that are not stored yet stay.
+    ///
+    /// # Errors
+    /// The fault of the store; then the table stays as it is.
+    pub(crate) fn reload(&mut self, store: &Store) -> Result<(), Fault> {
+        let table = Self::load(store)?;
+        for (id, client) in &table.clients {
+            if let Some(former) = self.clients.get(id) {
+                client
+                    .last_used
+                    .fetch_max(former.last_used.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        }
+        *self = table;
+        Ok(())
+    }
+
+    /// Returns the present rows of what an update changes.
+    pub(crate) fn rows_of(&self, update: &GrantUpdate) -> GrantUpdate {
+        let client = |id: &String| self.clients.get(id).map(|client| client.record.clone());
+        let token = |hash: &Hash| self.tokens.get(hash).map(|token| token.record.clone());
+        GrantUpdate {
+            clients: update.clients.iter().map(|(id, _)| (id.clone(), client(id))).collect(),
+            tokens: update.tokens.iter().map(|(hash, _)| (*hash, token(hash))).collect(),
+            only_reduces_access: update.only_reduces_access,
+        }
+    }
+
     /// Applies an update that is in the store.
     pub(crate) fn apply(&mut self, update: GrantUpdate) {
         for (id, record) in update.clients {

@@ -37,7 +37,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, FaultCode};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use brain_base::clock::Clock;
@@ -134,18 +134,43 @@ impl Access {
         self.lock.lock()
     }
 
+    /// Reads clients and tokens again, after another machine changed them.
+    ///
+    /// # Errors
+    /// The fault of the store; then nothing is changed.
+    pub fn reload(&self) -> Result<(), Fault> {
+        let _lock = self.lock();
+        self.table.write().reload(&self.store)
+    }
+
     /// Changes clients and tokens: durably in the store, then in memory. `_lock` proves that no
     /// other thread changes them.
     ///
     /// # Errors
-    /// The fault of the store. Nothing is changed after an error.
+    /// The fault of the store; `conflict` if another machine changed the same clients or tokens.
+    /// Nothing is changed after an error.
     fn apply(&self, _lock: &mut ChangeLock, update: GrantUpdate) -> Result<(), Fault> {
         if update.is_empty() {
             return Ok(());
         }
+        let expected = self.table().rows_of(&update);
         let update = Arc::new(update);
         let stored = Arc::clone(&update);
-        self.store.write(move |draft| draft.change_grants(&stored))?;
+        let is_written = self.store.write(move |draft| {
+            if !draft.grants_are(&expected)? {
+                return Ok(false);
+            }
+            draft.change_grants(&stored)?;
+            Ok(true)
+        })?;
+        if !is_written {
+            self.table.write().reload(&self.store)?;
+            return Err(Fault::new(
+                FaultCode::Conflict,
+                "another machine changed this access at the same time",
+            )
+            .hint("look at it, and try again"));
+        }
         let update = Arc::unwrap_or_clone(update);
         self.table.write().apply(update);
         Ok(())

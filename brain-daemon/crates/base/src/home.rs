@@ -101,6 +101,18 @@ impl Home {
         self.root.join("secrets")
     }
 
+    /// Returns the path of this machine's place in a shared brain.
+    #[must_use]
+    pub fn machines(&self) -> PathBuf {
+        self.root.join("machines.json")
+    }
+
+    /// Returns the directory of the attachments of pages.
+    #[must_use]
+    pub fn attachments(&self) -> PathBuf {
+        self.root.join("attachments")
+    }
+
     /// Returns the default path of the socket.
     #[must_use]
     pub fn default_socket(&self) -> PathBuf {

@@ -7,6 +7,7 @@ pub mod caller;
 pub mod clock;
 mod error;
 pub mod home;
+pub mod leases;
 pub mod permission;
 pub mod random;
 pub mod schedule;

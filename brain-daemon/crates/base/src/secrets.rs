@@ -112,6 +112,20 @@ impl Secrets {
         }
     }
 
+    /// Removes a secret from the home. A missing file is no error; other places stay.
+    ///
+    /// # Errors
+    /// [`Error::Unwritable`] if the file cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<(), Error> {
+        let path = self.dir.join(name);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(Error::Unwritable { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn write(&self, name: &str, path: &Path, secret: &Secret) -> std::io::Result<()> {
         create_private_dir(&self.dir)?;
         fs::set_permissions(&self.dir, fs::Permissions::from_mode(0o700))?;

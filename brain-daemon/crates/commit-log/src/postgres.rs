@@ -108,6 +108,13 @@ impl PostgresLog {
         self.server.address()
     }
 
+    /// Ends the present wait for notifications, if there is one.
+    pub fn interrupt(&self) {
+        if let Some(listener) = &self.listener {
+            listener.interrupt();
+        }
+    }
+
     /// Puts the namespace before each table: `@head` is the table of the head.
     fn sql(&self, text: &str) -> String {
         text.replace('@', &format!("\"{}\".", self.settings.namespace))

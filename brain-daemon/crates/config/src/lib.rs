@@ -28,7 +28,7 @@ pub use edit::set;
 pub use loader::{Key, Origin};
 pub use sections::collector::{Authors, CollectorConfig, DeletedPosts};
 pub use sections::daemon::{
-    BackupConfig, DaemonConfig, LogLevel, PagesConfig, SourcesConfig, StoreConfig,
+    BackupConfig, DaemonConfig, LogLevel, MachinesConfig, PagesConfig, SourcesConfig, StoreConfig,
 };
 pub use sections::http::{ClientDocuments, HttpConfig, IngestConfig, MAX_BODY};
 pub use sections::models::{
@@ -66,6 +66,8 @@ pub struct Config {
     pub voice: VoiceConfig,
     /// `[search]`
     pub search: SearchConfig,
+    /// `[machines]`
+    pub machines: MachinesConfig,
     /// All keys in the order of the sections above.
     entries: Vec<Entry>,
     /// The schedule of the collector's runs.
@@ -112,6 +114,7 @@ impl Config {
         let tunnel = TunnelConfig::read(&mut loader)?;
         let voice = VoiceConfig::read(&mut loader)?;
         let search = SearchConfig::read(&mut loader)?;
+        let machines = MachinesConfig::read(&mut loader)?;
         let config = Self {
             entries: loader.finish()?,
             collector_task: collector.job()?,
@@ -129,6 +132,7 @@ impl Config {
             tunnel,
             voice,
             search,
+            machines,
             passed_socket: None,
             outside_socket: None,
             file_path: path.to_owned(),

@@ -22,7 +22,7 @@ use crate::{FileService, PageService};
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The names of all checks, in the order of the reply.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "daemon",
     "configuration",
     "http",
@@ -44,6 +44,7 @@ const ORDER: [&str; 24] = [
     "embedding",
     "collector",
     "tunnel",
+    "machines",
     "language model",
     "workers",
     "clock",

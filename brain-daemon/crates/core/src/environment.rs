@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use brain_base::clock::Clock;
 use brain_base::home::Home;
+use brain_base::leases::LeaseHolder;
 use brain_base::random::Random;
 use brain_base::secrets::Secrets;
 use brain_net::HttpClient;
@@ -30,6 +31,8 @@ pub struct Environment {
     pub net: Arc<dyn HttpClient>,
     /// The output of event lines.
     pub lines: Arc<dyn EventLines>,
+    /// The tasks that this machine may run.
+    pub leases: Arc<dyn LeaseHolder>,
     /// Cancelled when the daemon stops: long work ends at its next safe point.
     pub stop: CancellationToken,
 }

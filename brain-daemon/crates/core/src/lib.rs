@@ -22,6 +22,7 @@ mod health;
 mod ideas;
 mod index;
 pub mod ingest;
+mod machines;
 mod moved_home;
 mod number_cipher;
 mod open;
@@ -39,7 +40,7 @@ mod voice;
 mod write_page;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brain_protocol::{
     Fault, FaultCode, McpReply, Operation, PageRef, Reply, Request, Slug, SourceId, StopReply,
@@ -48,6 +49,7 @@ use brain_protocol::{
 use brain_access::Access;
 use brain_base::caller::Caller;
 use brain_base::home::Home;
+use brain_base::leases;
 use brain_base::permission::permit;
 use brain_base::random::Random;
 use brain_base::secrets::ReadVariable;
@@ -77,6 +79,7 @@ pub use files::FileService;
 pub use graph::GraphService;
 pub use ideas::IdeaService;
 pub use ingest::IngestService;
+pub use machines::MachineService;
 pub use pages::PageService;
 pub use pages::broken_links::IdleLinkCheck;
 pub use pages::similar_pages::SimilarPage;
@@ -162,6 +165,8 @@ pub struct Brain {
     pub collector: Arc<CollectorService>,
     /// The tunnel.
     pub tunnel: Arc<TunnelService>,
+    /// The machines of a shared brain.
+    pub machines: Arc<MachineService>,
     /// The telephone.
     pub voice: VoiceService,
     /// The test of a client's connection.
@@ -349,6 +354,16 @@ impl Brain {
             }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
             Request::GraphLayout(r) => self.graph.layout(caller, &r).map(Reply::GraphLayout),
+            Request::MachinesPlan(r) => self.machines.plan(&r).map(Reply::MachinesPlan),
+            Request::MachinesInit(r) => self.machines.init(&r, progress).map(Reply::MachinesInit),
+            Request::MachinesJoin(r) => self.machines.join(&r, progress).map(Reply::MachinesJoin),
+            Request::MachineList(_) => self.machines.list().map(Reply::Machines),
+            Request::MachinesStatus(_) => self.machines.status().map(Reply::MachinesStatus),
+            Request::MachinesLeave(_) => self.machines.leave().map(Reply::MachineRemove),
+            Request::MachineRemove(r) => self.machines.remove(&r).map(Reply::MachineRemove),
+            Request::MachinesRotateKey(_) => {
+                self.machines.rotate_key().map(Reply::MachinesRotateKey)
+            }
         }
     }
 
@@ -373,6 +388,36 @@ impl Brain {
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.env.home
+    }
+
+    /// Follows the other machines of a shared brain for about a second, and reads clients and tokens
+    /// again if they changed. Returns when to begin the next round; `None` if the brain is not
+    /// shared. Blocks.
+    pub fn follow_machines(&self) -> Option<Duration> {
+        let pause = self.machines.follow();
+        if self.store.take_access_changed()
+            && let Err(fault) = self.access.reload()
+        {
+            tracing::warn!(%fault, "clients and tokens of other machines not read");
+        }
+        pause
+    }
+
+    /// Returns the tasks that are set up on this machine and that only one machine of a shared
+    /// brain may run.
+    #[must_use]
+    pub fn wanted_leases(&self) -> Vec<&'static str> {
+        let config = &self.env.config;
+        let is_collector = config.collector.enabled && self.collector.has_token();
+        let wanted = [
+            (leases::COLLECTOR, is_collector),
+            (leases::TUNNEL, brain_tunnel::Settings::from_config(config).is_some()),
+            (leases::VOICE, brain_voice::Number::from_config(config).is_some()),
+            (leases::BACKUP, config.backup.dir.is_some()),
+            (leases::PURGE, true),
+            (leases::SNAPSHOT, true),
+        ];
+        wanted.into_iter().filter(|(_, is_set_up)| *is_set_up).map(|(name, _)| name).collect()
     }
 
     /// Asks long work to stop at its next safe point.

@@ -23,13 +23,14 @@ use crate::embedding::{EmbeddingState, combine_hooks};
 use crate::health::Health;
 use crate::index::IndexFollower;
 use crate::ingest::Queue;
+use crate::machines::{self, LeaseTable};
 use crate::pages::dedup::Dedup;
 use crate::text_budget::TextBudget;
 use crate::{
     AskService, Audit, BackupService, Brain, ChangeFeed, CollectorService, ConnectService,
     EmbeddingService, Environment, ExternalDependencies, FileService, GraphService, IdeaService,
-    IngestService, LanguageModels, PageService, SearchService, SourceService, StandardOutput,
-    SyncService, TunnelService, VoiceService, index_id,
+    IngestService, LanguageModels, MachineService, PageService, SearchService, SourceService,
+    StandardOutput, SyncService, TunnelService, VoiceService, index_id,
 };
 
 impl Brain {
@@ -65,6 +66,10 @@ impl Brain {
         home.prepare().map_err(|e| home_fault(&home, &e))?;
         let unopened = home.clone();
         let home = home.keep_open().map_err(|e| home_fault(&unopened, &e))?;
+        if !home.is_read_only() {
+            machines::swap::complete_join(&home)?;
+            home.prepare().map_err(|e| home_fault(&home, &e))?;
+        }
         let now = clock.now();
         let options = StoreOptions {
             cache_bytes: config.store.cache_mb * 1_000_000,
@@ -83,7 +88,9 @@ impl Brain {
             store.set_backup_dir(dir);
         }
         index.start(&store, &config)?;
+        let leases = Arc::new(LeaseTable::default());
         let env = Environment {
+            leases: leases.clone(),
             secrets: Arc::new(Secrets::new(home.secrets(), external.variables)),
             config: Arc::new(config),
             random: external.random,
@@ -93,7 +100,9 @@ impl Brain {
             clock,
             home,
         };
-        let brain = Self::compose(&env, &store, &index, embedding_state, changes)?;
+        // A shared store has its log before anything is written.
+        let machines = Arc::new(MachineService::new(env.clone(), store.clone(), leases));
+        let brain = Self::compose(&env, &store, &index, embedding_state, changes, machines)?;
         brain.pages.dedup.refill(&store, now)?;
         brain.files.begin_recovery();
         brain.files.replay_outbox();
@@ -111,6 +120,7 @@ impl Brain {
         index: &Arc<IndexFollower>,
         embedding_state: EmbeddingState,
         changes: Arc<ChangeFeed>,
+        machines: Arc<MachineService>,
     ) -> Result<Self, Fault> {
         let (config, clock, stop) = (&env.config, &env.clock, &env.stop);
         let waiting = store.read_through(Reader::job_counts)?.waiting;
@@ -141,6 +151,7 @@ impl Brain {
             files.clone(),
             dedup.clone(),
             stop.clone(),
+            env.leases.clone(),
             env.random.clone(),
             config.pages.clone(),
         ));
@@ -168,6 +179,7 @@ impl Brain {
             clock.clone(),
             embedding.clone(),
             files.clone(),
+            machines.clone(),
         ));
         let sync = Arc::new(SyncService::new(
             env.clone(),
@@ -234,6 +246,7 @@ impl Brain {
             embedding.clone(),
             collector.clone(),
             tunnel.clone(),
+            machines.clone(),
             models.clone(),
             workers.clone(),
         ];
@@ -273,6 +286,7 @@ impl Brain {
             ideas,
             collector,
             tunnel,
+            machines,
             voice,
             backup,
             workers,

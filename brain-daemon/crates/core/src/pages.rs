@@ -39,6 +39,7 @@ use crate::provenance::{author_name, author_of, author_of_change, marked_lines, 
 use crate::write_page::{build_new_page, stored_document};
 use crate::{Caller, FileService, no_page, page_argument};
 use brain_base::clock::{Clock, rfc3339};
+use brain_base::leases::LeaseHolder;
 use brain_base::random::Random;
 use brain_config::PagesConfig;
 use brain_page::{self as page, hex};
@@ -54,6 +55,7 @@ pub struct PageService {
     pub(crate) files: Arc<FileService>,
     pub(crate) dedup: Arc<Dedup>,
     pub(crate) stop: CancellationToken,
+    pub(crate) leases: Arc<dyn LeaseHolder>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) config: PagesConfig,
 }
@@ -66,10 +68,11 @@ impl PageService {
         files: Arc<FileService>,
         dedup: Arc<Dedup>,
         stop: CancellationToken,
+        leases: Arc<dyn LeaseHolder>,
         random: Arc<dyn Random>,
         config: PagesConfig,
     ) -> Self {
-        Self { store, clock, files, dedup, stop, random, config }
+        Self { store, clock, files, dedup, stop, leases, random, config }
     }
 
     pub(crate) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {

@@ -47,7 +47,7 @@ use self::relations::relations;
 use self::times::{Order, Times};
 use crate::embedding::{CallerPages, VectorResults};
 use crate::index::{IndexFollower, index_fault};
-use crate::{Caller, EmbeddingService, FileService, preferred};
+use crate::{Caller, EmbeddingService, FileService, MachineService, preferred};
 use brain_base::caller::Visibility;
 use brain_base::clock::{Clock, parse_end_instant, parse_instant};
 use brain_page as page;
@@ -71,6 +71,7 @@ pub struct SearchService {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) embedding: Arc<EmbeddingService>,
     pub(crate) files: Arc<FileService>,
+    pub(crate) machines: Arc<MachineService>,
 }
 
 impl SearchService {
@@ -81,8 +82,9 @@ impl SearchService {
         clock: Arc<dyn Clock>,
         embedding: Arc<EmbeddingService>,
         files: Arc<FileService>,
+        machines: Arc<MachineService>,
     ) -> Self {
-        Self { store, index, clock, embedding, files }
+        Self { store, index, clock, embedding, files, machines }
     }
 
     /// Returns whether a search of `caller` may miss pages at the moment, because the index is
@@ -94,6 +96,7 @@ impl SearchService {
             Visibility::Only(sources) => Some(sources),
         };
         self.index.degraded_for(caller).is_some()
+            || self.machines.degraded().is_some()
             || self.index.incomplete_reason(sources.as_deref()).is_some()
     }
 
@@ -292,6 +295,7 @@ impl SearchService {
         });
         let degraded: Vec<String> = [
             self.index.degraded_for(caller),
+            self.machines.degraded(),
             incomplete_reason,
             vectors.degradation.map(|degradation| degradation.text(caller)),
             reranking,

@@ -20,6 +20,7 @@ impl Brain {
         );
         degraded.extend(self.changed_config_notice());
         degraded.extend(self.index.degraded());
+        degraded.extend(self.machines.degraded());
         degraded.extend(self.access.http_addresses().missing);
         degraded.extend(
             self.files.failing_files().map(|(why, _)| format!("a file is not written: {why}")),
@@ -52,6 +53,7 @@ impl Brain {
             http_public: self.access.http_addresses().public.map(|a| a.to_string()),
             jobs,
             workers,
+            machines: self.machines.summary(),
         })
     }
 

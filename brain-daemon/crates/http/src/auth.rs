@@ -104,7 +104,18 @@ pub(crate) fn authenticate_bearer(
         }
     };
     dispatch::set_caller(&caller.name);
-    Ok(caller)
+    // Another machine may have revoked the token. A loopback listener serves this machine only.
+    match app.brain.machines.check_token_age() {
+        Err(fault) if is_remote(app) => Err(fault.into()),
+        _ => Ok(caller),
+    }
+}
+
+/// Returns whether other machines can call the listener.
+fn is_remote(app: &AppState) -> bool {
+    let local = app.brain.access.http_addresses().local;
+    app.side == Side::Public
+        || local.is_none_or(|address| !address.ip().to_canonical().is_loopback())
 }
 
 /// Returns the first 16 bytes of a token: wrong tokens are counted by this prefix. Each program's

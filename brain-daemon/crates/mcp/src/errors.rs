@@ -82,9 +82,7 @@ fn next_step(code: FaultCode) -> Option<&'static str> {
         | FaultCode::ReadOnly
         | FaultCode::StoreDamaged
         | FaultCode::ServerAway
-        | FaultCode::MachineStopped => {
-            "nothing was stored; tell the user, and keep the text"
-        }
+        | FaultCode::MachineStopped => "nothing was stored; tell the user, and keep the text",
         _ => return None,
     })
 }

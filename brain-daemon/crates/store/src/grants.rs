@@ -29,6 +29,28 @@ impl GrantUpdate {
 }
 
 impl Draft<'_> {
+    /// Returns whether clients and tokens are as expected. Another machine may have changed them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn grants_are(&self, expected: &GrantUpdate) -> Result<bool, StoreError> {
+        for (id, client) in &expected.clients {
+            let stored = self.clients.get(id.as_str())?;
+            let stored = unless_damaged(read(stored.as_ref().map(|row| row.value())))?.flatten();
+            if stored != *client {
+                return Ok(false);
+            }
+        }
+        for (hash, token) in &expected.tokens {
+            let stored = self.tokens.get(hash)?;
+            let stored = unless_damaged(read(stored.as_ref().map(|row| row.value())))?.flatten();
+            if stored != *token {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Writes changes of clients and tokens.
     ///
     /// # Errors

@@ -47,6 +47,8 @@ struct State {
     /// The newest number that was notified.
     newest: u64,
     delivery: Delivery,
+    /// How often waits were ended.
+    interruptions: u64,
 }
 
 impl Listener {
@@ -55,7 +57,7 @@ impl Listener {
         main: Arc<Server>,
         settings: Arc<PostgresSettings>,
     ) -> Result<Self, Error> {
-        let state = Mutex::new(State { newest: 0, delivery: Delivery::Polling });
+        let state = Mutex::new(State { newest: 0, delivery: Delivery::Polling, interruptions: 0 });
         let shared = Arc::new(Shared { state, changed: Condvar::new() });
         let (stop, stopped) = oneshot::channel::<()>();
         let (runtime, of_thread) = (runtime()?, shared.clone());
@@ -78,11 +80,20 @@ impl Listener {
         self.shared.state.lock().delivery
     }
 
-    /// Waits until a number after this one was notified. Returns whether it was.
+    /// Waits until a number after this one was notified, or until an interruption. Returns whether
+    /// one of them ended the wait.
     pub(super) fn wait(&self, after: u64, limit: Duration) -> bool {
         let mut state = self.shared.state.lock();
-        self.shared.changed.wait_while_for(&mut state, |state| state.newest <= after, limit);
-        state.newest > after
+        let former = state.interruptions;
+        let should_wait =
+            |state: &mut State| state.newest <= after && state.interruptions == former;
+        !self.shared.changed.wait_while_for(&mut state, should_wait, limit).timed_out()
+    }
+
+    /// Ends the present wait.
+    pub(super) fn interrupt(&self) {
+        self.shared.state.lock().interruptions += 1;
+        self.shared.changed.notify_all();
     }
 }
 

@@ -129,6 +129,39 @@ impl PostgresLog {
         Ok(BrainId::from_slice(get(&stored, 0)?)?)
     }
 
+    /// Deletes the tables of a brain, in one transaction. Other things in their schema stay. Missing
+    /// tables are no error.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyCreated`] if the tables are another brain's; nothing is deleted then.
+    pub fn drop_tables(&self, brain: BrainId) -> Result<(), Error> {
+        match crate::CommitLog::head(self) {
+            Ok(head) if head.brain != brain => {
+                return Err(Error::AlreadyCreated { address: self.server.address().to_owned() });
+            }
+            Err(Error::NotCreated { .. }) => return Ok(()),
+            result => drop(result?),
+        }
+        let begin = self.settings.timeouts.begin();
+        let drop = self.sql(
+            "DROP TABLE IF EXISTS @chunks, @snapshots, @keys, @machines, @leases, @batches; \
+             DROP FUNCTION IF EXISTS @append_1; DROP TABLE IF EXISTS @head",
+        );
+        self.call(&self.bulk, async |client| {
+            let dropped = client.batch_execute(&format!("{begin}; {drop}; COMMIT")).await;
+            if dropped.is_err() {
+                let _ = client.batch_execute("ROLLBACK").await;
+            }
+            dropped.map_err(self.failed("deleting the tables"))
+        })?;
+        // The schema stays if it has other things, or if another user created it.
+        let _ = self.call(&self.bulk, async |client| {
+            let schema = format!("DROP SCHEMA \"{}\"", self.settings.namespace);
+            client.batch_execute(&schema).await.map_err(self.failed("deleting the schema"))
+        });
+        Ok(())
+    }
+
     /// Classifies an error of the main server.
     pub(super) fn failed(
         &self,

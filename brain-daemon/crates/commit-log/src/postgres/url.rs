@@ -99,6 +99,12 @@ impl ServerUrl {
     pub fn address(&self) -> &str {
         &self.address
     }
+
+    /// Returns whether the connection is encrypted.
+    #[must_use]
+    pub fn uses_tls(&self) -> bool {
+        self.config.get_ssl_mode() != SslMode::Disable
+    }
 }
 
 /// Returns whether all hosts are on this machine.

@@ -1,4 +1,4 @@
-//! `[daemon]`, `[store]`, `[pages]`, `[sources]` and `[backup]`.
+//! `[daemon]`, `[store]`, `[pages]`, `[sources]`, `[backup]` and `[machines]`.
 
 use std::time::Duration;
 
@@ -77,6 +77,15 @@ section! {
          one source; empty: all";
     exclude: Vec<String> = texts(), "[]",
         "patterns of files and directories that sync and import leave out";
+}
+
+section! {
+    /// A brain on several machines.
+    MachinesConfig [machines]
+
+    max_token_age: Duration = span(1, 365 * 24 * 60 * 60), "10s",
+        "time without an answer of the server after which tokens from other machines are refused, \
+         because a revocation may not have arrived: a number with s, m, h or d";
 }
 
 section! {

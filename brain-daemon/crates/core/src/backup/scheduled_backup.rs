@@ -4,6 +4,7 @@
 //! brain only if its name has this form and its store has this brain's id. No other file is
 //! removed.
 
+use brain_base::leases;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,7 +67,7 @@ impl BackupService {
         Self { schedule: Schedule::new(env.clock.now()), env, store }
     }
 
-    /// Makes a backup if one is due, removes the oldest ones beyond `backup.keep`, and returns the
+    /// Makes a backup if one is due and no other machine makes them, removes the oldest ones beyond `backup.keep`, and returns the
     /// new file. A timer calls this method.
     ///
     /// # Errors
@@ -75,6 +76,9 @@ impl BackupService {
     pub fn backup_due(&self) -> Result<Option<PathBuf>, Fault> {
         crate::moved_home::check_home(&self.env.home)?;
         let Some(dir) = self.env.config.backup_dir(&self.env.home) else { return Ok(None) };
+        if !self.env.leases.holds(leases::BACKUP) {
+            return Ok(None);
+        }
         let (now, every) = (self.env.clock.now(), self.env.config.backup_every_ms());
         {
             let attempts = self.schedule.attempts();

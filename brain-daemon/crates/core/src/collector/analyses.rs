@@ -18,6 +18,7 @@ mod ratings;
 mod rubric;
 mod videos;
 
+use brain_base::leases;
 use std::collections::{HashMap, HashSet};
 
 use brain_protocol::Fault;
@@ -101,7 +102,7 @@ impl CollectorService {
     /// If the collector's files cannot be used.
     pub fn run_analyses(&self) -> Result<bool, Fault> {
         let config = &self.env.config.collector;
-        if !config.has_analyses() {
+        if !config.has_analyses() || !self.env.leases.holds(leases::COLLECTOR) {
             return Ok(false);
         }
         // An active call processes all posts, so this one has nothing to do.

@@ -1,5 +1,6 @@
 //! Collector runs, on request and by schedule.
 
+use brain_base::leases;
 use std::cell::Cell;
 use std::io::ErrorKind;
 
@@ -73,8 +74,8 @@ impl CollectorService {
 
     /// Runs the collector if a scheduled run is due. Several missed runs become one run. Blocks.
     ///
-    /// Returns `None` if no run is due, the setup is missing, or this daemon already runs the
-    /// collector.
+    /// Returns `None` if no run is due, the setup is missing, or this daemon or another machine
+    /// already runs the collector.
     ///
     /// # Errors
     /// `busy` while another program runs the collector in this directory; `service_failed` if the
@@ -82,7 +83,8 @@ impl CollectorService {
     /// as for a requested run.
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
         let now = self.env.clock.now();
-        if !self.env.config.collector.enabled || self.env.home.has_moved() {
+        let is_ours = self.env.leases.holds(leases::COLLECTOR);
+        if !self.env.config.collector.enabled || self.env.home.has_moved() || !is_ours {
             return Ok(None);
         }
         let (state, damage) =

@@ -5,6 +5,7 @@
 
 mod own_posts;
 
+use brain_base::leases;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,8 @@ use brain_net::{HttpRequest, RetryingClient, StreamEvent};
 
 /// Retry interval while a connection cannot be prepared.
 const RETRY_UNREADY: Duration = Duration::from_secs(2);
+/// The pause while another machine collects.
+const LEASE_CHECK: Duration = Duration::from_secs(10);
 /// Interval of checks for a new token, while no connection is open.
 const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Minimum interval between two saves of the newest post.
@@ -74,6 +77,10 @@ impl CollectorService {
 
     /// Runs one connection, including the delay after it.
     fn run_connection(&self, backoff: &mut Backoff, watches: &mut Vec<Watch>) {
+        if !self.env.leases.holds(leases::COLLECTOR) {
+            self.set_stream_status("off", "another machine collects, or this one must not now");
+            return self.pause(LEASE_CHECK, None, || {});
+        }
         let inputs = self.run_inputs().and_then(|run_inputs| {
             let (base, http_client) = self.platform_client(&run_inputs.settings)?;
             let data = Data::new(&run_inputs.settings.dir);
@@ -323,7 +330,10 @@ impl Connection<'_> {
         if self.saved_at.elapsed() >= SAVE_INTERVAL {
             self.save_state(&Data::new(&self.settings.dir));
         }
-        self.end_reason.is_none() && !self.service.env.stop.is_cancelled()
+        // The connection of a lost lease ends: another machine opens its own.
+        self.end_reason.is_none()
+            && !self.service.env.stop.is_cancelled()
+            && self.service.env.leases.holds(leases::COLLECTOR)
     }
 
     /// Stores posts. Skips posts that matched only rules of other programs.

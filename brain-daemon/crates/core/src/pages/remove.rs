@@ -1,5 +1,6 @@
 //! Soft delete, restore, and the purge after 72 hours.
 
+use brain_base::leases;
 use std::sync::Arc;
 
 use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply};
@@ -92,6 +93,7 @@ impl PageService {
 
     /// Purges pages that were deleted more than 72 hours ago, and attachments that no page names.
     /// Forgets captures older than the window for duplicates. Returns the number of purged pages.
+    /// In a shared brain, one machine purges for all.
     ///
     /// # Errors
     /// If the store fails. Pages that were purged before stay purged.
@@ -100,8 +102,9 @@ impl PageService {
         self.files.flush_outbox()?;
         let now = self.clock.now();
         let mut total = 0;
-        loop {
+        while self.leases.holds(leases::PURGE) {
             let purged = self.store.write(move |draft| {
+                draft.require_lease(leases::PURGE);
                 draft.forget_captures(now - WINDOW_MS)?;
                 draft.expire_attachments(now)?;
                 draft.purge(now, PURGE_BATCH)

@@ -1,5 +1,6 @@
 //! Runs the tunnel's watchdog and logs its results with the prefix `[watchdog]`.
 
+use brain_base::leases;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ use brain_tunnel::{Environment, Proof, Provider, Settings, TunnelCheck};
 pub(super) const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long `brain tunnel setup` waits for the tunnel.
 pub(super) const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval of checks in milliseconds while another machine keeps the address.
+const LEASE_CHECK_MS: u64 = 10_000;
 /// Interval of checks while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -28,6 +31,15 @@ impl TunnelService {
         let mut watchdog_state = self.state.lock_watchdog();
         if self.env.stop.is_cancelled() || self.env.home.has_moved() {
             return Some(CHECK_INTERVAL_MS.unsigned_abs());
+        }
+        if !self.env.leases.holds(leases::TUNNEL) {
+            // While it is unknown who keeps the address, an agent that runs here goes on.
+            if self.env.leases.is_elsewhere(leases::TUNNEL)
+                && watchdog_state.watchdog(&settings).stop()
+            {
+                tracing::info!("[watchdog] ended the agent: another machine keeps the address");
+            }
+            return Some(LEASE_CHECK_MS);
         }
         let next_ms = match self.run_tunnel_check(&mut watchdog_state, &settings) {
             Ok(report) => report.next_ms,
@@ -41,7 +53,10 @@ impl TunnelService {
                 CHECK_INTERVAL_MS
             }
         };
-        let webhook_state = self.update_webhook_if_due(&mut watchdog_state);
+        let webhook_state = match self.env.leases.holds(leases::VOICE) {
+            true => self.update_webhook_if_due(&mut watchdog_state),
+            false => None,
+        };
         Some(webhook_state.map_or(next_ms, |ms| ms.min(next_ms)).max(0).unsigned_abs())
     }
 

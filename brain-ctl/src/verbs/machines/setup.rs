@@ -1,0 +1,141 @@
+//! `brain machines init` and `join`: secrets, plan, confirmation, and the restart after a join.
+
+use std::{
+    io::{self, BufRead, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use brain_protocol::{
+    Fault, FaultCode, MachinesAccess, MachinesAction, MachinesInit, MachinesJoin, MachinesPlan,
+    MachinesPlanReply, Secret,
+};
+
+use super::Machines;
+use crate::{
+    context::Context,
+    fail,
+    home::Home,
+    input,
+    output::{self, Outcome, Show, Text, clean},
+    verbs::status,
+};
+
+/// Hints for files without a secret.
+const URL_HINT: &str = "write one line to the file: postgresql://USER:PASSWORD@HOST:PORT/DATABASE";
+const KEY_HINT: &str = "write the 24 words to the file, on one line";
+
+impl Machines {
+    pub(super) fn init(&self, context: &Context) -> Result<Outcome, Fault> {
+        let access = self.access(context, MachinesAction::Init)?;
+        let action = MachinesAction::Init;
+        let plan = context.call(MachinesPlan { action, access: access.clone() })?;
+        self.confirm_plan(&plan, "share this brain?")?;
+        let request = MachinesInit { access, plan: plan.plan };
+        let reply = context.call_with_progress(request, &mut |line| tell(context, line))?;
+        context.show(&reply)
+    }
+
+    pub(super) fn join(&self, context: &Context) -> Result<Outcome, Fault> {
+        let access = self.access(context, MachinesAction::Join)?;
+        let action = MachinesAction::Join;
+        let plan = context.call(MachinesPlan { action, access: access.clone() })?;
+        self.confirm_plan(&plan, "join?")?;
+        let request = MachinesJoin { access, plan: plan.plan };
+        let reply = context.call_with_progress(request, &mut |line| tell(context, line))?;
+        if reply.needs_restart {
+            tell(context, "restarting the daemon");
+            status::stop_daemon(&Home::find()?.socket())?;
+            // This call starts the daemon, unless a service has already started it.
+            let starting = Context { quiet: true, no_start: false, ..*context };
+            starting.call(brain_protocol::Status)?;
+        }
+        context.show(&reply)
+    }
+
+    /// Reads the secrets: from files, or at the terminal.
+    ///
+    /// # Errors
+    /// The fault of a file, or `usage` for two secrets from standard input.
+    pub(super) fn access(
+        &self,
+        context: &Context,
+        action: MachinesAction,
+    ) -> Result<MachinesAccess, Fault> {
+        let files = [&self.url_file, &self.direct_url_file, &self.key_file];
+        let from_stdin = files.iter().filter(|file| file.as_deref() == Some(Path::new("-")));
+        if from_stdin.count() > 1 {
+            return Err(fail::usage("only one secret can come from standard input")
+                .hint("write the others to files"));
+        }
+        let can_ask = !self.yes && !context.json && io::stdin().is_terminal();
+        let read = |file: &Option<PathBuf>, hint, question: Option<&str>| match (file, question) {
+            (Some(path), _) => input::read_secret(path, hint).map(Some),
+            (None, Some(question)) if can_ask => input::ask_secret(question),
+            _ => Ok(None),
+        };
+        let url = read(&self.url_file, URL_HINT, Some("URL of the server: "))?;
+        let direct_url = read(&self.direct_url_file, URL_HINT, None)?;
+        let key = match action {
+            MachinesAction::Init => None,
+            MachinesAction::Join => read(&self.key_file, KEY_HINT, Some("24 words of the key: "))?,
+        };
+        Ok(MachinesAccess {
+            url,
+            direct_url,
+            key: key.map(|words: Secret| Secret::new(words.expose().trim())),
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            encrypt: action == MachinesAction::Init && !self.no_encryption,
+        })
+    }
+
+    /// Prints the plan, and asks whether to do it.
+    ///
+    /// # Errors
+    /// As [`Machines::confirm`].
+    fn confirm_plan(&self, plan: &MachinesPlanReply, question: &str) -> Result<(), Fault> {
+        let mut text = Text::for_stdout();
+        plan.text(&mut text);
+        let mut out = io::stderr().lock();
+        out.write_all(&text.into_bytes()).map_err(|error| fail::stdout(&error))?;
+        drop(out);
+        for warning in &plan.warnings {
+            output::notice(&format!("warning: {warning}"));
+        }
+        self.confirm("nothing was changed yet", question)
+    }
+
+    /// Asks at the terminal, unless `--yes` was given.
+    ///
+    /// # Errors
+    /// `confirmation_needed` if the answer is not yes, or if standard input is no terminal.
+    pub(super) fn confirm(&self, effect: &str, question: &str) -> Result<(), Fault> {
+        if self.yes {
+            return Ok(());
+        }
+        let refuse = |message: &str| {
+            Err(Fault::new(FaultCode::ConfirmationNeeded, message)
+                .hint("nothing was changed; --yes does it without asking"))
+        };
+        if !io::stdin().is_terminal() {
+            return refuse(effect);
+        }
+        let mut out = io::stderr().lock();
+        let mut answer = String::new();
+        let asked = write!(out, "{}; {} [y/N] ", clean(effect), clean(question))
+            .and_then(|()| out.flush())
+            .and_then(|()| io::stdin().lock().read_line(&mut answer));
+        asked.map_err(|error| fail::stdout(&error))?;
+        match answer.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => refuse("not confirmed"),
+        }
+    }
+}
+
+/// Prints a line of progress.
+fn tell(context: &Context, line: &str) {
+    if !context.quiet && !context.json {
+        output::notice(line);
+    }
+}

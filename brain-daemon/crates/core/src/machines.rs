@@ -1,0 +1,348 @@
+//! One brain on several machines: setup, state, and the work in the background.
+//!
+//! `access` finds URLs and keys, `plan`, `init` and `join` set sharing up, `swap` exchanges the
+//! store at the start after a join, `administration` lists and removes machines, `status` and
+//! `health` describe the state. The crate `brain-machines` has the log, leases and snapshots.
+
+mod access;
+mod administration;
+mod health;
+mod init;
+mod join;
+mod lease_table;
+mod plan;
+mod status;
+pub(crate) mod swap;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brain_base::leases;
+use brain_machines::{
+    BootClock, Condition, Connection, Identity, Keyring, LeaseKeeper, MachineLog, RENEWAL, Replica,
+    RootKey, ServerSecrets, open_settings,
+};
+use brain_protocol::{Fault, FaultCode};
+use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, Store, StoreError};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
+
+pub(crate) use lease_table::LeaseTable;
+
+use crate::Environment;
+
+/// The time between two looks whether a snapshot is due.
+const SNAPSHOT_CHECK: Duration = Duration::from_secs(60);
+/// The pause after a failed snapshot.
+const SNAPSHOT_RETRY: Duration = Duration::from_secs(10 * 60);
+
+/// The machines of this brain.
+pub struct MachineService {
+    env: Environment,
+    store: Arc<Store>,
+    leases: Arc<LeaseTable>,
+    state: RwLock<State>,
+    /// Tells the workers that the state changed.
+    changed: watch::Sender<()>,
+    /// Held by operations that change whether the brain is shared.
+    setup: Mutex<()>,
+}
+
+/// Whether the brain is shared.
+#[derive(Clone)]
+enum State {
+    /// The brain is on this machine only.
+    Alone,
+    /// The store is shared, but this machine cannot use the log.
+    NoLog(Fault),
+    /// This machine uses the log.
+    Member(Arc<Replica>),
+}
+
+/// The log of a store that cannot reach its log. It refuses everything.
+struct NoLog(Fault);
+
+impl SharedLog for NoLog {
+    fn append(
+        &self,
+        _: LogPosition,
+        _: &[u8],
+        _: Option<&'static str>,
+    ) -> Result<AppendResult, StoreError> {
+        Err(StoreError::Refused(self.0.clone()))
+    }
+
+    fn read(&self, _: LogPosition) -> Result<Vec<LogBatch>, StoreError> {
+        Err(StoreError::Refused(self.0.clone()))
+    }
+}
+
+impl MachineService {
+    /// Creates the service, and gives a shared store its log. Does not wait for the server.
+    pub(crate) fn new(env: Environment, store: Arc<Store>, leases: Arc<LeaseTable>) -> Self {
+        let service = Self {
+            env,
+            store,
+            leases,
+            state: RwLock::new(State::Alone),
+            changed: watch::channel(()).0,
+            setup: Mutex::new(()),
+        };
+        service.attach();
+        service
+    }
+
+    /// Gives a shared store its log.
+    fn attach(&self) {
+        let path = self.env.home.machines();
+        let machine = match self.store.machine() {
+            Ok(Some(machine)) => machine,
+            Ok(None) => {
+                // An `init` or `leave` that a crash interrupted may have left the file.
+                if path.exists()
+                    && !self.env.home.is_read_only()
+                    && let Err(error) = Identity::remove(&path)
+                {
+                    tracing::warn!(%error, file = %path.display(), "cannot remove the file");
+                }
+                return;
+            }
+            Err(error) => return self.refuse(Fault::from(error)),
+        };
+        match self.stored_identity(machine).and_then(|identity| self.connect(identity)) {
+            Ok(replica) => self.install(replica),
+            Err(fault) => {
+                tracing::error!(%fault, "this machine cannot use its server");
+                self.refuse(fault);
+            }
+        }
+    }
+
+    /// Reads the identity of a shared store.
+    fn stored_identity(&self, machine: u128) -> Result<Identity, Fault> {
+        let path = self.env.home.machines();
+        let shown = path.display();
+        let problem = match Identity::load(&path) {
+            Ok(Some(identity)) if u128::from_be_bytes(identity.machine.0) == machine => {
+                return Ok(identity);
+            }
+            Ok(Some(_)) => format!("{shown} belongs to another store"),
+            Ok(None) => format!("{shown} is missing, and the store is one of a shared brain"),
+            Err(error) => format!("{shown} cannot be read: {error}"),
+        };
+        Err(Fault::new(FaultCode::MachineStopped, problem).hint(
+            "restore that file; or `brain machines join` builds this machine's store again; or \
+             `brain machines leave` makes it an ordinary one",
+        ))
+    }
+
+    /// Prepares the use of the log with the stored secrets.
+    fn connect(&self, identity: Identity) -> Result<Arc<Replica>, Fault> {
+        let access = self.stored_access()?;
+        let root = if identity.encrypted { Some(self.stored_root()?) } else { None };
+        self.replica_of(identity, &access, root)
+    }
+
+    /// Creates the background work of a machine. Does not wait for the server.
+    fn replica_of(
+        &self,
+        identity: Identity,
+        access: &ServerSecrets,
+        root: Option<RootKey>,
+    ) -> Result<Arc<Replica>, Fault> {
+        let random = self.env.random.clone();
+        let settings = open_settings(access, &identity.namespace, identity.listens, random.clone());
+        let connection = settings.and_then(Connection::open).map_err(|e| access::fault(&e))?;
+        let log = Arc::new(self.log_of(connection, identity, root));
+        let leases = log.leases().clone();
+        Ok(Arc::new(Replica::new(self.store.clone(), log, leases, random)))
+    }
+
+    /// Creates the log of a machine over a connection.
+    fn log_of(
+        &self,
+        connection: Connection,
+        identity: Identity,
+        root: Option<RootKey>,
+    ) -> MachineLog {
+        let uptime = Arc::new(BootClock);
+        let leases = Arc::new(LeaseKeeper::new(identity.name.clone(), uptime.clone()));
+        let keyring = Keyring::new(identity.brain, root);
+        let (clock, random) = (self.env.clock.clone(), self.env.random.clone());
+        MachineLog::new(connection, identity, keyring, leases, clock, random, uptime)
+    }
+
+    /// Uses this replica from now on.
+    fn install(&self, replica: Arc<Replica>) {
+        self.store.attach_log(replica.log().clone());
+        self.leases.set_keeper(replica.leases().clone());
+        self.set(State::Member(replica));
+    }
+
+    /// Refuses writes with this fault.
+    fn refuse(&self, fault: Fault) {
+        self.store.attach_log(Arc::new(NoLog(fault.clone())));
+        self.leases.set_stopped();
+        self.set(State::NoLog(fault));
+    }
+
+    fn set(&self, state: State) {
+        *self.state.write() = state;
+        self.changed.send_replace(());
+    }
+
+    fn state(&self) -> State {
+        self.state.read().clone()
+    }
+
+    /// Returns the replica of a shared brain.
+    ///
+    /// # Errors
+    /// `not_set_up` if the brain is not shared; the reason if this machine cannot use the log.
+    fn replica(&self) -> Result<Arc<Replica>, Fault> {
+        match self.state() {
+            State::Member(replica) => Ok(replica),
+            State::NoLog(fault) => Err(fault),
+            State::Alone => {
+                Err(Fault::new(FaultCode::NotSetUp, "this brain is on this machine only")
+                    .hint("`brain machines init` shares it; see docs/machines.md"))
+            }
+        }
+    }
+
+    /// Returns a receiver of changes of the state, for the workers.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Follows the other machines for about a second. Returns when to begin the next round; `None`
+    /// if the brain is not shared. Blocks.
+    pub fn follow(&self) -> Option<Duration> {
+        let State::Member(replica) = self.state() else { return None };
+        if self.env.stop.is_cancelled() || self.env.home.has_moved() {
+            return Some(Duration::from_secs(1));
+        }
+        Some(replica.follow().pause)
+    }
+
+    /// Ends the present round of [`MachineService::follow`], and releases the leases.
+    pub fn stop(&self) {
+        if let State::Member(replica) = self.state() {
+            replica.stop();
+            replica.release_leases();
+        }
+    }
+
+    /// Takes and renews leases. `wanted` are the tasks that are set up on this machine. Returns
+    /// when to begin the next round; `None` if the brain is not shared. Blocks.
+    pub fn renew_leases(&self, wanted: &[&'static str]) -> Option<Duration> {
+        let State::Member(replica) = self.state() else { return None };
+        if !self.env.stop.is_cancelled() {
+            replica.leases().set_wanted(wanted.iter().copied());
+            replica.renew_leases();
+        }
+        let is_ready = replica.log().condition() == Condition::Ready;
+        Some(if is_ready { RENEWAL } else { Duration::from_secs(1) })
+    }
+
+    /// Writes a snapshot if one is due and this machine holds the lease. Returns when to look
+    /// again; `None` if the brain is not shared. Blocks.
+    pub fn write_snapshot_if_due(&self) -> Option<Duration> {
+        let State::Member(replica) = self.state() else { return None };
+        if !replica.leases().holds(leases::SNAPSHOT)
+            || replica.log().condition() != Condition::Ready
+        {
+            return Some(SNAPSHOT_CHECK);
+        }
+        let due = replica.is_snapshot_due().map_err(|error| brain_machines::fault(&error));
+        let result = due.and_then(|is_due| match is_due {
+            false => Ok(()),
+            true => {
+                let go_on = |_: u64, _: u64| {
+                    !self.env.stop.is_cancelled() && replica.leases().holds(leases::SNAPSHOT)
+                };
+                let file = self.file("brain.redb.snapshot");
+                let written = replica.write_snapshot(&file, self.env.clock.now(), &go_on);
+                written.map(drop).map_err(Fault::from)
+            }
+        });
+        match result {
+            Ok(()) => Some(SNAPSHOT_CHECK),
+            Err(fault) => {
+                if !self.env.stop.is_cancelled() {
+                    tracing::warn!(%fault, "snapshot not written");
+                }
+                Some(SNAPSHOT_RETRY)
+            }
+        }
+    }
+
+    /// Refuses calls with tokens while this machine may not know of revocations.
+    ///
+    /// # Errors
+    /// `server_away` if the server did not answer for `machines.max_token_age`.
+    pub fn check_token_age(&self) -> Result<(), Fault> {
+        let State::Member(replica) = self.state() else { return Ok(()) };
+        let limit = self.env.config.machines.max_token_age;
+        if replica.log().age().is_some_and(|age| age <= limit) {
+            return Ok(());
+        }
+        let message = format!(
+            "this machine has not heard from the other machines for {} s, so the token may have \
+             been revoked meanwhile",
+            limit.as_secs()
+        );
+        Err(Fault::new(FaultCode::ServerAway, message)
+            .hint("try again later; the owner can raise machines.max_token_age"))
+    }
+
+    /// Describes how old reads are, while the server is away or this machine has stopped.
+    #[must_use]
+    pub fn degraded(&self) -> Option<String> {
+        let replica = match self.state() {
+            State::Alone => return None,
+            State::NoLog(fault) => return Some(format!("no changes of other machines: {fault}")),
+            State::Member(replica) => replica,
+        };
+        let age = match replica.log().age() {
+            Some(age) => format!("pages are as of {} ago", in_words(age)),
+            None => "pages are as of the last run of this daemon".to_owned(),
+        };
+        match replica.log().condition() {
+            Condition::Starting | Condition::Ready => None,
+            Condition::Away { .. } => {
+                Some(format!("the server of this shared brain is away: {age}"))
+            }
+            Condition::Stopped { stop, .. } => {
+                let state = stop.state;
+                Some(format!("this machine does not follow the others ({state}): {age}"))
+            }
+        }
+    }
+
+    /// Returns the path of a file in the home.
+    fn file(&self, name: &str) -> PathBuf {
+        self.env.home.root().join(name)
+    }
+
+    /// Returns the path of a file or directory in the home with the first number at which nothing
+    /// of these names exists.
+    fn free_number(&self, names: &[&str]) -> u32 {
+        let is_taken = |n: &u32| {
+            names.iter().any(|name| self.file(&format!("{name}{n}")).symlink_metadata().is_ok())
+        };
+        (1..).find(|n| !is_taken(n)).unwrap_or(u32::MAX)
+    }
+}
+
+/// Writes a duration in its largest unit.
+fn in_words(age: Duration) -> String {
+    match age.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} minutes", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} hours", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}

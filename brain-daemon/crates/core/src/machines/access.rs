@@ -1,0 +1,203 @@
+//! URLs, words and names: from the request, else from the places of secrets.
+
+use std::time::Duration;
+
+use brain_machines::{
+    BrainId, Connection, Error, Identity, Keys, RootKey, ServerSecrets, open_settings,
+};
+use brain_protocol::{Fault, FaultCode, MachinesAccess, Secret};
+
+use super::MachineService;
+
+/// The names of the secrets.
+pub(super) const URL: &str = "machines-url";
+pub(super) const DIRECT_URL: &str = "machines-direct-url";
+pub(super) const KEY: &str = "machines-key";
+
+/// The PostgreSQL schema of the tables, if the request names none.
+const NAMESPACE: &str = "brain";
+/// How long the setup waits for a first notification.
+const LISTEN_LIMIT: Duration = Duration::from_secs(3);
+/// The longest name of a machine in bytes.
+const MAX_NAME: usize = 100;
+
+/// How this machine reaches the server, complete.
+pub(super) struct Access {
+    pub(super) secrets: ServerSecrets,
+    pub(super) name: String,
+    pub(super) namespace: String,
+}
+
+/// Converts an error of the log outside of a running replica.
+pub(super) fn fault(error: &Error) -> Fault {
+    match error {
+        Error::AlreadyCreated { .. } => Fault::new(FaultCode::Conflict, error.to_string())
+            .hint("`brain machines join` joins it; or name another schema with --namespace"),
+        Error::NotCreated { .. } => Fault::new(FaultCode::NotSetUp, error.to_string())
+            .hint("`brain machines init` on the machine that has your pages comes first"),
+        Error::NameTaken { .. } => Fault::new(FaultCode::Conflict, error.to_string())
+            .hint("choose another name with --name NAME"),
+        Error::WrongKey | Error::InvalidWords(_) => {
+            Fault::new(FaultCode::InvalidRequest, error.to_string()).hint(
+                "`brain machines init` and `rotate-key` showed the 24 words; a machine of this \
+                 brain has them in secrets/machines-key",
+            )
+        }
+        Error::NotFound(what) if what.contains("snapshot") => {
+            Fault::new(FaultCode::NotFound, "the server has no snapshot to join from")
+                .hint("a running machine of this brain writes one within a minute; then join again")
+        }
+        Error::Denied { .. } | Error::Tls { .. } | Error::ServerTooOld { .. } => {
+            Fault::new(FaultCode::ServiceFailed, error.to_string())
+        }
+        other => brain_machines::fault(other),
+    }
+}
+
+impl MachineService {
+    fn find(&self, name: &str) -> Result<Option<Secret>, Fault> {
+        Ok(self.env.secrets.find(name, None)?.map(|found| found.secret))
+    }
+
+    /// Returns the stored URLs.
+    ///
+    /// # Errors
+    /// `machine_stopped` if there is none.
+    pub(super) fn stored_access(&self) -> Result<ServerSecrets, Fault> {
+        let url = self.find(URL)?.ok_or_else(|| missing(URL, "the URL of its server"))?;
+        Ok(ServerSecrets { url, direct_url: self.find(DIRECT_URL)? })
+    }
+
+    /// Returns the stored key.
+    ///
+    /// # Errors
+    /// `machine_stopped` if there is none, or if the words are not a key.
+    pub(super) fn stored_root(&self) -> Result<RootKey, Fault> {
+        let words = self.find(KEY)?.ok_or_else(|| missing(KEY, "the words of its key"))?;
+        RootKey::from_words(words.expose()).map_err(|error| {
+            Fault::new(FaultCode::MachineStopped, format!("the secret {KEY}: {error}"))
+                .hint("give this machine its words: `brain machines join --key-file FILE`")
+        })
+    }
+
+    /// Completes the access of a request. A member keeps its name and namespace.
+    ///
+    /// # Errors
+    /// `invalid_request` if the URL is missing or the name is not usable.
+    pub(super) fn complete(
+        &self,
+        request: &MachinesAccess,
+        member: Option<&Identity>,
+    ) -> Result<Access, Fault> {
+        let url = match &request.url {
+            Some(url) => url.clone(),
+            None => self.find(URL)?.ok_or_else(|| {
+                Fault::new(FaultCode::InvalidRequest, "the URL of the server is missing").hint(
+                    "write it to a file, and name the file: --url-file FILE; - is standard input",
+                )
+            })?,
+        };
+        let direct_url = match &request.direct_url {
+            Some(url) => Some(url.clone()),
+            None => self.find(DIRECT_URL)?,
+        };
+        let name = request.name.clone().or_else(|| member.map(|m| m.name.clone()));
+        let name = name.unwrap_or_else(host_name);
+        if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+            let message = format!("a machine's name has 1 to {MAX_NAME} bytes, no control signs");
+            return Err(Fault::new(FaultCode::InvalidRequest, message).hint("use --name NAME"));
+        }
+        let namespace = request.namespace.clone().or_else(|| member.map(|m| m.namespace.clone()));
+        let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
+        Ok(Access { secrets: ServerSecrets { url, direct_url }, name, namespace })
+    }
+
+    /// Opens a connection for the setup. Does not wait for the server.
+    pub(super) fn open(&self, access: &Access) -> Result<Connection, Fault> {
+        let random = self.env.random.clone();
+        open_settings(&access.secrets, &access.namespace, false, random)
+            .and_then(Connection::open)
+            .map_err(|error| fault(&error))
+    }
+
+    /// Returns whether the server notifies through the main URL. Waits for it for some seconds.
+    pub(super) fn listens(&self, access: &Access) -> bool {
+        if access.secrets.direct_url.is_some() {
+            return false;
+        }
+        let random = self.env.random.clone();
+        let settings = open_settings(&access.secrets, &access.namespace, true, random);
+        let connection = settings.and_then(Connection::open);
+        connection.is_ok_and(|connection| connection.waits_for_notifications(LISTEN_LIMIT))
+    }
+
+    /// Returns the root key for the log of a brain, and checks that it opens the data keys. `None`
+    /// if the log is not encrypted.
+    ///
+    /// # Errors
+    /// `invalid_request` if the words are missing or wrong.
+    pub(super) fn root_for(
+        &self,
+        connection: &Connection,
+        brain: BrainId,
+        words: Option<&Secret>,
+    ) -> Result<Option<RootKey>, Fault> {
+        let sealed = connection.engine().sealed_keys().map_err(|e| fault(&e))?;
+        if sealed.bytes.is_empty() {
+            return Ok(None);
+        }
+        let words = match words {
+            Some(words) => words.clone(),
+            None => self.find(KEY)?.ok_or_else(|| {
+                Fault::new(FaultCode::InvalidRequest, "this brain is encrypted; its key is missing")
+                    .hint("write the 24 words to a file, and name the file: --key-file FILE")
+            })?,
+        };
+        let root = RootKey::from_words(words.expose()).map_err(|e| fault(&e))?;
+        Keys::open(&root, brain, &sealed.bytes).map_err(|e| fault(&e))?;
+        Ok(Some(root))
+    }
+
+    /// Stores the secrets of a request in the home.
+    pub(super) fn store_secrets(
+        &self,
+        request: &MachinesAccess,
+        words: Option<&Secret>,
+    ) -> Result<(), Fault> {
+        let given = [
+            (URL, request.url.as_ref()),
+            (DIRECT_URL, request.direct_url.as_ref()),
+            (KEY, words.or(request.key.as_ref())),
+        ];
+        for (name, secret) in given {
+            if let Some(secret) = secret {
+                self.env.secrets.store(name, secret)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the secrets from the home. Failures are logged.
+    pub(super) fn remove_secrets(&self) {
+        for name in [URL, DIRECT_URL, KEY] {
+            if let Err(error) = self.env.secrets.remove(name) {
+                tracing::warn!(%error, "cannot remove a secret");
+            }
+        }
+    }
+}
+
+fn missing(name: &str, description: &str) -> Fault {
+    let message = format!("this brain is shared, and this machine lacks {description}");
+    Fault::new(FaultCode::MachineStopped, message).hint(format!(
+        "restore the secret {name}, as secrets/{name} in the home or as BRAIN_{}; or give it with \
+         `brain machines join`",
+        name.to_uppercase().replace('-', "_")
+    ))
+}
+
+/// Returns the name of this host.
+fn host_name() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if name.is_empty() { "machine".to_owned() } else { name }
+}

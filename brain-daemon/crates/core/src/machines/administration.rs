@@ -1,0 +1,161 @@
+//! `brain machines list`, `leave`, `remove` and `rotate-key`.
+
+use brain_base::clock::rfc3339;
+use brain_machines::{Condition, Error, Identity, Keys, RootKey};
+use brain_protocol::{
+    Fault, FaultCode, MachineRemove, MachineRemoveReply, MachineRow, Machines,
+    MachinesRotateKeyReply,
+};
+
+use super::access::{KEY, fault};
+use super::{MachineService, State};
+
+impl MachineService {
+    pub(crate) fn list(&self) -> Result<Machines, Fault> {
+        let replica = self.replica()?;
+        let engine = replica.log().connection().engine();
+        let head = engine.head().map_err(|e| fault(&e))?;
+        let leases = engine.leases().map_err(|e| fault(&e))?;
+        let machines = engine.machines().map_err(|e| fault(&e))?;
+        let own = replica.log().identity().machine;
+        let row = |machine: brain_machines::Machine| MachineRow {
+            this: machine.id == own,
+            behind: head.position.number.saturating_sub(machine.position.number),
+            seen_at: rfc3339(machine.seen_ms),
+            version: machine.version,
+            leases: leases
+                .iter()
+                .filter(|lease| lease.holder == machine.name && !lease.remaining().is_zero())
+                .map(|lease| lease.name.clone())
+                .collect(),
+            name: machine.name,
+        };
+        Ok(Machines { machines: machines.into_iter().map(row).collect() })
+    }
+
+    pub(crate) fn leave(&self) -> Result<MachineRemoveReply, Fault> {
+        let _setup = self.setup.lock();
+        let state = self.state();
+        if matches!(state, State::Alone) {
+            return Err(self.replica().err().unwrap_or_else(|| {
+                Fault::new(FaultCode::NotSetUp, "this brain is on this machine only")
+            }));
+        }
+        let mut warnings = Vec::new();
+        let mut name = "this machine".to_owned();
+        if let State::Member(replica) = &state {
+            let log = replica.log();
+            name.clone_from(&log.identity().name);
+            // Everything that the others wrote comes along, if the server answers.
+            if log.condition() == Condition::Ready
+                && let Err(error) = self.store.follow()
+            {
+                warnings.push(format!("the store may lack the newest changes: {error}"));
+            }
+            let queued = self.store.jobs_for_log();
+            if queued > 0 {
+                warnings.push(format!(
+                    "{queued} queued items become pages on this machine, not on the others"
+                ));
+            }
+            replica.stop();
+            replica.release_leases();
+            let engine = log.connection().engine();
+            let is_last = engine.machines().is_ok_and(|machines| machines.len() == 1);
+            if let Err(error) = engine.remove_machine(&name) {
+                warnings.push(format!(
+                    "the others still list this machine: {error}; on one of them, run \
+                     `brain machines remove {name}`"
+                ));
+            } else if is_last {
+                let namespace = &log.identity().namespace;
+                warnings.push(format!(
+                    "it was the last machine; the schema \"{namespace}\" on the server can be \
+                     dropped"
+                ));
+            }
+        }
+        self.store.unshare()?;
+        self.leases.set_alone();
+        self.set(State::Alone);
+        if let Err(error) = Identity::remove(&self.env.home.machines()) {
+            warnings.push(format!("machines.json is still there: {error}"));
+        }
+        self.remove_secrets();
+        tracing::info!(name, "left the shared brain");
+        Ok(MachineRemoveReply { status: "left".into(), name, warnings })
+    }
+
+    pub(crate) fn remove(&self, request: &MachineRemove) -> Result<MachineRemoveReply, Fault> {
+        let replica = self.replica()?;
+        let log = replica.log();
+        if request.name == log.identity().name {
+            let message = format!("\"{}\" is this machine", request.name);
+            return Err(Fault::new(FaultCode::Conflict, message)
+                .hint("`brain machines leave` removes this machine"));
+        }
+        let engine = log.connection().engine();
+        if !engine.remove_machine(&request.name).map_err(|e| fault(&e))? {
+            let message = format!("this brain has no machine \"{}\"", request.name);
+            return Err(
+                Fault::new(FaultCode::NotFound, message).hint("`brain machines list` lists them")
+            );
+        }
+        let mut warnings = vec![
+            "it keeps its copy of the pages; change the server's password if it must not read on"
+                .to_owned(),
+        ];
+        if log.keyring().is_encrypted() {
+            warnings.push("it knows the key: `brain machines rotate-key` makes a new one".into());
+        }
+        let (status, name) = ("removed".into(), request.name.clone());
+        Ok(MachineRemoveReply { status, name, warnings })
+    }
+
+    pub(crate) fn rotate_key(&self) -> Result<MachinesRotateKeyReply, Fault> {
+        let _setup = self.setup.lock();
+        let replica = self.replica()?;
+        let log = replica.log();
+        if !log.keyring().is_encrypted() {
+            return Err(Fault::new(FaultCode::Conflict, "this brain is not encrypted")
+                .hint("`brain machines leave` on all machines, then init again, encrypts it"));
+        }
+        let (random, brain) = (&*self.env.random, log.identity().brain);
+        let engine = log.connection().engine();
+        let former = self.stored_root()?;
+        let sealed = engine.sealed_keys().map_err(|e| fault(&e))?;
+        let mut keys = Keys::open(&former, brain, &sealed.bytes).map_err(|e| fault(&e))?;
+        let root = RootKey::generate(random).map_err(|e| fault(&e))?;
+        let words = root.words().map_err(|e| fault(&e))?;
+        keys.rotate(random).map_err(|e| fault(&e))?;
+        let bytes = keys.seal(&root, brain, random).map_err(|e| fault(&e))?;
+        // The words are stored first under another name: a crash must not lose the only key.
+        let pending = format!("{KEY}-new");
+        self.env.secrets.store(&pending, &words)?;
+        match engine.replace_keys(sealed.generation, &bytes) {
+            Ok(_) => {}
+            Err(error @ Error::KeysChanged) => {
+                let _ = self.env.secrets.remove(&pending);
+                return Err(fault(&error));
+            }
+            Err(error) => return Err(fault(&error)),
+        }
+        log.keyring().set_root(root);
+        self.env.secrets.store(KEY, &words)?;
+        let _ = self.env.secrets.remove(&pending);
+        let mut warnings = vec![
+            "the other machines stop until they get the new words: \
+             `brain machines join --key-file FILE`"
+                .to_owned(),
+        ];
+        let found = self.env.secrets.find(KEY, None)?;
+        if let Some(found) = found.filter(|found| found.secret != words) {
+            warnings.push(format!(
+                "{} has the former words and is used before secrets/{KEY}: replace them there",
+                found.origin
+            ));
+        }
+        tracing::info!("key of the shared brain replaced");
+        Ok(MachinesRotateKeyReply { words, warnings })
+    }
+}

@@ -1,0 +1,48 @@
+//! The check of the shared brain for `doctor`.
+
+use std::sync::Arc;
+
+use brain_machines::Condition;
+
+use super::plan::durability_warnings;
+use super::{MachineService, State};
+use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
+
+impl Health for MachineService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("machines", &self, Self::health)]
+    }
+}
+
+impl MachineService {
+    fn health(&self) -> Finding {
+        let replica = match self.state() {
+            State::Alone => return ok("this brain is on this machine only"),
+            State::NoLog(fault) => return fail(fault.message, fault.hint.unwrap_or_default()),
+            State::Member(replica) => replica,
+        };
+        let connection = replica.log().connection();
+        let server = connection.address();
+        match replica.log().condition() {
+            Condition::Starting => return ok(format!("{server} was not called yet")),
+            Condition::Away { reason, .. } => {
+                return warn(
+                    format!("the server is away: {reason}"),
+                    "check the server and the network; `brain machines status` has details",
+                );
+            }
+            Condition::Stopped { stop, .. } => {
+                let hint = stop.fault.hint.unwrap_or_default();
+                return fail(format!("{}: {}", stop.state, stop.fault.message), hint);
+            }
+            Condition::Ready => {}
+        }
+        match connection.durability() {
+            Ok(durability) => match durability_warnings(durability.as_ref()).into_iter().next() {
+                Some(warning) => warn(warning, "correct the server's settings: docs/machines.md"),
+                None => ok(format!("follows {server}")),
+            },
+            Err(error) => warn(error.to_string(), "brain machines status"),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! `brain machines init`: copies the store to a server, compares, and shares it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brain_machines::{
+    BrainId, Connection, Downloaded, Identity, Keys, MachineId, Replica, RootKey, download,
+    open_settings,
+};
+use brain_protocol::{Fault, FaultCode, MachinesAction, MachinesInit, MachinesInitReply, Secret};
+use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
+
+use super::access::fault;
+use super::plan::Plan;
+use super::{MachineService, State};
+use crate::Progress;
+
+/// How often the comparison is repeated while other writes go on.
+const COMPARISONS: u32 = 20;
+
+impl MachineService {
+    pub(crate) fn init(
+        &self,
+        request: &MachinesInit,
+        progress: &dyn Progress,
+    ) -> Result<MachinesInitReply, Fault> {
+        let _setup = self.setup.lock();
+        let plan = self.confirmed_plan(MachinesAction::Init, &request.access, &request.plan)?;
+        let random = &*self.env.random;
+        let machine = MachineId::random(random).map_err(|e| fault(&e))?;
+        let brain = BrainId::random(random).map_err(|e| fault(&e))?;
+        let root = match request.access.encrypt {
+            true => Some(RootKey::generate(random).map_err(|e| fault(&e))?),
+            false => None,
+        };
+        let words = root.as_ref().map(RootKey::words).transpose().map_err(|e| fault(&e))?;
+
+        let number = self.former_number();
+        let former = self.file(&format!("brain.redb.before-sharing-{number}"));
+        progress.line(&format!("copying the store to {}", former.display()));
+        let report = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        self.store.back_up(&former, self.env.clock.now(), &report)?;
+
+        let identity = Identity {
+            brain,
+            machine,
+            name: plan.access.name.clone(),
+            encrypted: root.is_some(),
+            namespace: plan.access.namespace.clone(),
+            listens: self.listens(&plan.access),
+        };
+        let mut undo = Undo::default();
+        let result =
+            self.share(request, &plan, identity, root, words.as_ref(), progress, &mut undo);
+        let bytes = match result {
+            Ok(bytes) => bytes,
+            Err(fault) => {
+                self.undo(&undo, brain);
+                let hint = fault.hint.clone().unwrap_or_default();
+                return Err(fault.hint(format!(
+                    "this brain is as before, and the server has no part of it; {hint}"
+                )));
+            }
+        };
+        let pages = self.store.read_through(Reader::counts)?.active;
+        tracing::info!(%brain, name = plan.access.name, "this brain is shared");
+        Ok(MachinesInitReply {
+            name: plan.access.name,
+            brain: brain.to_string(),
+            words,
+            former_store: former.display().to_string(),
+            pages,
+            bytes,
+            warnings: plan.reply.warnings,
+        })
+    }
+
+    /// Creates the log and makes the store its first replica. Returns the size of the snapshot.
+    #[allow(clippy::too_many_arguments)]
+    fn share(
+        &self,
+        request: &MachinesInit,
+        plan: &Plan,
+        identity: Identity,
+        root: Option<RootKey>,
+        words: Option<&Secret>,
+        progress: &dyn Progress,
+        undo: &mut Undo,
+    ) -> Result<u64, Fault> {
+        let random = self.env.random.clone();
+        let brain = identity.brain;
+        progress.line("creating the log on the server");
+        let settings =
+            open_settings(&plan.access.secrets, &identity.namespace, false, random.clone());
+        let created = settings.and_then(|settings| Connection::create(settings, brain));
+        let connection = created.map_err(|e| fault(&e))?;
+        undo.created = Some(connection.clone());
+        let engine = connection.engine();
+        if let Some(root) = &root {
+            let sealed = Keys::generate(&*random).and_then(|keys| keys.seal(root, brain, &*random));
+            let sealed = sealed.map_err(|e| fault(&e))?;
+            engine.replace_keys(0, &sealed).map_err(|e| fault(&e))?;
+        }
+        // Without these files, a shared store cannot reach its log after a crash.
+        undo.has_secrets = true;
+        self.store_secrets(&request.access, words)?;
+        let machine = u128::from_be_bytes(identity.machine.0);
+        save(&identity, &self.env.home.machines())?;
+        let replica = self.replica_of(identity, &plan.access.secrets, root)?;
+        let registration = replica.log().registration(LogPosition::default());
+        engine.register(&registration).map_err(|e| fault(&e))?;
+        undo.is_shared = true;
+        self.store.share(replica.log().clone(), machine)?;
+        self.install(replica.clone());
+
+        progress.line("copying the pages to the server");
+        let report = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let file = self.file("brain.redb.snapshot");
+        let snapshot = replica.upload_snapshot(&file, self.env.clock.now(), &report)?;
+        progress.line("reading the copy back");
+        let dir = self.file("machines-check");
+        let _ = std::fs::remove_dir_all(&dir);
+        let compared = std::fs::create_dir(&dir)
+            .map_err(|e| file_fault(&dir, &e))
+            .and_then(|()| self.compare(&replica, &snapshot, &dir, machine, progress));
+        let _ = std::fs::remove_dir_all(&dir);
+        compared?;
+        Ok(snapshot.bytes)
+    }
+
+    /// Builds a store from the snapshot in `dir`, lets it follow, and compares all rows.
+    fn compare(
+        &self,
+        replica: &Arc<Replica>,
+        snapshot: &brain_machines::Snapshot,
+        dir: &Path,
+        machine: u128,
+        progress: &dyn Progress,
+    ) -> Result<(), Fault> {
+        let report = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let log = replica.log();
+        let (file, path) = (dir.join("snapshot"), dir.join("brain.redb"));
+        let brain = log.identity().brain;
+        let engine = log.connection().engine();
+        let downloaded: Result<Downloaded, _> =
+            download(&**engine, log.keyring(), brain, snapshot, &file, &report);
+        downloaded.map_err(|e| fault(&e))?;
+        let options = self.store_options()?;
+        restore_replica(&file, &path, &options, machine, &report)?;
+        let copy = Store::open(&path, &options, Box::new(|_| ()))?;
+        copy.attach_log(log.clone());
+        progress.line("comparing the copy row by row");
+        for _ in 0..COMPARISONS {
+            copy.follow()?;
+            let position = copy.log_position()?;
+            let before = self.store.log_position()?;
+            let (ours, theirs) = (self.store.shared_digest()?, copy.shared_digest()?);
+            if before == position && self.store.log_position()? == position {
+                if ours == theirs {
+                    return Ok(());
+                }
+                let message = "the copy on the server differs from the store";
+                return Err(Fault::new(FaultCode::Internal, message).hint("please report it"));
+            }
+        }
+        Err(Fault::new(FaultCode::Busy, "other writes went on all the time")
+            .hint("stop imports and syncs, and run the command again"))
+    }
+
+    /// Returns the options for a store that is made here.
+    pub(super) fn store_options(&self) -> Result<StoreOptions, Fault> {
+        let store = &self.env.config.store;
+        Ok(StoreOptions {
+            cache_bytes: store.cache_mb * 1_000_000,
+            min_free_bytes: store.min_free_mb * 1_000_000,
+            now: self.env.clock.now(),
+            new_store_id: brain_base::random::number(&*self.env.random)?,
+            min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
+        })
+    }
+
+    /// Undoes a part of [`MachineService::share`].
+    fn undo(&self, undo: &Undo, brain: BrainId) {
+        if undo.is_shared {
+            if let Err(error) = self.store.unshare() {
+                tracing::error!(%error, "cannot make the store an ordinary one");
+                return;
+            }
+            self.leases.set_alone();
+            self.set(State::Alone);
+        }
+        if let Err(error) = Identity::remove(&self.env.home.machines()) {
+            tracing::warn!(%error, "cannot remove machines.json");
+        }
+        if undo.has_secrets {
+            self.remove_secrets();
+        }
+        if let Some(connection) = &undo.created
+            && let Err(error) = connection.drop_log(brain)
+        {
+            tracing::warn!(%error, "cannot remove the log from the server");
+        }
+    }
+}
+
+/// What was done so far.
+#[derive(Default)]
+struct Undo {
+    created: Option<Connection>,
+    has_secrets: bool,
+    is_shared: bool,
+}
+
+/// Saves an identity.
+pub(super) fn save(identity: &Identity, path: &Path) -> Result<(), Fault> {
+    identity.save(path).map_err(|e| file_fault(path, &e))
+}
+
+/// Returns the fault of a file that cannot be written.
+pub(super) fn file_fault(path: &Path, error: &std::io::Error) -> Fault {
+    use std::io::ErrorKind;
+    let code = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => FaultCode::DiskFull,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
+        _ => FaultCode::Io,
+    };
+    Fault::new(code, format!("{} cannot be written: {error}", path.display()))
+        .hint("look at that directory and its disk, and try again")
+}

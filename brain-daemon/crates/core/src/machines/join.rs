@@ -1,0 +1,156 @@
+//! `brain machines join`: builds a store from the newest snapshot. The next start uses it.
+
+use brain_machines::{
+    Connection, Identity, Keyring, MachineId, Registration, RootKey, download, newest,
+};
+use brain_protocol::{Fault, MachinesAction, MachinesJoin, MachinesJoinReply, VERSION};
+use brain_store::restore_replica;
+
+use super::MachineService;
+use super::access::fault;
+use super::init::save;
+use super::plan::Plan;
+use super::swap::{JOINED_STORE, Joining};
+use crate::Progress;
+
+impl MachineService {
+    pub(crate) fn join(
+        &self,
+        request: &MachinesJoin,
+        progress: &dyn Progress,
+    ) -> Result<MachinesJoinReply, Fault> {
+        let _setup = self.setup.lock();
+        let plan = self.confirmed_plan(MachinesAction::Join, &request.access, &request.plan)?;
+        let Some(head) = plan.head.clone() else { return Err(defect("a plan without a head")) };
+        let root = self.root_for(&plan.connection, head.brain, request.access.key.as_ref())?;
+        let machine = match &plan.member {
+            Some(member) => member.machine,
+            None => MachineId::random(&*self.env.random).map_err(|e| fault(&e))?,
+        };
+        let identity = Identity {
+            brain: head.brain,
+            machine,
+            name: plan.access.name.clone(),
+            encrypted: root.is_some(),
+            namespace: plan.access.namespace.clone(),
+            listens: self.listens(&plan.access),
+        };
+        if plan.reply.bytes == 0 {
+            return self.replace_secrets(request, &plan, identity, root);
+        }
+        self.rebuild(request, &plan, identity, root, progress)
+    }
+
+    /// Returns whether the store of this machine can follow with these secrets.
+    pub(super) fn can_continue(
+        &self,
+        connection: &Connection,
+        member: &Identity,
+        root: Option<RootKey>,
+    ) -> Result<bool, Fault> {
+        let Some(position) = self.store.log_position()? else { return Ok(false) };
+        let registered = connection.engine().machines().map_err(|e| fault(&e))?;
+        let is_registered = registered.iter().any(|machine| machine.id == member.machine);
+        if !is_registered || member.encrypted != root.is_some() {
+            return Ok(false);
+        }
+        let probe = self.log_of(connection.clone(), member.clone(), root);
+        Ok(probe.probe(position).is_ok())
+    }
+
+    /// Stores the given secrets, and uses them at once.
+    fn replace_secrets(
+        &self,
+        request: &MachinesJoin,
+        plan: &Plan,
+        identity: Identity,
+        root: Option<RootKey>,
+    ) -> Result<MachinesJoinReply, Fault> {
+        self.store_secrets(&request.access, None)?;
+        save(&identity, &self.env.home.machines())?;
+        let (name, brain) = (identity.name.clone(), identity.brain.to_string());
+        let replica = self.replica_of(identity, &plan.access.secrets, root)?;
+        self.install(replica);
+        Ok(MachinesJoinReply {
+            name,
+            brain,
+            position: self.store.log_position()?.unwrap_or_default().number,
+            bytes: 0,
+            needs_restart: false,
+            former_store: None,
+            former_pages: None,
+            warnings: plan.reply.warnings.clone(),
+        })
+    }
+
+    /// Builds a store from the newest snapshot.
+    fn rebuild(
+        &self,
+        request: &MachinesJoin,
+        plan: &Plan,
+        identity: Identity,
+        root: Option<RootKey>,
+        progress: &dyn Progress,
+    ) -> Result<MachinesJoinReply, Fault> {
+        let engine = plan.connection.engine();
+        let snapshot = newest(&**engine).map_err(|e| fault(&e))?;
+        // Compaction waits for the machine from now on.
+        let registration = Registration {
+            name: identity.name.clone(),
+            id: identity.machine,
+            version: VERSION.to_owned(),
+            position: snapshot.contains,
+        };
+        engine.register(&registration).map_err(|e| fault(&e))?;
+        let (file, to) = (self.file("brain.redb.snapshot"), self.file(JOINED_STORE));
+        let _ = std::fs::remove_file(&file);
+        let _ = std::fs::remove_file(&to);
+        let result = (|| {
+            let report = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+            progress.line("copying the snapshot from the server");
+            let keyring = Keyring::new(identity.brain, root);
+            download(&**engine, &keyring, identity.brain, &snapshot, &file, &report)
+                .map_err(|e| fault(&e))?;
+            progress.line("building the store");
+            let machine = u128::from_be_bytes(identity.machine.0);
+            let options = self.store_options()?;
+            let position = restore_replica(&file, &to, &options, machine, &report)?;
+            self.store_secrets(&request.access, None)?;
+            let number = self.joining_number();
+            let joining = Joining { identity: identity.clone(), number };
+            joining.save(&self.env.home)?;
+            Ok((position, number))
+        })();
+        let _ = std::fs::remove_file(&file);
+        let (position, number) = match result {
+            Ok(done) => done,
+            Err(fault) => {
+                let _ = std::fs::remove_file(&to);
+                if plan.member.is_none()
+                    && let Err(error) = engine.remove_machine(&identity.name)
+                {
+                    tracing::warn!(%error, "cannot remove this machine from the registry");
+                }
+                return Err(fault);
+            }
+        };
+        let (brain, name) = (identity.brain, &identity.name);
+        tracing::info!(%brain, name, "joined a shared brain; the next start uses its store");
+        let former_store = self.file(&format!("brain.redb.before-joining-{number}"));
+        let former_pages = self.file(&format!("pages.before-joining-{number}"));
+        Ok(MachinesJoinReply {
+            name: identity.name,
+            brain: brain.to_string(),
+            position: position.number,
+            bytes: snapshot.bytes,
+            needs_restart: true,
+            former_store: Some(former_store.display().to_string()),
+            former_pages: (plan.reply.pages > 0).then(|| former_pages.display().to_string()),
+            warnings: plan.reply.warnings.clone(),
+        })
+    }
+}
+
+fn defect(message: &str) -> Fault {
+    Fault::new(brain_protocol::FaultCode::Internal, message).hint("please report it")
+}

@@ -1,0 +1,53 @@
+//! Leases as features see them, before and after the brain is shared.
+
+use std::sync::Arc;
+
+use brain_base::leases::LeaseHolder;
+use brain_machines::LeaseKeeper;
+use parking_lot::RwLock;
+
+/// Answers whether this machine may run a task. The answer changes when the brain is shared.
+#[derive(Default)]
+pub(crate) struct LeaseTable(RwLock<Mode>);
+
+#[derive(Default)]
+enum Mode {
+    /// The brain is on this machine only.
+    #[default]
+    Alone,
+    /// The brain is shared, but this machine cannot use the log.
+    Stopped,
+    /// The keeper knows.
+    Keeper(Arc<LeaseKeeper>),
+}
+
+impl LeaseTable {
+    pub(super) fn set_keeper(&self, keeper: Arc<LeaseKeeper>) {
+        *self.0.write() = Mode::Keeper(keeper);
+    }
+
+    pub(super) fn set_stopped(&self) {
+        *self.0.write() = Mode::Stopped;
+    }
+
+    pub(super) fn set_alone(&self) {
+        *self.0.write() = Mode::Alone;
+    }
+}
+
+impl LeaseHolder for LeaseTable {
+    fn holds(&self, lease: &'static str) -> bool {
+        match &*self.0.read() {
+            Mode::Alone => true,
+            Mode::Stopped => false,
+            Mode::Keeper(keeper) => keeper.holds(lease),
+        }
+    }
+
+    fn is_elsewhere(&self, lease: &'static str) -> bool {
+        match &*self.0.read() {
+            Mode::Keeper(keeper) => keeper.is_elsewhere(lease),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! `brain machines plan`: what `init` or `join` will do.
+
+use brain_machines::{Connection, Durability, Error, Head, Identity, newest};
+use brain_protocol::{
+    Fault, FaultCode, MachinesAccess, MachinesAction, MachinesPlan, MachinesPlanReply,
+};
+use brain_store::Reader;
+use sha2::{Digest, Sha256};
+
+use super::access::{Access, fault};
+use super::{MachineService, State};
+
+/// A plan and what it was made from.
+pub(super) struct Plan {
+    pub(super) reply: MachinesPlanReply,
+    pub(super) access: Access,
+    pub(super) connection: Connection,
+    /// This machine's place in the brain, if it has one.
+    pub(super) member: Option<Identity>,
+    /// The head of the log; `None` for `init`.
+    pub(super) head: Option<Head>,
+}
+
+impl MachineService {
+    pub(crate) fn plan(&self, request: &MachinesPlan) -> Result<MachinesPlanReply, Fault> {
+        Ok(self.make_plan(request.action, &request.access)?.reply)
+    }
+
+    /// Makes the plan again, and checks that the user confirmed it.
+    ///
+    /// # Errors
+    /// `conflict` if it is another plan.
+    pub(super) fn confirmed_plan(
+        &self,
+        action: MachinesAction,
+        access: &MachinesAccess,
+        confirmed: &str,
+    ) -> Result<Plan, Fault> {
+        let plan = self.make_plan(action, access)?;
+        if plan.reply.plan == confirmed {
+            return Ok(plan);
+        }
+        Err(Fault::new(FaultCode::Conflict, "the situation has changed since the plan was shown")
+            .hint("nothing was changed; run the command again and look at the new plan"))
+    }
+
+    fn make_plan(&self, action: MachinesAction, access: &MachinesAccess) -> Result<Plan, Fault> {
+        match action {
+            MachinesAction::Init => self.plan_init(access),
+            MachinesAction::Join => self.plan_join(access),
+        }
+    }
+
+    fn plan_init(&self, request: &MachinesAccess) -> Result<Plan, Fault> {
+        if !matches!(self.state(), State::Alone) {
+            return Err(Fault::new(FaultCode::Conflict, "this brain is shared already")
+                .hint("`brain machines status` shows how; `brain machines leave` ends it"));
+        }
+        let access = self.complete(request, None)?;
+        let connection = self.open(&access)?;
+        match connection.engine().head() {
+            Err(Error::NotCreated { .. }) => {}
+            Err(error) => return Err(fault(&error)),
+            Ok(_) => {
+                let address = connection.address().to_owned();
+                return Err(fault(&Error::AlreadyCreated { address }));
+            }
+        }
+        let durability = connection.durability().map_err(|e| fault(&e))?;
+        let (pages, bytes) = self.size()?;
+        let server = connection.address().to_owned();
+        let former = format!("brain.redb.before-sharing-{}", self.former_number());
+        let sealing = if request.encrypt { "encrypted on this machine" } else { "not encrypted" };
+        let steps = vec![
+            format!("keep a copy of the store in the home: {former}"),
+            format!("create the tables of the log in the schema \"{}\"", access.namespace),
+            format!("copy {pages} pages to the server, {sealing}"),
+            "read the copy back, and compare it row by row".to_owned(),
+            format!("from then on, every write of \"{}\" goes to the server first", access.name),
+        ];
+        let mut warnings = durability_warnings(durability.as_ref());
+        warnings.extend(tls_warning(&connection));
+        if !request.encrypt {
+            warnings.push("the server, its backups and its operators can read every page".into());
+        }
+        let plan = hash(&["init", &server, &access.name, &access.namespace, sealing]);
+        let reply = MachinesPlanReply {
+            action: "init".into(),
+            plan,
+            name: access.name.clone(),
+            server,
+            tls: connection.uses_tls(),
+            encrypted: request.encrypt,
+            pages,
+            bytes,
+            steps,
+            warnings,
+        };
+        Ok(Plan { reply, access, connection, member: None, head: None })
+    }
+
+    fn plan_join(&self, request: &MachinesAccess) -> Result<Plan, Fault> {
+        let stored = self.store.machine()?;
+        // A missing or damaged identity is made anew.
+        let member = stored.and_then(|machine| self.stored_identity(machine).ok());
+        let access = self.complete(request, member.as_ref())?;
+        let connection = self.open(&access)?;
+        let engine = connection.engine();
+        let head = engine.head().map_err(|e| fault(&e))?;
+        head.check_writer(brain_machines::SCHEMA).map_err(|e| fault(&e))?;
+        let member = member.filter(|member| member.brain == head.brain);
+        let root = self.root_for(&connection, head.brain, request.key.as_ref())?;
+        let (pages, _) = self.size()?;
+        let brain = head.brain.to_string();
+        let server = connection.address().to_owned();
+        let mut warnings =
+            durability_warnings(connection.durability().map_err(|e| fault(&e))?.as_ref());
+        warnings.extend(tls_warning(&connection));
+        let is_usable = match &member {
+            Some(member) => self.can_continue(&connection, member, root.clone())?,
+            None => false,
+        };
+        let (bytes, steps) = if is_usable {
+            let step = "use the given URL and key; the store stays as it is".to_owned();
+            (0, vec![step])
+        } else {
+            let snapshot = newest(&**engine).map_err(|e| fault(&e))?;
+            let behind = head.position.number.saturating_sub(snapshot.contains.number);
+            let number = self.joining_number();
+            let mut steps = vec![
+                format!("copy the newest snapshot from the server, and {behind} later batches"),
+                format!("keep the present store as brain.redb.before-joining-{number}"),
+                "restart the daemon with the new store".to_owned(),
+            ];
+            if pages > 0 && member.is_none() {
+                steps.push(format!(
+                    "the {pages} pages that are here now are then in pages.before-joining-{number}: \
+                     `brain import` can add them"
+                ));
+            }
+            let queued = self.store.jobs_for_log();
+            if queued > 0 {
+                warnings.push(format!("{queued} queued items stay in the former store"));
+            }
+            (snapshot.bytes, steps)
+        };
+        let kind = if is_usable { "secrets" } else { "rebuild" };
+        let plan = hash(&["join", &server, &access.name, &access.namespace, &brain, kind]);
+        let reply = MachinesPlanReply {
+            action: "join".into(),
+            plan,
+            name: access.name.clone(),
+            server,
+            tls: connection.uses_tls(),
+            encrypted: root.is_some(),
+            pages,
+            bytes,
+            steps,
+            warnings,
+        };
+        Ok(Plan { reply, access, connection, member, head: Some(head) })
+    }
+
+    /// Returns the number of active pages and the size of the store in bytes.
+    fn size(&self) -> Result<(u64, u64), Fault> {
+        let pages = self.store.read_through(Reader::counts)?.active;
+        let bytes = std::fs::metadata(self.store.path()).map_or(0, |meta| meta.len());
+        Ok((pages, bytes))
+    }
+
+    /// Returns the number in the name of the copy that `init` keeps.
+    pub(super) fn former_number(&self) -> u32 {
+        self.free_number(&["brain.redb.before-sharing-"])
+    }
+
+    /// Returns the number in the names of what `join` keeps.
+    pub(super) fn joining_number(&self) -> u32 {
+        self.free_number(&[
+            "brain.redb.before-joining-",
+            "pages.before-joining-",
+            "attachments.before-joining-",
+        ])
+    }
+}
+
+/// Returns what is unsafe about the server's settings.
+pub(super) fn durability_warnings(durability: Option<&Durability>) -> Vec<String> {
+    let Some(durability) = durability else { return Vec::new() };
+    let mut warnings = Vec::new();
+    if !durability.fsync {
+        warnings.push("the server has fsync off: a power cut can destroy the log".to_owned());
+    }
+    if !durability.full_page_writes {
+        warnings.push("the server has full_page_writes off: a power cut can damage the log".into());
+    }
+    if durability.synchronous_commit == "off" {
+        warnings.push(
+            "the server has synchronous_commit off: a crash loses the last acknowledged writes"
+                .to_owned(),
+        );
+    }
+    warnings
+}
+
+/// Returns a warning about an unencrypted connection, which is possible on this machine only.
+fn tls_warning(connection: &Connection) -> Option<String> {
+    (!connection.uses_tls()).then(|| {
+        "the server is on this machine, and the connection has no TLS; other machines need a URL \
+         with the server's name and TLS"
+            .to_owned()
+    })
+}
+
+/// Returns a text that depends on all parts.
+fn hash(parts: &[&str]) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part.as_bytes());
+    }
+    digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

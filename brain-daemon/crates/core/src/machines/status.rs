@@ -1,0 +1,154 @@
+//! `brain machines status`, and what other replies say about the server.
+
+use brain_base::clock::rfc3339;
+use brain_machines::{Condition, Delivery, Error, Replica, newest};
+use brain_protocol::{Fault, LeaseRow, MachinesStatusReply};
+
+use super::plan::durability_warnings;
+use super::{MachineService, State, in_words};
+
+/// A difference of clocks above this, in milliseconds, is told.
+const CLOCK_LIMIT_MS: i64 = 2_000;
+
+impl MachineService {
+    pub(crate) fn status(&self) -> Result<MachinesStatusReply, Fault> {
+        let mut reply = MachinesStatusReply {
+            state: "not_shared".into(),
+            message: "this brain is on this machine only".into(),
+            hint: Some("brain machines init".into()),
+            since: None,
+            name: None,
+            brain: None,
+            server: None,
+            tls: false,
+            encrypted: false,
+            delivery: None,
+            position: self.store.log_position()?.unwrap_or_default().number,
+            behind: 0,
+            age_seconds: None,
+            queued: self.store.jobs_for_log(),
+            leases: Vec::new(),
+            clock_difference_ms: None,
+            snapshot_at: None,
+            since_snapshot: None,
+            warnings: Vec::new(),
+        };
+        match self.state() {
+            State::Alone => {}
+            State::NoLog(fault) => {
+                reply.state = "incomplete".into();
+                reply.message = fault.message;
+                reply.hint = fault.hint;
+            }
+            State::Member(replica) => describe(&replica, &mut reply),
+        }
+        Ok(reply)
+    }
+}
+
+fn describe(replica: &Replica, reply: &mut MachinesStatusReply) {
+    let (log, connection) = (replica.log(), replica.log().connection());
+    let identity = log.identity();
+    reply.name = Some(identity.name.clone());
+    reply.brain = Some(identity.brain.to_string());
+    reply.server = Some(connection.address().to_owned());
+    reply.tls = connection.uses_tls();
+    reply.encrypted = log.keyring().is_encrypted();
+    reply.delivery = Some(delivery(connection.delivery()).into());
+    reply.age_seconds = log.age().map(|age| age.as_secs());
+    reply.leases = replica
+        .leases()
+        .holdings()
+        .into_iter()
+        .map(|lease| LeaseRow {
+            name: lease.name.to_owned(),
+            holder: lease.holder,
+            this: lease.is_own,
+        })
+        .collect();
+    (reply.state, reply.message, reply.hint, reply.since) = condition(log.condition());
+    if reply.state == "ready" {
+        if let Err(error) = ask_server(replica, reply) {
+            reply.warnings.push(format!("the server does not answer: {error}"));
+        }
+        if reply.behind > 0 {
+            reply.message = format!("{} batches behind", reply.behind);
+        }
+    }
+    if let Some((head, seen_at)) = log.last_head() {
+        reply.behind = head.position.number.saturating_sub(reply.position);
+        let difference = head.clock_ms - seen_at;
+        reply.clock_difference_ms = Some(difference);
+        if difference.abs() > CLOCK_LIMIT_MS {
+            reply.warnings.push(format!(
+                "the clocks of this machine and the server differ by {} s; set them by NTP",
+                difference.abs() / 1_000
+            ));
+        }
+    }
+}
+
+/// Adds what only the server knows.
+fn ask_server(replica: &Replica, reply: &mut MachinesStatusReply) -> Result<(), Error> {
+    let connection = replica.log().connection();
+    match newest(&**connection.engine()) {
+        Ok(snapshot) => {
+            let head = connection.engine().head()?.position.number;
+            reply.snapshot_at = Some(rfc3339(snapshot.time_ms));
+            reply.since_snapshot = Some(head.saturating_sub(snapshot.contains.number));
+        }
+        Err(Error::NotFound(_)) => reply.warnings.push("there is no snapshot to join from".into()),
+        Err(error) => return Err(error),
+    }
+    reply.warnings.extend(durability_warnings(connection.durability()?.as_ref()));
+    Ok(())
+}
+
+/// Returns the state's name, its description, the hint, and its beginning.
+fn condition(condition: Condition) -> (String, String, Option<String>, Option<String>) {
+    match condition {
+        Condition::Starting => {
+            ("starting".into(), "the server was not called yet".into(), None, None)
+        }
+        Condition::Ready => ("ready".into(), "this machine follows the others".into(), None, None),
+        Condition::Away { reason, since } => (
+            "away".into(),
+            reason,
+            Some("reads, captures and ingest go on; check the server and the network".into()),
+            Some(rfc3339(since)),
+        ),
+        Condition::Stopped { stop, since } => {
+            (stop.state.into(), stop.fault.message, stop.fault.hint, Some(rfc3339(since)))
+        }
+    }
+}
+
+fn delivery(delivery: Delivery) -> &'static str {
+    match delivery {
+        Delivery::Notified => "notified",
+        Delivery::Polling => "polling",
+    }
+}
+
+impl MachineService {
+    /// Returns the part of `brain status` about the machines; `None` if the brain is not shared.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        let replica = match self.state() {
+            State::Alone => return None,
+            State::NoLog(fault) => return Some(format!("stopped: {}", fault.message)),
+            State::Member(replica) => replica,
+        };
+        let name = &replica.log().identity().name;
+        let server = replica.log().connection().address();
+        Some(match replica.log().condition() {
+            Condition::Starting => format!("{name}: calling {server}"),
+            Condition::Ready => format!("{name}: follows {server}"),
+            Condition::Away { .. } => match replica.log().age() {
+                Some(age) => format!("{name}: {server} is away since {}", in_words(age)),
+                None => format!("{name}: {server} is away"),
+            },
+            Condition::Stopped { stop, .. } => format!("{name}: stopped ({})", stop.state),
+        })
+    }
+}

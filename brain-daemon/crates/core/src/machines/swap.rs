@@ -1,0 +1,185 @@
+//! Exchanges the store of a home for the one that `brain machines join` built.
+//!
+//! The file `machines.joining.json` says that a built store waits. A start renames the former
+//! store, the files of its pages and its attachments, then the built store, then that file to
+//! `machines.json`. Each step can be repeated after a crash.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use brain_base::home::Home;
+use brain_machines::Identity;
+use brain_protocol::{Fault, FaultCode};
+use serde::{Deserialize, Serialize};
+
+use super::init::file_fault;
+
+/// The name of the built store.
+pub(super) const JOINED_STORE: &str = "brain.redb.joining";
+
+/// A built store that waits.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Joining {
+    /// The place of this machine in the brain that it joins.
+    pub(super) identity: Identity,
+    /// The number in the names of what is kept.
+    pub(super) number: u32,
+}
+
+fn path(home: &Home) -> PathBuf {
+    home.root().join("machines.joining.json")
+}
+
+impl Joining {
+    /// Writes the file durably.
+    ///
+    /// # Errors
+    /// The fault of the file.
+    pub(super) fn save(&self, home: &Home) -> Result<(), Fault> {
+        let (path, new_path) = (path(home), home.root().join("machines.joining.json.new"));
+        let write = || -> std::io::Result<()> {
+            let mut file = File::create(&new_path)?;
+            serde_json::to_writer(&mut file, self)?;
+            file.sync_all()?;
+            std::fs::rename(&new_path, &path)?;
+            File::open(home.root())?.sync_all()
+        };
+        write().map_err(|e| file_fault(&path, &e))
+    }
+}
+
+/// Uses the built store of a join, if one waits and no daemon uses the former store.
+///
+/// # Errors
+/// The fault of a file that cannot be read or renamed.
+pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
+    let pending = path(home);
+    let bytes = match std::fs::read(&pending) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(file_fault(&pending, &error)),
+    };
+    let joining: Joining = serde_json::from_slice(&bytes).map_err(|error| {
+        let message = format!("{} is damaged: {error}", pending.display());
+        Fault::new(FaultCode::Io, message).hint("remove it, and join again")
+    })?;
+    let (store, built) = (home.store(), home.root().join(JOINED_STORE));
+    // A daemon that still runs has locked its store.
+    let lock = match File::open(&store) {
+        Ok(file) => Some(file),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(file_fault(&store, &error)),
+    };
+    if lock.as_ref().is_some_and(|file| file.try_lock().is_err()) {
+        return Ok(());
+    }
+    if built.exists() {
+        let number = joining.number;
+        let spool = home.root().join("brain.redb.spool");
+        let kept_store = home.root().join(format!("brain.redb.before-joining-{number}"));
+        let kept_spool = home.root().join(format!("brain.redb.before-joining-{number}.spool"));
+        keep(&home.pages(), &home.root().join(format!("pages.before-joining-{number}")))?;
+        keep(
+            &home.attachments(),
+            &home.root().join(format!("attachments.before-joining-{number}")),
+        )?;
+        keep(&spool, &kept_spool)?;
+        keep(&store, &kept_store)?;
+        flush(home)?;
+        rename(&built, &store)?;
+        flush(home)?;
+        tracing::info!(kept = %kept_store.display(), "store of the shared brain in use");
+    }
+    let saved = joining.identity.save(&home.machines());
+    saved.map_err(|e| file_fault(&home.machines(), &e))?;
+    std::fs::remove_file(&pending).map_err(|e| file_fault(&pending, &e))?;
+    flush(home)
+}
+
+/// Renames a file or directory, unless it is missing or an earlier try kept it.
+fn keep(from: &Path, to: &Path) -> Result<(), Fault> {
+    if from.symlink_metadata().is_err() || to.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    rename(from, to)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
+    std::fs::rename(from, to).map_err(|e| file_fault(to, &e))
+}
+
+fn flush(home: &Home) -> Result<(), Fault> {
+    let flushed = File::open(home.root()).and_then(|dir| dir.sync_all());
+    flushed.map_err(|e| file_fault(home.root(), &e))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use brain_machines::{BrainId, MachineId};
+
+    use super::*;
+
+    fn home_with_join(dir: &Path) -> Home {
+        let home = Home::at(dir.to_owned());
+        let identity = Identity {
+            brain: BrainId([1; 16]),
+            machine: MachineId([2; 16]),
+            name: "laptop".into(),
+            encrypted: true,
+            namespace: "brain".into(),
+            listens: true,
+        };
+        Joining { identity, number: 3 }.save(&home).unwrap();
+        std::fs::write(home.store(), "former").unwrap();
+        std::fs::write(dir.join(JOINED_STORE), "joined").unwrap();
+        std::fs::create_dir(home.pages()).unwrap();
+        std::fs::write(home.pages().join("note.md"), "text").unwrap();
+        home
+    }
+
+    fn check_done(home: &Home, dir: &Path) {
+        assert_eq!(std::fs::read_to_string(home.store()).unwrap(), "joined");
+        let kept = dir.join("brain.redb.before-joining-3");
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), "former");
+        assert!(dir.join("pages.before-joining-3/note.md").exists());
+        assert!(!path(home).exists() && !dir.join(JOINED_STORE).exists());
+        assert_eq!(Identity::load(&home.machines()).unwrap().unwrap().name, "laptop");
+    }
+
+    #[test]
+    fn the_built_store_is_used_and_the_former_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = home_with_join(dir.path());
+        complete_join(&home).unwrap();
+        check_done(&home, dir.path());
+        complete_join(&home).unwrap();
+        check_done(&home, dir.path());
+    }
+
+    #[test]
+    fn an_interrupted_exchange_is_completed() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = home_with_join(dir.path());
+        std::fs::rename(home.pages(), dir.path().join("pages.before-joining-3")).unwrap();
+        // A start creates the directory before it completes the exchange.
+        std::fs::create_dir(home.pages()).unwrap();
+        std::fs::rename(home.store(), dir.path().join("brain.redb.before-joining-3")).unwrap();
+        complete_join(&home).unwrap();
+        check_done(&home, dir.path());
+    }
+
+    #[test]
+    fn a_store_in_use_is_not_exchanged() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = home_with_join(dir.path());
+        let in_use = File::open(home.store()).unwrap();
+        in_use.try_lock().unwrap();
+        complete_join(&home).unwrap();
+        assert_eq!(std::fs::read_to_string(home.store()).unwrap(), "former");
+        drop(in_use);
+        complete_join(&home).unwrap();
+        check_done(&home, dir.path());
+    }
+}

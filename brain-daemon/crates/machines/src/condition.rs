@@ -1,0 +1,207 @@
+//! Whether this machine can use the log, and what errors of the log mean for the store.
+
+use brain_commit_log::Error;
+use brain_protocol::{Fault, FaultCode};
+use brain_store::StoreError;
+
+use crate::payload::Problem;
+
+/// Whether this machine can use the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// The log was not called yet.
+    Starting,
+    /// The last call succeeded.
+    Ready,
+    /// The server does not answer.
+    Away {
+        /// What failed.
+        reason: String,
+        /// When the first call failed, in Unix milliseconds of this machine.
+        since: i64,
+    },
+    /// This machine cannot follow the others before its owner acts.
+    Stopped {
+        /// Why.
+        stop: Stop,
+        /// When this was noticed, in Unix milliseconds of this machine.
+        since: i64,
+    },
+}
+
+/// Why a machine stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    /// The name of the state, as in `docs/machines.md`.
+    pub state: &'static str,
+    /// What happened, and the way out.
+    pub fault: Fault,
+}
+
+/// What a failed call means.
+#[derive(Debug, Clone)]
+pub(crate) enum Failure {
+    /// The server does not answer or accepts no writes. Nothing was changed.
+    Away(String),
+    /// The machine stops.
+    Stopped(Stop),
+    /// This call is refused. Others can succeed.
+    Refused(Fault),
+    /// The batch may be in the log or not.
+    Unknown(Fault),
+}
+
+/// Payloads above this size can exceed a time limit of a server that is not overloaded.
+const LARGE: usize = 1 << 20;
+
+impl Failure {
+    /// Classifies an error of a call that sent a payload of `bytes` bytes.
+    pub(crate) fn of(error: &Error, bytes: usize) -> Self {
+        let text = error.to_string();
+        match error {
+            Error::Unavailable { reason, address, .. } => {
+                Self::Away(format!("{address}: {reason}"))
+            }
+            Error::ReadOnly { .. } | Error::DiskFull { .. } => Self::Away(text),
+            Error::Timeout { .. } if bytes <= LARGE => Self::Away(text),
+            Error::Timeout { .. } => Self::Refused(Fault::new(FaultCode::Timeout, text)),
+            Error::OutcomeUnknown { source, .. } => Self::Unknown(outcome_unknown(source)),
+            Error::Moved(_) => Self::Away("other machines write first; try again".to_owned()),
+            Error::Fenced { lease } => Self::Refused(no_lease(lease)),
+            Error::TooLarge { .. } => Self::Refused(Fault::new(FaultCode::TooLarge, text)),
+            Error::Random(_) => Self::Refused(Fault::new(FaultCode::Io, text)),
+            Error::NameTaken { .. }
+            | Error::KeysChanged
+            | Error::NotFound(_)
+            | Error::SnapshotNeeded
+            | Error::AlreadyCreated { .. } => Self::Refused(Fault::new(FaultCode::Conflict, text)),
+            Error::InvalidWords(_) | Error::InvalidUrl(_) => {
+                Self::Refused(Fault::new(FaultCode::InvalidRequest, text))
+            }
+            _ => Self::Stopped(stop(error, text)),
+        }
+    }
+
+    /// Returns the failure as the store's error.
+    pub(crate) fn into_store_error(self) -> StoreError {
+        match self {
+            Self::Away(reason) => StoreError::Away(reason),
+            Self::Stopped(stop) => StoreError::Refused(stop.fault),
+            Self::Refused(fault) | Self::Unknown(fault) => StoreError::Refused(fault),
+        }
+    }
+}
+
+/// Returns the error of an operation on the log as a fault.
+#[must_use]
+pub fn fault(error: &Error) -> Fault {
+    Fault::from(Failure::of(error, 0).into_store_error())
+}
+
+/// Returns the state in which a machine stops after this error.
+fn stop(error: &Error, text: String) -> Stop {
+    let (state, hint) = match error {
+        Error::Diverged { .. } => (
+            "diverged",
+            "the server was restored, or it failed over and lost batches; `brain machines join` \
+             builds this machine's store again from the server, and keeps the present one as a \
+             file with what the server lost",
+        ),
+        Error::Compacted { .. } => (
+            "compacted",
+            "this machine was away too long; `brain machines join` builds its store again from a \
+             snapshot, and keeps the present one as a file",
+        ),
+        Error::TooNew { .. } => ("newer", "update brain on this machine; reads go on meanwhile"),
+        Error::NotRegistered { .. } => (
+            "removed",
+            "`brain machines join` adds this machine again; `brain machines leave` makes its \
+             store an ordinary one",
+        ),
+        Error::WrongKey | Error::UnknownKey(_) => (
+            "wrong_key",
+            "the key was replaced on another machine; give this machine the new words: \
+             `brain machines join --key-file FILE`",
+        ),
+        Error::Forged(_) => (
+            "forged",
+            "someone changed the server's data, or it belongs to another brain; restore the server \
+             from its backup, then `brain machines join` on each machine",
+        ),
+        Error::Denied { .. } => (
+            "denied",
+            "correct the user's rights on the server, or give this machine another URL: \
+             `brain machines join --url-file FILE`",
+        ),
+        Error::Tls { .. } => (
+            "no_tls",
+            "correct the server's certificate, or name its authority with sslrootcert=FILE in the \
+             URL: `brain machines join --url-file FILE`",
+        ),
+        Error::NotCreated { .. } => (
+            "no_log",
+            "the server's tables are missing; restore the server from its backup, or give this \
+             machine another URL: `brain machines join --url-file FILE`",
+        ),
+        Error::ServerTooOld { .. } => ("server_too_old", "update the server to PostgreSQL 14"),
+        Error::File { .. } => {
+            ("no_file", "correct the path in the server's URL, or make the file readable")
+        }
+        _ => (
+            "damaged",
+            "restore the server from its backup; or make this machine's store an ordinary one, \
+             `brain machines leave`, and share it again in another database",
+        ),
+    };
+    Stop { state, fault: Fault::new(FaultCode::MachineStopped, text).hint(hint) }
+}
+
+/// Returns the state of a machine whose server has another brain's log.
+pub(crate) fn other_brain(address: &str) -> Stop {
+    let message = format!("the log at {address} belongs to another brain; nothing was read");
+    Stop {
+        state: "other_brain",
+        fault: Fault::new(FaultCode::MachineStopped, message).hint(
+            "give this machine the URL of its own brain: `brain machines join --url-file FILE`",
+        ),
+    }
+}
+
+/// Returns the state of a machine that cannot use the payload of a batch.
+pub(crate) fn unusable(number: u64, problem: Problem) -> Stop {
+    let known = crate::SCHEMA;
+    let (state, message, hint) = match problem {
+        Problem::Schema(schema) if schema > known => (
+            "newer",
+            format!("batch {number} has schema {schema}, and this program knows {known}"),
+            "update brain on this machine; reads go on meanwhile",
+        ),
+        Problem::Schema(schema) => (
+            "older",
+            format!("batch {number} has schema {schema}, older than this program's {known}"),
+            "`brain machines join` builds this machine's store again from a snapshot; update brain \
+             on all machines",
+        ),
+        Problem::Format => (
+            "newer",
+            format!("batch {number} has a format that this program does not know"),
+            "update brain on this machine; reads go on meanwhile",
+        ),
+    };
+    Stop { state, fault: Fault::new(FaultCode::MachineStopped, message).hint(hint) }
+}
+
+/// Returns the fault of a task whose lease another machine holds.
+pub(crate) fn no_lease(lease: &str) -> Fault {
+    let message = format!("this machine does not hold the lease \"{lease}\"; nothing was written");
+    Fault::new(FaultCode::Conflict, message)
+        .hint("another machine runs this task; `brain machines list` says which")
+}
+
+fn outcome_unknown(source: &Error) -> Fault {
+    let message = format!("the connection broke while the write was being committed: {source}");
+    Fault::new(FaultCode::OutcomeUnknown, message).hint(
+        "the write may be stored or not; when `brain machines status` says ready, look at the page \
+         before you repeat the write",
+    )
+}

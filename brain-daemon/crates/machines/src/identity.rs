@@ -1,0 +1,80 @@
+//! What a home remembers about its place in a shared brain: the file `machines.json`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use brain_commit_log::{BrainId, MachineId};
+use serde::{Deserialize, Serialize};
+
+/// The shared brain and this machine's place in it. No secret is part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The shared brain.
+    pub brain: BrainId,
+    /// The id of this machine's replica.
+    pub machine: MachineId,
+    /// The name of this machine, which people see.
+    pub name: String,
+    /// Whether batches are encrypted.
+    pub encrypted: bool,
+    /// The PostgreSQL schema of the tables.
+    pub namespace: String,
+    /// Whether the server notifies through the main URL: it is no pooler.
+    #[serde(default)]
+    pub listens: bool,
+}
+
+impl Identity {
+    /// Reads the file. `None` if it does not exist.
+    ///
+    /// # Errors
+    /// The I/O error; [`ErrorKind::InvalidData`] if the content is not an identity.
+    pub fn load(path: &Path) -> io::Result<Option<Self>> {
+        match std::fs::read(path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| io::Error::new(ErrorKind::InvalidData, error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the file durably. After a crash it has the old or the new content.
+    ///
+    /// # Errors
+    /// The I/O error.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let new_path = path.with_extension("json.new");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new_path)?;
+        serde_json::to_writer_pretty(&mut file, self)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        std::fs::rename(&new_path, path)?;
+        flush_directory(path)
+    }
+
+    /// Removes the file durably. A missing file is no error.
+    ///
+    /// # Errors
+    /// The I/O error.
+    pub fn remove(path: &Path) -> io::Result<()> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => flush_directory(path),
+        }
+    }
+}
+
+fn flush_directory(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(dir) => File::open(dir)?.sync_all(),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,41 @@
+//! A brain on several machines: what stands between the store and the commit log.
+//!
+//! [`MachineLog`] is the log that the store's writer calls: it encrypts batches, checks that they
+//! belong to this brain, and turns failures into named states. [`LeaseKeeper`] decides which
+//! machine runs a task that only one may run. [`Replica`] follows the log, reports to the registry
+//! and writes snapshots. The crate knows neither pages nor interfaces. All calls block.
+
+mod condition;
+mod connection;
+mod identity;
+mod keyring;
+mod leases;
+mod log;
+mod payload;
+mod replica;
+mod snapshots;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+
+pub use condition::{Condition, Stop, fault};
+pub use connection::{Connection, DEADLINE, ServerSecrets, open_settings};
+pub use identity::Identity;
+pub use keyring::Keyring;
+pub use leases::{BootClock, Holding, LeaseKeeper, RENEWAL, TTL, Uptime};
+pub use log::MachineLog;
+pub use replica::{Replica, Round};
+pub use snapshots::{Downloaded, SnapshotFile, download, newest, upload, verify};
+
+pub use brain_commit_log::cipher::{Keys, RootKey};
+pub use brain_commit_log::{
+    BrainId, Compaction, Delivery, Durability, Engine, Error, Head, Lease, Machine, MachineId,
+    Position, PostgresLog, PostgresSettings, Registration, SealedKeys, ServerUrl, Snapshot,
+    SnapshotId,
+};
+
+/// The schema of the batches that this program writes: the store's.
+pub const SCHEMA: u32 = brain_store::SCHEMA as u32;
+
+/// How long compaction waits for a machine that does not report: 30 days.
+pub const MAX_SILENCE: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 60 * 60);
