@@ -253,6 +253,9 @@ pub enum WriteStatus {
     Unchanged,
     /// The page was soft-deleted and is active again.
     Restored,
+    /// The server of a shared brain is away. This machine keeps the text, and it becomes a page
+    /// when the server answers.
+    Queued,
 }
 
 /// The result of an operation that writes the text of one page, such as a capture, put, append or

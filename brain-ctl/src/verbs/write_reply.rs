@@ -11,6 +11,7 @@ impl Show for WriteReply {
             WriteStatus::Updated => t.paint.green("updated"),
             WriteStatus::Unchanged => t.paint.dim("unchanged"),
             WriteStatus::Restored => t.paint.green("restored"),
+            WriteStatus::Queued => t.paint.yellow("queued"),
         };
         // The slug is never cut, because users copy it.
         let page = page_name(&self.source_id, &self.slug);

@@ -7,6 +7,13 @@ pub use brain_protocol::{Scope, Scopes};
 /// The name of the collector as a caller. No client has this id.
 pub const COLLECTOR: &str = "collector";
 
+/// The name of jobs that keep the owner's captures while the server of a shared brain is away. No
+/// client has this id.
+pub const CAPTURE: &str = "capture";
+
+/// The name of jobs that keep notes from the telephone at such times. No client has this id.
+pub const VOICE: &str = "voice";
+
 /// The name of the owner's browsers as callers. No client has this id.
 pub const BROWSER: &str = "browser";
 

@@ -144,7 +144,9 @@ impl FileService {
                 Some(problem)
             }
         };
-        FileReport { is_written: problem.is_none(), path, problem }
+        let is_here = self.store.read(Visibility::All).and_then(|r| r.has_files_of(source));
+        let is_written = problem.is_none() && is_here.unwrap_or(true);
+        FileReport { is_written, path, problem }
     }
 
     /// Returns the path of the file of a page, if the caller has the scope `admin`.
@@ -464,13 +466,17 @@ impl FileService {
         std::iter::once(&self.outbox.default_tree).chain(others.values()).map(Arc::clone).collect()
     }
 
-    /// Returns the directory of a source, if it is registered.
+    /// Returns the directory of a source, if it is registered and on this machine.
     fn tree(&self, reader: &Reader, source: &str) -> Result<Option<Arc<Tree>>, StoreError> {
         if source == SourceId::DEFAULT {
             return Ok(Some(Arc::clone(&self.outbox.default_tree)));
         }
         let found = reader.sources()?.into_iter().find(|(id, _)| id.as_str() == source);
-        let Some(path) = found.and_then(|(_, record)| record.path) else { return Ok(None) };
+        let Some((id, record)) = found else { return Ok(None) };
+        let Some(path) = record.path else { return Ok(None) };
+        if !reader.has_files_of(&id)? {
+            return Ok(None);
+        }
         let mut trees = self.outbox.trees.lock();
         // The same name may have been registered again with another directory.
         match trees.get(source).filter(|tree| tree.root() == Path::new(&path)) {

@@ -15,6 +15,7 @@ pub(crate) mod merge;
 pub(crate) mod orphans;
 mod page_move;
 pub(crate) mod put;
+mod queued_capture;
 pub(crate) mod random_page;
 pub(crate) mod remove;
 pub(crate) mod rename;

@@ -40,6 +40,10 @@ pub struct SourceService {
     pub(crate) config: Arc<Config>,
 }
 
+/// Why the directory of a source cannot be used, if another machine of a shared brain has it.
+pub(crate) const OF_ANOTHER_MACHINE: &str =
+    "its directory is on another machine of this brain; its pages are here, its files are not";
+
 impl SourceService {
     /// Creates the service.
     pub(crate) fn new(
@@ -246,9 +250,12 @@ impl SourceService {
             pages: reader.count_pages(id)?,
             added_at: rfc3339(record.created_at),
             synced_at: sync.map(|sync| rfc3339(sync.at)),
-            problem: self
-                .directory_problem(record)
-                .or_else(|| sync.and_then(|sync| sync.problem.clone())),
+            problem: match reader.has_files_of(id)? {
+                true => self
+                    .directory_problem(record)
+                    .or_else(|| sync.and_then(|sync| sync.problem.clone())),
+                false => Some(OF_ANOTHER_MACHINE.into()),
+            },
             path: dir.display().to_string(),
             include: settings.include,
             exclude: settings.exclude,
@@ -275,6 +282,17 @@ impl SourceService {
         let writable = access(&dir, Access::WRITE_OK | Access::EXEC_OK);
         writable.err().map(|e| format!("{} cannot be written: {e}", dir.display()))
     }
+}
+
+/// Returns the sources whose files this machine has.
+pub(crate) fn own_sources(reader: &Reader) -> Result<Vec<(SourceId, SourceRecord)>, StoreError> {
+    let mut own = Vec::new();
+    for (id, record) in reader.sources()? {
+        if reader.has_files_of(&id)? {
+            own.push((id, record));
+        }
+    }
+    Ok(own)
 }
 
 /// Registers the source. Returns `false` if it is registered already. Runs in the store's writer.

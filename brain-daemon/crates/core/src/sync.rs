@@ -32,7 +32,7 @@ use compare::{MissingPage, compare, covers};
 use decide::SyncContext;
 use parking_lot::{Mutex, MutexGuard};
 use read::{commit_times, read_file};
-use survey::Survey;
+use survey::{Survey, scope};
 use tally::Tally;
 
 use crate::batch::in_batches;
@@ -130,7 +130,7 @@ impl SyncService {
         let _no_embedding = (!request.embed).then(|| self.embedding.state.suppress_embedding());
         let reader = self.store.read(caller.visibility())?;
         let selected = match request.all {
-            true => reader.sources()?,
+            true => crate::sources::own_sources(&reader)?,
             false => vec![crate::sources::resolve(caller, &reader, request.source.as_ref())?],
         };
         drop(reader);
@@ -216,6 +216,9 @@ impl SyncService {
     ) -> Result<SyncedSource, Fault> {
         let root = self.sources.source_dir(record);
         let mut tally = Tally::new(id, root.display().to_string());
+        if !self.store.read(Visibility::All)?.has_files_of(id)? {
+            return Ok(tally.into_failure(crate::sources::OF_ANOTHER_MACHINE.into()));
+        }
         if root.is_dir() {
             tally.report.pull = self.pull(&root, options, progress);
         }
@@ -483,29 +486,4 @@ fn active_pages(reader: &Reader, source: &SourceId) -> Result<usize, Fault> {
         Ok(of == *source)
     })?;
     Ok(pages)
-}
-
-/// Returns absolute paths as paths in the source, without paths outside it and paths below others.
-fn scope(root: &Path, paths: &[PathBuf]) -> Vec<String> {
-    let canonical_root = root.canonicalize();
-    let mut parts: Vec<String> = paths
-        .iter()
-        .filter_map(|path| {
-            let inside = path
-                .strip_prefix(root)
-                .ok()
-                .or_else(|| path.strip_prefix(canonical_root.as_ref().ok()?).ok());
-            Some(inside?.to_str()?.to_owned())
-        })
-        .collect();
-    parts.sort();
-    parts.dedup();
-    let mut out: Vec<String> = Vec::with_capacity(parts.len());
-    for part in parts {
-        // `a-b` sorts between `a` and `a/b`.
-        if !out.iter().rev().any(|above| covers(above, &part)) {
-            out.push(part);
-        }
-    }
-    out
 }

@@ -76,6 +76,8 @@ pub struct Draft<'t> {
     pub(super) write_count: u64,
     /// Whether to commit even if the batch only removes outbox rows.
     pub(super) must_flush: bool,
+    /// Number of the next job while the log is away; see [`Replica::spooled_id`].
+    pub(super) next_spooled_id: Option<u64>,
     /// The store's place in the log; `None` if it is not shared.
     pub(super) replica: Option<Replica>,
     /// The lease that the changes need.
@@ -190,6 +192,7 @@ impl<'t> Draft<'t> {
             active,
             write_count: 0,
             must_flush: false,
+            next_spooled_id: None,
             replica,
             lease: None,
             spool_records: None,

@@ -151,15 +151,22 @@ impl Draft<'_> {
     /// # Errors
     /// When the store cannot be written.
     pub fn add_job(&mut self, record: &JobRecord) -> Result<u64, StoreError> {
+        let next = self.next_spooled_id.as_mut().unwrap_or(&mut self.next_job);
+        let id = *next;
+        *next += 1;
+        self.add_job_as(id, record)?;
+        Ok(id)
+    }
+
+    /// Adds a job with this number, which no other job has.
+    pub(super) fn add_job_as(&mut self, id: u64, record: &JobRecord) -> Result<(), StoreError> {
         self.write_count += 1;
-        let id = self.next_job;
-        self.next_job += 1;
         self.pending_keys_change.added.extend(record.duplicate_keys.iter().map(|key| (*key, id)));
         let bytes = self.store_job(id, record)?;
         if let Some(records) = &mut self.spool_records {
             records.push(bytes);
         }
-        Ok(id)
+        Ok(())
     }
 
     /// Whether the job is waiting with the due time `due_at`.

@@ -301,3 +301,25 @@ fn a_newer_store_is_refused_and_unchanged() {
         other => panic!("{:?}", other.map(|_| ())),
     }
 }
+
+/// The last program with schema 88 wrote its golden store, with `put`, `attach`, `capture`,
+/// `delete`, `sources add` and `sync`. The store then becomes one of a shared brain.
+#[test]
+fn a_store_of_schema_88_has_no_source_of_another_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&golden(88, dir.path()));
+    let reader = store.read(Visibility::All).unwrap();
+    let counts = reader.counts().unwrap();
+    assert_eq!((counts.schema, counts.active, counts.deleted), (SCHEMA, 3, 1));
+    let source = SourceId::default();
+    let harbour = reader.page(&source, &slug("places/harbour")).unwrap().unwrap();
+    assert_eq!(harbour.version, 3);
+    assert_eq!(reader.attachments_of(harbour.id, false).unwrap().len(), 1);
+    for (id, _) in reader.sources().unwrap() {
+        assert_eq!(reader.source_machine(&id).unwrap(), None);
+        assert!(reader.has_files_of(&id).unwrap());
+    }
+    assert!(!store.is_shared());
+    let copy = dir.path().join("copy.redb");
+    store.back_up(&copy, 1, &|_, _| true).unwrap();
+}

@@ -24,6 +24,9 @@ use brain_page as page;
 /// machine where they were attached.
 pub const MAX_SHARED_ATTACHMENT: u64 = 1 << 20;
 
+/// Ids of jobs from this one on belong to jobs that were accepted while the log was away.
+pub(super) const FIRST_SPOOLED_ID: u64 = 1 << 61;
+
 /// A part of a batch that is a file of an attachment instead of rows.
 const FILE_PART: u8 = 255;
 
@@ -43,6 +46,13 @@ pub(super) struct Replica {
 }
 
 impl Replica {
+    /// Returns the id of the spooled job with this number. It is known before the log answers, so
+    /// it must differ from the ids of all other jobs: it has a part of the machine's random id.
+    pub(super) fn spooled_id(&self, number: u64) -> u64 {
+        let machine = halves(self.machine).0 >> 43;
+        FIRST_SPOOLED_ID | machine << 40 | number & ((1 << 40) - 1)
+    }
+
     /// Reads the place; `None` if the store is not shared.
     pub(super) fn read(
         meta: &impl ReadableTable<&'static str, u64>,

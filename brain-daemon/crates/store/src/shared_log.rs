@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 use brain_protocol::{Fault, FaultCode};
 use redb::ReadableTable;
 
+use super::record::JobRecord;
+use super::replica::FIRST_SPOOLED_ID;
 use super::verify::Digest;
 use super::{Store, StoreError, spool, tables as t};
 
@@ -164,6 +166,20 @@ impl Store {
     #[must_use]
     pub fn jobs_for_log(&self) -> u64 {
         self.shared.jobs_for_log.load(Ordering::Acquire)
+    }
+
+    /// Returns the job with this id that waits for the log to answer.
+    ///
+    /// # Errors
+    /// When the store or the spool cannot be read.
+    pub fn job_for_log(&self, id: u64) -> Result<Option<JobRecord>, StoreError> {
+        if id < FIRST_SPOOLED_ID || self.jobs_for_log() == 0 {
+            return Ok(None);
+        }
+        let Some(replica) = self.shared.replica()? else { return Ok(None) };
+        let ids = (replica.next_spooled..).map(|number| replica.spooled_id(number));
+        let mut jobs = ids.zip(self.shared.unstored_spooled_jobs()?);
+        Ok(jobs.find(|(found, _)| *found == id).map(|(_, job)| job))
     }
 
     /// Returns whether another machine changed clients or tokens since the last call.

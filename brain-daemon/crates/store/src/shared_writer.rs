@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use redb::WriteTransaction;
 
 use super::draft::CompletedDraft;
-use super::jobs::STORED_KEPT_MS;
 use super::record::JobRecord;
 use super::replica::{Applied, Replica, apply_batches};
 use super::shared_log::{AppendResult, Followed, LogBatch, SharedLog};
@@ -41,10 +40,6 @@ pub(super) fn send(
 ) -> Result<(), CommitError> {
     let Some((mut replica, changes)) = draft.for_log.take() else { return Ok(()) };
     if changes.is_empty() {
-        // Spooled jobs that the brain has already are done without a batch.
-        if Replica::read(&txn.open_table(t::META).map_err(StoreError::from)?)? != Some(replica) {
-            replica.write(txn)?;
-        }
         return Ok(());
     }
     let log_error = |error| CommitError { cause: Cause::Log, error };
@@ -142,23 +137,24 @@ fn spool_jobs(shared: &SharedState, spool: &mut LogSpool, mut batch: Batch) {
     let spooled = catch_panic(|| {
         let txn = shared.begin_write()?;
         let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
+        let replica = draft.replica.ok_or(StoreError::Defect)?;
+        let first = replica.next_spooled + shared.jobs_for_log.load(Ordering::Acquire);
+        draft.next_spooled_id = Some(replica.spooled_id(first));
         draft.spool_records = Some(Vec::new());
         let refusals = run(shared, &mut draft, &mut batch, &Ok(())).map_err(|e| e.error)?;
         let jobs = draft.spool_records.take().unwrap_or_default();
-        let replica = draft.replica.ok_or(StoreError::Defect)?;
         drop(draft);
         drop(txn);
         if !jobs.is_empty() {
             let io = |e: &std::io::Error| {
                 StoreError::from_io(e, &spool::spool_path(&shared.path).display().to_string())
             };
-            let waiting = shared.jobs_for_log.load(Ordering::Acquire);
             if spool.as_ref().is_none_or(|spool| !spool.is_at_path()) {
                 let opened = Spool::open_at_end(&shared.path, shared.store_id);
                 *spool = Some(opened.map_err(|e| io(&e))?);
             }
             let Some(spool) = spool else { return Err(StoreError::Defect) };
-            spool.append(replica.next_spooled + waiting, &jobs).map_err(|e| io(&e))?;
+            spool.append(first, &jobs).map_err(|e| io(&e))?;
             shared.jobs_for_log.fetch_add(jobs.len() as u64, Ordering::AcqRel);
         }
         Ok(refusals)
@@ -206,36 +202,19 @@ struct SpooledJobs {
 impl WriteTask for SpooledJobs {
     fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError> {
         self.sent = 0;
+        let mut replica = draft.replica.ok_or(StoreError::Defect)?;
         for job in self.jobs.iter().take(MAX_SENT_JOBS) {
-            if !is_known(draft, job)? {
-                draft.add_job(job)?;
-            }
+            draft.add_job_as(replica.spooled_id(replica.next_spooled), job)?;
+            replica.next_spooled += 1;
             self.sent += 1;
         }
-        draft.write_count += 1;
-        if let Some(replica) = &mut draft.replica {
-            replica.next_spooled += self.sent;
-        }
+        draft.replica = Some(replica);
         Ok(())
     }
 
     fn finish(self: Box<Self>, result: Result<(), StoreError>) {
         let _ = self.sender.send(result.map(|()| self.sent));
     }
-}
-
-/// Whether the brain has the content of this job from another job with one of its keys.
-fn is_known(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreError> {
-    for key in &job.duplicate_keys {
-        let latest = draft.latest_job_with_key(key)?;
-        let is_recent = |at: i64| (job.received_at - at).abs() < STORED_KEPT_MS;
-        if latest.is_some_and(|(_, other)| {
-            other.content_hash == job.content_hash && is_recent(other.received_at)
-        }) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 impl SharedState {

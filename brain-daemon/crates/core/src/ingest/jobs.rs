@@ -44,7 +44,10 @@ impl IngestService {
         if !caller.sees_all() && number == request.id.0 {
             return Err(unknown_job(request.id));
         }
-        let record = self.store.read_queue()?.job(number)?;
+        let record = match self.store.read_queue()?.job(number)? {
+            Some(record) => Some(record),
+            None => self.store.job_for_log(number)?,
+        };
         let is_visible = |record: &JobRecord| {
             let may_use_source =
                 SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));

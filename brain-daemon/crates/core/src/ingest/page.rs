@@ -2,7 +2,7 @@
 
 use brain_protocol::{Fault, FaultCode, JobId, Slug, SourceId, WriteStatus};
 
-use crate::provenance::{COLLECTOR, WEBHOOK};
+use crate::provenance::{CAPTURE_CLI, COLLECTOR, VOICE, WEBHOOK};
 use crate::write_page::{
     SlugRequest, build_new_page, choose_slug, inbox_slug, stored_document, type_and_title,
 };
@@ -54,7 +54,12 @@ pub(super) fn prepare(
 /// text.
 fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
     let JobRecord { options, .. } = record;
-    let route = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
+    let route = match record.client.as_str() {
+        caller::COLLECTOR => &COLLECTOR,
+        caller::CAPTURE => &CAPTURE_CLI,
+        caller::VOICE => &VOICE,
+        _ => &WEBHOOK,
+    };
     let mut document = stored_document(&record.content)?;
     let uri = options.uri.clone().unwrap_or_else(|| format!("webhook:{}:{id}", record.client));
     let fields =

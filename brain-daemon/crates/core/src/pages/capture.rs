@@ -3,6 +3,7 @@
 
 use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteReply, WriteStatus};
 
+use crate::pages::queued_capture::can_be_queued;
 use crate::provenance::{
     CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received, without_provenance_keys,
 };
@@ -23,28 +24,28 @@ const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
 
 /// The input of a capture, checked and parsed.
 #[derive(Clone)]
-struct CaptureInput {
-    source: SourceId,
-    slug: Option<Slug>,
+pub(super) struct CaptureInput {
+    pub(super) source: SourceId,
+    pub(super) slug: Option<Slug>,
     /// The page that got the same content within the last 24 hours.
     duplicate: Option<Slug>,
     /// The text, with the values of the flags in its frontmatter.
     document: Document,
     /// Whether the flags or the file set a type.
     has_type: bool,
-    hash: Hash,
-    route: &'static IngestRoute,
+    pub(super) hash: Hash,
+    pub(super) route: &'static IngestRoute,
     /// The `source_uri` of the page.
-    uri: String,
-    now: i64,
+    pub(super) uri: String,
+    pub(super) now: i64,
 }
 
 /// The page of a capture, ready to be stored.
 #[derive(Clone)]
-struct NewCapture {
-    slug: Slug,
-    page: NewPage,
-    captured_at: Option<String>,
+pub(super) struct NewCapture {
+    pub(super) slug: Slug,
+    pub(super) page: NewPage,
+    pub(super) captured_at: Option<String>,
     /// The page that it replaces.
     former: Option<FormerPage>,
 }
@@ -134,7 +135,13 @@ impl PageService {
                     None => inbox_slug(&day(now), &hash, 0)?,
                 };
                 let candidate = input.new_page(slug, former)?;
-                self.store.write(move |draft| write_capture(draft, &input, &candidate))?
+                let (to_write, page) = (input.clone(), candidate.clone());
+                match self.store.write(move |draft| write_capture(draft, &to_write, &page)) {
+                    Err(StoreError::Away(reason)) if can_be_queued(input.route) => {
+                        return self.queue_capture(input, candidate, &reason);
+                    }
+                    result => result?,
+                }
             }
         };
         let record = &outcome.write.record;

@@ -20,7 +20,14 @@ impl Health for SourceService {
 
 impl SourceService {
     fn check_sources(&self) -> Finding {
-        let sources = self.store.read(Visibility::All)?.sources()?;
+        let reader = self.store.read(Visibility::All)?;
+        let mut sources = Vec::new();
+        for (id, record) in reader.sources()? {
+            if reader.has_files_of(&id)? {
+                sources.push((id, record));
+            }
+        }
+        drop(reader);
         let summary = |problems: Vec<(&SourceId, String)>| -> String {
             let lines: Vec<String> =
                 problems.iter().map(|(id, why)| format!("{id}: {why}")).collect();

@@ -72,6 +72,9 @@ impl SourceService {
         let reader = self.store.read(Visibility::All)?;
         let mut watched = Vec::new();
         for (id, record) in reader.sources()? {
+            if !reader.has_files_of(&id)? {
+                continue;
+            }
             let rules = self.rules(&reader, &id, &record)?;
             watched.push((id, self.source_dir(&record), rules));
         }

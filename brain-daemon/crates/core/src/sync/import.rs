@@ -86,7 +86,7 @@ impl Tally {
             WriteStatus::Created => self.created += 1,
             WriteStatus::Updated => self.updated += 1,
             WriteStatus::Restored => self.restored += 1,
-            WriteStatus::Unchanged => self.unchanged += 1,
+            WriteStatus::Unchanged | WriteStatus::Queued => self.unchanged += 1,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::{self, Scope};
 
@@ -188,4 +188,29 @@ fn read_ahead<'scope, T: Send + 'scope>(
         }
     });
     Box::new(receiver.into_iter().flatten())
+}
+
+/// Returns absolute paths as paths in the source, without paths outside it and paths below others.
+pub(super) fn scope(root: &Path, paths: &[PathBuf]) -> Vec<String> {
+    let canonical_root = root.canonicalize();
+    let mut parts: Vec<String> = paths
+        .iter()
+        .filter_map(|path| {
+            let inside = path
+                .strip_prefix(root)
+                .ok()
+                .or_else(|| path.strip_prefix(canonical_root.as_ref().ok()?).ok());
+            Some(inside?.to_str()?.to_owned())
+        })
+        .collect();
+    parts.sort();
+    parts.dedup();
+    let mut out: Vec<String> = Vec::with_capacity(parts.len());
+    for part in parts {
+        // `a-b` sorts between `a` and `a/b`.
+        if !out.iter().rev().any(|above| covers(above, &part)) {
+            out.push(part);
+        }
+    }
+    out
 }

@@ -65,7 +65,7 @@ impl Tally {
                     WriteStatus::Created => self.report.added += 1,
                     WriteStatus::Updated => self.report.updated += 1,
                     WriteStatus::Restored => self.report.restored += 1,
-                    WriteStatus::Unchanged => self.report.unchanged += 1,
+                    WriteStatus::Unchanged | WriteStatus::Queued => self.report.unchanged += 1,
                 }
                 if let Some(kept_version) = *conflict
                     && self.report.conflicts.len() < MAX_CONFLICTS

@@ -28,6 +28,7 @@ impl WriteOutput {
             WriteStatus::Updated => "updated",
             WriteStatus::Unchanged => UNCHANGED,
             WriteStatus::Restored => "restored",
+            WriteStatus::Queued => "queued",
         };
         Ok(Self {
             slug: context.page_name(&written.source_id, &written.slug)?,

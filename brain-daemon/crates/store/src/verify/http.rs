@@ -5,6 +5,7 @@ use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::super::jobs::rows_of;
 use super::super::record::{AuditPage, ClientRecord, JobRecord, TokenRecord, from_bytes};
+use super::super::replica::FIRST_SPOOLED_ID;
 use super::super::{StoreError, migrate, tables as t};
 use super::Verifier;
 use brain_page as page;
@@ -88,7 +89,7 @@ impl Verifier<'_> {
                 )));
             }
         }
-        if newest > 0 && number(t::META_NEXT_JOB)? <= newest {
+        if newest > 0 && newest < FIRST_SPOOLED_ID && number(t::META_NEXT_JOB)? <= newest {
             return Err(StoreError::damaged(format!(
                 "the number of {} would be used again",
                 JobId(newest)
