@@ -457,7 +457,7 @@ fn take(machine: &mut Machine, server: &Mutex<ServerState>, step: &Step) -> Resu
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(40) })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(16) })]
     #[test]
     fn all_histories_end_with_equal_stores(steps in steps()) {
         let dir = dirs();

@@ -41,6 +41,10 @@ pub(super) fn send(
 ) -> Result<(), CommitError> {
     let Some((mut replica, changes)) = draft.for_log.take() else { return Ok(()) };
     if changes.is_empty() {
+        // Spooled jobs that the brain has already are done without a batch.
+        if Replica::read(&txn.open_table(t::META).map_err(StoreError::from)?)? != Some(replica) {
+            replica.write(txn)?;
+        }
         return Ok(());
     }
     let log_error = |error| CommitError { cause: Cause::Log, error };
