@@ -79,6 +79,7 @@ mod links;
 mod list;
 mod local_model;
 mod lost_store;
+mod machines;
 mod mcp_agents;
 mod mcp_attacks;
 mod mcp_read;

@@ -303,7 +303,10 @@ impl MachineService {
     pub fn degraded(&self) -> Option<String> {
         let replica = match self.state() {
             State::Alone => return None,
-            State::NoLog(fault) => return Some(format!("no changes of other machines: {fault}")),
+            // The fault can name a path, which not every caller may see.
+            State::NoLog(_) => {
+                return Some("this machine cannot follow the others: pages may be old".to_owned());
+            }
             State::Member(replica) => replica,
         };
         let age = match replica.log().age() {

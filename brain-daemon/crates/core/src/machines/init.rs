@@ -89,6 +89,9 @@ impl MachineService {
     ) -> Result<u64, Fault> {
         let random = self.env.random.clone();
         let brain = identity.brain;
+        if let Some(abandoned) = &plan.head {
+            plan.connection.drop_log(abandoned.brain).map_err(|e| fault(&e))?;
+        }
         progress.line("creating the log on the server");
         let settings =
             open_settings(&plan.access.secrets, &identity.namespace, false, random.clone());

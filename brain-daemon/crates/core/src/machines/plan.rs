@@ -17,7 +17,7 @@ pub(super) struct Plan {
     pub(super) connection: Connection,
     /// This machine's place in the brain, if it has one.
     pub(super) member: Option<Identity>,
-    /// The head of the log; `None` for `init`.
+    /// The head of the log; for `init` that of an interrupted setup.
     pub(super) head: Option<Head>,
 }
 
@@ -58,14 +58,15 @@ impl MachineService {
         }
         let access = self.complete(request, None)?;
         let connection = self.open(&access)?;
-        match connection.engine().head() {
-            Err(Error::NotCreated { .. }) => {}
+        let abandoned = match connection.engine().head() {
+            Err(Error::NotCreated { .. }) => None,
             Err(error) => return Err(fault(&error)),
+            Ok(head) if is_abandoned(&connection, &head).map_err(|e| fault(&e))? => Some(head),
             Ok(_) => {
                 let address = connection.address().to_owned();
                 return Err(fault(&Error::AlreadyCreated { address }));
             }
-        }
+        };
         let durability = connection.durability().map_err(|e| fault(&e))?;
         let (pages, bytes) = self.size()?;
         let server = connection.address().to_owned();
@@ -74,12 +75,15 @@ impl MachineService {
         let steps = vec![
             format!("keep a copy of the store in the home: {former}"),
             format!("create the tables of the log in the schema \"{}\"", access.namespace),
-            format!("copy {pages} pages to the server, {sealing}"),
+            format!("copy all pages ({pages}) to the server, {sealing}"),
             "read the copy back, and compare it row by row".to_owned(),
             format!("from then on, every write of \"{}\" goes to the server first", access.name),
         ];
         let mut warnings = durability_warnings(durability.as_ref());
         warnings.extend(tls_warning(&connection));
+        if abandoned.is_some() {
+            warnings.push("the empty log of an interrupted setup is deleted first".to_owned());
+        }
         if !request.encrypt {
             warnings.push("the server, its backups and its operators can read every page".into());
         }
@@ -96,7 +100,7 @@ impl MachineService {
             steps,
             warnings,
         };
-        Ok(Plan { reply, access, connection, member: None, head: None })
+        Ok(Plan { reply, access, connection, member: None, head: abandoned })
     }
 
     fn plan_join(&self, request: &MachinesAccess) -> Result<Plan, Fault> {
@@ -181,6 +185,14 @@ impl MachineService {
             "attachments.before-joining-",
         ])
     }
+}
+
+/// Returns whether a log is empty and was left by an interrupted `init`: nobody can join it.
+fn is_abandoned(connection: &Connection, head: &Head) -> Result<bool, Error> {
+    if head.position.number > 0 || connection.engine().machines()?.len() > 1 {
+        return Ok(false);
+    }
+    Ok(!connection.engine().snapshots()?.iter().any(|snapshot| snapshot.complete))
 }
 
 /// Returns what is unsafe about the server's settings.

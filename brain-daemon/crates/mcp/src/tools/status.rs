@@ -37,6 +37,9 @@ pub(crate) struct StatusOutput {
     index_behind: Option<u64>,
     /// Whether search results may be incomplete.
     degraded: bool,
+    /// How old pages are, while other machines cannot be reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age: Option<String>,
 }
 
 /// A source.
@@ -74,6 +77,7 @@ impl ToolCall for BrainStatus {
             sources: all.sources.iter().take(MAX_SOURCES).map(source).collect(),
             index_behind: context.caller.sees_all().then(|| search.index_behind()),
             degraded: search.is_degraded(&context.caller),
+            age: context.brain.machines.degraded(),
         })
     }
 }

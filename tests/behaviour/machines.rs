@@ -1,0 +1,365 @@
+//! One brain on several machines, over PostgreSQL from `.ci/postgres`. Each home is a machine.
+//!
+//! Without the servers these tests print `SKIPPED`.
+
+use std::io::Write;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Once};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use brain_tests::{TestHome, texts};
+use serde_json::Value;
+
+/// The longest time until another machine sees a change, on a busy test machine.
+const VISIBLE: Duration = Duration::from_secs(15);
+
+/// Returns the URL of the server, or prints once why tests do not run.
+fn server() -> Option<String> {
+    let url = std::env::var("BRAIN_TEST_POSTGRES").ok();
+    if url.is_none() {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| {
+            let text = "SKIPPED: tests of several machines: no server; \
+                run .ci/postgres cargo test --workspace";
+            drop(writeln!(std::io::stderr(), "{text}"));
+        });
+    }
+    url
+}
+
+/// A shared brain of one test, in a PostgreSQL schema of its own.
+struct Shared {
+    url: String,
+    namespace: String,
+}
+
+impl Shared {
+    fn new(url: String) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::SeqCst);
+        Self { url, namespace: format!("b{}_{count}", std::process::id()) }
+    }
+
+    /// Writes the URL to a file outside of a home.
+    fn url_file(&self, home: &TestHome) -> PathBuf {
+        let path = home.outside().join("url");
+        std::fs::write(&path, &self.url).unwrap();
+        path
+    }
+
+    /// Shares the brain of a home, and returns the reply.
+    fn init(&self, home: &TestHome, name: &str, more: &[&str]) -> Value {
+        let url = self.url_file(home);
+        let mut args = vec!["machines", "init", "--yes", "--name", name, "--namespace"];
+        args.extend([self.namespace.as_str(), "--url-file", url.to_str().unwrap()]);
+        args.extend(more);
+        home.json(args)
+    }
+
+    /// Joins with the words of the key, and returns the reply.
+    fn join(&self, home: &TestHome, name: &str, words: &str) -> Value {
+        let url = self.url_file(home);
+        let mut args = vec!["machines", "join", "--yes", "--name", name, "--namespace"];
+        args.extend([self.namespace.as_str(), "--url-file", url.to_str().unwrap()]);
+        args.extend(["--key-file", "-"]);
+        home.json_with(args, words.as_bytes())
+    }
+
+    /// Makes a brain of two machines. The first has the page `first`.
+    fn two_machines(url: String) -> (Self, TestHome, TestHome) {
+        let shared = Self::new(url);
+        let (laptop, desktop) = (TestHome::new(), TestHome::new());
+        laptop.put("first", "The first page, with a quokka.");
+        let reply = shared.init(&laptop, "laptop", &[]);
+        shared.join(&desktop, "desktop", reply["words"].as_str().unwrap());
+        (shared, laptop, desktop)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let drop = format!("DROP SCHEMA IF EXISTS \"{}\" CASCADE", self.namespace);
+        let url = std::env::var("BRAIN_TEST_POSTGRES").unwrap_or_default();
+        let _ = Command::new("psql").args(["-X", "-q", "-c", &drop, &url]).output();
+    }
+}
+
+/// Waits until a check succeeds.
+fn wait_until(description: &str, limit: Duration, check: impl Fn() -> bool) {
+    let deadline = Instant::now() + limit;
+    while !check() {
+        assert!(Instant::now() < deadline, "not within {limit:?}: {description}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn has_page(home: &TestHome, slug: &str) -> bool {
+    home.brain(["--json", "get", slug]).code == 0
+}
+
+fn state(home: &TestHome) -> String {
+    home.json_status()["state"].as_str().unwrap().to_owned()
+}
+
+trait MachineStatus {
+    fn json_status(&self) -> Value;
+}
+
+impl MachineStatus for TestHome {
+    /// Returns `brain machines status`, which fails for a stopped machine.
+    fn json_status(&self) -> Value {
+        self.brain(["--json", "machines", "status"]).json()
+    }
+}
+
+fn wait_for_state(home: &TestHome, expected: &str) {
+    wait_until(expected, Duration::from_secs(30), || state(home) == expected);
+}
+
+/// Forwards connections to the server until it is closed.
+struct Proxy {
+    port: u16,
+    is_open: Arc<AtomicBool>,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Proxy {
+    /// Starts a proxy, and returns it with the URL that leads through it.
+    fn start(url: &str) -> (Self, String) {
+        let (before, rest) = url.split_once("@localhost:").unwrap();
+        let (target, rest) = rest.split_once('/').unwrap();
+        let target: u16 = target.parse().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (is_open, streams) = (Arc::new(AtomicBool::new(true)), Arc::default());
+        let proxy = Self { port, is_open: Arc::clone(&is_open), streams: Arc::clone(&streams) };
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let client = client.unwrap();
+                if is_open.load(Ordering::SeqCst)
+                    && let Ok(server) = TcpStream::connect(("127.0.0.1", target))
+                {
+                    forward(&client, &server, &streams);
+                }
+            }
+        });
+        let url = format!("{before}@localhost:{}/{rest}", proxy.port);
+        (proxy, url)
+    }
+
+    /// Cuts all connections, and refuses new ones.
+    fn close(&self) {
+        self.is_open.store(false, Ordering::SeqCst);
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn open(&self) {
+        self.is_open.store(true, Ordering::SeqCst);
+    }
+}
+
+fn forward(client: &TcpStream, server: &TcpStream, streams: &Mutex<Vec<TcpStream>>) {
+    streams.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
+    for (from, to) in [(client, server), (server, client)] {
+        let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+        thread::spawn(move || {
+            let _ = std::io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Both);
+        });
+    }
+}
+
+#[test]
+fn a_plan_changes_nothing_and_needs_a_confirmation() {
+    let Some(url) = server() else { return };
+    let shared = Shared::new(url);
+    let home = TestHome::new();
+    home.put("first", "text");
+    let url = shared.url_file(&home);
+    let url = url.to_str().unwrap();
+    let plan = home.json(["machines", "plan", "init", "--url-file", url]);
+    assert_eq!((&plan["pages"], &plan["encrypted"]), (&1.into(), &true.into()));
+    assert!(plan["tls"].as_bool().unwrap() && !plan["steps"].as_array().unwrap().is_empty());
+    let namespace = shared.namespace.as_str();
+    let args = ["machines", "init", "--url-file", url, "--namespace", namespace];
+    assert_eq!(home.fault(args, 5)["code"], "confirmation_needed");
+    assert_eq!(state(&home), "not_shared");
+    let log = home.log();
+    assert!(!log.contains("postgresql://"), "{log}");
+}
+
+#[test]
+fn machines_share_pages_in_both_directions() {
+    let Some(url) = server() else { return };
+    let shared = Shared::new(url);
+    let (laptop, desktop) = (TestHome::new(), TestHome::new());
+    laptop.put("first", "The first page, with a quokka.");
+    desktop.put("own", "A page that only the desktop had.");
+    let init = shared.init(&laptop, "laptop", &[]);
+    let words = init["words"].as_str().unwrap();
+    assert_eq!(words.split_whitespace().count(), 24);
+    assert!(std::fs::exists(init["former_store"].as_str().unwrap()).unwrap());
+    let join = shared.join(&desktop, "desktop", words);
+    assert!(has_page(&desktop, "first") && !has_page(&desktop, "own"));
+    wait_until("search on the desktop", VISIBLE, || desktop.search("quokka") == ["first"]);
+    let former = join["former_pages"].as_str().unwrap();
+    desktop.json(["import", former]);
+    wait_until("the imported page on the laptop", VISIBLE, || has_page(&laptop, "own"));
+    laptop.put("second", "From the laptop.");
+    wait_until("the page on the desktop", VISIBLE, || has_page(&desktop, "second"));
+    wait_until("its file", VISIBLE, || desktop.page_file("second").exists());
+    let list = laptop.json(["machines", "list"]);
+    assert_eq!(texts(&list["machines"], "name"), ["desktop", "laptop"]);
+    for home in [&laptop, &desktop] {
+        assert_eq!(state(home), "ready");
+        let status = home.json_status();
+        assert_eq!(status["delivery"], "notified", "{status}");
+    }
+    let dump = PathBuf::from(std::env::var("BRAIN_TEST_POSTGRES_BIN").unwrap()).join("pg_dump");
+    let dump =
+        Command::new(dump).args(["-n", &shared.namespace, "-d", &shared.url]).output().unwrap();
+    let dump = String::from_utf8(dump.stdout).unwrap();
+    assert!(dump.contains("laptop") && !dump.contains("quokka"), "the server sees a page");
+    let hex: String = "quokka".bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert!(!dump.contains(&hex), "the server sees a page");
+}
+
+#[test]
+fn a_shared_brain_goes_on_after_restarts() {
+    let Some(url) = server() else { return };
+    let (_shared, laptop, desktop) = Shared::two_machines(url);
+    for home in [&laptop, &desktop] {
+        home.json(["restart"]);
+    }
+    desktop.put("after", "After the restart.");
+    wait_until("the page on the laptop", VISIBLE, || has_page(&laptop, "after"));
+}
+
+#[test]
+fn writes_are_refused_and_reads_go_on_while_the_server_is_away() {
+    let Some(url) = server() else { return };
+    let (proxy, through) = Proxy::start(&url);
+    let (_shared, laptop, desktop) = Shared::two_machines(through);
+    proxy.close();
+    wait_for_state(&laptop, "away");
+    assert!(has_page(&laptop, "first"));
+    let hits = laptop.json(["search", "quokka"]);
+    assert!(hits["degraded"].as_str().unwrap().contains("away"), "{hits}");
+    let began = Instant::now();
+    let error = laptop.fault_with(["put", "second"], b"text", 1);
+    assert_eq!(error["code"], "server_away");
+    assert!(began.elapsed() < Duration::from_secs(4), "writers do not wait for the server");
+    proxy.open();
+    wait_for_state(&laptop, "ready");
+    laptop.put("second", "text");
+    wait_for_state(&desktop, "ready");
+    wait_until("the page on the desktop", VISIBLE, || has_page(&desktop, "second"));
+}
+
+#[test]
+fn a_daemon_starts_while_the_server_is_away() {
+    let Some(url) = server() else { return };
+    let (proxy, through) = Proxy::start(&url);
+    let (_shared, laptop, _desktop) = Shared::two_machines(through);
+    proxy.close();
+    laptop.json(["restart"]);
+    assert!(has_page(&laptop, "first"));
+    wait_for_state(&laptop, "away");
+    proxy.open();
+    wait_for_state(&laptop, "ready");
+    laptop.put("second", "text");
+}
+
+#[test]
+fn a_machine_leaves_and_keeps_its_pages() {
+    let Some(url) = server() else { return };
+    let (_shared, laptop, desktop) = Shared::two_machines(url);
+    let reply = desktop.json(["machines", "leave", "--yes"]);
+    assert_eq!(reply["status"], "left");
+    assert_eq!(state(&desktop), "not_shared");
+    desktop.put("alone", "Only here.");
+    assert!(has_page(&desktop, "first"));
+    let list = laptop.json(["machines", "list"]);
+    assert_eq!(texts(&list["machines"], "name"), ["laptop"]);
+    laptop.put("second", "Only there.");
+    desktop.json(["restart"]);
+    assert_eq!(state(&desktop), "not_shared");
+    assert!(!has_page(&desktop, "second") && !has_page(&laptop, "alone"));
+    assert!(!desktop.path().join("secrets/machines-key").exists());
+}
+
+#[test]
+fn a_removed_machine_stops_and_can_join_again() {
+    let Some(url) = server() else { return };
+    let (shared, laptop, desktop) = Shared::two_machines(url);
+    let words = std::fs::read_to_string(laptop.path().join("secrets/machines-key")).unwrap();
+    laptop.json(["machines", "remove", "desktop", "--yes"]);
+    let error = desktop.fault_with(["put", "second"], b"text", 1);
+    assert_eq!(error["code"], "machine_stopped");
+    assert_eq!(state(&desktop), "removed");
+    assert!(has_page(&desktop, "first"));
+    shared.join(&desktop, "desktop", words.trim());
+    wait_for_state(&desktop, "ready");
+    desktop.put("second", "text");
+    wait_until("the page on the laptop", VISIBLE, || has_page(&laptop, "second"));
+}
+
+#[test]
+fn a_replaced_key_stops_other_machines_until_they_have_it() {
+    let Some(url) = server() else { return };
+    let (shared, laptop, desktop) = Shared::two_machines(url);
+    let words = laptop.json(["machines", "rotate-key", "--yes"])["words"].clone();
+    laptop.put("second", "With the new key.");
+    wait_for_state(&desktop, "wrong_key");
+    let reply = shared.join(&desktop, "desktop", words.as_str().unwrap());
+    assert_eq!(reply["needs_restart"], false, "{reply}");
+    wait_for_state(&desktop, "ready");
+    wait_until("the page on the desktop", VISIBLE, || has_page(&desktop, "second"));
+}
+
+#[test]
+fn wrong_words_and_wrong_urls_change_nothing() {
+    let Some(url) = server() else { return };
+    let shared = Shared::new(url);
+    let (laptop, desktop) = (TestHome::new(), TestHome::new());
+    laptop.put("first", "text");
+    desktop.put("own", "text");
+    let file = shared.url_file(&laptop);
+    let args = ["machines", "join", "--yes", "--namespace", &shared.namespace, "--url-file"];
+    let args: Vec<&str> = args.into_iter().chain([file.to_str().unwrap()]).collect();
+    assert_eq!(desktop.fault(args.clone(), 1)["code"], "not_set_up", "no log yet");
+    shared.init(&laptop, "laptop", &[]);
+    assert_eq!(desktop.fault(args, 2)["code"], "invalid_request", "no words");
+    let other = "abandon ".repeat(23) + "art";
+    let args = ["machines", "join", "--yes", "--namespace", &shared.namespace, "--url-file"];
+    let more = [file.to_str().unwrap(), "--key-file", "-"];
+    let args: Vec<&str> = args.into_iter().chain(more).collect();
+    let error = desktop.fault_with(args, other.as_bytes(), 2);
+    assert_eq!(error["code"], "invalid_request");
+    assert!(error["message"].as_str().unwrap().contains("key"), "{error}");
+    assert_eq!(state(&desktop), "not_shared");
+    assert!(has_page(&desktop, "own"));
+    let list = laptop.json(["machines", "list"]);
+    assert_eq!(texts(&list["machines"], "name"), ["laptop"]);
+}
+
+#[test]
+fn another_machine_takes_over_the_tasks() {
+    let Some(url) = server() else { return };
+    let (_shared, laptop, desktop) = Shared::two_machines(url);
+    let runs = |home: &TestHome| {
+        let status = home.json_status();
+        let leases = status["leases"].as_array().unwrap().clone();
+        leases.iter().any(|lease| lease["name"] == "purge" && lease["this"] == true)
+    };
+    wait_until("a holder", Duration::from_secs(20), || runs(&laptop) != runs(&desktop));
+    let (holder, other) = if runs(&laptop) { (&laptop, &desktop) } else { (&desktop, &laptop) };
+    holder.brain(["stop"]).expect(0);
+    wait_until("a takeover", Duration::from_secs(15), || runs(other));
+}
