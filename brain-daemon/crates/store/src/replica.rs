@@ -22,7 +22,7 @@ use brain_page as page;
 
 /// The largest file of an attachment that a batch contains, in bytes. Larger files stay on the
 /// machine where they were attached.
-pub const MAX_SHARED_ATTACHMENT: u64 = 1 << 20;
+pub const MAX_SHARED_ATTACHMENT: u64 = 4 << 20;
 
 /// Ids of jobs from this one on belong to jobs that were accepted while the log was away.
 pub(super) const FIRST_SPOOLED_ID: u64 = 1 << 61;

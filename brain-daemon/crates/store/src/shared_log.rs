@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use brain_protocol::{Fault, FaultCode};
 use redb::ReadableTable;
 
-use super::record::JobRecord;
-use super::replica::FIRST_SPOOLED_ID;
+use super::record::{Hash, JobRecord};
+use super::replica::{FIRST_SPOOLED_ID, MAX_SHARED_ATTACHMENT};
 use super::verify::Digest;
 use super::{Store, StoreError, spool, tables as t};
 
@@ -180,6 +180,15 @@ impl Store {
         let ids = (replica.next_spooled..).map(|number| replica.spooled_id(number));
         let mut jobs = ids.zip(self.shared.unstored_spooled_jobs()?);
         Ok(jobs.find(|(found, _)| *found == id).map(|(_, job)| job))
+    }
+
+    /// Whether the file of an attachment of this length is on another machine only, because it is
+    /// too large for the log.
+    #[must_use]
+    pub fn is_attachment_elsewhere(&self, hash: &Hash, bytes: u64) -> bool {
+        self.is_shared()
+            && bytes > MAX_SHARED_ATTACHMENT
+            && self.attachments().length(hash).is_none()
     }
 
     /// Returns whether another machine changed clients or tokens since the last call.
