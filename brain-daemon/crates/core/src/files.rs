@@ -5,6 +5,7 @@
 //! and every minute.
 
 mod health;
+mod outside_changes;
 pub(crate) mod overwritten_edits;
 pub(crate) mod read_only;
 pub(crate) mod recovery;
@@ -42,6 +43,8 @@ pub(crate) struct Outbox {
     pub(crate) recovering: Mutex<HashSet<u64>>,
     /// Overwritten edits of other programs that became versions.
     pub(crate) preserved_edits: Mutex<Vec<PreservedEdit>>,
+    /// Outbox rows of changes by other machines that wait for their files.
+    outside_changes: Mutex<Vec<u64>>,
     /// The default source's directory.
     default_tree: Arc<Tree>,
     /// The directories of the other sources, as of their last use.
@@ -66,6 +69,7 @@ impl Outbox {
             failing: Mutex::default(),
             recovering: Mutex::default(),
             preserved_edits: Mutex::default(),
+            outside_changes: Mutex::default(),
             default_tree: Arc::new(Tree::new(pages)),
             trees: Mutex::default(),
         }
@@ -145,8 +149,7 @@ impl FileService {
             }
         };
         let is_here = self.store.read(Visibility::All).and_then(|r| r.has_files_of(source));
-        let is_written = problem.is_none() && is_here.unwrap_or(true);
-        FileReport { is_written, path, problem }
+        FileReport { is_written: problem.is_none() && is_here.unwrap_or(true), path, problem }
     }
 
     /// Returns the path of the file of a page, if the caller has the scope `admin`.

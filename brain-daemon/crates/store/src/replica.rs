@@ -175,6 +175,8 @@ pub(super) struct Applied {
     pub(super) sources_changed: bool,
     /// Whether clients or tokens changed.
     pub(super) access_changed: bool,
+    /// The ids of outbox rows that were added.
+    pub(super) files: Vec<u64>,
 }
 
 /// Applies batches to a transaction. Batches that the store contains are skipped.
@@ -251,7 +253,11 @@ fn apply_batch(
         }
         let now = CurrentPage::read(&draft, id)?;
         draft.seq = seq;
-        follow_file(&mut draft, id, former.get(&id).and_then(Option::as_ref), now.as_ref())?;
+        let former = former.get(&id).and_then(Option::as_ref);
+        follow_file(&mut draft, id, former, now.as_ref())?;
+        for row in [id, moved_file_id(seq)] {
+            applied.files.extend(draft.outbox_row(row)?.map(|_| row));
+        }
         let page = match now.filter(|now| now.record.deleted_at.is_none()) {
             Some(CurrentPage { source, slug, record }) => {
                 let content = draft.content(&record)?;
@@ -351,6 +357,11 @@ impl CurrentPage {
     }
 }
 
+/// Returns the id of the outbox row for the former file of a page that the change `seq` moved.
+fn moved_file_id(seq: u64) -> u64 {
+    seq | 1 << 63
+}
+
 /// Adds the outbox rows that bring the page's file to its state after a batch.
 fn follow_file(
     draft: &mut Draft<'_>,
@@ -386,7 +397,7 @@ fn follow_file(
     let record = &now.record;
     if let Some(former) = former.filter(|former| former.record.source_path != record.source_path) {
         // The outbox row of the former path gets an id that belongs to no page on any machine.
-        draft.next_id = draft.seq | 1 << 63;
+        draft.next_id = moved_file_id(draft.seq);
         let synced = draft.file(source, &former.record.source_path)?;
         let is_changed = former.record.content_hash != record.content_hash;
         draft.move_file_rows(source, &former.record, record, synced, is_changed, &ours)?;
