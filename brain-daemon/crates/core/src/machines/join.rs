@@ -134,6 +134,11 @@ impl MachineService {
                 return Err(fault);
             }
         };
+        if let Some(former) = plan.member.as_ref().filter(|former| former.name != identity.name)
+            && let Err(error) = engine.remove_machine(&former.name)
+        {
+            tracing::warn!(%error, "cannot remove the former name from the registry");
+        }
         let (brain, name) = (identity.brain, &identity.name);
         tracing::info!(%brain, name, "joined a shared brain; the next start uses its store");
         let former_store = self.file(&format!("brain.redb.before-joining-{number}"));

@@ -121,8 +121,10 @@ impl MachineService {
             durability_warnings(connection.durability().map_err(|e| fault(&e))?.as_ref());
         warnings.extend(tls_warning(&connection));
         let is_usable = match &member {
-            Some(member) => self.can_continue(&connection, member, root.clone())?,
-            None => false,
+            Some(member) if member.name == access.name => {
+                self.can_continue(&connection, member, root.clone())?
+            }
+            _ => false,
         };
         let (bytes, steps) = if is_usable {
             let step = "use the given URL and key; the store stays as it is".to_owned();
