@@ -38,7 +38,6 @@ impl Brain {
         let wanted = [
             (leases::COLLECTOR, is_collector),
             (leases::TUNNEL, brain_tunnel::Settings::from_config(config).is_some()),
-            (leases::VOICE, brain_voice::Number::from_config(config).is_some()),
             (leases::BACKUP, config.backup.dir.is_some()),
             (leases::PURGE, true),
             (leases::SNAPSHOT, true),

@@ -14,7 +14,8 @@ use brain_protocol::VERSION;
 use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, StoreError};
 use parking_lot::Mutex;
 
-use crate::condition::{Condition, Failure, no_lease, other_brain, unusable};
+use crate::condition::{Condition, Failure, copied, no_lease, other_brain, unusable};
+use crate::presence::Presence;
 use crate::{Connection, Identity, Keyring, LeaseKeeper, SCHEMA, Uptime, payload};
 
 /// How long an append with an unknown outcome is repeated, from its start.
@@ -36,10 +37,10 @@ pub struct MachineLog {
     state: Mutex<State>,
     /// Whether the brain of the log and the schema were checked since the last failure.
     is_checked: AtomicBool,
+    /// Whether another process uses this machine's identity. It stays until a restart.
+    is_copied: AtomicBool,
     /// The bytes of batches that were written or read since [`MachineLog::reset_bytes`].
     bytes: AtomicU64,
-    /// Whether this program raised the schema of the log, so that a new snapshot is needed.
-    raised_schema: AtomicBool,
 }
 
 struct State {
@@ -88,8 +89,8 @@ impl MachineLog {
             uptime,
             state: Mutex::new(state),
             is_checked: AtomicBool::new(false),
+            is_copied: AtomicBool::new(false),
             bytes: AtomicU64::new(0),
-            raised_schema: AtomicBool::new(false),
         }
     }
 
@@ -155,12 +156,6 @@ impl MachineLog {
     /// Starts to count bytes again.
     pub(crate) fn reset_bytes(&self) {
         self.bytes.store(0, Ordering::Relaxed);
-        self.raised_schema.store(false, Ordering::Relaxed);
-    }
-
-    /// Returns whether snapshots are older than the schema of new batches.
-    pub(crate) fn needs_snapshot(&self) -> bool {
-        self.raised_schema.load(Ordering::Relaxed)
     }
 
     /// Returns the entry of this machine in the registry.
@@ -185,19 +180,31 @@ impl MachineLog {
             let engine = self.connection.engine();
             engine.report(&self.registration(after)).map_err(|e| Failure::of(&e, 0))
         });
-        self.note(result.map(drop))
+        self.set_condition(result.map(drop))
     }
 
-    /// Records the result of a call of the engine.
+    /// Sets the condition by the result of a call of the engine.
     ///
     /// # Errors
     /// The same failure as the store's error.
-    pub fn record<T>(&self, result: Result<T, Error>) -> Result<T, StoreError> {
-        self.note(result.map_err(|error| Failure::of(&error, 0)))
+    pub fn set_condition_of<T>(&self, result: Result<T, Error>) -> Result<T, StoreError> {
+        self.set_condition(result.map_err(|error| Failure::of(&error, 0)))
     }
 
-    /// Records the result of a call, which changes the condition.
-    fn note<T>(&self, result: Result<T, Failure>) -> Result<T, StoreError> {
+    /// Returns what notices a copy of this machine.
+    pub(crate) fn presence(&self) -> Presence {
+        let Identity { name, machine, .. } = &self.identity;
+        Presence::new(name.clone(), *machine, self.uptime.clone())
+    }
+
+    /// Stops this machine until the program is started again: another process has its identity.
+    pub(crate) fn stop_as_copied(&self) {
+        self.is_copied.store(true, Ordering::Relaxed);
+        let _ = self.set_condition::<()>(Err(Failure::Stopped(copied(&self.identity.name))));
+    }
+
+    /// Sets the condition by the result of a call.
+    fn set_condition<T>(&self, result: Result<T, Failure>) -> Result<T, StoreError> {
         let mut state = self.state.lock();
         state.tried = self.uptime.now();
         let failure = match result {
@@ -274,6 +281,9 @@ impl MachineLog {
         if self.is_checked.load(Ordering::Relaxed) {
             return Ok(());
         }
+        if self.is_copied.load(Ordering::Relaxed) {
+            return Err(Failure::Stopped(copied(&self.identity.name)));
+        }
         let failed = |error: Error| Failure::of(&error, 0);
         let engine = self.connection.engine();
         let head = engine.head().map_err(failed)?;
@@ -294,7 +304,6 @@ impl MachineLog {
         drop(state);
         let engine = self.connection.engine();
         engine.raise_schema(SCHEMA, SCHEMA).map_err(|e| Failure::of(&e, 0))?;
-        self.raised_schema.store(true, Ordering::Relaxed);
         tracing::info!(schema = SCHEMA, "schema of the commit log raised; older programs stop");
         Ok(())
     }
@@ -345,6 +354,8 @@ impl MachineLog {
         let found = self.connection.engine().read(&position(after), limit);
         let found = found.map_err(|error| Failure::of(&error, 0))?;
         self.see_head(&found.head)?;
+        // A replaced key is noticed here, also if nothing was written with it.
+        self.keys()?;
         if found.batches.is_empty() {
             self.confirm_current(asked);
         }
@@ -428,11 +439,11 @@ impl SharedLog for MachineLog {
                 Some(self.leases.fence(name).ok_or_else(|| StoreError::Refused(no_lease(name)))?)
             }
         };
-        self.note(self.try_append(expected, changes, fence))
+        self.set_condition(self.try_append(expected, changes, fence))
     }
 
     fn read(&self, after: LogPosition) -> Result<Vec<LogBatch>, StoreError> {
         self.check_condition()?;
-        self.note(self.try_read(after, ReadLimit::default()))
+        self.set_condition(self.try_read(after, ReadLimit::default()))
     }
 }

@@ -18,7 +18,7 @@ impl MachineService {
     fn health(&self) -> Finding {
         let replica = match self.state() {
             State::Alone => return ok("this brain is on this machine only"),
-            State::NoLog(fault) => return fail(fault.message, fault.hint.unwrap_or_default()),
+            State::Unusable(fault) => return fail(fault.message, fault.hint.unwrap_or_default()),
             State::Member(replica) => replica,
         };
         let connection = replica.log().connection();

@@ -35,7 +35,7 @@ impl MachineService {
         };
         match self.state() {
             State::Alone => {}
-            State::NoLog(fault) => {
+            State::Unusable(fault) => {
                 reply.state = "incomplete".into();
                 reply.message = fault.message;
                 reply.hint = fault.hint;
@@ -136,7 +136,7 @@ impl MachineService {
     pub fn summary(&self) -> Option<String> {
         let replica = match self.state() {
             State::Alone => return None,
-            State::NoLog(fault) => return Some(format!("stopped: {}", fault.message)),
+            State::Unusable(fault) => return Some(format!("stopped: {}", fault.message)),
             State::Member(replica) => replica,
         };
         let name = &replica.log().identity().name;

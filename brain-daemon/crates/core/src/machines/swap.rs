@@ -34,6 +34,15 @@ fn path(home: &Home) -> PathBuf {
 }
 
 impl Joining {
+    /// Forgets the built store of an earlier join, durably. A missing file is no error.
+    ///
+    /// # Errors
+    /// The fault of the file.
+    pub(super) fn remove(home: &Home) -> Result<(), Fault> {
+        let path = path(home);
+        Identity::remove(&path).map_err(|e| file_fault(&path, &e))
+    }
+
     /// Writes the file durably.
     ///
     /// # Errors
@@ -132,6 +141,7 @@ mod tests {
             encrypted: true,
             namespace: "brain".into(),
             listens: true,
+            secrets: Vec::new(),
         };
         Joining { identity, number: 3 }.save(&home).unwrap();
         std::fs::write(home.store(), "former").unwrap();
@@ -170,6 +180,17 @@ mod tests {
         std::fs::rename(home.store(), dir.path().join("brain.redb.before-joining-3")).unwrap();
         complete_join(&home).unwrap();
         check_done(&home, dir.path());
+    }
+
+    #[test]
+    fn a_forgotten_join_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = home_with_join(dir.path());
+        Joining::remove(&home).unwrap();
+        complete_join(&home).unwrap();
+        assert_eq!(std::fs::read_to_string(home.store()).unwrap(), "former");
+        assert!(!home.machines().exists());
+        Joining::remove(&home).unwrap();
     }
 
     #[test]
