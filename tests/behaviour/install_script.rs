@@ -140,7 +140,8 @@ fn each_architecture_gets_its_archive() {
         fs::set_permissions(&uname, fs::Permissions::from_mode(0o755)).unwrap();
         let mut command = Command::new("sh");
         command.env_clear().env("HOME", user.home()).env("PATH", &path);
-        run(command.arg(&script).args(args), b"").expect(1).stderr
+        command.arg(&script).args(args);
+        run(command, b"").expect(1).stderr
     };
     for (architecture, hash) in [("x86_64", "not 0;"), ("aarch64", "not 1;")] {
         let failed = run_on(architecture, &[]);
