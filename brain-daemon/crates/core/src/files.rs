@@ -32,6 +32,10 @@ use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, Sto
 /// Number of locks. Pages whose ids have the same remainder share one.
 const STRIPES: usize = 64;
 
+/// Most files that [`FileService::write_applied_files`] writes at once. It runs between two looks
+/// at the log.
+const MAX_APPLIED_FILES: usize = 500;
+
 /// The state of file writes. It has locks by page, so that two changes of one page cannot write its
 /// file in the wrong order.
 pub(crate) struct Outbox {
@@ -382,6 +386,21 @@ impl FileService {
             tracing::info!(files = ids.len(), failed, "outbox replayed");
         }
         failed
+    }
+
+    /// Writes files of pages that other machines of a shared brain changed, some of them. A file
+    /// that cannot be written is tried again with the others of [`FileService::replay_outbox`].
+    pub fn write_applied_files(&self) {
+        for id in self.store.take_applied_files(MAX_APPLIED_FILES) {
+            if self.stop.is_cancelled() {
+                // The next start writes the files of all rows.
+                return;
+            }
+            let updated = self.store.with_damage_report(|| Ok(self.update_file_by_id(id)));
+            if let Ok(Err(problem)) = updated {
+                tracing::warn!(problem, "file of another machine's change not written");
+            }
+        }
     }
 
     /// Flushes written files to disk, and drops their outbox rows. Before that, preserves

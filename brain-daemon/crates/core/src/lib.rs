@@ -395,6 +395,7 @@ impl Brain {
     /// shared. Blocks.
     pub fn follow_machines(&self) -> Option<Duration> {
         let pause = self.machines.follow();
+        self.files.write_applied_files();
         if self.store.take_access_changed()
             && let Err(fault) = self.access.reload()
         {

@@ -171,6 +171,8 @@ const ATTACHMENT_FILES_NUMBER: u8 = 24;
 pub(super) struct Applied {
     /// Changes of pages, in order.
     pub(super) changes: Vec<Change>,
+    /// Ids of the outbox rows that the changes may have added.
+    pub(super) files: Vec<u64>,
     /// Whether sources changed.
     pub(super) sources_changed: bool,
     /// Whether clients or tokens changed.
@@ -252,6 +254,7 @@ fn apply_batch(
         let now = CurrentPage::read(&draft, id)?;
         draft.seq = seq;
         follow_file(&mut draft, id, former.get(&id).and_then(Option::as_ref), now.as_ref())?;
+        applied.files.extend([moved_file_id(seq), id]);
         let page = match now.filter(|now| now.record.deleted_at.is_none()) {
             Some(CurrentPage { source, slug, record }) => {
                 let content = draft.content(&record)?;
@@ -351,6 +354,12 @@ impl CurrentPage {
     }
 }
 
+/// Returns the id of the outbox row for the former path of a page that a change moved. It belongs to
+/// no page on any machine.
+fn moved_file_id(seq: u64) -> u64 {
+    seq | 1 << 63
+}
+
 /// Adds the outbox rows that bring the page's file to its state after a batch.
 fn follow_file(
     draft: &mut Draft<'_>,
@@ -385,8 +394,7 @@ fn follow_file(
     };
     let record = &now.record;
     if let Some(former) = former.filter(|former| former.record.source_path != record.source_path) {
-        // The outbox row of the former path gets an id that belongs to no page on any machine.
-        draft.next_id = draft.seq | 1 << 63;
+        draft.next_id = moved_file_id(draft.seq);
         let synced = draft.file(source, &former.record.source_path)?;
         let is_changed = former.record.content_hash != record.content_hash;
         draft.move_file_rows(source, &former.record, record, synced, is_changed, &ours)?;

@@ -197,6 +197,21 @@ impl Store {
         self.shared.access_changed.swap(false, Ordering::AcqRel)
     }
 
+    /// Returns up to `max` ids of outbox rows that batches of other machines may have added, each
+    /// once. The rows of others remain for the next call.
+    #[must_use]
+    pub fn take_applied_files(&self, max: usize) -> Vec<u64> {
+        let mut files = self.shared.applied_files.lock();
+        let count = files.len().min(max);
+        files.drain(..count).collect()
+    }
+
+    /// Returns whether [`Store::take_applied_files`] would return something.
+    #[must_use]
+    pub fn has_applied_files(&self) -> bool {
+        !self.shared.applied_files.lock().is_empty()
+    }
+
     /// Returns a digest of all rows that machines share. Equal stores at the same position have the
     /// same digest.
     ///

@@ -82,6 +82,8 @@ pub(super) struct SharedState {
     pub(super) follow_requests: Mutex<Vec<SyncSender<Result<Followed, StoreError>>>>,
     /// Number of jobs that are spooled while the log is away.
     pub(super) jobs_for_log: AtomicU64,
+    /// Ids of the outbox rows that batches of other machines may have added.
+    pub(super) applied_files: Mutex<Vec<u64>>,
     /// Whether another machine changed clients or tokens since the last
     /// [`super::Store::take_access_changed`].
     pub(super) access_changed: AtomicBool,

@@ -94,6 +94,7 @@ pub(super) fn apply(
     if applied.sources_changed {
         shared.forget_sources();
     }
+    shared.applied_files.lock().extend(applied.files);
     shared.access_changed.fetch_or(applied.access_changed, Ordering::AcqRel);
     if !applied.changes.is_empty() {
         hook(applied.changes);

@@ -109,6 +109,7 @@ impl Store {
             log: RwLock::default(),
             follow_requests: Mutex::default(),
             jobs_for_log: AtomicU64::new(0),
+            applied_files: Mutex::default(),
             access_changed: AtomicBool::new(false),
         });
         let imported = match is_shared {
