@@ -80,6 +80,8 @@ mod list;
 mod local_model;
 mod lost_store;
 mod machines;
+mod machines_fixture;
+mod machines_kills;
 mod mcp_agents;
 mod mcp_attacks;
 mod mcp_read;

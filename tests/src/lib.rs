@@ -12,6 +12,7 @@ pub mod lines;
 pub mod mcp;
 pub mod model;
 pub mod platform;
+pub mod postgres;
 mod process;
 pub mod telephony;
 pub mod tiny_model;
