@@ -2,6 +2,7 @@
 //! stores are equal row by row.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Doctor, Page, Reply, Request, Status};
@@ -113,9 +114,32 @@ pub(crate) fn stop_and_compare(machines: Vec<(&TestHome, Daemon)>) {
     assert!(found.iter().all(|store| *store == found[0]), "the stores differ: {found:?}");
 }
 
+/// Stops the daemons of homes, compares as [`stop_and_compare`] does, and lets the next command
+/// start them again.
+pub(crate) fn compare_running(homes: &[&TestHome]) {
+    let found: Vec<_> = homes
+        .iter()
+        .map(|home| {
+            home.brain(["stop"]).expect(0);
+            read_store(home)
+        })
+        .collect();
+    assert!(found.iter().all(|store| *store == found[0]), "the stores differ: {found:?}");
+}
+
 /// Returns the position and the digest of the shared rows of a closed store.
 pub(crate) fn read_store(home: &TestHome) -> (u64, String) {
-    let path = home.path().join("brain.redb");
+    let position_and_digest = {
+        let store = open_store(&home.path());
+        let position = store.log_position().unwrap().expect("a shared store");
+        (position.number, brain_page::hex(&store.shared_digest().unwrap()))
+    };
+    verify(&home.path().join("brain.redb"), &|_, _| true).unwrap();
+    position_and_digest
+}
+
+/// Opens the store of a home whose daemon has stopped.
+pub(crate) fn open_store(home: &Path) -> Store {
     let options = StoreOptions {
         cache_bytes: 16_000_000,
         min_free_bytes: 0,
@@ -123,11 +147,5 @@ pub(crate) fn read_store(home: &TestHome) -> (u64, String) {
         new_store_id: 1,
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
-    let position_and_digest = {
-        let store = Store::open(&path, &options, Box::new(|_| ())).unwrap();
-        let position = store.log_position().unwrap().expect("a shared store");
-        (position.number, brain_page::hex(&store.shared_digest().unwrap()))
-    };
-    verify(&path, &|_, _| true).unwrap();
-    position_and_digest
+    Store::open(&home.join("brain.redb"), &options, Box::new(|_| ())).unwrap()
 }

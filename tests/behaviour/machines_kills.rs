@@ -8,14 +8,13 @@
 mod writers;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use brain_protocol::Page;
 use brain_tests::postgres::{Cluster, Part};
-use brain_tests::{Daemon, TestHome};
+use brain_tests::{Daemon, TestHome, report};
 
 use crate::crash::Rng;
 use crate::machines::Shared;
@@ -35,17 +34,13 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("not a number"))
 }
 
-fn report(text: &str) {
-    let _ = writeln!(std::io::stderr(), "machines: {text}");
-}
-
 #[test]
 fn acknowledged_writes_of_two_machines_survive_kills() {
     let Some(mut cluster) = Cluster::start() else { return };
     cluster.add_standby();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed = number("BRAIN_SEED").unwrap_or(now);
-    report(&format!("BRAIN_SEED={seed}"));
+    report(&format!("machines: BRAIN_SEED={seed}"));
     let mut rng = Rng::from_seed(seed);
     let mut homes = [TestHome::new(), TestHome::new()];
     for home in &mut homes {
@@ -103,7 +98,10 @@ fn acknowledged_writes_of_two_machines_survive_kills() {
     let daemons = daemons.map(Option::unwrap);
     stop_and_compare([laptop, desktop].into_iter().zip(daemons).collect());
     let counts = Counts::of(&writers);
-    report(&format!("{kills:?}, {counts:?}, {written:.0?} and {:.0?}", began.elapsed() - written));
+    report(&format!(
+        "machines: {kills:?}, {counts:?}, {written:.0?} and {:.0?}",
+        began.elapsed() - written
+    ));
     assert!(counts.acknowledged > 0, "no write succeeded");
 }
 

@@ -397,6 +397,12 @@ pub fn skip(why: &str) {
     let _ = writeln!(err, "SKIPPED: {why}");
 }
 
+/// Writes a line on standard error, also if the test passes.
+pub fn report(text: &str) {
+    let mut err = std::io::stderr();
+    let _ = writeln!(err, "{text}");
+}
+
 /// A mounted file system. Dropping it unmounts it.
 struct Mount {
     at: PathBuf,

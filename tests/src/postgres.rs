@@ -77,6 +77,13 @@ impl Cluster {
         self.sql_in("brain", statements)
     }
 
+    /// Runs statements as superuser on the standby, and returns the rows.
+    #[must_use]
+    pub fn standby_sql(&self, statements: &str) -> String {
+        let output = self.psql(Part::Standby, "brain").args(["-c", statements]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
     fn sql_in(&self, database: &str, statements: &str) -> String {
         let output = self.try_sql(database, statements);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -124,19 +131,32 @@ impl Cluster {
         self.start_part(Part::Standby);
     }
 
-    /// Makes the standby a server.
-    pub fn promote_standby(&self) {
-        let standby = self.dir.path().join("standby");
-        self.run("pg_ctl", |command| command.args(["promote", "-w", "-D"]).arg(&standby));
-    }
-
-    /// Exchanges the ports of server and standby, as a failover of an address does. Both must be
-    /// stopped.
-    pub fn swap_servers(&mut self) {
+    /// Lets the standby have the server's address. It accepts no writes before
+    /// [`Cluster::promote`]. Both must be stopped.
+    pub fn replace_server_by_standby(&self) {
         let name = |name: &str| self.dir.path().join(name);
         fs::rename(name("data"), name("former")).unwrap();
         fs::rename(name("standby"), name("data")).unwrap();
         append(&name("data/postgresql.conf"), &format!("port = {}\n", self.ports[0]));
+    }
+
+    /// Makes a standby that has the server's address a server.
+    pub fn promote(&self) {
+        let data = self.data();
+        self.run("pg_ctl", |command| command.args(["promote", "-w", "-D"]).arg(&data));
+    }
+
+    /// Starts a program of the server that runs statements as superuser.
+    #[must_use]
+    pub fn start_sql(&self, statements: &str) -> Child {
+        self.psql(Part::Server, "brain").args(["-c", statements]).spawn().unwrap()
+    }
+
+    /// Gives the user of the servers a directory.
+    pub fn give(&self, dir: &Path) {
+        if let Some((uid, gid)) = self.user {
+            chown(dir, Some(uid), Some(gid)).unwrap();
+        }
     }
 
     /// Sends SIGKILL to a part and its children.
