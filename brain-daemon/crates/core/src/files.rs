@@ -5,6 +5,7 @@
 //! and every minute.
 
 mod health;
+mod outside_changes;
 pub(crate) mod overwritten_edits;
 pub(crate) mod read_only;
 pub(crate) mod recovery;
@@ -32,10 +33,6 @@ use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, Sto
 /// Number of locks. Pages whose ids have the same remainder share one.
 const STRIPES: usize = 64;
 
-/// Most files that [`FileService::write_applied_files`] writes at once. It runs between two looks
-/// at the log.
-const MAX_APPLIED_FILES: usize = 500;
-
 /// The state of file writes. It has locks by page, so that two changes of one page cannot write its
 /// file in the wrong order.
 pub(crate) struct Outbox {
@@ -46,6 +43,8 @@ pub(crate) struct Outbox {
     pub(crate) recovering: Mutex<HashSet<u64>>,
     /// Overwritten edits of other programs that became versions.
     pub(crate) preserved_edits: Mutex<Vec<PreservedEdit>>,
+    /// Outbox rows of changes by other machines that wait for their files.
+    outside_changes: Mutex<Vec<u64>>,
     /// The default source's directory.
     default_tree: Arc<Tree>,
     /// The directories of the other sources, as of their last use.
@@ -70,6 +69,7 @@ impl Outbox {
             failing: Mutex::default(),
             recovering: Mutex::default(),
             preserved_edits: Mutex::default(),
+            outside_changes: Mutex::default(),
             default_tree: Arc::new(Tree::new(pages)),
             trees: Mutex::default(),
         }
@@ -149,8 +149,7 @@ impl FileService {
             }
         };
         let is_here = self.store.read(Visibility::All).and_then(|r| r.has_files_of(source));
-        let is_written = problem.is_none() && is_here.unwrap_or(true);
-        FileReport { is_written, path, problem }
+        FileReport { is_written: problem.is_none() && is_here.unwrap_or(true), path, problem }
     }
 
     /// Returns the path of the file of a page, if the caller has the scope `admin`.
@@ -386,21 +385,6 @@ impl FileService {
             tracing::info!(files = ids.len(), failed, "outbox replayed");
         }
         failed
-    }
-
-    /// Writes files of pages that other machines of a shared brain changed, some of them. A file
-    /// that cannot be written is tried again with the others of [`FileService::replay_outbox`].
-    pub fn write_applied_files(&self) {
-        for id in self.store.take_applied_files(MAX_APPLIED_FILES) {
-            if self.stop.is_cancelled() {
-                // The next start writes the files of all rows.
-                return;
-            }
-            let updated = self.store.with_damage_report(|| Ok(self.update_file_by_id(id)));
-            if let Ok(Err(problem)) = updated {
-                tracing::warn!(problem, "file of another machine's change not written");
-            }
-        }
     }
 
     /// Flushes written files to disk, and drops their outbox rows. Before that, preserves

@@ -29,6 +29,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 pub(crate) use lease_table::LeaseTable;
+pub(crate) use swap::KEPT_PAGES;
 
 use crate::Environment;
 

@@ -5,6 +5,7 @@
 //! machine runs a task that only one may run. [`Replica`] follows the log, reports to the registry
 //! and writes snapshots. The crate knows neither pages nor interfaces. All calls block.
 
+mod compression;
 mod condition;
 mod connection;
 mod identity;

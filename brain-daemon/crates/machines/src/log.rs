@@ -330,7 +330,7 @@ impl MachineLog {
                 opened => opened.map_err(failed)?,
             },
         };
-        let changes = payload::decode(content)
+        let changes = payload::decode(&content)
             .map_err(|problem| Failure::Stopped(unusable(batch.position.number, problem)))?;
         let is_own = batch.machine == self.identity.name;
         Ok(LogBatch { position: log_position(&batch.position), is_own, changes })

@@ -94,8 +94,7 @@ impl Replica {
         match self.try_follow() {
             Ok(batches) => {
                 let is_polling = self.log.connection().delivery() == Delivery::Polling;
-                let is_idle = batches == 0 && !self.store.has_applied_files();
-                let pause = if is_polling && is_idle { POLL } else { Duration::ZERO };
+                let pause = if is_polling && batches == 0 { POLL } else { Duration::ZERO };
                 Round { batches, pause }
             }
             Err(error) => {
@@ -116,13 +115,13 @@ impl Replica {
         let asked = self.log.uptime();
         let is_check_due =
             self.timing.lock().checked.is_none_or(|checked| asked >= checked + CHECK);
-        let has_work = self.store.jobs_for_log() > 0 || self.store.has_applied_files();
+        let has_jobs = self.store.jobs_for_log() > 0;
         let is_notified = self.log.connection().delivery() == Delivery::Notified;
-        let limit = match is_notified && !is_check_due && !has_work {
+        let limit = match is_notified && !is_check_due && !has_jobs {
             true => POLL,
             false => Duration::ZERO,
         };
-        let is_new = if is_check_due || has_work {
+        let is_new = if is_check_due || has_jobs {
             true
         } else {
             let engine = self.log.connection().engine();

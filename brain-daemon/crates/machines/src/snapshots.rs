@@ -1,7 +1,7 @@
 //! Snapshots: a backup of the store in encrypted chunks beside the log.
 //!
 //! The chunks together are: format 1, the schema of the store as 4 bytes, the file, and the SHA-256
-//! of the file. Encrypted chunks are bound to their place, so none can be exchanged or left out.
+//! of the file. Each chunk is compressed. Encrypted chunks are bound to their place, so none can be exchanged or left out.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,6 +13,7 @@ use brain_commit_log::cipher::{ChunkPlace, Keys};
 use brain_commit_log::{BrainId, Engine, Error, Position, Snapshot, SnapshotId};
 use sha2::{Digest, Sha256};
 
+use crate::compression::{pack, unpack};
 use crate::{Keyring, SCHEMA};
 
 /// The size of a chunk before encryption: 4 MiB.
@@ -117,9 +118,10 @@ fn upload_chunks(
         // The digest may exceed a chunk, so a chunk has up to 4 MiB and 31 bytes.
         let place =
             ChunkPlace { snapshot: id, contains: file.contains, index, is_last: is_complete };
+        let packed = pack(&content);
         let sealed = match &keys {
-            Some(keys) => keys.seal_chunk(file.brain, &place, &content, random)?,
-            None => content.clone(),
+            Some(keys) => keys.seal_chunk(file.brain, &place, &packed, random)?,
+            None => packed,
         };
         engine.put_chunk(id, index, &sealed)?;
         done += content.len() as u64;
@@ -202,7 +204,8 @@ fn read(
         let (id, contains) = (snapshot.id, snapshot.contains);
         let is_last = index + 1 == snapshot.chunks;
         let place = ChunkPlace { snapshot: id, contains, index, is_last };
-        let content = open(engine, keyring, &mut keys, brain, &place, sealed)?;
+        let packed = open(engine, keyring, &mut keys, brain, &place, sealed)?;
+        let content = unpack(&packed, CHUNK + DIGEST).ok_or_else(forged)?;
         tail.extend_from_slice(&content);
         if schema.is_none() {
             let header = tail.get(..HEADER).ok_or_else(forged)?;

@@ -111,7 +111,7 @@ pub use record::{
 };
 pub use replica::MAX_SHARED_ATTACHMENT;
 pub use restore::{restore, restore_replica};
-pub use shared_log::{AppendResult, Followed, LogBatch, LogPosition, SharedLog};
+pub use shared_log::{AppendResult, Followed, LogBatch, LogPosition, OutsideChanges, SharedLog};
 pub use shared_state::Sources;
 pub use store::{ReaderFactory, Store, StoreOptions};
 pub use verify::{VerifyReport, store_id, verify};

@@ -171,12 +171,12 @@ const ATTACHMENT_FILES_NUMBER: u8 = 24;
 pub(super) struct Applied {
     /// Changes of pages, in order.
     pub(super) changes: Vec<Change>,
-    /// Ids of the outbox rows that the changes may have added.
-    pub(super) files: Vec<u64>,
     /// Whether sources changed.
     pub(super) sources_changed: bool,
     /// Whether clients or tokens changed.
     pub(super) access_changed: bool,
+    /// The ids of outbox rows that were added.
+    pub(super) files: Vec<u64>,
 }
 
 /// Applies batches to a transaction. Batches that the store contains are skipped.
@@ -253,8 +253,11 @@ fn apply_batch(
         }
         let now = CurrentPage::read(&draft, id)?;
         draft.seq = seq;
-        follow_file(&mut draft, id, former.get(&id).and_then(Option::as_ref), now.as_ref())?;
-        applied.files.extend([moved_file_id(seq), id]);
+        let former = former.get(&id).and_then(Option::as_ref);
+        follow_file(&mut draft, id, former, now.as_ref())?;
+        for row in [id, moved_file_id(seq)] {
+            applied.files.extend(draft.outbox_row(row)?.map(|_| row));
+        }
         let page = match now.filter(|now| now.record.deleted_at.is_none()) {
             Some(CurrentPage { source, slug, record }) => {
                 let content = draft.content(&record)?;
@@ -354,8 +357,7 @@ impl CurrentPage {
     }
 }
 
-/// Returns the id of the outbox row for the former path of a page that a change moved. It belongs to
-/// no page on any machine.
+/// Returns the id of the outbox row for the former file of a page that the change `seq` moved.
 fn moved_file_id(seq: u64) -> u64 {
     seq | 1 << 63
 }
@@ -394,6 +396,7 @@ fn follow_file(
     };
     let record = &now.record;
     if let Some(former) = former.filter(|former| former.record.source_path != record.source_path) {
+        // The outbox row of the former path gets an id that belongs to no page on any machine.
         draft.next_id = moved_file_id(draft.seq);
         let synced = draft.file(source, &former.record.source_path)?;
         let is_changed = former.record.content_hash != record.content_hash;

@@ -75,6 +75,18 @@ pub struct Followed {
     pub position: LogPosition,
 }
 
+/// What changed without a caller on this machine: by batches of other machines, or because the log
+/// answers again.
+#[derive(Debug, Default)]
+pub struct OutsideChanges {
+    /// Whether clients or tokens changed.
+    pub access: bool,
+    /// Whether jobs that waited for the log were sent, so that they can become pages.
+    pub jobs: bool,
+    /// The ids of new outbox rows.
+    pub files: Vec<u64>,
+}
+
 impl Store {
     /// Makes this store the first replica of a shared brain, at the position before the first
     /// batch. From then on, every write goes to the log first. `machine` is the random id of this
@@ -191,25 +203,10 @@ impl Store {
             && self.attachments().length(hash).is_none()
     }
 
-    /// Returns whether another machine changed clients or tokens since the last call.
+    /// Returns what changed without a caller on this machine since the last call.
     #[must_use]
-    pub fn take_access_changed(&self) -> bool {
-        self.shared.access_changed.swap(false, Ordering::AcqRel)
-    }
-
-    /// Returns up to `max` ids of outbox rows that batches of other machines may have added, each
-    /// once. The rows of others remain for the next call.
-    #[must_use]
-    pub fn take_applied_files(&self, max: usize) -> Vec<u64> {
-        let mut files = self.shared.applied_files.lock();
-        let count = files.len().min(max);
-        files.drain(..count).collect()
-    }
-
-    /// Returns whether [`Store::take_applied_files`] would return something.
-    #[must_use]
-    pub fn has_applied_files(&self) -> bool {
-        !self.shared.applied_files.lock().is_empty()
+    pub fn take_outside_changes(&self) -> OutsideChanges {
+        std::mem::take(&mut *self.shared.outside_changes.lock())
     }
 
     /// Returns a digest of all rows that machines share. Equal stores at the same position have the

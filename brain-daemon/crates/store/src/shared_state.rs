@@ -21,7 +21,7 @@ use super::files::AttachmentFiles;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, file_id, open_closed};
 use super::read::Reader;
-use super::shared_log::{Followed, SharedLog};
+use super::shared_log::{Followed, OutsideChanges, SharedLog};
 use super::writer::Change;
 use super::{SourceRecord, StoreError};
 
@@ -82,11 +82,9 @@ pub(super) struct SharedState {
     pub(super) follow_requests: Mutex<Vec<SyncSender<Result<Followed, StoreError>>>>,
     /// Number of jobs that are spooled while the log is away.
     pub(super) jobs_for_log: AtomicU64,
-    /// Ids of the outbox rows that batches of other machines may have added.
-    pub(super) applied_files: Mutex<Vec<u64>>,
-    /// Whether another machine changed clients or tokens since the last
-    /// [`super::Store::take_access_changed`].
-    pub(super) access_changed: AtomicBool,
+    /// What changed without a caller on this machine since the last
+    /// [`super::Store::take_outside_changes`].
+    pub(super) outside_changes: Mutex<OutsideChanges>,
 }
 
 impl SharedState {

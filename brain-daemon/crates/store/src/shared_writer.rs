@@ -94,8 +94,10 @@ pub(super) fn apply(
     if applied.sources_changed {
         shared.forget_sources();
     }
-    shared.applied_files.lock().extend(applied.files);
-    shared.access_changed.fetch_or(applied.access_changed, Ordering::AcqRel);
+    let mut outside = shared.outside_changes.lock();
+    outside.access |= applied.access_changed;
+    outside.files.extend(applied.files);
+    drop(outside);
     if !applied.changes.is_empty() {
         hook(applied.changes);
     }
@@ -186,6 +188,7 @@ fn send_spooled_jobs(
         refuse(rest, &StoreError::Closed);
         let sent = result.recv().map_err(|_| StoreError::Closed)??;
         shared.count_jobs_for_log()?;
+        shared.outside_changes.lock().jobs = true;
         tracing::info!(jobs = sent, "jobs that waited for the server were sent");
     }
     *spool = None;

@@ -109,8 +109,7 @@ impl Store {
             log: RwLock::default(),
             follow_requests: Mutex::default(),
             jobs_for_log: AtomicU64::new(0),
-            applied_files: Mutex::default(),
-            access_changed: AtomicBool::new(false),
+            outside_changes: Mutex::default(),
         });
         let imported = match is_shared {
             // The jobs go to the log first.

@@ -18,9 +18,14 @@ impl MachineService {
         let leases = engine.leases().map_err(|e| fault(&e))?;
         let machines = engine.machines().map_err(|e| fault(&e))?;
         let own = replica.log().identity().machine;
+        let position = self.store.log_position()?.unwrap_or_default().number;
         let row = |machine: brain_machines::Machine| MachineRow {
             this: machine.id == own,
-            behind: head.position.number.saturating_sub(machine.position.number),
+            // The others report their position every few seconds.
+            behind: head.position.number.saturating_sub(match machine.id == own {
+                true => position,
+                false => machine.position.number,
+            }),
             seen_at: rfc3339(machine.seen_ms),
             version: machine.version,
             leases: leases

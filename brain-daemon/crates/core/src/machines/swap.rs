@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::init::file_fault;
 
+/// How the name of a directory of pages begins that a join kept.
+pub(crate) const KEPT_PAGES: &str = "pages.before-joining-";
 /// The name of the built store.
 pub(super) const JOINED_STORE: &str = "brain.redb.joining";
 
@@ -79,7 +81,7 @@ pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
         let spool = home.root().join("brain.redb.spool");
         let kept_store = home.root().join(format!("brain.redb.before-joining-{number}"));
         let kept_spool = home.root().join(format!("brain.redb.before-joining-{number}.spool"));
-        keep(&home.pages(), &home.root().join(format!("pages.before-joining-{number}")))?;
+        keep(&home.pages(), &home.root().join(format!("{KEPT_PAGES}{number}")))?;
         keep(
             &home.attachments(),
             &home.root().join(format!("attachments.before-joining-{number}")),

@@ -308,10 +308,8 @@ fn on_another_machine(page: &PageRef, name: &str) -> Fault {
          {} MB",
         MAX_SHARED_ATTACHMENT >> 20
     );
-    Fault::new(FaultCode::NotFound, message).hint(format!(
-        "on that machine: `brain attachments {} --get NAME`",
-        page_argument(page)
-    ))
+    Fault::new(FaultCode::NotFound, message)
+        .hint(format!("on that machine: `brain attachments {} --get NAME`", page_argument(page)))
 }
 
 /// Describes a damaged file: by its name on the first page that has it, or by its hash if only
