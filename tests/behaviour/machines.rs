@@ -3,6 +3,7 @@
 //! Without the servers these tests print `SKIPPED`.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Once;
@@ -210,7 +211,7 @@ fn writes_are_refused_and_reads_go_on_while_the_server_is_away() {
 #[test]
 fn captures_wait_while_the_server_is_away_and_are_stored_once() {
     let Some(url) = server() else { return };
-    let (proxy, through) = Proxy::start(&url);
+    let (proxy, through) = Proxy::before(&url);
     let (_shared, laptop, desktop) = Shared::two_machines(through);
     proxy.close();
     wait_for_state(&laptop, "away");
@@ -244,7 +245,7 @@ fn a_pooler_delivers_changes_by_polling() {
 #[test]
 fn tokens_from_other_machines_are_refused_while_the_server_is_away() {
     let Some(url) = server() else { return };
-    let (proxy, through) = Proxy::start(&url);
+    let (proxy, through) = Proxy::before(&url);
     let shared = Shared::new(through);
     let mut laptop = TestHome::new();
     laptop.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));

@@ -3,7 +3,7 @@
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_core::NoProgress;
-use brain_protocol::{MachinesStatus, MachinesStatusReply, Reply, Request, WriteStatus};
+use brain_protocol::{MachinesStatus, MachinesStatusReply, Request, WriteStatus};
 use brain_tests::{TestHome, capture, expect_reply};
 
 use crate::machines::{Shared, VISIBLE, has_page, server, wait_until};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use brain_fakes::{Direction, Proxy};
-use brain_protocol::{FaultCode, Reply, Request, WriteStatus};
+use brain_protocol::{FaultCode, Reply, WriteStatus};
 use brain_tests::{Client, TestHome, capture, report};
 
 use crate::crash::rare_word;
