@@ -8,7 +8,6 @@ mod broken_connections;
 mod directory;
 mod model;
 mod order;
-mod proxy;
 mod server_faults;
 mod servers;
 mod shared_state;
