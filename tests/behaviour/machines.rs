@@ -263,6 +263,71 @@ fn writes_are_refused_and_reads_go_on_while_the_server_is_away() {
 }
 
 #[test]
+fn captures_wait_while_the_server_is_away_and_are_stored_once() {
+    let Some(url) = server() else { return };
+    let (proxy, through) = Proxy::start(&url);
+    let (_shared, laptop, desktop) = Shared::two_machines(through);
+    proxy.close();
+    wait_for_state(&laptop, "away");
+    for number in 0..5 {
+        let reply = laptop.json(["capture", &format!("A thought about wombat {number}")]);
+        assert_eq!(reply["status"], "queued", "{reply}");
+    }
+    assert_eq!(laptop.json_status()["queued"], 5);
+    proxy.open();
+    wait_for_state(&laptop, "ready");
+    wait_for_state(&desktop, "ready");
+    for home in [&laptop, &desktop] {
+        wait_until("the thoughts", VISIBLE, || home.search("wombat").len() == 5);
+    }
+    assert_eq!(laptop.json_status()["queued"], 0);
+    thread::sleep(Duration::from_secs(2));
+    assert_eq!(laptop.json(["list"])["pages"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn a_pooler_delivers_changes_by_polling() {
+    let (Some(_), Ok(pooler)) = (server(), std::env::var("BRAIN_TEST_PGBOUNCER")) else { return };
+    let (_shared, laptop, desktop) = Shared::two_machines(pooler);
+    laptop.put("second", "text");
+    wait_until("the page on the desktop", VISIBLE, || has_page(&desktop, "second"));
+    desktop.put("third", "text");
+    wait_until("the page on the laptop", VISIBLE, || has_page(&laptop, "third"));
+    assert_eq!(laptop.json_status()["delivery"], "polling");
+}
+
+#[test]
+fn tokens_from_other_machines_are_refused_while_the_server_is_away() {
+    let Some(url) = server() else { return };
+    let (proxy, through) = Proxy::start(&url);
+    let shared = Shared::new(through);
+    let mut laptop = TestHome::new();
+    laptop.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
+    laptop.env.push(("BRAIN_MACHINES_MAX_TOKEN_AGE".into(), "2s".into()));
+    laptop.put("first", "text");
+    shared.init(&laptop, "laptop", &[]);
+    let token = laptop.token("agent", "read", &[]);
+    let request = || {
+        let mut stream = TcpStream::connect(laptop.http_public()).unwrap();
+        let head = format!(
+            "GET /search?q=text HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
+             Connection: close\r\n\r\n",
+            laptop.http_public()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        std::io::read_to_string(stream).unwrap()
+    };
+    assert!(request().starts_with("HTTP/1.1 200"), "{}", request());
+    proxy.close();
+    wait_until("a refusal", Duration::from_secs(30), || {
+        let answer = request();
+        answer.starts_with("HTTP/1.1 503") && answer.contains("server_away")
+    });
+    proxy.open();
+    wait_until("an answer", Duration::from_secs(30), || request().starts_with("HTTP/1.1 200"));
+}
+
+#[test]
 fn a_daemon_starts_while_the_server_is_away() {
     let Some(url) = server() else { return };
     let (proxy, through) = Proxy::start(&url);

@@ -341,8 +341,7 @@ impl MachineLog {
         };
         let changes = payload::decode(&content)
             .map_err(|problem| Failure::Stopped(unusable(batch.position.number, problem)))?;
-        let is_own = batch.machine == self.identity.name;
-        Ok(LogBatch { position: log_position(&batch.position), is_own, changes })
+        Ok(LogBatch { position: log_position(&batch.position), changes })
     }
 
     fn open_all(&self, batches: &[Batch]) -> Result<Vec<LogBatch>, Failure> {

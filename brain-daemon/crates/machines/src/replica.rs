@@ -48,6 +48,8 @@ pub struct Replica {
     leases: Arc<LeaseKeeper>,
     random: Arc<dyn Random>,
     timing: Mutex<Timing>,
+    /// See [`Replica::problem`].
+    problem: Mutex<Option<String>>,
     presence: Presence,
     /// The newest snapshot and its schema, as far as this program read it.
     snapshot_schema: Mutex<Option<(SnapshotId, u32)>>,
@@ -73,7 +75,8 @@ impl Replica {
         let is_stopping = AtomicBool::new(false);
         let (timing, snapshot_schema) = (Mutex::default(), Mutex::default());
         let presence = log.presence();
-        Self { store, log, leases, random, timing, presence, snapshot_schema, is_stopping }
+        let problem = Mutex::default();
+        Self { store, log, leases, random, timing, problem, presence, snapshot_schema, is_stopping }
     }
 
     /// Returns the log.
@@ -88,6 +91,12 @@ impl Replica {
         &self.leases
     }
 
+    /// Returns why the store could not apply the batches of other machines in the last round.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        self.problem.lock().clone()
+    }
+
     /// Ends a round of [`Replica::follow`] that waits.
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
@@ -97,7 +106,17 @@ impl Replica {
     /// Does one round: waits for new batches, for about a second, and applies them. With polling
     /// it does not wait: the caller waits for the returned pause.
     pub fn follow(&self) -> Round {
-        match self.try_follow() {
+        let followed = self.try_follow();
+        let is_ready = self.log.condition() == Condition::Ready;
+        // The log has its own failures; this is one of the store, such as a full disk.
+        let problem = followed.as_ref().err().filter(|_| is_ready).map(ToString::to_string);
+        if let Some(problem) = &problem
+            && self.problem().as_ref() != Some(problem)
+        {
+            tracing::warn!(problem, "changes of other machines not applied");
+        }
+        *self.problem.lock() = problem;
+        match followed {
             Ok(batches) => {
                 let is_polling = self.log.connection().delivery() == Delivery::Polling;
                 let pause = if is_polling && batches == 0 { POLL } else { Duration::ZERO };

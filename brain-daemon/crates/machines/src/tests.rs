@@ -2,6 +2,7 @@
 
 mod leases;
 mod log;
+mod replica;
 mod snapshots;
 
 use std::sync::Arc;

@@ -82,8 +82,6 @@ pub(super) struct SharedState {
     pub(super) log: RwLock<Option<Arc<dyn SharedLog>>>,
     /// Callers that wait for the batches of the log.
     pub(super) follow_requests: Mutex<Vec<SyncSender<Result<Followed, StoreError>>>>,
-    /// Number of jobs that are spooled while the log is away.
-    pub(super) jobs_for_log: AtomicU64,
     /// What changed without a caller on this machine since the last
     /// [`super::Store::take_outside_changes`].
     pub(super) outside_changes: Mutex<OutsideChanges>,

@@ -110,12 +110,11 @@ impl Store {
             is_shared: AtomicBool::new(is_shared),
             log: RwLock::default(),
             follow_requests: Mutex::default(),
-            jobs_for_log: AtomicU64::new(0),
             outside_changes: Mutex::default(),
         });
         let imported = match is_shared {
             // The jobs go to the log first.
-            true => shared.count_jobs_for_log(),
+            true => shared.load_spooled_jobs(),
             false => group_commit::import_spool(&shared),
         };
         match imported {

@@ -146,7 +146,7 @@ impl PostgresLog {
                 return Err(Error::AlreadyCreated { address: self.server.address().to_owned() });
             }
             Err(Error::NotCreated { .. }) => return Ok(()),
-            result => drop(result?),
+            result => _ = result?,
         }
         let begin = self.settings.timeouts.begin();
         let drop = self.sql(DROP);

@@ -37,6 +37,9 @@ impl MachineService {
             }
             Condition::Ready => {}
         }
+        if let Some(problem) = replica.problem() {
+            return fail(problem, "brain machines status");
+        }
         match connection.durability() {
             Ok(durability) => match durability_warnings(durability.as_ref()).into_iter().next() {
                 Some(warning) => warn(warning, "correct the server's settings: docs/machines.md"),

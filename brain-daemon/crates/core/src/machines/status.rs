@@ -71,6 +71,9 @@ fn describe(replica: &Replica, reply: &mut MachinesStatusReply) {
         if let Err(error) = ask_server(replica, reply) {
             reply.warnings.push(format!("the server does not answer: {error}"));
         }
+        if let Some(problem) = replica.problem() {
+            reply.warnings.push(format!("changes of other machines are not applied: {problem}"));
+        }
         if reply.behind > 0 {
             reply.message = format!("{} changes behind", reply.behind);
         }

@@ -122,6 +122,8 @@ impl PageService {
             None => None,
         };
         let former = former.as_ref().map(FormerPage::from);
+        // Only a text that becomes a new page can wait for the server of a shared brain.
+        let is_new_text = input.slug.is_none() && input.duplicate.is_none();
         drop(reader);
         let source = input.source.clone();
         let is_automatic = input.slug.is_none();
@@ -137,7 +139,7 @@ impl PageService {
                 let candidate = input.new_page(slug, former)?;
                 let (to_write, page) = (input.clone(), candidate.clone());
                 match self.store.write(move |draft| write_capture(draft, &to_write, &page)) {
-                    Err(StoreError::Away(reason)) if can_be_queued(input.route) => {
+                    Err(StoreError::Away(reason)) if is_new_text && can_be_queued(input.route) => {
                         return self.queue_capture(input, candidate, &reason);
                     }
                     result => result?,
