@@ -1,8 +1,9 @@
 //! One brain on several machines: setup, state, and the work in the background.
 //!
 //! `access` finds URLs and keys, `plan`, `init` and `join` set sharing up, `swap` exchanges the
-//! store at the start after a join, `administration` lists and removes machines, `rotation` replaces
-//! the key, `status` and `health` describe the state. The crate `brain-machines` has the log, leases and snapshots.
+//! store at the start after a join, `administration` lists and removes machines, `rotation`
+//! replaces the key, `status` and `health` describe the state. The crate `brain-machines` has the
+//! log, leases and snapshots.
 
 mod access;
 mod administration;

@@ -205,18 +205,18 @@ pub(crate) fn unusable(number: u64, problem: Problem) -> Stop {
     let (state, message, hint) = match problem {
         Problem::Schema(schema) if schema > known => (
             "newer",
-            format!("batch {number} has schema {schema}, and this program knows {known}"),
+            format!("change {number} has schema {schema}, and this program knows {known}"),
             "update brain on this machine; reads go on meanwhile",
         ),
         Problem::Schema(schema) => (
             "older",
-            format!("batch {number} has schema {schema}, older than this program's {known}"),
+            format!("change {number} has schema {schema}, older than this program's {known}"),
             "`brain machines join` builds this machine's store again from a snapshot; update brain \
              on all machines",
         ),
         Problem::Format => (
             "newer",
-            format!("batch {number} has a format that this program does not know"),
+            format!("change {number} has a format that this program does not know"),
             "update brain on this machine; reads go on meanwhile",
         ),
     };

@@ -28,7 +28,7 @@ pub use leases::{BootClock, Holding, LeaseKeeper, RENEWAL, TTL, Uptime};
 pub use log::MachineLog;
 pub use presence::PRESENCE;
 pub use replica::{Replica, Round};
-pub use snapshots::{Downloaded, SnapshotFile, download, newest, schema, upload, verify};
+pub use snapshots::{SnapshotContent, SnapshotFile, download, newest, schema, upload, verify};
 
 pub use brain_commit_log::cipher::{Keys, RootKey};
 pub use brain_commit_log::{

@@ -46,7 +46,7 @@ pub struct MachineLog {
 struct State {
     condition: Condition,
     /// When the server was called last, by uptime.
-    tried: Duration,
+    last_call: Duration,
     /// When the store was known to have all batches, by uptime.
     current: Option<Duration>,
     /// The last head, and the clock of this machine when it arrived.
@@ -75,7 +75,7 @@ impl MachineLog {
     ) -> Self {
         let state = State {
             condition: Condition::Starting,
-            tried: Duration::ZERO,
+            last_call: Duration::ZERO,
             current: None,
             head: None,
         };
@@ -206,7 +206,7 @@ impl MachineLog {
     /// Sets the condition by the result of a call.
     fn set_condition<T>(&self, result: Result<T, Failure>) -> Result<T, StoreError> {
         let mut state = self.state.lock();
-        state.tried = self.uptime.now();
+        state.last_call = self.uptime.now();
         let failure = match result {
             Ok(value) => {
                 if state.condition != Condition::Ready {
@@ -260,7 +260,7 @@ impl MachineLog {
             Condition::Away { reason, .. } => Failure::Away(reason.clone()),
             Condition::Stopped { stop, .. } => Failure::Stopped(stop.clone()),
         };
-        if self.uptime.now().saturating_sub(state.tried) > PROBE_LIMIT {
+        if self.uptime.now().saturating_sub(state.last_call) > PROBE_LIMIT {
             return Ok(());
         }
         Err(failure.into_store_error())
@@ -350,14 +350,14 @@ impl MachineLog {
 
     fn try_read(&self, after: LogPosition, limit: ReadLimit) -> Result<Vec<LogBatch>, Failure> {
         self.check_log()?;
-        let asked = self.uptime.now();
+        let begin = self.uptime.now();
         let found = self.connection.engine().read(&position(after), limit);
         let found = found.map_err(|error| Failure::of(&error, 0))?;
         self.see_head(&found.head)?;
         // A replaced key is noticed here, also if nothing was written with it.
         self.keys()?;
         if found.batches.is_empty() {
-            self.confirm_current(asked);
+            self.confirm_current(begin);
         }
         self.open_all(&found.batches)
     }
@@ -369,7 +369,7 @@ impl MachineLog {
         fence: Option<Fence>,
     ) -> Result<AppendResult, Failure> {
         let started = Instant::now();
-        let asked = self.uptime.now();
+        let begin = self.uptime.now();
         let failed = |error: Error| Failure::of(&error, changes.len());
         self.check_log()?;
         self.raise_schema()?;
@@ -384,7 +384,7 @@ impl MachineLog {
                 Ok(head) => {
                     // The expected id proves that the log is this brain's.
                     let _ = self.see_head(&head);
-                    self.confirm_current(asked);
+                    self.confirm_current(begin);
                     self.bytes.fetch_add(size, Ordering::Relaxed);
                     let number = expected.number + 1;
                     return Ok(AppendResult::Appended(log_position(&Position { number, id })));

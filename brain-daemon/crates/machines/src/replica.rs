@@ -137,9 +137,9 @@ impl Replica {
             self.log.probe(position)?;
             self.timing.lock().checked = None;
         }
-        let asked = self.log.uptime();
+        let begin = self.log.uptime();
         let is_check_due =
-            self.timing.lock().checked.is_none_or(|checked| asked >= checked + CHECK);
+            self.timing.lock().checked.is_none_or(|checked| begin >= checked + CHECK);
         let has_jobs = self.store.jobs_for_log() > 0;
         let is_notified = self.log.connection().delivery() == Delivery::Notified;
         let limit = match is_notified && !is_check_due && !has_jobs {
@@ -160,10 +160,10 @@ impl Replica {
         if is_new {
             let followed = self.store.follow()?;
             (batches, position) = (followed.batches, followed.position);
-            self.timing.lock().checked = Some(asked);
+            self.timing.lock().checked = Some(begin);
         }
         // `follow` ends when the log has no further batch, and `wait` when the head is the same.
-        self.log.confirm_current(asked);
+        self.log.confirm_current(begin);
         self.report(position)?;
         Ok(batches)
     }

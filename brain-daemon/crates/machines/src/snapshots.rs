@@ -41,7 +41,7 @@ pub struct SnapshotFile<'a> {
 
 /// A downloaded or verified snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Downloaded {
+pub struct SnapshotContent {
     /// The snapshot.
     pub snapshot: Snapshot,
     /// The size of the file in bytes.
@@ -158,7 +158,7 @@ pub fn download(
     snapshot: &Snapshot,
     to: &Path,
     progress: Progress<'_>,
-) -> Result<Downloaded, Error> {
+) -> Result<SnapshotContent, Error> {
     let failed = |source| file_error(to, source);
     let create = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
     let mut file = create.map_err(failed)?;
@@ -180,7 +180,7 @@ pub fn verify(
     brain: BrainId,
     snapshot: &Snapshot,
     progress: Progress<'_>,
-) -> Result<Downloaded, Error> {
+) -> Result<SnapshotContent, Error> {
     read(engine, keyring, brain, snapshot, &mut io::sink(), progress)
 }
 
@@ -191,7 +191,7 @@ fn read(
     snapshot: &Snapshot,
     out: &mut dyn Write,
     progress: Progress<'_>,
-) -> Result<Downloaded, Error> {
+) -> Result<SnapshotContent, Error> {
     let forged = || Error::Forged(format!("snapshot {}", snapshot.id));
     let write = |source| file_error(Path::new("the snapshot's file"), source);
     let mut keys = keyring.keys(engine)?;
@@ -222,7 +222,7 @@ fn read(
         return Err(forged());
     }
     let schema = schema.ok_or_else(forged)?;
-    Ok(Downloaded { snapshot: snapshot.clone(), bytes, digest, schema })
+    Ok(SnapshotContent { snapshot: snapshot.clone(), bytes, digest, schema })
 }
 
 /// Returns the schema of the store in a snapshot. Reads the first chunk.

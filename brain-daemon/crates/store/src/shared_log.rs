@@ -102,8 +102,11 @@ impl Store {
         self.attach_log(log);
         // Before the change, so that no ingest job is committed without the log after it.
         self.shared.is_shared.store(true, Ordering::Release);
+        let number_key = self.number_key();
         let result = self.write(move |draft| {
             draft.write_count += 1;
+            // Ids that clients got before stay valid, and are valid on all machines.
+            draft.set_meta(t::META_NUMBER_KEY, number_key)?;
             draft.become_replica(machine)
         });
         if result.is_err() {

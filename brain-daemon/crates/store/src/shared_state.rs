@@ -48,6 +48,8 @@ impl Deref for Snapshot {
 pub(super) struct SharedState {
     pub(super) path: PathBuf,
     pub(super) store_id: u64,
+    /// See [`super::Store::number_key`].
+    pub(super) number_key: u64,
     /// Device and inode of the open file, to detect another file at its path.
     pub(super) file: Mutex<Option<(u64, u64)>>,
     pub(super) report: Arc<DamageReport>,

@@ -309,8 +309,8 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Adds the outbox row that moves the file of a deleted page to the trash. `ours` are the digests
-    /// of contents that brain may have written to it.
+    /// Adds the outbox row that moves the file of a deleted page to the trash. `ours` are the
+    /// digests of contents that brain may have written to it.
     pub(super) fn move_to_trash(
         &mut self,
         source: &SourceId,

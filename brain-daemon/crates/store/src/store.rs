@@ -84,6 +84,7 @@ impl Store {
             db = compact_at_start(db, path, options)?;
         }
         let store_id = migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
+        let number_key = migrate::meta(&db.begin_read()?, t::META_NUMBER_KEY)?.unwrap_or(store_id);
         let is_shared = migrate::meta(&db.begin_read()?, t::META_LOG_NUMBER)?.is_some();
         if read_only {
             tracing::warn!(store = %path.display(), "file system is read-only; writes are refused");
@@ -91,6 +92,7 @@ impl Store {
         let shared = Arc::new(SharedState {
             path: path.to_owned(),
             store_id,
+            number_key,
             file: Mutex::new(file_id(path)),
             report: Arc::new(DamageReport::new(path, store_id)),
             cache_bytes: options.cache_bytes,
@@ -353,6 +355,13 @@ impl Store {
     #[must_use]
     pub fn id(&self) -> u64 {
         self.shared.store_id
+    }
+
+    /// Returns the key of the numbers that restricted callers see. All machines of a shared brain
+    /// have the same.
+    #[must_use]
+    pub fn number_key(&self) -> u64 {
+        self.shared.number_key
     }
 
     /// Returns the path of the store's file.

@@ -135,8 +135,8 @@ impl PostgresLog {
         Ok(BrainId::from_slice(get(&stored, 0)?)?)
     }
 
-    /// Deletes the tables of a brain, in one transaction. Other things in their schema stay. Missing
-    /// tables are no error.
+    /// Deletes the tables of a brain, in one transaction. Other things in their schema stay.
+    /// Missing tables are no error.
     ///
     /// # Errors
     /// [`Error::AlreadyCreated`] if the tables are another brain's; nothing is deleted then.

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brain_machines::{
-    BrainId, Connection, Downloaded, Error, Identity, Keys, MachineId, Replica, RootKey, download,
-    open_settings,
+    BrainId, Connection, Error, Identity, Keys, MachineId, Replica, RootKey, SnapshotContent,
+    download, open_settings,
 };
 use brain_protocol::{Fault, FaultCode, MachinesAction, MachinesInit, MachinesInitReply, Secret};
 use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
@@ -152,7 +152,7 @@ impl MachineService {
         let (file, path) = (dir.join("snapshot"), dir.join("brain.redb"));
         let brain = log.identity().brain;
         let engine = log.connection().engine();
-        let downloaded: Result<Downloaded, _> =
+        let downloaded: Result<SnapshotContent, _> =
             download(&**engine, log.keyring(), brain, snapshot, &file, &report);
         downloaded.map_err(|e| fault(&e))?;
         let options = self.store_options()?;

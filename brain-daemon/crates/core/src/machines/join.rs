@@ -10,7 +10,7 @@ use super::MachineService;
 use super::access::fault;
 use super::init::save;
 use super::plan::Plan;
-use super::swap::{JOINED_STORE, Joining};
+use super::swap::{JOINED_STORE, PendingJoin};
 use crate::Progress;
 
 impl MachineService {
@@ -105,7 +105,7 @@ impl MachineService {
         engine.register(&registration).map_err(|e| fault(&e))?;
         let (file, to) = (self.file("brain.redb.snapshot"), self.file(JOINED_STORE));
         // Without its store, the file of an earlier join would give this store another identity.
-        Joining::remove(&self.env.home)?;
+        PendingJoin::remove(&self.env.home)?;
         let _ = std::fs::remove_file(&file);
         let _ = std::fs::remove_file(&to);
         let result = (|| {
@@ -120,7 +120,7 @@ impl MachineService {
             let position = restore_replica(&file, &to, &options, machine, &report)?;
             self.store_secrets(&request.access, None, &mut identity)?;
             let number = self.joining_number();
-            let joining = Joining { identity: identity.clone(), number };
+            let joining = PendingJoin { identity: identity.clone(), number };
             joining.save(&self.env.home)?;
             Ok((position, number))
         })();

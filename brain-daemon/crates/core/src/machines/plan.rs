@@ -148,14 +148,14 @@ impl MachineService {
             let behind = head.position.number.saturating_sub(snapshot.contains.number);
             let number = self.joining_number();
             let mut steps = vec![
-                format!("copy the newest snapshot from the server, and {behind} later batches"),
+                format!("copy the newest snapshot from the server, and {behind} later changes"),
                 format!("keep the present store as brain.redb.before-joining-{number}"),
                 "restart the daemon with the new store".to_owned(),
             ];
             if pages > 0 && member.is_none() {
                 steps.push(format!(
-                    "the {pages} pages that are here now are then in pages.before-joining-{number}: \
-                     `brain import` can add them"
+                    "the {pages} pages that are here now are then in \
+                     pages.before-joining-{number}: `brain import` can add them"
                 ));
             }
             let queued = self.store.jobs_for_log();

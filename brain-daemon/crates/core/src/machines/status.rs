@@ -75,7 +75,7 @@ fn describe(replica: &Replica, reply: &mut MachinesStatusReply) {
             reply.warnings.push(format!("changes of other machines are not applied: {problem}"));
         }
         if reply.behind > 0 {
-            reply.message = format!("{} batches behind", reply.behind);
+            reply.message = format!("{} changes behind", reply.behind);
         }
     }
     if let Some((head, seen_at)) = log.last_head() {
@@ -135,15 +135,22 @@ fn delivery(delivery: Delivery) -> &'static str {
 
 impl MachineService {
     /// Returns the part of `brain status` about the machines; `None` if the brain is not shared.
+    /// `has_details` adds server and paths, which not every caller may see.
     #[must_use]
-    pub fn summary(&self) -> Option<String> {
+    pub fn summary(&self, has_details: bool) -> Option<String> {
         let replica = match self.state() {
             State::Alone => return None,
-            State::Unusable(fault) => return Some(format!("stopped: {}", fault.message)),
+            State::Unusable(fault) if has_details => {
+                return Some(format!("stopped: {}", fault.message));
+            }
+            State::Unusable(_) => return Some("stopped".to_owned()),
             State::Member(replica) => replica,
         };
         let name = &replica.log().identity().name;
-        let server = replica.log().connection().address();
+        let server = match has_details {
+            true => replica.log().connection().address(),
+            false => "the server",
+        };
         Some(match replica.log().condition() {
             Condition::Starting => format!("{name}: calling {server}"),
             Condition::Ready => format!("{name}: follows {server}"),
