@@ -152,7 +152,8 @@ fn a_newer_log_stops_an_older_program() {
     for home in world.homes() {
         // It writes nothing that the newer program would not understand.
         wait_until("the refusal", VISIBLE, || {
-            home.brain(["--json", "put", "refused"]).code == 1 && state(home) == "newer"
+            home.brain_with(["--json", "put", "refused"], b"text").code == 1
+                && state(home) == "newer"
         });
         world.check_stopped(home, "newer", "update brain");
     }
@@ -187,7 +188,7 @@ fn a_read_only_server_is_away() {
     world.sql("ALTER ROLE brain_user SET default_transaction_read_only = on");
     world.sql(end_sessions);
     wait_until("the refusal", VISIBLE, || {
-        world.laptop.brain(["--json", "put", "refused"]).code == 1
+        world.laptop.brain_with(["--json", "put", "refused"], b"text").code == 1
     });
     wait_for_state(&world.laptop, "away");
     let message = world.laptop.json_status()["message"].to_string();
