@@ -1,5 +1,5 @@
-//! Follows the other machines of a shared brain: what their changes mean for access, for the ingest
-//! queue, and for the files of this machine.
+//! Follows the other machines of a shared brain: what their changes mean for access, sources, the
+//! ingest queue, and the files of this machine.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ impl Brain {
         if access && let Err(fault) = self.access.reload() {
             tracing::warn!(%fault, "clients and tokens of other machines not read");
         }
+        self.sources.notice_outside_changes();
         if jobs {
             self.ingest.wake();
         }
@@ -38,7 +39,6 @@ impl Brain {
         let wanted = [
             (leases::COLLECTOR, is_collector),
             (leases::TUNNEL, brain_tunnel::Settings::from_config(config).is_some()),
-            (leases::VOICE, brain_voice::Number::from_config(config).is_some()),
             (leases::BACKUP, config.backup.dir.is_some()),
             (leases::PURGE, true),
             (leases::SNAPSHOT, true),

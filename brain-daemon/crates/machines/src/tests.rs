@@ -79,6 +79,7 @@ impl World {
             encrypted: root.is_some(),
             namespace: "brain".to_owned(),
             listens: false,
+            secrets: Vec::new(),
         };
         let clock = Arc::new(self.clock.clone());
         MachineLog::new(

@@ -109,7 +109,7 @@ pub use record::{
     Provenance, SourceRecord, SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord,
     VersionRecord,
 };
-pub use replica::MAX_SHARED_ATTACHMENT;
+pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
 pub use shared_log::{AppendResult, Followed, LogBatch, LogPosition, OutsideChanges, SharedLog};
 pub use shared_state::Sources;

@@ -344,18 +344,11 @@ pub(super) fn commit(
             Err(CommitError { cause: Cause::Moved(batches), .. }) => {
                 // The tasks run again on what the other machines wrote.
                 if let Err(error) = shared_writer::apply(shared, &batches, hook) {
-                    refuse(waiting, &error);
-                    return Vec::new();
+                    return shared_writer::refuse_without_log(waiting, &error);
                 }
             }
             Err(CommitError { cause: Cause::Log, error }) => {
-                let (jobs, others) = waiting.into_iter().partition(|task| task.has_callback());
-                refuse(others, &error);
-                if matches!(error, StoreError::Away(_)) {
-                    return jobs;
-                }
-                refuse(jobs, &error);
-                return Vec::new();
+                return shared_writer::refuse_without_log(waiting, &error);
             }
             Err(CommitError { cause: Cause::Disk, error }) => {
                 tracing::error!(%error, jobs = waiting.len(), "commit failed");
@@ -442,8 +435,13 @@ pub(super) fn run(
     for (index, task) in tasks.iter_mut().enumerate() {
         let before = draft.write_count;
         (draft.frees_space, draft.needs_spooled_jobs, draft.is_bulk) = (false, false, false);
+        let lease_before = draft.lease.take();
         let result =
             catch_unwind(AssertUnwindSafe(|| task.run(draft))).unwrap_or(Err(StoreError::Defect));
+        match draft.lease {
+            Some(_) => draft.leased_tasks.push(index),
+            None => draft.lease = lease_before,
+        }
         match result {
             Ok(()) => {
                 refusals.push(None);
