@@ -253,7 +253,10 @@ fn a_server_that_does_not_finish_a_statement_is_away() {
     assert_eq!(capture_status(&world.laptop, "echidna"), WriteStatus::Queued);
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert!(has_page(&world.laptop, "first"));
-    world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(30)' AND pid <> pg_backend_pid()");
+    world.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE query LIKE '%pg_sleep(30)' AND pid <> pg_backend_pid()",
+    );
     let _ = holder.wait();
     world.check_recovered();
     assert_eq!(world.desktop.search("echidna").len(), 1);
