@@ -21,7 +21,7 @@ use super::files::AttachmentFiles;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, file_id, open_closed};
 use super::read::Reader;
-use super::shared_log::{Followed, SharedLog};
+use super::shared_log::{FollowRequest, SharedLog};
 use super::writer::Change;
 use super::{SourceRecord, StoreError};
 
@@ -79,7 +79,7 @@ pub(super) struct SharedState {
     /// The log; `None` until [`super::Store::attach_log`].
     pub(super) log: RwLock<Option<Arc<dyn SharedLog>>>,
     /// Callers that wait for the batches of the log.
-    pub(super) follow_requests: Mutex<Vec<SyncSender<Result<Followed, StoreError>>>>,
+    pub(super) follow_requests: Mutex<Vec<FollowRequest>>,
     /// Number of jobs that are spooled while the log is away.
     pub(super) jobs_for_log: AtomicU64,
     /// Whether another machine changed clients or tokens since the last

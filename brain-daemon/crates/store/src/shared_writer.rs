@@ -9,7 +9,7 @@ use redb::WriteTransaction;
 use super::draft::CompletedDraft;
 use super::record::JobRecord;
 use super::replica::{Applied, Replica, apply_batches};
-use super::shared_log::{AppendResult, Followed, LogBatch, SharedLog};
+use super::shared_log::{AppendResult, Followed, LogBatch, LogPosition, SharedLog};
 use super::shared_state::SharedState;
 use super::spool::{self, Spool};
 use super::writer::{
@@ -24,7 +24,14 @@ const MAX_SENT_JOBS: usize = 1_000;
 pub(super) type LogSpool = Option<Spool>;
 
 /// Runs a batch of tasks. While the log is away, jobs go to the spool, and other tasks are refused.
-pub(super) fn write(shared: &SharedState, spool: &mut LogSpool, batch: Batch, hook: &CommitHook) {
+pub(super) fn write(
+    shared: &SharedState,
+    spool: &mut LogSpool,
+    mut batch: Batch,
+    hook: &CommitHook,
+) {
+    // A transaction for nothing would delay the writers behind it.
+    batch.retain(|task| !task.is_wakeup());
     let jobs = commit(shared, batch, hook, &Ok(()));
     if !jobs.is_empty() {
         spool_jobs(shared, spool, jobs);
@@ -107,14 +114,24 @@ pub(super) fn follow_if_requested(shared: &SharedState, spool: &mut LogSpool, ho
     if requests.is_empty() {
         return;
     }
-    let result = follow(shared, hook).and_then(|followed| {
+    let newest = requests.iter().map(|request| request.number.unwrap_or(u64::MAX)).max();
+    let result = position(shared).and_then(|position| {
+        let has_newest = newest.is_some_and(|newest| newest <= position.number);
+        if has_newest && shared.jobs_for_log.load(Ordering::Acquire) == 0 {
+            return Ok(Followed { batches: 0, position });
+        }
+        let followed = follow(shared, hook)?;
         send_spooled_jobs(shared, spool, hook)?;
         Ok(followed)
     });
     for request in requests {
         // The caller may no longer wait.
-        let _ = request.send(result.clone());
+        let _ = request.sender.send(result.clone());
     }
+}
+
+fn position(shared: &SharedState) -> Result<LogPosition, StoreError> {
+    Ok(shared.replica()?.ok_or(StoreError::Defect)?.position)
 }
 
 /// Applies all batches that the log has and the store does not have.
@@ -122,7 +139,7 @@ fn follow(shared: &SharedState, hook: &CommitHook) -> Result<Followed, StoreErro
     let log = attached_log(shared)?;
     let mut count = 0;
     loop {
-        let position = shared.replica()?.ok_or(StoreError::Defect)?.position;
+        let position = position(shared)?;
         let batches = log.read(position)?;
         if batches.is_empty() {
             return Ok(Followed { batches: count, position });
