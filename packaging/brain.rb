@@ -2,13 +2,19 @@
 class Brain < Formula
   desc "Personal knowledge store that runs on your own machine"
   homepage "@RELEASE_URL@"
-  url "@RELEASE_URL@/brain-@VERSION@-x86_64-linux.tar.gz"
   version "@VERSION@"
-  sha256 "@SHA256@"
   license "MIT"
 
-  depends_on arch: :x86_64
   depends_on :linux
+
+  on_intel do
+    url "@RELEASE_URL@/brain-@VERSION@-x86_64-linux.tar.gz"
+    sha256 "@SHA256_X86_64@"
+  end
+  on_arm do
+    url "@RELEASE_URL@/brain-@VERSION@-aarch64-linux.tar.gz"
+    sha256 "@SHA256_AARCH64@"
+  end
 
   def install
     bin.install "bin/brain", "bin/brain-daemon"

@@ -1,17 +1,35 @@
 # Functions of the scripts that make packages. Sourced by bash from the root of the repository.
 # shellcheck shell=bash
 
-# The target of the static programs.
-export STATIC_TARGET=x86_64-unknown-linux-musl
+# The architectures that packages are made for, as `uname -m` names them.
+export ALL_ARCHITECTURES="x86_64 aarch64"
 
 # Prints the version of the programs: four numbers.
 brain_version() {
     sed -n 's/^pub const VERSION: &str = "\(.*\)";$/\1/p' protocol/src/lib.rs
 }
 
+# Prints the target of the static programs.
+static_target() { # architecture
+    printf '%s\n' "$1-unknown-linux-musl"
+}
+
 # Prints the directory in which packaging/build leaves the programs.
-programs_directory() {
-    printf '%s\n' "${CARGO_TARGET_DIR:-target}/$STATIC_TARGET/${BRAIN_PROFILE:-dist}"
+programs_directory() { # architecture
+    printf '%s\n' "${CARGO_TARGET_DIR:-target}/$(static_target "$1")/${BRAIN_PROFILE:-dist}"
+}
+
+# Prints the name that Debian and images have for an architecture.
+debian_architecture() { # architecture
+    case $1 in
+    x86_64) echo amd64 ;;
+    aarch64) echo arm64 ;;
+    *)
+        printf 'there are no packages for the architecture %s, only for: %s\n' "$1" \
+            "$ALL_ARCHITECTURES" >&2
+        return 1
+        ;;
+    esac
 }
 
 # Installs missing Debian packages. On other systems, does nothing: a missing command then fails
@@ -31,6 +49,18 @@ install_packages() {
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Sets SHA256_X86_64 and SHA256_AARCH64 to the hashes of the archives in $OUT. The hash of an archive
+# that does not exist is empty.
+set_archive_hashes() {
+    local name archive hash
+    for name in $ALL_ARCHITECTURES; do
+        archive=$OUT/brain-$VERSION-$name-linux.tar.gz
+        hash=
+        if [ -f "$archive" ]; then hash=$(sha256sum "$archive" | cut -d ' ' -f 1); fi
+        printf -v "SHA256_${name^^}" %s "$hash"
+    done
 }
 
 # Gives a directory and all files in it the date of the commit.

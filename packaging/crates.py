@@ -1,17 +1,22 @@
-"""Lists the crates in the programs, for the bill of materials and the notices of licences."""
+"""Lists the crates in the programs, for the bill of materials and the notices of licences.
+
+The list has the crates of all architectures.
+"""
 
 import json
+import os
 import subprocess
 
-TARGET = "x86_64-unknown-linux-musl"
+TARGETS = [f"{name}-unknown-linux-musl" for name in os.environ["ALL_ARCHITECTURES"].split()]
 
 
 def crates():
     """Returns the metadata of all crates in the programs, and by id the crates that each uses."""
-    tree = _cargo("tree", "-p", "brain-ctl", "-p", "brain-daemon", "-e", "normal", "--target",
-                  TARGET, "--prefix", "none", "--format", "{p}", "--no-dedupe")
+    tree = _cargo("tree", "-p", "brain-ctl", "-p", "brain-daemon", "-e", "normal", "--prefix",
+                  "none", "--format", "{p}", "--no-dedupe", *_each("--target"))
     linked = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
-    metadata = json.loads(_cargo("metadata", "--format-version", "1", "--filter-platform", TARGET))
+    metadata = json.loads(_cargo("metadata", "--format-version", "1",
+                                 *_each("--filter-platform")))
     packages = {
         package["id"]: package for package in metadata["packages"]
         if (package["name"], "v" + package["version"]) in linked
@@ -26,6 +31,10 @@ def crates():
     }
     ordered = sorted(packages.values(), key=lambda package: (package["name"], package["version"]))
     return ordered, edges
+
+
+def _each(option):
+    return [argument for target in TARGETS for argument in (option, target)]
 
 
 def _cargo(command, *arguments):

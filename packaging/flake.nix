@@ -5,28 +5,35 @@
 
   outputs = { self, nixpkgs }:
     let
-      pkgs = nixpkgs.legacyPackages.x86_64-linux;
-    in {
-      packages.x86_64-linux.default = pkgs.stdenvNoCC.mkDerivation {
-        pname = "brain";
-        version = "@VERSION@";
-        src = pkgs.fetchurl {
-          url = "@RELEASE_URL@/brain-@VERSION@-x86_64-linux.tar.gz";
-          hash = "@SRI@";
-        };
-        # The programs are static and stripped.
-        dontFixup = true;
-        installPhase = ''
-          mkdir -p $out
-          cp -r bin lib share $out/
-          substituteInPlace $out/lib/systemd/user/brain-daemon.service \
-            --replace-fail /usr/bin/brain-daemon $out/bin/brain-daemon
-        '';
-        meta = {
-          license = pkgs.lib.licenses.mit;
-          mainProgram = "brain";
-          platforms = [ "x86_64-linux" ];
-        };
+      hashes = {
+        x86_64-linux = "@SRI_X86_64@";
+        aarch64-linux = "@SRI_AARCH64@";
       };
+      brain = system: hash:
+        let
+          pkgs = nixpkgs.legacyPackages.${system};
+        in pkgs.stdenvNoCC.mkDerivation {
+          pname = "brain";
+          version = "@VERSION@";
+          src = pkgs.fetchurl {
+            url = "@RELEASE_URL@/brain-@VERSION@-${system}.tar.gz";
+            inherit hash;
+          };
+          # The programs are static and stripped.
+          dontFixup = true;
+          installPhase = ''
+            mkdir -p $out
+            cp -r bin lib share $out/
+            substituteInPlace $out/lib/systemd/user/brain-daemon.service \
+              --replace-fail /usr/bin/brain-daemon $out/bin/brain-daemon
+          '';
+          meta = {
+            license = pkgs.lib.licenses.mit;
+            mainProgram = "brain";
+            platforms = [ system ];
+          };
+        };
+    in {
+      packages = builtins.mapAttrs (system: hash: { default = brain system hash; }) hashes;
     };
 }

@@ -12,8 +12,16 @@ set -eu
 
 version='@VERSION@'
 base='@RELEASE_URL@'
-sha256='@SHA256@'
-name=brain-$version-x86_64-linux
+# The hashes of the archives; one that was not made has none.
+sha256_x86_64='@SHA256_X86_64@'
+sha256_aarch64='@SHA256_AARCH64@'
+architecture=$(uname -m)
+case $architecture in
+x86_64) sha256=$sha256_x86_64 ;;
+aarch64) sha256=$sha256_aarch64 ;;
+*) sha256='' ;;
+esac
+name=brain-$version-$architecture-linux
 
 fail() {
     printf 'install.sh: error: %s\n' "$*" >&2
@@ -114,6 +122,8 @@ fetch() {
     fi
     case $from in
     '')
+        [ -n "$sha256" ] || fail "there is no archive for $architecture in this release: use an" \
+            "archive that you have, --from ARCHIVE --sha256 HASH, or build it with cargo"
         case $base in
         @* | https://example.invalid/*)
             fail "there is no published release; use an archive that you have: --from ARCHIVE"
@@ -168,15 +178,16 @@ put() { # file, destination
 }
 
 install_all() {
-    case $(uname -s)/$(uname -m) in
-    Linux/x86_64) ;;
-    *) fail "there is no archive for $(uname -s) on $(uname -m): build it with cargo" ;;
+    case $(uname -s)/$architecture in
+    Linux/x86_64 | Linux/aarch64) ;;
+    *) fail "there is no archive for $(uname -s) on $architecture: build it with cargo" ;;
     esac
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     trap 'exit 1' HUP INT TERM
     fetch
-    [ "$("$tree/bin/brain" --version)" != '' ] || fail "the programs do not run here"
+    "$tree/bin/brain" --version >/dev/null 2>&1 ||
+        fail "the programs do not run here: check that the archive is for $architecture"
     : >"$work/list"
     put "$tree/bin/brain-daemon" "$bin/brain-daemon"
     put "$tree/bin/brain" "$bin/brain"

@@ -13,6 +13,7 @@ mod context;
 mod demo;
 mod duration;
 mod editor;
+mod end_signals;
 mod fail;
 mod home;
 mod input;

@@ -25,7 +25,7 @@ if [ "$is_static" = yes ]; then
     mkdir -p "$tree"/{dev,proc,tmp,usr/bin,bin,home/ann}
     mknod -m 666 "$tree/dev/null" c 1 3
     chown 1000:1000 "$tree/home/ann"
-    (cd "$work" && apt-get download -qq busybox-static musl >/dev/null)
+    (cd "$work" && apt-get -o APT::Sandbox::User=root download -qq busybox-static musl >/dev/null)
     for package in "$work"/{busybox-static,musl}_*.deb; do dpkg-deb -x "$package" "$tree"; done
     chmod 1777 "$tree/tmp"
     [ -z "$(find "$tree" -name 'libc.so.6')" ] || fail "the tree contains glibc"

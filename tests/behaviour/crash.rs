@@ -16,11 +16,10 @@ use brain_protocol::{Import, ImportReply, Reply, Request, Slug, Status};
 use brain_tests::{TEST_TIMEOUT, TestHome, expect_reply};
 use rustix::process::{Pid, Signal, kill_process};
 
-use write_log::rare_word;
 pub(crate) use {
     check::{Check, check_everything},
     run::{Rng, Run},
-    write_log::WriteLog,
+    write_log::{WriteLog, rare_word},
 };
 
 /// Clients that write at the same time.

@@ -156,6 +156,10 @@ fn a_signal_during_the_preparation_or_a_step_ends_it() {
         let output = child.wait_with_output().unwrap();
         let duration = signalled_at.elapsed();
         assert_eq!(output.status.signal(), Some(2), "{delay} ms: {output:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            "brain: the demonstration is ended, and nothing is left behind\n"
+        );
         assert!(duration < Duration::from_secs(5), "{delay} ms: it took {duration:?}");
         assert_eq!(user.homes(), Vec::<PathBuf>::new());
     }
@@ -294,6 +298,9 @@ fn keys_and_a_closed_terminal_leave_nothing_behind() {
 
     let (code, screen) = on_a_terminal(&user, &["\n", "\u{3}"]).unwrap();
     assert_eq!(code, 2, "SIGINT: {screen}");
+    assert!(
+        screen.ends_with("\nbrain: the demonstration is ended, and nothing is left behind\r\n")
+    );
     assert_eq!(user.homes(), Vec::<PathBuf>::new());
 
     on_a_terminal(&user, &["\n", "close"]).unwrap();

@@ -313,7 +313,8 @@ fn a_newer_store_is_rejected_with_both_versions() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     set_schema(&store, 4711);
-    assert_refused(&home, &["4711", &SCHEMA.to_string(), "brain.redb"]);
+    let way_out = "install the version of brain that wrote it";
+    assert_refused(&home, &["4711", &SCHEMA.to_string(), "brain.redb", way_out]);
     assert_eq!(schema(&store), 4711);
     set_schema(&store, SCHEMA);
     for n in 0..30 {

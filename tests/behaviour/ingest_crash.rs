@@ -162,7 +162,7 @@ impl ClientLog {
 
 /// Reads the status and the body of a response. Returns `None` for an incomplete response, which
 /// `brain_tests::http` treats as an error.
-fn read_answer(stream: &mut BufReader<TcpStream>) -> Option<(u16, String)> {
+pub(crate) fn read_answer(stream: &mut BufReader<TcpStream>) -> Option<(u16, String)> {
     let mut line = String::new();
     stream.read_line(&mut line).ok()?;
     let status = line.split(' ').nth(1)?.parse().ok()?;

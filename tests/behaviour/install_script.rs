@@ -1,6 +1,7 @@
 //! `packaging/install.sh`: installation from an unpacked archive, upgrade and removal.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,8 +16,8 @@ struct User {
 impl User {
     /// Returns `None`, and reports a skip, where `install.sh` does not work.
     fn new() -> Option<Self> {
-        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-            skip("install.sh is for Linux on x86_64");
+        if !cfg!(target_os = "linux") {
+            skip("install.sh is for Linux");
             return None;
         }
         let user = Self { dir: tempfile::tempdir().unwrap() };
@@ -41,7 +42,8 @@ impl User {
         }
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let script = fs::read_to_string(root.join("packaging/install.sh")).unwrap();
-        let script = script.replace("@VERSION@", "9.9").replace("@SHA256@", "0");
+        let script = script.replace("@VERSION@", "9.9").replace("@SHA256_X86_64@", "0");
+        let script = script.replace("@SHA256_AARCH64@", "1");
         let script = script.replace("@RELEASE_URL@", "https://127.0.0.1:9/brain");
         fs::write(user.path("archive/install.sh"), &script).unwrap();
         fs::write(user.path("install.sh"), script).unwrap();
@@ -123,6 +125,51 @@ fn a_failed_download_is_one_sentence_with_the_way_out() {
         assert!(failed.stderr.contains("--from ARCHIVE"), "{failed:?}");
         assert_eq!(failed.stderr.lines().count(), 1, "{failed:?}");
     }
+}
+
+#[test]
+fn each_architecture_gets_its_archive() {
+    let Some(user) = User::new() else { return };
+    let script = user.path("install.sh").display().to_string();
+    let uname = user.path("bin/uname");
+    fs::create_dir(uname.parent().unwrap()).unwrap();
+    let path = format!("{}:/usr/bin:/bin", uname.parent().unwrap().display());
+    let run_on = |architecture: &str, args: &[&str]| {
+        let text = format!("#!/bin/sh\n[ $1 = -m ] && echo {architecture} || echo Linux\n");
+        fs::write(&uname, text).unwrap();
+        fs::set_permissions(&uname, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = Command::new("sh");
+        command.env_clear().env("HOME", user.home()).env("PATH", &path);
+        command.arg(&script).args(args);
+        run(command, b"").expect(1).stderr
+    };
+    for (architecture, hash) in [("x86_64", "not 0;"), ("aarch64", "not 1;")] {
+        let failed = run_on(architecture, &[]);
+        assert!(failed.contains(&format!("brain-9.9-{architecture}-linux.tar.gz")), "{failed}");
+        // An archive of the user must have the hash of the architecture.
+        let failed = run_on(architecture, &["--from", &script]);
+        assert!(failed.contains(hash), "{failed}");
+    }
+    let failed = run_on("riscv64", &[]);
+    assert!(failed.contains("no archive for Linux on riscv64"), "{failed}");
+    // A release may lack an architecture.
+    let text =
+        fs::read_to_string(&script).unwrap().replace("sha256_aarch64='1'", "sha256_aarch64=''");
+    fs::write(&script, text).unwrap();
+    let failed = run_on("aarch64", &[]);
+    assert!(failed.contains("no archive for aarch64 in this release"), "{failed}");
+}
+
+#[test]
+fn programs_of_another_architecture_are_not_installed() {
+    let Some(user) = User::new() else { return };
+    // What a shell prints for such a program.
+    let text = "#!/bin/sh\necho 'brain: cannot execute: Exec format error' >&2\nexit 126\n";
+    fs::write(user.path("archive/bin/brain"), text).unwrap();
+    let failed = user.install(&[]).expect(1);
+    assert!(failed.stderr.contains("check that the archive is for"), "{failed:?}");
+    assert_eq!(failed.stderr.lines().count(), 1, "{failed:?}");
+    assert!(!user.home().join(".local/bin/brain-daemon").exists());
 }
 
 #[test]

@@ -3,22 +3,23 @@
 //! Without the servers these tests print `SKIPPED`.
 
 use std::io::Write;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use brain_fakes::Proxy;
 use brain_tests::{TestHome, texts};
 use serde_json::Value;
 
 /// The longest time until another machine sees a change, on a busy test machine.
-const VISIBLE: Duration = Duration::from_secs(15);
+pub(crate) const VISIBLE: Duration = Duration::from_secs(15);
 
 /// Returns the URL of the server, or prints once why tests do not run.
-fn server() -> Option<String> {
+pub(crate) fn server() -> Option<String> {
     let url = std::env::var("BRAIN_TEST_POSTGRES").ok();
     if url.is_none() {
         static TOLD: Once = Once::new();
@@ -32,27 +33,27 @@ fn server() -> Option<String> {
 }
 
 /// A shared brain of one test, in a PostgreSQL schema of its own.
-struct Shared {
-    url: String,
-    namespace: String,
+pub(crate) struct Shared {
+    pub(crate) url: String,
+    pub(crate) namespace: String,
 }
 
 impl Shared {
-    fn new(url: String) -> Self {
+    pub(crate) fn new(url: String) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::SeqCst);
         Self { url, namespace: format!("b{}_{count}", std::process::id()) }
     }
 
     /// Writes the URL to a file outside of a home.
-    fn url_file(&self, home: &TestHome) -> PathBuf {
+    pub(crate) fn url_file(&self, home: &TestHome) -> PathBuf {
         let path = home.outside().join("url");
         std::fs::write(&path, &self.url).unwrap();
         path
     }
 
     /// Shares the brain of a home, and returns the reply.
-    fn init(&self, home: &TestHome, name: &str, more: &[&str]) -> Value {
+    pub(crate) fn init(&self, home: &TestHome, name: &str, more: &[&str]) -> Value {
         let url = self.url_file(home);
         let mut args = vec!["machines", "init", "--yes", "--name", name, "--namespace"];
         args.extend([self.namespace.as_str(), "--url-file", url.to_str().unwrap()]);
@@ -61,7 +62,7 @@ impl Shared {
     }
 
     /// Joins with the words of the key, and returns the reply.
-    fn join(&self, home: &TestHome, name: &str, words: &str) -> Value {
+    pub(crate) fn join(&self, home: &TestHome, name: &str, words: &str) -> Value {
         let url = self.url_file(home);
         let mut args = vec!["machines", "join", "--yes", "--name", name, "--namespace"];
         args.extend([self.namespace.as_str(), "--url-file", url.to_str().unwrap()]);
@@ -70,7 +71,7 @@ impl Shared {
     }
 
     /// Makes a brain of two machines. The first has the page `first`.
-    fn two_machines(url: String) -> (Self, TestHome, TestHome) {
+    pub(crate) fn two_machines(url: String) -> (Self, TestHome, TestHome) {
         let shared = Self::new(url);
         let (laptop, desktop) = (TestHome::new(), TestHome::new());
         laptop.put("first", "The first page, with a quokka.");
@@ -89,7 +90,7 @@ impl Drop for Shared {
 }
 
 /// Waits until a check succeeds.
-fn wait_until(description: &str, limit: Duration, check: impl Fn() -> bool) {
+pub(crate) fn wait_until(description: &str, limit: Duration, check: impl Fn() -> bool) {
     let deadline = Instant::now() + limit;
     while !check() {
         assert!(Instant::now() < deadline, "not within {limit:?}: {description}");
@@ -97,15 +98,15 @@ fn wait_until(description: &str, limit: Duration, check: impl Fn() -> bool) {
     }
 }
 
-fn has_page(home: &TestHome, slug: &str) -> bool {
+pub(crate) fn has_page(home: &TestHome, slug: &str) -> bool {
     home.brain(["--json", "get", slug]).code == 0
 }
 
-fn state(home: &TestHome) -> String {
+pub(crate) fn state(home: &TestHome) -> String {
     home.json_status()["state"].as_str().unwrap().to_owned()
 }
 
-trait MachineStatus {
+pub(crate) trait MachineStatus {
     fn json_status(&self) -> Value;
 }
 
@@ -116,63 +117,8 @@ impl MachineStatus for TestHome {
     }
 }
 
-fn wait_for_state(home: &TestHome, expected: &str) {
+pub(crate) fn wait_for_state(home: &TestHome, expected: &str) {
     wait_until(expected, Duration::from_secs(30), || state(home) == expected);
-}
-
-/// Forwards connections to the server until it is closed.
-struct Proxy {
-    port: u16,
-    is_open: Arc<AtomicBool>,
-    streams: Arc<Mutex<Vec<TcpStream>>>,
-}
-
-impl Proxy {
-    /// Starts a proxy, and returns it with the URL that leads through it.
-    fn start(url: &str) -> (Self, String) {
-        let (before, rest) = url.split_once("@localhost:").unwrap();
-        let (target, rest) = rest.split_once('/').unwrap();
-        let target: u16 = target.parse().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (is_open, streams) = (Arc::new(AtomicBool::new(true)), Arc::default());
-        let proxy = Self { port, is_open: Arc::clone(&is_open), streams: Arc::clone(&streams) };
-        thread::spawn(move || {
-            for client in listener.incoming() {
-                let client = client.unwrap();
-                if is_open.load(Ordering::SeqCst)
-                    && let Ok(server) = TcpStream::connect(("127.0.0.1", target))
-                {
-                    forward(&client, &server, &streams);
-                }
-            }
-        });
-        let url = format!("{before}@localhost:{}/{rest}", proxy.port);
-        (proxy, url)
-    }
-
-    /// Cuts all connections, and refuses new ones.
-    fn close(&self) {
-        self.is_open.store(false, Ordering::SeqCst);
-        for stream in self.streams.lock().unwrap().drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-
-    fn open(&self) {
-        self.is_open.store(true, Ordering::SeqCst);
-    }
-}
-
-fn forward(client: &TcpStream, server: &TcpStream, streams: &Mutex<Vec<TcpStream>>) {
-    streams.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
-    for (from, to) in [(client, server), (server, client)] {
-        let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-        thread::spawn(move || {
-            let _ = std::io::copy(&mut from, &mut to);
-            let _ = to.shutdown(Shutdown::Both);
-        });
-    }
 }
 
 #[test]
@@ -244,7 +190,7 @@ fn a_shared_brain_goes_on_after_restarts() {
 #[test]
 fn writes_are_refused_and_reads_go_on_while_the_server_is_away() {
     let Some(url) = server() else { return };
-    let (proxy, through) = Proxy::start(&url);
+    let (proxy, through) = Proxy::before(&url);
     let (_shared, laptop, desktop) = Shared::two_machines(through);
     proxy.close();
     wait_for_state(&laptop, "away");
@@ -263,9 +209,74 @@ fn writes_are_refused_and_reads_go_on_while_the_server_is_away() {
 }
 
 #[test]
+fn captures_wait_while_the_server_is_away_and_are_stored_once() {
+    let Some(url) = server() else { return };
+    let (proxy, through) = Proxy::before(&url);
+    let (_shared, laptop, desktop) = Shared::two_machines(through);
+    proxy.close();
+    wait_for_state(&laptop, "away");
+    for number in 0..5 {
+        let reply = laptop.json(["capture", &format!("A thought about wombat {number}")]);
+        assert_eq!(reply["status"], "queued", "{reply}");
+    }
+    assert_eq!(laptop.json_status()["queued"], 5);
+    proxy.open();
+    wait_for_state(&laptop, "ready");
+    wait_for_state(&desktop, "ready");
+    for home in [&laptop, &desktop] {
+        wait_until("the thoughts", VISIBLE, || home.search("wombat").len() == 5);
+    }
+    assert_eq!(laptop.json_status()["queued"], 0);
+    thread::sleep(Duration::from_secs(2));
+    assert_eq!(laptop.json(["list"])["pages"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn a_pooler_delivers_changes_by_polling() {
+    let (Some(_), Ok(pooler)) = (server(), std::env::var("BRAIN_TEST_PGBOUNCER")) else { return };
+    let (_shared, laptop, desktop) = Shared::two_machines(pooler);
+    laptop.put("second", "text");
+    wait_until("the page on the desktop", VISIBLE, || has_page(&desktop, "second"));
+    desktop.put("third", "text");
+    wait_until("the page on the laptop", VISIBLE, || has_page(&laptop, "third"));
+    assert_eq!(laptop.json_status()["delivery"], "polling");
+}
+
+#[test]
+fn tokens_from_other_machines_are_refused_while_the_server_is_away() {
+    let Some(url) = server() else { return };
+    let (proxy, through) = Proxy::before(&url);
+    let shared = Shared::new(through);
+    let mut laptop = TestHome::new();
+    laptop.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
+    laptop.env.push(("BRAIN_MACHINES_MAX_TOKEN_AGE".into(), "2s".into()));
+    laptop.put("first", "text");
+    shared.init(&laptop, "laptop", &[]);
+    let token = laptop.token("agent", "read", &[]);
+    let request = || {
+        let mut stream = TcpStream::connect(laptop.http_public()).unwrap();
+        let head = format!(
+            "GET /search?q=text HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
+             Connection: close\r\n\r\n",
+            laptop.http_public()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        std::io::read_to_string(stream).unwrap()
+    };
+    assert!(request().starts_with("HTTP/1.1 200"), "{}", request());
+    proxy.close();
+    wait_until("a refusal", Duration::from_secs(30), || {
+        let answer = request();
+        answer.starts_with("HTTP/1.1 503") && answer.contains("server_away")
+    });
+    proxy.open();
+    wait_until("an answer", Duration::from_secs(30), || request().starts_with("HTTP/1.1 200"));
+}
+
+#[test]
 fn a_daemon_starts_while_the_server_is_away() {
     let Some(url) = server() else { return };
-    let (proxy, through) = Proxy::start(&url);
+    let (proxy, through) = Proxy::before(&url);
     let (_shared, laptop, _desktop) = Shared::two_machines(through);
     proxy.close();
     laptop.json(["restart"]);

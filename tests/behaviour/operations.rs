@@ -183,9 +183,14 @@ fn config_set_keeps_comments_and_refuses_wrong_values() {
         ("store.cache_mb", "many", "cache_mb"),
         ("store.cache_bm", "9", "cache_mb"),
         ("watch", "true", "sources.watch"),
+        ("stor.cache_mb", "9", "store.cache_mb"),
+        ("sources.wach", "true", "sources.watch"),
+        ("x", "y", "there is no key"),
+        ("a.b.c", "y", "there is no key"),
     ] {
         let fault = home.fault(["config", "set", key, value], 1);
         assert!(fault.to_string().contains(part), "{fault}");
+        assert!(fault["hint"].as_str().unwrap().contains("brain config show"), "{fault}");
     }
     home.fault(["config", "set", "store.cache_mb"], 2);
     assert_eq!(text(), before, "a refused value changes nothing");

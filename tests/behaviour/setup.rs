@@ -3,10 +3,15 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use brain_tests::{Run, TestHome, program, run, skip};
+use brain_tests::{Run, TEST_TIMEOUT, TestHome, program, run, skip};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::terminal::on_a_terminal_with_input_after;
 
 const CURSOR: &str = concat!(
     "{\n\t\"mcpServers\": {\n",
@@ -463,6 +468,51 @@ fn the_end_of_the_input_changes_nothing() {
         assert!(!user.brain.path().exists());
         assert_eq!(user.calls("claude"), Vec::<String>::new());
     }
+}
+
+#[test]
+fn ctrl_c_at_a_question_changes_nothing() {
+    let user = User::with_clients();
+    let path = format!("{}:/usr/bin:/bin", user.path("bin").display());
+    let home = user.path("home").display().to_string();
+    let env = [("PATH", path.as_str()), ("HOME", home.as_str()), ("NO_COLOR", "1")];
+    let typed = ("1 of 5", "\u{3}");
+    let result = on_a_terminal_with_input_after(&user.brain, 100, typed, &env, &["setup"]);
+    let Some((code, screen)) = result else { return };
+    assert_eq!(code as u8 as i8, -2, "SIGINT: {screen}");
+    assert!(screen.ends_with("\nbrain: nothing was changed\n"), "{screen}");
+    user.assert_untouched();
+    assert!(!user.brain.path().exists());
+}
+
+#[test]
+fn a_signal_during_a_change_waits_for_it_and_undo_reverses_it() {
+    let user = User::with_clients();
+    let slow = r#"case "$*" in
+        'mcp add '*) sleep 1; echo '{"mcpServers":{"brain":{"command":"x"}}}' > "$HOME/.claude.json";;
+        'mcp remove '*) echo '{}' > "$HOME/.claude.json";;
+        esac"#;
+    user.add_program("claude", slow);
+    let args =
+        ["setup", "--yes", "--service=no", "--connect", "claude-code", "--connect", "cursor"];
+    let mut command = user.command(&args);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    let log = user.path("claude.log");
+    while !fs::read_to_string(&log).is_ok_and(|calls| calls.contains("mcp add")) {
+        assert!(Instant::now() < deadline, "claude was not called");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(2), "{output:?}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.ends_with("to reverse it: brain setup --undo\n"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert_eq!(user.read("home/.cursor/mcp.json"), CURSOR, "the next change did not begin");
+    let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
+    assert_eq!(User::status(&undone, "claude-code"), "undone");
 }
 
 #[test]

@@ -25,16 +25,30 @@ pub(crate) fn on_a_terminal_with_input(
     env: &[(&str, &str)],
     args: &[&str],
 ) -> Option<(i32, String)> {
+    on_a_terminal_with_input_after(home, columns, ("", typed), env, args)
+}
+
+/// Like `on_a_terminal`; writes `typed` to the terminal as soon as `prompt` is on the screen.
+pub(crate) fn on_a_terminal_with_input_after(
+    home: &TestHome,
+    columns: u32,
+    (prompt, typed): (&str, &str),
+    env: &[(&str, &str)],
+    args: &[&str],
+) -> Option<(i32, String)> {
     const PROGRAM: &str = r"
 import fcntl, os, pty, struct, sys, termios
 columns = int(sys.argv[1])
 pid, fd = pty.fork()
 if pid == 0:
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    os.execv(sys.argv[3], sys.argv[3:])
-os.write(fd, sys.argv[2].encode())
+    os.execv(sys.argv[4], sys.argv[4:])
+prompt, typed = sys.argv[3].encode(), sys.argv[2].encode()
 out = b''
 while True:
+    if typed and prompt in out:
+        os.write(fd, typed)
+        typed = b''
     try:
         piece = os.read(fd, 65536)
     except OSError:
@@ -52,6 +66,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
         .arg(PROGRAM)
         .arg(columns.to_string())
         .arg(typed)
+        .arg(prompt)
         .arg(program("brain"))
         .args(args);
     command
@@ -118,10 +133,12 @@ fn home_with_pages() -> (TestHome, brain_tests::Daemon) {
 }
 
 #[test]
-fn tables_and_text_fit_a_terminal_of_forty_columns() {
+fn tables_and_text_fit_a_narrow_terminal() {
     let (home, _daemon) = home_with_pages();
-    for args in [
-        &["list"][..],
+    let commands = [
+        &[][..],
+        &["status"],
+        &["list"],
         &["search", "walrus"],
         &["search", "walrus", "--explain"],
         &["history", "a/second"],
@@ -130,18 +147,28 @@ fn tables_and_text_fit_a_terminal_of_forty_columns() {
         &["backlinks", "a/second"],
         &["graph", "a/first"],
         &["timeline"],
-    ] {
-        let Some((code, screen)) = on_a_terminal(&home, 40, &[], args) else { return };
+    ];
+    for (columns, args) in [40, 60].iter().flat_map(|&c| commands.map(|args| (c, args))) {
+        let Some((code, screen)) = on_a_terminal(&home, columns, &[], args) else { return };
         assert_eq!(code, 0, "{args:?}: {screen}");
         let screen = strip_colours(&screen);
         assert!(!screen.trim().is_empty(), "{args:?}");
         for line in screen.lines() {
+            // Paths stay whole, so that they can be copied.
+            let has_long_path = line.split(' ').any(|w| w.starts_with('/') && w.len() > 30);
             assert!(
-                display_width(line) <= 40,
-                "{args:?} has a line of {} columns: {line:?}",
+                has_long_path || display_width(line) <= columns as usize,
+                "{args:?} has a line of {} columns, of {columns}: {line:?}",
                 display_width(line)
             );
         }
+    }
+    // A brain without pages shows the first commands.
+    let empty = TestHome::new();
+    let _empty_daemon = empty.daemon();
+    let (_, screen) = on_a_terminal(&empty, 40, &[], &[]).unwrap();
+    for line in strip_colours(&screen).lines() {
+        assert!(display_width(line) <= 40, "{line:?}");
     }
     let (_, wide) = on_a_terminal(&home, 200, &[], &["list"]).unwrap();
     assert!(

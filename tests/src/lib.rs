@@ -12,6 +12,7 @@ pub mod lines;
 pub mod mcp;
 pub mod model;
 pub mod platform;
+pub mod postgres;
 mod process;
 pub mod telephony;
 pub mod tiny_model;
@@ -394,6 +395,12 @@ macro_rules! expect_reply {
 pub fn skip(why: &str) {
     let mut err = std::io::stderr();
     let _ = writeln!(err, "SKIPPED: {why}");
+}
+
+/// Writes a line on standard error, also if the test passes.
+pub fn report(text: &str) {
+    let mut err = std::io::stderr();
+    let _ = writeln!(err, "{text}");
 }
 
 /// A mounted file system. Dropping it unmounts it.

@@ -14,7 +14,7 @@ mod table;
 mod text;
 
 use std::{
-    io::{self, ErrorKind, Write},
+    io::{self, ErrorKind, IsTerminal, Write},
     process::ExitCode,
     time::Duration,
 };
@@ -181,6 +181,13 @@ fn fault_text(fault: &Fault) -> String {
 /// Prints a line to standard error.
 pub(crate) fn notice(message: &str) {
     write_stderr(&format!("brain: {}\n", clean_lines(message)));
+}
+
+/// Ends the line of a prompt, after which a signal arrived, so that a notice begins a new line.
+pub(crate) fn end_line_at_terminal() {
+    if io::stdout().is_terminal() {
+        let _ = write_stdout(b"\n");
+    }
 }
 
 /// Prints to standard error. A failure is ignored, because there is no place to report it.

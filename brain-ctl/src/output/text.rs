@@ -121,6 +121,21 @@ impl Text {
         self.raw_line(line.trim_end());
     }
 
+    /// Returns whether a line of so many columns fits the terminal.
+    pub(crate) fn fits(&self, columns: usize) -> bool {
+        self.width.is_none_or(|max_width| columns <= max_width)
+    }
+
+    /// Adds `text` after `lead`, which is `indent` columns wide. Wraps it like [`Text::prose`] if it
+    /// is too wide for the terminal.
+    pub(crate) fn wrapped(&mut self, lead: &str, indent: usize, text: &str) {
+        if !self.fits(indent + width(&clean(text))) {
+            return self.prose(lead, indent, text);
+        }
+        let line = format!("{lead}{}", clean(text));
+        self.raw_line(&line);
+    }
+
     /// Cleans `text` and cuts it to the columns that are free after the first `used_columns`.
     pub(crate) fn cut(&self, text: &str, used_columns: usize) -> String {
         cut_to_width(&clean(text), self.width.map(|w| w.saturating_sub(used_columns)))
@@ -128,8 +143,8 @@ impl Text {
 
     /// Adds a line with a label of up to 9 columns and its value, so that values are aligned.
     pub(crate) fn field(&mut self, label: &str, value: &str) {
-        let line = format!("{} {}", self.paint.dim(&pad(label, 9)), clean(value));
-        self.raw_line(&line);
+        let lead = format!("{} ", self.paint.dim(&pad(label, 9)));
+        self.wrapped(&lead, 10, value);
     }
 
     /// Adds a text unchanged, and a line end if it lacks one. For a terminal, control characters
@@ -269,6 +284,14 @@ mod tests {
         let mut t = Text::plain(Some(24));
         t.prose("ok  ", 4, "the quick brown fox jumps over\u{7} the dog");
         assert_eq!(t.as_str(), "ok  the quick brown fox\n    jumps over\u{FFFD} the dog\n");
+    }
+
+    #[test]
+    fn only_a_line_that_is_too_wide_is_wrapped() {
+        let mut t = Text::plain(Some(20));
+        t.wrapped("", 0, "two  spaces stay");
+        t.field("queue", "empty, 0 stored");
+        assert_eq!(t.as_str(), "two  spaces stay\nqueue     empty, 0\n          stored\n");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::{
     io::{self, BufRead, ErrorKind, IsTerminal},
-    os::unix::net::UnixStream,
     process::Command,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
@@ -12,22 +11,20 @@ use std::{
 use brain_protocol::{Fault, FaultCode};
 use clap::Args;
 use jiff::Zoned;
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
     args::{Group, Verb},
     context::Context,
     demo::{DemoContent, TemporaryBrain, sync_pages},
+    end_signals::{at_end_signals, wait_for_end},
     fail,
-    output::{Outcome, Paint, stdout_width, write_stdout},
+    output::{Outcome, Paint, end_line_at_terminal, notice, stdout_width, write_stdout},
     start,
 };
 
 /// The seed of the invented pages. It is fixed, so that all tours show the same names.
 const SEED: u64 = 20_260_101;
-/// Signals that end the demonstration.
-const SIGNALS: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
@@ -335,36 +332,20 @@ fn wait_if_ended(shared: &SharedBrain) {
     }
 }
 
-/// Waits until a signal ends this process.
-fn wait_for_end() {
-    loop {
-        thread::park_timeout(Duration::from_secs(60));
-    }
-}
-
 fn lock(shared: &SharedBrain) -> MutexGuard<'_, Option<TemporaryBrain>> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the brain and this process when a signal arrives.
 fn end_at_signals(shared: &SharedBrain) -> Result<(), Fault> {
-    let fault = |e: io::Error| {
-        Fault::new(FaultCode::Internal, format!("cannot wait for signals: {}", fail::reason(&e)))
-    };
-    for signal in SIGNALS {
-        let (mut arrival, sender) = UnixStream::pair().map_err(fault)?;
-        signal_hook::low_level::pipe::register(signal.as_raw(), sender).map_err(fault)?;
-        let shared = Arc::clone(shared);
-        thread::spawn(move || {
-            if io::Read::read_exact(&mut arrival, &mut [0]).is_ok() {
-                if let Some(mut brain) = lock(&shared).take() {
-                    // If this fails, the daemon removes the home when this process ends.
-                    let _ = brain.end();
-                }
-                let _ = write_stdout(b"\n");
-                let _ = signal_hook::low_level::emulate_default_handler(signal.as_raw());
-            }
-        });
-    }
-    Ok(())
+    let shared = Arc::clone(shared);
+    at_end_signals(move |end| {
+        let ended = lock(&shared).take().map_or(Ok(()), |mut brain| brain.end());
+        end_line_at_terminal();
+        match ended {
+            Ok(()) => notice("the demonstration is ended, and nothing is left behind"),
+            Err(fault) => notice(&fault.message),
+        }
+        end();
+    })
 }

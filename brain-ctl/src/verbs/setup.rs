@@ -7,8 +7,13 @@ mod undo;
 use std::{
     env,
     io::{self, IsTerminal},
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use brain_protocol::{Exit, Fault, FaultCode};
@@ -21,9 +26,10 @@ use crate::{
     ai_clients::{Connection, Plan, Server, on_path, read_file, replace_file},
     args::{Group, Verb},
     context::Context,
+    end_signals::{at_end_signals, wait_for_end},
     fail,
     home::Home,
-    output::{Outcome, Show, Text, write_stdout},
+    output::{Outcome, Show, Text, end_line_at_terminal, notice, write_stdout},
 };
 
 /// The file in the home that records what setup changed outside of brain.
@@ -128,12 +134,61 @@ antigravity, zed.";
             let home = answers::parse_home(self.home.as_deref())?;
             return undo::run(context, &home, &self.connect);
         }
+        let interruption = Interruption::new()?;
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal() && !context.json;
         let Some(answers) = Answers::collect(&self, is_terminal)? else {
             let note = "nothing was changed".to_owned();
             return Ok(Outcome { notes: vec![note], ..Outcome::default() });
         };
-        Runner { context, home: answers.home.clone(), parts: Vec::new() }.run(answers)
+        let home = answers.home.clone();
+        Runner { context, home, parts: Vec::new(), interruption }.run(answers)
+    }
+}
+
+/// What a signal such as Ctrl-C does during the setup. It waits for a change that has begun, so that
+/// the record has each change.
+struct Interruption {
+    /// Whether a signal has arrived.
+    is_stopping: AtomicBool,
+    /// Whether setup has changed anything. The lock is held during a change.
+    has_changed: Mutex<bool>,
+}
+
+impl Interruption {
+    /// Waits for signals from now on.
+    fn new() -> Result<Arc<Self>, Fault> {
+        let shared =
+            Arc::new(Self { is_stopping: AtomicBool::new(false), has_changed: Mutex::new(false) });
+        let interruption = Arc::clone(&shared);
+        at_end_signals(move |end| {
+            interruption.is_stopping.store(true, Ordering::SeqCst);
+            let has_changed = interruption.lock();
+            end_line_at_terminal();
+            notice(match *has_changed {
+                true => {
+                    "setup stopped early; to finish it: brain setup; to reverse it: brain setup \
+                     --undo"
+                }
+                false => "nothing was changed",
+            });
+            end();
+        })?;
+        Ok(shared)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.has_changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a change, which ends when the result is dropped. After a signal, does not return.
+    fn begin_change(&self) -> MutexGuard<'_, bool> {
+        let mut has_changed = self.lock();
+        if self.is_stopping.load(Ordering::SeqCst) {
+            drop(has_changed);
+            wait_for_end();
+        }
+        *has_changed = true;
+        has_changed
     }
 }
 
@@ -142,14 +197,19 @@ struct Runner<'a> {
     context: &'a Context,
     home: Home,
     parts: Vec<Part>,
+    interruption: Arc<Interruption>,
 }
 
 impl Runner<'_> {
     fn run(mut self, answers: Answers) -> Result<Outcome, Fault> {
+        let interruption = Arc::clone(&self.interruption);
+        let change = interruption.begin_change();
         self.home.prepare()?;
         let mut record = Record::load(&self.home)?;
+        drop(change);
         self.add_part("home", "done", format!("your pages are in {}", self.home.dir().display()));
         if answers.service {
+            let _change = interruption.begin_change();
             // `--undo` does not remove a service that existed before the setup.
             let reply = self.run_part("service", &["service", "install"]);
             record.service |= reply.is_some_and(|reply| reply["status"] == "installed");
@@ -159,6 +219,7 @@ impl Runner<'_> {
             self.sync_notes(dir);
         }
         for (client, plan) in answers.plans {
+            let _change = interruption.begin_change();
             match plan {
                 Ok(plan) => self.connect(plan, answers.replace, &mut record)?,
                 Err(fault) => self.add_part(client.name, "failed", message_of(&fault)),
@@ -167,6 +228,7 @@ impl Runner<'_> {
         if let Some(model) = &answers.model {
             self.run_part("model", &["model", "install", model]);
         }
+        drop(interruption.begin_change());
         let has_failed = self.parts.iter().any(|part| part.status == "failed");
         let reply = SetupReply {
             status: if has_failed { "partial" } else { "done" },
@@ -275,6 +337,10 @@ fn run_brain(context: &Context, home: &Home, arguments: &[&str]) -> Result<Value
         command.arg("--no-start");
     }
     command.env("BRAIN_HOME", home.dir());
+    if arguments.first() == Some(&"service") {
+        // Ctrl-C does not reach another process group, so the change and its record are complete.
+        command.process_group(0);
+    }
     let output = command.output().map_err(|e| run_error(&e))?;
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     if output.status.success() {

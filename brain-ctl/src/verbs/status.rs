@@ -49,7 +49,8 @@ impl Show for StatusReply {
     fn text(&self, t: &mut Text) {
         let uptime = duration(self.uptime_seconds);
         let Self { version, pid, .. } = self;
-        t.line(&format!("brain-daemon {version} is running (pid {pid}, up {uptime})"));
+        let first = format!("brain-daemon {version} is running (pid {pid}, up {uptime})");
+        t.wrapped("", 0, &first);
         t.field("home", &self.home);
         t.field("socket", &self.socket);
         let deleted =

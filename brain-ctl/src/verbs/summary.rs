@@ -138,8 +138,15 @@ const COLUMNS: &[Column] = &[
 impl Summary {
     fn show_first_commands(&self, t: &mut Text) {
         for (command, purpose) in FIRST_COMMANDS {
-            let line = format!("  {command:<34}{}", t.paint.dim(purpose));
-            t.raw_line(&line);
+            let purpose_width = purpose.chars().count();
+            let purpose = t.paint.dim(purpose);
+            let line = format!("  {command:<34}{purpose}");
+            if t.fits(36 + purpose_width) {
+                t.raw_line(&line);
+            } else {
+                t.line(&format!("  {command}"));
+                t.raw_line(&format!("    {purpose}"));
+            }
         }
         t.line("All commands: brain --help");
     }
@@ -152,7 +159,7 @@ impl Summary {
             };
             t.prose(&format!("{status}  "), 6, &format!("{}: {}", check.name, check.message));
             if let Some(hint) = &check.hint {
-                t.line(&format!("      {hint}"));
+                t.wrapped("      ", 6, hint);
             }
         }
         match (self.is_checked, self.attention.is_empty()) {
@@ -167,19 +174,21 @@ impl Show for Summary {
     fn text(&self, t: &mut Text) {
         let Some(reply) = &self.reply else {
             if self.status == "stopped" {
-                t.line(&format!("the brain in {} is not running: brain serve", self.home));
-                return;
+                let line = format!("the brain in {} is not running: brain serve", self.home);
+                return t.wrapped("", 0, &line);
             }
-            t.line(&format!("there is no brain in {} yet; begin with one of these:", self.home));
+            let line = format!("there is no brain in {} yet; begin with one of these:", self.home);
+            t.wrapped("", 0, &line);
             return self.show_first_commands(t);
         };
-        t.line(&format!(
+        let first = format!(
             "{} in {}, in {}, running for {}",
             count(reply.pages, "page"),
             count(reply.sources, "source"),
             self.home,
             duration(reply.uptime_seconds)
-        ));
+        );
+        t.wrapped("", 0, &first);
         if self.newest.is_empty() {
             self.show_first_commands(t);
         } else {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, FaultCode};
 
 use super::runner::{Next, Worker};
 use brain_core::Brain;
@@ -29,6 +29,8 @@ const FLOOD_BATCH: usize = 16;
 const PAUSE: Duration = Duration::from_millis(100);
 /// The pause after a failure of the store.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// The pause while the server of a shared brain is away.
+const AWAY_DELAY: Duration = Duration::from_secs(5);
 /// The longest wait for an item that is due later; the clock may be set meanwhile.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How often expired jobs are removed.
@@ -79,6 +81,10 @@ impl Worker for IngestQueue {
             self.remove_expired_jobs();
         }
         self.write_batch(batch).unwrap_or_else(|fault| {
+            if fault.code == FaultCode::ServerAway {
+                // The follower of a shared brain logs this once.
+                return Next::After(AWAY_DELAY);
+            }
             tracing::warn!(%fault, "ingest queue not processed; trying again");
             Next::After(RETRY_DELAY)
         })

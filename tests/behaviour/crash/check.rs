@@ -125,7 +125,7 @@ impl Check {
         }
     }
 
-    pub(super) fn page(&mut self, slug: &Slug) -> Option<Page> {
+    pub(crate) fn page(&mut self, slug: &Slug) -> Option<Page> {
         let page = PageRef { source: None, slug: slug.clone() };
         match self.client.ask(&Request::Get(Get { page, version: None })) {
             // A beginning of another page's slug opens that page.
@@ -150,7 +150,7 @@ impl Check {
     }
 
     /// Asserts that the page's file has the page's content.
-    pub(super) fn assert_file(&self, page: &Page) {
+    pub(crate) fn assert_file(&self, page: &Page) {
         let path = self.path_of(&page.slug);
         let text =
             std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -180,18 +180,18 @@ impl Check {
         }
     }
 
-    pub(super) fn assert_found(&mut self, word: &str, slug: &Slug) {
+    pub(crate) fn assert_found(&mut self, word: &str, slug: &Slug) {
         let hits = self.hits(word);
         assert_eq!(hits, std::slice::from_ref(slug), "search for {word}");
     }
 
-    pub(super) fn assert_not_found(&mut self, word: &str, slug: &Slug) {
+    pub(crate) fn assert_not_found(&mut self, word: &str, slug: &Slug) {
         let hits = self.hits(word);
         assert!(!hits.contains(slug), "{slug} is found by {word}, which it no longer contains");
     }
 
     /// Returns all pages in the order of their slugs.
-    pub(super) fn list(&mut self, deleted: bool) -> Vec<PageRow> {
+    pub(crate) fn list(&mut self, deleted: bool) -> Vec<PageRow> {
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
             let list = List { deleted, sort: Sort::Slug, limit: 1000, after, ..List::default() };
@@ -210,7 +210,7 @@ impl Check {
 
     /// Asserts that the home's pages directory has the files of these pages and no others, not even
     /// partial ones.
-    pub(super) fn assert_no_other_files(&self, active: &[Slug], deleted: &[Slug]) {
+    pub(crate) fn assert_no_other_files(&self, active: &[Slug], deleted: &[Slug]) {
         let paths =
             |slugs: &[Slug]| slugs.iter().map(|slug| format!("{slug}.md")).collect::<BTreeSet<_>>();
         let (trashed, found): (BTreeSet<String>, BTreeSet<String>) =

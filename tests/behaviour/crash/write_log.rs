@@ -43,7 +43,7 @@ impl Text {
 
 /// Returns a word of consonants that is unique to the writer and number and that no stemmer
 /// changes.
-pub(super) fn rare_word(writer: usize, number: usize) -> String {
+pub(crate) fn rare_word(writer: usize, number: usize) -> String {
     let letters = b"bcdfghjkmpqrtvwx";
     let mut rest = number * 16 + writer + 1;
     let mut word = String::from("zq");

@@ -88,7 +88,7 @@ impl Show for MachinesJoinReply {
             t.line("the secrets are replaced; the store stayed as it was");
             return;
         }
-        t.line(&format!("joined at batch {} ({})", self.position, format_bytes(self.bytes)));
+        t.line(&format!("joined at change {} ({})", self.position, format_bytes(self.bytes)));
         field(t, "machine", &self.name);
         if let Some(store) = &self.former_store {
             field(t, "before", store);
@@ -162,13 +162,12 @@ impl Show for MachinesStatusReply {
             0 => String::new(),
             n => format!(", {n} behind"),
         };
-        field(t, "batch", &format!("{}{behind}; {age}", self.position));
+        field(t, "change", &format!("{}{behind}; {age}", self.position));
         if self.queued > 0 {
             field(t, "queued", &format!("{} until the server answers", self.queued));
         }
         if let Some(at) = &self.snapshot_at {
-            let since = count(self.since_snapshot.unwrap_or(0), "later batch");
-            let since = since.replace("batchs", "batches");
+            let since = count(self.since_snapshot.unwrap_or(0), "later change");
             field(t, "snapshot", &format!("{}, {since}", format_to_minute(at)));
         }
         for lease in &self.leases {
@@ -287,7 +286,7 @@ mod tests {
             warnings: Vec::new(),
         };
         let text = check_width(&status);
-        for part in ["diverged:", "12, 3 behind", "2 until", "2 later batches", "this machine"] {
+        for part in ["diverged:", "12, 3 behind", "2 until", "2 later changes", "this machine"] {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
         assert_eq!(status.exit(), Exit::Failed);

@@ -2,10 +2,8 @@
 
 /// Runs of the collector.
 pub const COLLECTOR: &str = "collector";
-/// The agent that keeps the public address.
+/// The agent that keeps the public address, and the telephone number's webhook, which leads to it.
 pub const TUNNEL: &str = "tunnel";
-/// The webhook of the telephone number.
-pub const VOICE: &str = "voice";
 /// Removal of expired pages, clients and tokens.
 pub const PURGE: &str = "purge";
 /// Scheduled backups.

@@ -99,6 +99,14 @@ impl Secrets {
         Ok(read(&path, true)?.map(|secret| FoundSecret { secret, origin: Origin::Home(path) }))
     }
 
+    /// Returns the secret in the home, also if an earlier place has it.
+    ///
+    /// # Errors
+    /// As [`Secrets::find`].
+    pub fn find_in_home(&self, name: &str) -> Result<Option<Secret>, Error> {
+        read(&self.dir.join(name), true)
+    }
+
     /// Writes a secret to the home and flushes it. After a crash the file holds the old or the new
     /// secret, never a part.
     ///

@@ -56,15 +56,16 @@ pub struct ReadLimit {
 }
 
 impl Default for ReadLimit {
-    /// 1,000 batches and 8 MiB.
+    /// 1,000 batches and 512 KiB: a server that does not answer is noticed after few seconds, also
+    /// on a slow link.
     fn default() -> Self {
-        Self { batches: 1_000, bytes: 8 << 20 }
+        Self { batches: 1_000, bytes: 512 << 10 }
     }
 }
 
 impl ReadLimit {
-    /// What comes with [`Error::Moved`]: 16 batches and 4 MiB.
-    pub(crate) const MOVED: Self = Self { batches: 16, bytes: 4 << 20 };
+    /// What comes with [`Error::Moved`]: 16 batches and 256 KiB.
+    pub(crate) const MOVED: Self = Self { batches: 16, bytes: 256 << 10 };
 }
 
 /// Consecutive batches, and the head after they were read.

@@ -5,16 +5,17 @@ use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, nearest};
 use toml_edit::{DocumentMut, Item, Table, Value};
 
+use super::loader::unknown_key;
 use super::{Config, invalid};
 
 /// Sets `key` (`section.name`) to `value` in the file at `path`, and returns the value as written.
 /// The file is created if it is missing.
 ///
 /// # Errors
-/// [`FaultCode::InvalidConfig`] if `key` has another form, the file is not TOML, or the file would
+/// [`FaultCode::InvalidConfig`] if there is no such key, the file is not TOML, or the file would
 /// not be valid with the value; [`FaultCode::Io`] if the file cannot be read or written. The file
 /// is unchanged then.
 pub fn set(path: &Path, key: &str, value: &str) -> Result<String, Fault> {
@@ -23,9 +24,7 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<String, Fault> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
         result => result.map_err(|e| io_fault(path, &e))?,
     };
-    let Some((section, name)) = key.split_once('.').filter(|(_, name)| !name.contains('.')) else {
-        return Err(invalid(format!("\"{key}\" is not a key such as sources.watch")));
-    };
+    let (section, name) = known_key(path, key)?;
     let document = text
         .parse::<DocumentMut>()
         .map_err(|e| invalid(format!("{file_path}: {}", e.message().replace('\n', ", "))))?;
@@ -47,6 +46,31 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<String, Fault> {
         }
     }
     Err(last_fault.unwrap_or_else(|| invalid(format!("{file_path}: {key} cannot be set"))))
+}
+
+/// Returns the section and the name of a key.
+///
+/// # Errors
+/// [`FaultCode::InvalidConfig`] if there is no such key.
+fn known_key<'a>(path: &Path, key: &'a str) -> Result<(&'a str, &'a str), Fault> {
+    let defaults = Config::from_text(path, "", |_| None)?;
+    let parts = key.split_once('.');
+    let is_known = |(section, name): &(&str, &str)| {
+        defaults.entries().any(|(known, _, _)| known.section == *section && known.name == *name)
+    };
+    if let Some(parts) = parts.filter(is_known) {
+        return Ok(parts);
+    }
+    let names: Vec<String> = defaults
+        .entries()
+        .map(|(known, _, _)| format!("{}.{}", known.section, known.name))
+        .collect();
+    let full = nearest(key, names.iter().map(String::as_str));
+    // The name may be right and the section wrong or missing.
+    let name = key.rsplit('.').next().unwrap_or(key);
+    let mut same_name = names.iter().filter(|known| known.split_once('.').unzip().1 == Some(name));
+    let unique = same_name.next().filter(|_| same_name.next().is_none());
+    Err(unknown_key(format!("there is no key \"{key}\""), unique.map(String::as_str).or(full)))
 }
 
 /// Sets the key. Returns `None` if the file has a value with the name of the section.

@@ -174,13 +174,14 @@ fn parse_toml(text: &str, path: &Path) -> Result<toml::Table, Fault> {
     })
 }
 
-/// Returns the fault for an unknown name, with the most similar known one as a hint.
+/// Returns the fault for an unknown name of a section or key.
 fn unknown(message: String, given: &str, known: impl Iterator<Item = &'static str>) -> Fault {
-    let fault = invalid(message);
-    match brain_protocol::nearest(given, known) {
-        Some(nearest) => {
-            fault.hint(format!("did you mean \"{nearest}\"? `brain config show` lists all keys"))
-        }
-        None => fault,
-    }
+    unknown_key(message, brain_protocol::nearest(given, known))
+}
+
+/// Returns the fault for an unknown key. Its hint names the most similar known one, if there is one,
+/// and the command that lists all.
+pub(super) fn unknown_key(message: String, nearest: Option<&str>) -> Fault {
+    let suggestion = nearest.map(|name| format!("did you mean \"{name}\"? ")).unwrap_or_default();
+    invalid(message).hint(format!("{suggestion}`brain config show` lists all keys"))
 }

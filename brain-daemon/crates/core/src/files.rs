@@ -5,6 +5,7 @@
 //! and every minute.
 
 mod health;
+mod outside_changes;
 pub(crate) mod overwritten_edits;
 pub(crate) mod read_only;
 pub(crate) mod recovery;
@@ -42,6 +43,8 @@ pub(crate) struct Outbox {
     pub(crate) recovering: Mutex<HashSet<u64>>,
     /// Overwritten edits of other programs that became versions.
     pub(crate) preserved_edits: Mutex<Vec<PreservedEdit>>,
+    /// Outbox rows of changes by other machines that wait for their files.
+    outside_changes: Mutex<Vec<u64>>,
     /// The default source's directory.
     default_tree: Arc<Tree>,
     /// The directories of the other sources, as of their last use.
@@ -66,6 +69,7 @@ impl Outbox {
             failing: Mutex::default(),
             recovering: Mutex::default(),
             preserved_edits: Mutex::default(),
+            outside_changes: Mutex::default(),
             default_tree: Arc::new(Tree::new(pages)),
             trees: Mutex::default(),
         }
@@ -133,7 +137,7 @@ impl FileService {
 
     /// Writes, moves or removes the file of a page, as its outbox row says.
     pub(crate) fn update_file(&self, source: &SourceId, record: &PageRecord) -> FileReport {
-        let mut path = self.file_path_of(source, &record.source_path);
+        let mut path = self.shown_path(source, &record.source_path);
         let problem = match self.update_file_by_id(record.id) {
             Ok(written) => {
                 path = written.unwrap_or(path);
@@ -144,9 +148,10 @@ impl FileService {
                 Some(problem)
             }
         };
-        let is_here = self.store.read(Visibility::All).and_then(|r| r.has_files_of(source));
-        let is_written = problem.is_none() && is_here.unwrap_or(true);
-        FileReport { is_written, path, problem }
+        let problem = problem.or_else(|| {
+            (!self.has_files_of(source)).then(|| crate::sources::OF_ANOTHER_MACHINE.to_owned())
+        });
+        FileReport { is_written: problem.is_none(), path, problem }
     }
 
     /// Returns the path of the file of a page, if the caller has the scope `admin`.
@@ -157,8 +162,8 @@ impl FileService {
         record: &PageRecord,
     ) -> Option<String> {
         let is_admin = caller.scopes().highest() == Scope::Admin;
-        is_admin
-            .then(|| self.file_path_of(source, &record.source_path).to_string_lossy().into_owned())
+        let path = is_admin.then(|| self.file_path_of(source, &record.source_path)).flatten();
+        path.map(|path| path.to_string_lossy().into_owned())
     }
 
     /// Moves the file of a page that got another path, so that it keeps its mode and owner. If that
@@ -175,16 +180,27 @@ impl FileService {
         }
     }
 
-    /// Returns the path of the file of a page, even if there is no file.
-    pub(crate) fn file_path_of(&self, source: &SourceId, path: &str) -> PathBuf {
+    /// Returns whether the files of a source are on this machine, as far as that can be read.
+    pub(crate) fn has_files_of(&self, source: &SourceId) -> bool {
+        let reader = self.store.read(Visibility::All);
+        reader.and_then(|reader| reader.has_files_of(source)).unwrap_or(true)
+    }
+
+    /// Returns the path of the file of a page, even if there is no file. `None` if the directory
+    /// of the source is on another machine.
+    pub(crate) fn file_path_of(&self, source: &SourceId, path: &str) -> Option<PathBuf> {
         if source.as_str() == SourceId::DEFAULT {
-            return self.outbox.default_tree.path_of(path);
+            return Some(self.outbox.default_tree.path_of(path));
         }
         let reader = self.store.read(Visibility::All);
-        match reader.and_then(|reader| self.tree(&reader, source.as_str())) {
-            Ok(Some(tree)) => tree.path_of(path),
-            _ => PathBuf::from(path),
-        }
+        let tree = reader.and_then(|reader| self.tree(&reader, source.as_str())).ok().flatten();
+        tree.map(|tree| tree.path_of(path))
+    }
+
+    /// Returns the path of the file of a page for people: in the source, if its directory is on
+    /// another machine.
+    pub(crate) fn shown_path(&self, source: &SourceId, path: &str) -> PathBuf {
+        self.file_path_of(source, path).unwrap_or_else(|| PathBuf::from(path))
     }
 
     /// Returns the text that the file of a page has now, cut at the size limit of a page. `None` if

@@ -26,7 +26,7 @@ use crate::text_budget::TextBudget;
 use crate::{ChangeFeed, FileService};
 use brain_base::clock::Clock;
 use brain_page::MediaType;
-use brain_store::Store;
+use brain_store::{Reader, Store};
 
 pub use process::MAX_JOBS_PER_BATCH;
 
@@ -168,6 +168,14 @@ impl IngestService {
     /// Waits until a job is added. Returns at once if one was added since the last call.
     pub async fn wait_for_job(&self) {
         self.queue.wake.notified().await;
+    }
+
+    /// Wakes the worker, because jobs were added without a caller on this machine.
+    pub(crate) fn wake(&self) {
+        match self.store.read_through(Reader::job_counts) {
+            Ok(counts) => self.queue.set_waiting(counts.waiting),
+            Err(error) => tracing::warn!(%error, "the ingest queue cannot be read"),
+        }
     }
 
     /// Returns the load of the queue.

@@ -17,6 +17,7 @@ mod embedding;
 mod environment;
 mod event_lines;
 mod files;
+mod follow_machines;
 mod graph;
 mod health;
 mod ideas;
@@ -40,7 +41,7 @@ mod voice;
 mod write_page;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use brain_protocol::{
     Fault, FaultCode, McpReply, Operation, PageRef, Reply, Request, Slug, SourceId, StopReply,
@@ -49,7 +50,6 @@ use brain_protocol::{
 use brain_access::Access;
 use brain_base::caller::Caller;
 use brain_base::home::Home;
-use brain_base::leases;
 use brain_base::permission::permit;
 use brain_base::random::Random;
 use brain_base::secrets::ReadVariable;
@@ -388,36 +388,6 @@ impl Brain {
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.env.home
-    }
-
-    /// Follows the other machines of a shared brain for about a second, and reads clients and tokens
-    /// again if they changed. Returns when to begin the next round; `None` if the brain is not
-    /// shared. Blocks.
-    pub fn follow_machines(&self) -> Option<Duration> {
-        let pause = self.machines.follow();
-        if self.store.take_access_changed()
-            && let Err(fault) = self.access.reload()
-        {
-            tracing::warn!(%fault, "clients and tokens of other machines not read");
-        }
-        pause
-    }
-
-    /// Returns the tasks that are set up on this machine and that only one machine of a shared
-    /// brain may run.
-    #[must_use]
-    pub fn wanted_leases(&self) -> Vec<&'static str> {
-        let config = &self.env.config;
-        let is_collector = config.collector.enabled && self.collector.has_token();
-        let wanted = [
-            (leases::COLLECTOR, is_collector),
-            (leases::TUNNEL, brain_tunnel::Settings::from_config(config).is_some()),
-            (leases::VOICE, brain_voice::Number::from_config(config).is_some()),
-            (leases::BACKUP, config.backup.dir.is_some()),
-            (leases::PURGE, true),
-            (leases::SNAPSHOT, true),
-        ];
-        wanted.into_iter().filter(|(_, is_set_up)| *is_set_up).map(|(name, _)| name).collect()
     }
 
     /// Asks long work to stop at its next safe point.

@@ -1,8 +1,9 @@
 //! One brain on several machines: setup, state, and the work in the background.
 //!
 //! `access` finds URLs and keys, `plan`, `init` and `join` set sharing up, `swap` exchanges the
-//! store at the start after a join, `administration` lists and removes machines, `status` and
-//! `health` describe the state. The crate `brain-machines` has the log, leases and snapshots.
+//! store at the start after a join, `administration` lists and removes machines, `rotation`
+//! replaces the key, `status` and `health` describe the state. The crate `brain-machines` has the
+//! log, leases and snapshots.
 
 mod access;
 mod administration;
@@ -11,6 +12,7 @@ mod init;
 mod join;
 mod lease_table;
 mod plan;
+mod rotation;
 mod status;
 pub(crate) mod swap;
 
@@ -29,6 +31,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 pub(crate) use lease_table::LeaseTable;
+pub(crate) use swap::KEPT_PAGES;
 
 use crate::Environment;
 
@@ -55,15 +58,15 @@ enum State {
     /// The brain is on this machine only.
     Alone,
     /// The store is shared, but this machine cannot use the log.
-    NoLog(Fault),
+    Unusable(Fault),
     /// This machine uses the log.
     Member(Arc<Replica>),
 }
 
 /// The log of a store that cannot reach its log. It refuses everything.
-struct NoLog(Fault);
+struct RefusingLog(Fault);
 
-impl SharedLog for NoLog {
+impl SharedLog for RefusingLog {
     fn append(
         &self,
         _: LogPosition,
@@ -180,11 +183,14 @@ impl MachineService {
         self.set(State::Member(replica));
     }
 
-    /// Refuses writes with this fault.
+    /// Refuses writes because of this fault. Its message can name a path, which not every caller
+    /// may see.
     fn refuse(&self, fault: Fault) {
-        self.store.attach_log(Arc::new(NoLog(fault.clone())));
+        let message = "this machine cannot reach the server of its shared brain";
+        let refusal = Fault { message: message.to_owned(), ..fault.clone() };
+        self.store.attach_log(Arc::new(RefusingLog(refusal)));
         self.leases.set_stopped();
-        self.set(State::NoLog(fault));
+        self.set(State::Unusable(fault));
     }
 
     fn set(&self, state: State) {
@@ -203,7 +209,7 @@ impl MachineService {
     fn replica(&self) -> Result<Arc<Replica>, Fault> {
         match self.state() {
             State::Member(replica) => Ok(replica),
-            State::NoLog(fault) => Err(fault),
+            State::Unusable(fault) => Err(fault),
             State::Alone => {
                 Err(Fault::new(FaultCode::NotSetUp, "this brain is on this machine only")
                     .hint("`brain machines init` shares it; see docs/machines.md"))
@@ -224,7 +230,15 @@ impl MachineService {
         if self.env.stop.is_cancelled() || self.env.home.has_moved() {
             return Some(Duration::from_secs(1));
         }
-        Some(replica.follow().pause)
+        let round = replica.follow();
+        if let Condition::Stopped { stop, .. } = replica.log().condition()
+            && stop.state == "wrong_key"
+            && let Some(_setup) = self.setup.try_lock()
+            && let Err(fault) = self.adopt_new_key(&replica)
+        {
+            tracing::debug!(%fault, "the key of an interrupted rotation is not in use");
+        }
+        Some(round.pause)
     }
 
     /// Ends the present round of [`MachineService::follow`], and releases the leases.
@@ -251,7 +265,10 @@ impl MachineService {
     /// again; `None` if the brain is not shared. Blocks.
     pub fn write_snapshot_if_due(&self) -> Option<Duration> {
         let State::Member(replica) = self.state() else { return None };
-        if !replica.leases().holds(leases::SNAPSHOT)
+        // `init` writes the first snapshot itself.
+        let is_setup_running = self.setup.try_lock().is_none();
+        if is_setup_running
+            || !replica.leases().holds(leases::SNAPSHOT)
             || replica.log().condition() != Condition::Ready
         {
             return Some(SNAPSHOT_CHECK);
@@ -282,9 +299,20 @@ impl MachineService {
     /// Refuses calls with tokens while this machine may not know of revocations.
     ///
     /// # Errors
-    /// `server_away` if the server did not answer for `machines.max_token_age`.
+    /// `server_away` if the server did not answer for `machines.max_token_age`, or if this machine
+    /// cannot use its server.
     pub fn check_token_age(&self) -> Result<(), Fault> {
-        let State::Member(replica) = self.state() else { return Ok(()) };
+        let replica = match self.state() {
+            State::Alone => return Ok(()),
+            State::Member(replica) => replica,
+            // The fault can name a path, which the caller must not see.
+            State::Unusable(_) => {
+                let message = "this machine cannot follow the other machines, so the token may \
+                               have been revoked meanwhile";
+                return Err(Fault::new(FaultCode::ServerAway, message)
+                    .hint("try again later; the owner finds the reason in `brain doctor`"));
+            }
+        };
         let limit = self.env.config.machines.max_token_age;
         if replica.log().age().is_some_and(|age| age <= limit) {
             return Ok(());
@@ -304,7 +332,7 @@ impl MachineService {
         let replica = match self.state() {
             State::Alone => return None,
             // The fault can name a path, which not every caller may see.
-            State::NoLog(_) => {
+            State::Unusable(_) => {
                 return Some("this machine cannot follow the others: pages may be old".to_owned());
             }
             State::Member(replica) => replica,

@@ -1,7 +1,7 @@
 //! Encrypts sequence and job numbers for restricted callers. These numbers count the changes of all
 //! sources, so they would reveal the activity in sources that the caller may not see.
 //!
-//! The encryption is a permutation with a key from the store's id. An encrypted number grants
+//! The encryption is a permutation with a key that the store has. An encrypted number grants
 //! nothing: every lookup by number checks the caller's access.
 
 use sha2::{Digest, Sha256};
@@ -20,10 +20,10 @@ const ROUNDS: u8 = 6;
 pub(crate) struct NumberCipher([u8; 32]);
 
 impl NumberCipher {
-    /// Creates the cipher of the store with this random id.
-    pub(crate) fn of(store_id: u64) -> Self {
+    /// Creates the cipher of the store with this random key.
+    pub(crate) fn of(key: u64) -> Self {
         Self(
-            Sha256::digest([b"brain: sealed numbers".as_slice(), &store_id.to_le_bytes()].concat())
+            Sha256::digest([b"brain: sealed numbers".as_slice(), &key.to_le_bytes()].concat())
                 .into(),
         )
     }

@@ -145,16 +145,7 @@ impl Brain {
             clock.clone(),
             stop.clone(),
         ));
-        let pages = Arc::new(PageService::new(
-            store.clone(),
-            clock.clone(),
-            files.clone(),
-            dedup.clone(),
-            stop.clone(),
-            env.leases.clone(),
-            env.random.clone(),
-            config.pages.clone(),
-        ));
+        let pages = Arc::new(PageService::new(env, store.clone(), files.clone(), dedup.clone()));
         let graph = GraphService::new(store.clone(), clock.clone(), pages.clone(), stop.clone());
         let sources = Arc::new(SourceService::new(
             store.clone(),

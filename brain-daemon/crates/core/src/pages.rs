@@ -38,7 +38,7 @@ use crate::pages::capture::PageWrite;
 use crate::pages::dedup::Dedup;
 use crate::provenance::{author_name, author_of, author_of_change, marked_lines, trust_of};
 use crate::write_page::{build_new_page, stored_document};
-use crate::{Caller, FileService, no_page, page_argument};
+use crate::{Caller, Environment, FileService, no_page, page_argument};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::leases::LeaseHolder;
 use brain_base::random::Random;
@@ -64,16 +64,21 @@ pub struct PageService {
 impl PageService {
     /// Creates the service.
     pub(crate) fn new(
+        env: &Environment,
         store: Arc<Store>,
-        clock: Arc<dyn Clock>,
         files: Arc<FileService>,
         dedup: Arc<Dedup>,
-        stop: CancellationToken,
-        leases: Arc<dyn LeaseHolder>,
-        random: Arc<dyn Random>,
-        config: PagesConfig,
     ) -> Self {
-        Self { store, clock, files, dedup, stop, leases, random, config }
+        Self {
+            store,
+            clock: env.clock.clone(),
+            files,
+            dedup,
+            stop: env.stop.clone(),
+            leases: env.leases.clone(),
+            random: env.random.clone(),
+            config: env.config.pages.clone(),
+        }
     }
 
     pub(crate) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {

@@ -29,8 +29,9 @@ impl Brain {
                 warnings.push(format!("{root} may still have files of the page: {error}"));
             }
         }
-        let root = self.files.file_path_of(&source, "");
-        if root.ancestors().any(|dir| dir.join(".git").exists()) {
+        if let Some(root) = self.files.file_path_of(&source, "")
+            && root.ancestors().any(|dir| dir.join(".git").exists())
+        {
             warnings.push(format!("the git history of {} may still have the text", root.display()));
         }
         if let Some(Err(error)) = self.index.get().map(brain_search::Index::erase_removed) {
@@ -40,6 +41,14 @@ impl Brain {
         if let Err(error) = self.store.compact_now() {
             let path = self.store.path().display();
             warnings.push(format!("free space in {path} may still have the text: {error}"));
+        }
+        if self.store.is_shared() {
+            warnings.push(
+                "the server has the text in its log and snapshots until new snapshots replace \
+                 them, and the other machines have it in free space of their stores until they \
+                 use that"
+                    .to_owned(),
+            );
         }
         let backups = self.store.copies_with(record.id, request.version);
         Ok(PurgeReply {
@@ -108,7 +117,7 @@ impl Brain {
         let path = &record.source_path;
         let trashed = format!("{}/{path}", brain_store::files::TRASH);
         let paths = [path, &trashed].map(|path| self.files.file_path_of(source, path));
-        let left = paths.iter().filter(|file_path| file_path.exists());
+        let left = paths.iter().flatten().filter(|file_path| file_path.exists());
         left.map(|file_path| {
             let file_path = file_path.display();
             format!("{file_path} was written by another program and is still there: rm {file_path}")

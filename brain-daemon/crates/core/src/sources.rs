@@ -304,6 +304,10 @@ fn register(
 ) -> Result<bool, StoreError> {
     if let Some(existing) = draft.source(id)? {
         return match existing.path {
+            // The machine that has the directory can take it over from one that is gone.
+            Some(known) if known == path && !draft.has_files_of(id.as_str())? => {
+                draft.claim_source(id).map(|()| true)
+            }
             Some(known) if known == path => Ok(false),
             Some(known) => {
                 let message = format!("the source \"{id}\" has the directory {known} already");
@@ -374,6 +378,8 @@ fn hide_pages(
     after: &str,
     now: i64,
 ) -> Result<Option<String>, StoreError> {
+    // Otherwise the machine that has the directory would remove the files.
+    draft.release_source(source)?;
     let found = draft.active_pages(source, after, BATCH)?;
     let last = found.last().filter(|_| found.len() == BATCH).map(|(slug, _)| slug.to_string());
     for (slug, record) in found {

@@ -53,7 +53,7 @@ impl Brain {
             http_public: self.access.http_addresses().public.map(|a| a.to_string()),
             jobs,
             workers,
-            machines: self.machines.summary(),
+            machines: self.machines.summary(permit(caller, Doctor::INFO).is_ok()),
         })
     }
 

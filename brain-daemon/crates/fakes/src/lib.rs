@@ -1,9 +1,12 @@
-//! A fake network with one service, for tests of clients of paid services.
+//! A fake network with one service, for tests of clients of paid services; and a [`Proxy`] that
+//! cuts connections to a real server.
 //!
-//! It records streamed requests, and checks that their `Debug` output does not contain the key. A
-//! body with status 200 arrives in two parts, with an idle event between them.
+//! The network records streamed requests, and checks that their `Debug` output does not contain the
+//! key. A body with status 200 arrives in two parts, with an idle event between them.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod proxy;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,6 +14,8 @@ use std::time::Duration;
 use brain_net::{Error, HttpClient, HttpRequest, HttpResponse, RetryingClient, StreamEvent};
 use serde_json::Value;
 use url::Url;
+
+pub use proxy::{Direction, Proxy};
 
 /// The key that must not appear in `Debug` output.
 pub const KEY: &str = "sk-very-secret-key";

@@ -82,20 +82,37 @@ impl Failure {
         }
     }
 
-    /// Returns the failure as the store's error.
+    /// Returns the failure as the store's error. Any caller of a write can see it, so it names no
+    /// server, database or user.
     pub(crate) fn into_store_error(self) -> StoreError {
         match self {
             Self::Away(reason) => StoreError::Away(reason),
-            Self::Stopped(stop) => StoreError::Refused(stop.fault),
-            Self::Refused(fault) | Self::Unknown(fault) => StoreError::Refused(fault),
+            Self::Stopped(stop) => {
+                let message = format!("this machine does not follow the others ({})", stop.state);
+                let fault = Fault::new(FaultCode::MachineStopped, message);
+                StoreError::Refused(Fault { hint: stop.fault.hint, ..fault })
+            }
+            Self::Unknown(fault) => {
+                let message = "the connection to the server broke while the write was committed";
+                StoreError::Refused(Fault { message: message.to_owned(), ..fault })
+            }
+            Self::Refused(fault) => StoreError::Refused(fault),
         }
     }
 }
 
-/// Returns the error of an operation on the log as a fault.
+/// Returns the error of an operation on the log as a fault for the owner, who sees all details.
 #[must_use]
 pub fn fault(error: &Error) -> Fault {
-    Fault::from(Failure::of(error, 0).into_store_error())
+    match Failure::of(error, 0) {
+        Failure::Away(reason) => {
+            let message = format!("the server of this shared brain does not answer: {reason}");
+            Fault::new(FaultCode::ServerAway, message)
+                .hint("check the server, the network and the URL; then try again")
+        }
+        Failure::Stopped(stop) => stop.fault,
+        Failure::Refused(fault) | Failure::Unknown(fault) => fault,
+    }
 }
 
 /// Returns the state in which a machine stops after this error.
@@ -167,24 +184,39 @@ pub(crate) fn other_brain(address: &str) -> Stop {
     }
 }
 
+/// Returns the state of a machine whose identity another process uses.
+pub(crate) fn copied(name: &str) -> Stop {
+    let message = format!(
+        "another computer or home runs as \"{name}\": it has a copy of this home, with the same \
+         machines.json"
+    );
+    Stop {
+        state: "copied",
+        fault: Fault::new(FaultCode::MachineStopped, message).hint(
+            "on the copy, stop brain, remove machines.json from its home, start brain, and run \
+             `brain machines join --name OTHER`; then restart brain here",
+        ),
+    }
+}
+
 /// Returns the state of a machine that cannot use the payload of a batch.
 pub(crate) fn unusable(number: u64, problem: Problem) -> Stop {
     let known = crate::SCHEMA;
     let (state, message, hint) = match problem {
         Problem::Schema(schema) if schema > known => (
             "newer",
-            format!("batch {number} has schema {schema}, and this program knows {known}"),
+            format!("change {number} has schema {schema}, and this program knows {known}"),
             "update brain on this machine; reads go on meanwhile",
         ),
         Problem::Schema(schema) => (
             "older",
-            format!("batch {number} has schema {schema}, older than this program's {known}"),
+            format!("change {number} has schema {schema}, older than this program's {known}"),
             "`brain machines join` builds this machine's store again from a snapshot; update brain \
              on all machines",
         ),
         Problem::Format => (
             "newer",
-            format!("batch {number} has a format that this program does not know"),
+            format!("change {number} has a format that this program does not know"),
             "update brain on this machine; reads go on meanwhile",
         ),
     };

@@ -139,6 +139,18 @@ impl Connection {
         }
     }
 
+    /// Deletes the log of an interrupted setup, if nobody joined it and its machine was silent for
+    /// this long.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyCreated`] if the log is in use; errors of the server.
+    pub fn drop_abandoned(&self, brain: BrainId, silence: Duration) -> Result<(), Error> {
+        match &self.postgres {
+            Some(log) => log.drop_abandoned_tables(brain, silence),
+            None => Ok(()),
+        }
+    }
+
     /// Deletes the log with all its batches, snapshots and keys.
     ///
     /// # Errors

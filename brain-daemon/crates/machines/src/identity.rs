@@ -24,6 +24,9 @@ pub struct Identity {
     /// Whether the server notifies through the main URL: it is no pooler.
     #[serde(default)]
     pub listens: bool,
+    /// The names of the secrets that the setup wrote to the home. `leave` removes these only.
+    #[serde(default)]
+    pub secrets: Vec<String>,
 }
 
 impl Identity {

@@ -106,7 +106,7 @@ impl LeaseKeeper {
 
     fn take(&self, engine: &dyn Engine, name: &'static str) -> Result<(), Error> {
         // The time is taken before the request: the lease ends here before it ends at the server.
-        let asked = self.uptime.now();
+        let begin = self.uptime.now();
         let granted = |known: &&Known| known.is_granted;
         let fencing = self.state.lock().leases.get(name).filter(granted).map(|k| k.lease.fencing);
         let holder = self.machine.clone();
@@ -115,7 +115,7 @@ impl LeaseKeeper {
             LeaseOutcome::Granted(lease) => (lease, true),
             LeaseOutcome::Refused(lease) => (lease, false),
         };
-        let until = asked + lease.remaining();
+        let until = begin + lease.remaining();
         let known = Known { lease, is_granted, until };
         let former = self.state.lock().leases.insert(name, known);
         let was_granted = former.is_some_and(|known| known.is_granted);

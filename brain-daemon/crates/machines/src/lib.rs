@@ -5,6 +5,7 @@
 //! machine runs a task that only one may run. [`Replica`] follows the log, reports to the registry
 //! and writes snapshots. The crate knows neither pages nor interfaces. All calls block.
 
+mod compression;
 mod condition;
 mod connection;
 mod identity;
@@ -12,6 +13,7 @@ mod keyring;
 mod leases;
 mod log;
 mod payload;
+mod presence;
 mod replica;
 mod snapshots;
 #[cfg(test)]
@@ -24,8 +26,9 @@ pub use identity::Identity;
 pub use keyring::Keyring;
 pub use leases::{BootClock, Holding, LeaseKeeper, RENEWAL, TTL, Uptime};
 pub use log::MachineLog;
+pub use presence::PRESENCE;
 pub use replica::{Replica, Round};
-pub use snapshots::{Downloaded, SnapshotFile, download, newest, upload, verify};
+pub use snapshots::{SnapshotContent, SnapshotFile, download, newest, schema, upload, verify};
 
 pub use brain_commit_log::cipher::{Keys, RootKey};
 pub use brain_commit_log::{

@@ -14,7 +14,8 @@ use brain_protocol::VERSION;
 use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, StoreError};
 use parking_lot::Mutex;
 
-use crate::condition::{Condition, Failure, no_lease, other_brain, unusable};
+use crate::condition::{Condition, Failure, copied, no_lease, other_brain, unusable};
+use crate::presence::Presence;
 use crate::{Connection, Identity, Keyring, LeaseKeeper, SCHEMA, Uptime, payload};
 
 /// How long an append with an unknown outcome is repeated, from its start.
@@ -36,16 +37,16 @@ pub struct MachineLog {
     state: Mutex<State>,
     /// Whether the brain of the log and the schema were checked since the last failure.
     is_checked: AtomicBool,
+    /// Whether another process uses this machine's identity. It stays until a restart.
+    is_copied: AtomicBool,
     /// The bytes of batches that were written or read since [`MachineLog::reset_bytes`].
     bytes: AtomicU64,
-    /// Whether this program raised the schema of the log, so that a new snapshot is needed.
-    raised_schema: AtomicBool,
 }
 
 struct State {
     condition: Condition,
     /// When the server was called last, by uptime.
-    tried: Duration,
+    last_call: Duration,
     /// When the store was known to have all batches, by uptime.
     current: Option<Duration>,
     /// The last head, and the clock of this machine when it arrived.
@@ -74,7 +75,7 @@ impl MachineLog {
     ) -> Self {
         let state = State {
             condition: Condition::Starting,
-            tried: Duration::ZERO,
+            last_call: Duration::ZERO,
             current: None,
             head: None,
         };
@@ -88,8 +89,8 @@ impl MachineLog {
             uptime,
             state: Mutex::new(state),
             is_checked: AtomicBool::new(false),
+            is_copied: AtomicBool::new(false),
             bytes: AtomicU64::new(0),
-            raised_schema: AtomicBool::new(false),
         }
     }
 
@@ -155,12 +156,6 @@ impl MachineLog {
     /// Starts to count bytes again.
     pub(crate) fn reset_bytes(&self) {
         self.bytes.store(0, Ordering::Relaxed);
-        self.raised_schema.store(false, Ordering::Relaxed);
-    }
-
-    /// Returns whether snapshots are older than the schema of new batches.
-    pub(crate) fn needs_snapshot(&self) -> bool {
-        self.raised_schema.load(Ordering::Relaxed)
     }
 
     /// Returns the entry of this machine in the registry.
@@ -185,21 +180,33 @@ impl MachineLog {
             let engine = self.connection.engine();
             engine.report(&self.registration(after)).map_err(|e| Failure::of(&e, 0))
         });
-        self.note(result.map(drop))
+        self.set_condition(result.map(drop))
     }
 
-    /// Records the result of a call of the engine.
+    /// Sets the condition by the result of a call of the engine.
     ///
     /// # Errors
     /// The same failure as the store's error.
-    pub fn record<T>(&self, result: Result<T, Error>) -> Result<T, StoreError> {
-        self.note(result.map_err(|error| Failure::of(&error, 0)))
+    pub fn set_condition_of<T>(&self, result: Result<T, Error>) -> Result<T, StoreError> {
+        self.set_condition(result.map_err(|error| Failure::of(&error, 0)))
     }
 
-    /// Records the result of a call, which changes the condition.
-    fn note<T>(&self, result: Result<T, Failure>) -> Result<T, StoreError> {
+    /// Returns what notices a copy of this machine.
+    pub(crate) fn presence(&self) -> Presence {
+        let Identity { name, machine, .. } = &self.identity;
+        Presence::new(name.clone(), *machine, self.uptime.clone())
+    }
+
+    /// Stops this machine until the program is started again: another process has its identity.
+    pub(crate) fn stop_as_copied(&self) {
+        self.is_copied.store(true, Ordering::Relaxed);
+        let _ = self.set_condition::<()>(Err(Failure::Stopped(copied(&self.identity.name))));
+    }
+
+    /// Sets the condition by the result of a call.
+    fn set_condition<T>(&self, result: Result<T, Failure>) -> Result<T, StoreError> {
         let mut state = self.state.lock();
-        state.tried = self.uptime.now();
+        state.last_call = self.uptime.now();
         let failure = match result {
             Ok(value) => {
                 if state.condition != Condition::Ready {
@@ -253,7 +260,7 @@ impl MachineLog {
             Condition::Away { reason, .. } => Failure::Away(reason.clone()),
             Condition::Stopped { stop, .. } => Failure::Stopped(stop.clone()),
         };
-        if self.uptime.now().saturating_sub(state.tried) > PROBE_LIMIT {
+        if self.uptime.now().saturating_sub(state.last_call) > PROBE_LIMIT {
             return Ok(());
         }
         Err(failure.into_store_error())
@@ -273,6 +280,9 @@ impl MachineLog {
     fn check_log(&self) -> Result<(), Failure> {
         if self.is_checked.load(Ordering::Relaxed) {
             return Ok(());
+        }
+        if self.is_copied.load(Ordering::Relaxed) {
+            return Err(Failure::Stopped(copied(&self.identity.name)));
         }
         let failed = |error: Error| Failure::of(&error, 0);
         let engine = self.connection.engine();
@@ -294,7 +304,6 @@ impl MachineLog {
         drop(state);
         let engine = self.connection.engine();
         engine.raise_schema(SCHEMA, SCHEMA).map_err(|e| Failure::of(&e, 0))?;
-        self.raised_schema.store(true, Ordering::Relaxed);
         tracing::info!(schema = SCHEMA, "schema of the commit log raised; older programs stop");
         Ok(())
     }
@@ -330,10 +339,9 @@ impl MachineLog {
                 opened => opened.map_err(failed)?,
             },
         };
-        let changes = payload::decode(content)
+        let changes = payload::decode(&content)
             .map_err(|problem| Failure::Stopped(unusable(batch.position.number, problem)))?;
-        let is_own = batch.machine == self.identity.name;
-        Ok(LogBatch { position: log_position(&batch.position), is_own, changes })
+        Ok(LogBatch { position: log_position(&batch.position), changes })
     }
 
     fn open_all(&self, batches: &[Batch]) -> Result<Vec<LogBatch>, Failure> {
@@ -342,12 +350,14 @@ impl MachineLog {
 
     fn try_read(&self, after: LogPosition, limit: ReadLimit) -> Result<Vec<LogBatch>, Failure> {
         self.check_log()?;
-        let asked = self.uptime.now();
+        let begin = self.uptime.now();
         let found = self.connection.engine().read(&position(after), limit);
         let found = found.map_err(|error| Failure::of(&error, 0))?;
         self.see_head(&found.head)?;
+        // A replaced key is noticed here, also if nothing was written with it.
+        self.keys()?;
         if found.batches.is_empty() {
-            self.confirm_current(asked);
+            self.confirm_current(begin);
         }
         self.open_all(&found.batches)
     }
@@ -359,7 +369,7 @@ impl MachineLog {
         fence: Option<Fence>,
     ) -> Result<AppendResult, Failure> {
         let started = Instant::now();
-        let asked = self.uptime.now();
+        let begin = self.uptime.now();
         let failed = |error: Error| Failure::of(&error, changes.len());
         self.check_log()?;
         self.raise_schema()?;
@@ -374,7 +384,7 @@ impl MachineLog {
                 Ok(head) => {
                     // The expected id proves that the log is this brain's.
                     let _ = self.see_head(&head);
-                    self.confirm_current(asked);
+                    self.confirm_current(begin);
                     self.bytes.fetch_add(size, Ordering::Relaxed);
                     let number = expected.number + 1;
                     return Ok(AppendResult::Appended(log_position(&Position { number, id })));
@@ -429,11 +439,11 @@ impl SharedLog for MachineLog {
                 Some(self.leases.fence(name).ok_or_else(|| StoreError::Refused(no_lease(name)))?)
             }
         };
-        self.note(self.try_append(expected, changes, fence))
+        self.set_condition(self.try_append(expected, changes, fence))
     }
 
     fn read(&self, after: LogPosition) -> Result<Vec<LogBatch>, StoreError> {
         self.check_condition()?;
-        self.note(self.try_read(after, ReadLimit::default()))
+        self.set_condition(self.try_read(after, ReadLimit::default()))
     }
 }

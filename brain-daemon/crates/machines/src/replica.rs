@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brain_base::random::Random;
-use brain_commit_log::{BatchId, Delivery, Error, Position, Snapshot};
+use brain_commit_log::{BatchId, Delivery, Error, Position, Snapshot, SnapshotId};
 use brain_store::{LogPosition, Store, StoreError};
 use parking_lot::Mutex;
 
+use crate::presence::Presence;
 use crate::{
-    Condition, LeaseKeeper, MAX_SILENCE, MachineLog, SnapshotFile, newest, upload, verify,
+    Condition, LeaseKeeper, MAX_SILENCE, MachineLog, SnapshotFile, newest, schema, upload, verify,
 };
 
 /// The time between two looks at the head.
@@ -47,6 +48,11 @@ pub struct Replica {
     leases: Arc<LeaseKeeper>,
     random: Arc<dyn Random>,
     timing: Mutex<Timing>,
+    /// See [`Replica::problem`].
+    problem: Mutex<Option<String>>,
+    presence: Presence,
+    /// The newest snapshot and its schema, as far as this program read it.
+    snapshot_schema: Mutex<Option<(SnapshotId, u32)>>,
     is_stopping: AtomicBool,
 }
 
@@ -67,7 +73,10 @@ impl Replica {
         random: Arc<dyn Random>,
     ) -> Self {
         let is_stopping = AtomicBool::new(false);
-        Self { store, log, leases, random, timing: Mutex::default(), is_stopping }
+        let (timing, snapshot_schema) = (Mutex::default(), Mutex::default());
+        let presence = log.presence();
+        let problem = Mutex::default();
+        Self { store, log, leases, random, timing, problem, presence, snapshot_schema, is_stopping }
     }
 
     /// Returns the log.
@@ -82,6 +91,12 @@ impl Replica {
         &self.leases
     }
 
+    /// Returns why the store could not apply the batches of other machines in the last round.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        self.problem.lock().clone()
+    }
+
     /// Ends a round of [`Replica::follow`] that waits.
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
@@ -91,7 +106,17 @@ impl Replica {
     /// Does one round: waits for new batches, for about a second, and applies them. With polling
     /// it does not wait: the caller waits for the returned pause.
     pub fn follow(&self) -> Round {
-        match self.try_follow() {
+        let followed = self.try_follow();
+        let is_ready = self.log.condition() == Condition::Ready;
+        // The log has its own failures; this is one of the store, such as a full disk.
+        let problem = followed.as_ref().err().filter(|_| is_ready).map(ToString::to_string);
+        if let Some(problem) = &problem
+            && self.problem().as_ref() != Some(problem)
+        {
+            tracing::warn!(problem, "changes of other machines not applied");
+        }
+        *self.problem.lock() = problem;
+        match followed {
             Ok(batches) => {
                 let is_polling = self.log.connection().delivery() == Delivery::Polling;
                 let pause = if is_polling && batches == 0 { POLL } else { Duration::ZERO };
@@ -112,9 +137,9 @@ impl Replica {
             self.log.probe(position)?;
             self.timing.lock().checked = None;
         }
-        let asked = self.log.uptime();
+        let begin = self.log.uptime();
         let is_check_due =
-            self.timing.lock().checked.is_none_or(|checked| asked >= checked + CHECK);
+            self.timing.lock().checked.is_none_or(|checked| begin >= checked + CHECK);
         let has_jobs = self.store.jobs_for_log() > 0;
         let is_notified = self.log.connection().delivery() == Delivery::Notified;
         let limit = match is_notified && !is_check_due && !has_jobs {
@@ -126,7 +151,7 @@ impl Replica {
             None
         } else {
             let engine = self.log.connection().engine();
-            self.log.record(engine.wait(position.number, limit))?
+            self.log.set_condition_of(engine.wait(position.number, limit))?
         };
         if self.is_stopping.load(Ordering::Relaxed) {
             return Ok(0);
@@ -141,11 +166,11 @@ impl Replica {
             };
             (batches, position) = (followed.batches, followed.position);
             if must_read || batches > 0 {
-                self.timing.lock().checked = Some(asked);
+                self.timing.lock().checked = Some(begin);
             }
         }
         // `follow` ends when the log has no further batch, and `wait` when the head is the same.
-        self.log.confirm_current(asked);
+        self.log.confirm_current(begin);
         self.report(position)?;
         Ok(batches)
     }
@@ -162,19 +187,25 @@ impl Replica {
         };
         if is_due {
             let engine = self.log.connection().engine();
-            self.log.record(engine.report(&self.log.registration(position)))?;
+            self.log.set_condition_of(engine.report(&self.log.registration(position)))?;
             self.timing.lock().reported = Some((now, position));
         }
         Ok(())
     }
 
-    /// Takes and renews the leases of this machine, if the server answers.
+    /// Takes and renews the leases of this machine, if the server answers. Stops this machine if
+    /// another process has its identity.
     pub fn renew_leases(&self) {
         if matches!(self.log.condition(), Condition::Away { .. } | Condition::Stopped { .. }) {
             return;
         }
         let engine = self.log.connection().engine();
-        if let Err(error) = self.log.record(self.leases.renew(&**engine)) {
+        let renewed = match self.presence.confirm(&**engine) {
+            Ok(true) => self.leases.renew(&**engine),
+            Ok(false) => return self.log.stop_as_copied(),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = self.log.set_condition_of(renewed) {
             tracing::debug!(%error, "leases not renewed");
         }
     }
@@ -186,7 +217,8 @@ impl Replica {
         }
     }
 
-    /// Returns whether a snapshot is due: there is none, or the log has grown since the newest.
+    /// Returns whether a snapshot is due: there is none, the log has grown since the newest, or a
+    /// newer program raised the schema of the log since then: nobody could join from it.
     ///
     /// # Errors
     /// Errors of the engine.
@@ -197,10 +229,23 @@ impl Replica {
             Err(Error::NotFound(_)) => return Ok(true),
             Err(error) => return Err(error),
         };
-        let head = engine.head()?.position.number;
-        let batches = head.saturating_sub(newest.contains.number);
+        let head = engine.head()?;
+        let batches = head.position.number.saturating_sub(newest.contains.number);
         let is_large = self.log.bytes() >= SNAPSHOT_BYTES && batches > 0;
-        Ok(batches >= SNAPSHOT_BATCHES || is_large || self.log.needs_snapshot())
+        Ok(batches >= SNAPSHOT_BATCHES || is_large || self.schema_of(&newest)? < head.schema)
+    }
+
+    /// Returns the schema of a snapshot. Reads it once.
+    fn schema_of(&self, snapshot: &Snapshot) -> Result<u32, Error> {
+        if let Some((id, known)) = *self.snapshot_schema.lock()
+            && id == snapshot.id
+        {
+            return Ok(known);
+        }
+        let (engine, keyring) = (self.log.connection().engine(), self.log.keyring());
+        let found = schema(&**engine, keyring, self.log.identity().brain, snapshot)?;
+        *self.snapshot_schema.lock() = Some((snapshot.id, found));
+        Ok(found)
     }
 
     /// Writes a snapshot: a backup of the store at `file`, which must not exist and is removed

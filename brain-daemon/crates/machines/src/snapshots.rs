@@ -1,7 +1,8 @@
 //! Snapshots: a backup of the store in encrypted chunks beside the log.
 //!
 //! The chunks together are: format 1, the schema of the store as 4 bytes, the file, and the SHA-256
-//! of the file. Encrypted chunks are bound to their place, so none can be exchanged or left out.
+//! of the file. Each chunk is compressed. Encrypted chunks are bound to their place, so none can be
+//! exchanged or left out.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,6 +14,7 @@ use brain_commit_log::cipher::{ChunkPlace, Keys};
 use brain_commit_log::{BrainId, Engine, Error, Position, Snapshot, SnapshotId};
 use sha2::{Digest, Sha256};
 
+use crate::compression::{pack, unpack};
 use crate::{Keyring, SCHEMA};
 
 /// The size of a chunk before encryption: 4 MiB.
@@ -39,7 +41,7 @@ pub struct SnapshotFile<'a> {
 
 /// A downloaded or verified snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Downloaded {
+pub struct SnapshotContent {
     /// The snapshot.
     pub snapshot: Snapshot,
     /// The size of the file in bytes.
@@ -117,9 +119,10 @@ fn upload_chunks(
         // The digest may exceed a chunk, so a chunk has up to 4 MiB and 31 bytes.
         let place =
             ChunkPlace { snapshot: id, contains: file.contains, index, is_last: is_complete };
+        let packed = pack(&content);
         let sealed = match &keys {
-            Some(keys) => keys.seal_chunk(file.brain, &place, &content, random)?,
-            None => content.clone(),
+            Some(keys) => keys.seal_chunk(file.brain, &place, &packed, random)?,
+            None => packed,
         };
         engine.put_chunk(id, index, &sealed)?;
         done += content.len() as u64;
@@ -155,7 +158,7 @@ pub fn download(
     snapshot: &Snapshot,
     to: &Path,
     progress: Progress<'_>,
-) -> Result<Downloaded, Error> {
+) -> Result<SnapshotContent, Error> {
     let failed = |source| file_error(to, source);
     let create = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
     let mut file = create.map_err(failed)?;
@@ -177,7 +180,7 @@ pub fn verify(
     brain: BrainId,
     snapshot: &Snapshot,
     progress: Progress<'_>,
-) -> Result<Downloaded, Error> {
+) -> Result<SnapshotContent, Error> {
     read(engine, keyring, brain, snapshot, &mut io::sink(), progress)
 }
 
@@ -188,30 +191,21 @@ fn read(
     snapshot: &Snapshot,
     out: &mut dyn Write,
     progress: Progress<'_>,
-) -> Result<Downloaded, Error> {
+) -> Result<SnapshotContent, Error> {
     let forged = || Error::Forged(format!("snapshot {}", snapshot.id));
     let write = |source| file_error(Path::new("the snapshot's file"), source);
     let mut keys = keyring.keys(engine)?;
     let (mut digest, mut done, mut bytes) = (Sha256::new(), 0, 0);
-    let mut schema = None;
+    let mut schema: Option<u32> = None;
     // The last bytes so far: the digest may begin in one chunk and end in the next.
     let mut tail: Vec<u8> = Vec::new();
     for index in 0..snapshot.chunks {
-        let sealed = engine.read_chunk(snapshot.id, index)?;
-        done += sealed.len() as u64;
-        let (id, contains) = (snapshot.id, snapshot.contains);
-        let is_last = index + 1 == snapshot.chunks;
-        let place = ChunkPlace { snapshot: id, contains, index, is_last };
-        let content = open(engine, keyring, &mut keys, brain, &place, sealed)?;
+        let (content, sealed_bytes) =
+            read_chunk(engine, keyring, &mut keys, brain, snapshot, index)?;
+        done += sealed_bytes;
         tail.extend_from_slice(&content);
         if schema.is_none() {
-            let header = tail.get(..HEADER).ok_or_else(forged)?;
-            let number = header[1..].try_into().map_err(|_| forged())?;
-            if header[0] != FORMAT {
-                let (schema, supported) = (u32::from(header[0]), SCHEMA);
-                return Err(Error::TooNew { schema, min_reader: schema, supported });
-            }
-            schema = Some(u32::from_be_bytes(number));
+            schema = Some(schema_in(&tail, snapshot)?);
             tail.drain(..HEADER);
         }
         let ready = tail.len().saturating_sub(DIGEST);
@@ -228,7 +222,53 @@ fn read(
         return Err(forged());
     }
     let schema = schema.ok_or_else(forged)?;
-    Ok(Downloaded { snapshot: snapshot.clone(), bytes, digest, schema })
+    Ok(SnapshotContent { snapshot: snapshot.clone(), bytes, digest, schema })
+}
+
+/// Returns the schema of the store in a snapshot. Reads the first chunk.
+///
+/// # Errors
+/// As [`download`].
+pub fn schema(
+    engine: &dyn Engine,
+    keyring: &Keyring,
+    brain: BrainId,
+    snapshot: &Snapshot,
+) -> Result<u32, Error> {
+    let mut keys = keyring.keys(engine)?;
+    let (content, _) = read_chunk(engine, keyring, &mut keys, brain, snapshot, 0)?;
+    schema_in(&content, snapshot)
+}
+
+/// Returns the schema in the first bytes of a snapshot.
+fn schema_in(content: &[u8], snapshot: &Snapshot) -> Result<u32, Error> {
+    let forged = || Error::Forged(format!("snapshot {}", snapshot.id));
+    let header = content.get(..HEADER).ok_or_else(forged)?;
+    if header[0] != FORMAT {
+        let (schema, supported) = (u32::from(header[0]), SCHEMA);
+        return Err(Error::TooNew { schema, min_reader: schema, supported });
+    }
+    Ok(u32::from_be_bytes(header[1..].try_into().map_err(|_| forged())?))
+}
+
+/// Reads and opens a chunk. Returns its content, and its size on the server.
+fn read_chunk(
+    engine: &dyn Engine,
+    keyring: &Keyring,
+    keys: &mut Option<std::sync::Arc<Keys>>,
+    brain: BrainId,
+    snapshot: &Snapshot,
+    index: u32,
+) -> Result<(Vec<u8>, u64), Error> {
+    let sealed = engine.read_chunk(snapshot.id, index)?;
+    let bytes = sealed.len() as u64;
+    let (id, contains) = (snapshot.id, snapshot.contains);
+    let is_last = index + 1 == snapshot.chunks;
+    let place = ChunkPlace { snapshot: id, contains, index, is_last };
+    let packed = open(engine, keyring, keys, brain, &place, sealed)?;
+    let content = unpack(&packed, CHUNK + DIGEST);
+    let content = content.ok_or_else(|| Error::Forged(format!("snapshot {id}")))?;
+    Ok((content, bytes))
 }
 
 /// Opens a chunk. After an unknown key, the keys are read again once.

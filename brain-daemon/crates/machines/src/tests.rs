@@ -2,6 +2,7 @@
 
 mod leases;
 mod log;
+mod replica;
 mod snapshots;
 
 use std::sync::Arc;
@@ -78,6 +79,7 @@ impl World {
             encrypted: root.is_some(),
             namespace: "brain".to_owned(),
             listens: false,
+            secrets: Vec::new(),
         };
         let clock = Arc::new(self.clock.clone());
         MachineLog::new(

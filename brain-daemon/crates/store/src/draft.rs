@@ -13,7 +13,7 @@ use super::link_check::LinkChanges;
 use super::record::{
     Content, DerivedRows, Hash, OutboxRow, PageRecord, StoredValue, VersionRecord, from_bytes,
 };
-use super::replica::{Replica, RowChanges};
+use super::replica::{Replica, RowChanges, read_id};
 use super::row_table::RowTable;
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
@@ -80,8 +80,12 @@ pub struct Draft<'t> {
     pub(super) next_spooled_id: Option<u64>,
     /// The store's place in the log; `None` if it is not shared.
     pub(super) replica: Option<Replica>,
+    /// The id of this machine, if the store is or was shared.
+    pub(super) machine: Option<u128>,
     /// The lease that the changes need.
     pub(super) lease: Option<&'static str>,
+    /// The indexes of the tasks that need it.
+    pub(super) leased_tasks: Vec<usize>,
     /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
     pub(super) spool_records: Option<Vec<Vec<u8>>>,
     /// Whether the current task frees space, so that it runs on a full disk.
@@ -110,6 +114,8 @@ pub(super) struct CompletedDraft {
     pub(super) sources_changed: bool,
     /// The lease that the changes need.
     pub(super) lease: Option<&'static str>,
+    /// The indexes of the tasks that need it.
+    pub(super) leased_tasks: Vec<usize>,
     /// The changes for the log, and the store's place in it; `None` if the store is not shared.
     pub(super) for_log: Option<(Replica, RowChanges)>,
 }
@@ -136,6 +142,7 @@ impl<'t> Draft<'t> {
     ) -> Result<Self, StoreError> {
         let mut meta = RowTable::new(txn.open_table(t::META)?, false);
         let replica = Replica::read(&*meta)?;
+        let machine = read_id(&*meta, t::META_MACHINE)?;
         let is_shared = replica.is_some();
         meta.record(is_shared);
         let number = |key: &str, default: u64| -> Result<u64, StoreError> {
@@ -194,7 +201,9 @@ impl<'t> Draft<'t> {
             must_flush: false,
             next_spooled_id: None,
             replica,
+            machine,
             lease: None,
+            leased_tasks: Vec::new(),
             spool_records: None,
             frees_space: false,
             is_bulk: false,
@@ -225,6 +234,7 @@ impl<'t> Draft<'t> {
             }
         }
         let (lease, replica) = (self.lease, self.replica);
+        let leased_tasks = std::mem::take(&mut self.leased_tasks);
         let feed = std::mem::take(&mut self.feed);
         let pending_keys_change = std::mem::take(&mut self.pending_keys_change);
         let sources_changed = self.sources_changed;
@@ -233,6 +243,7 @@ impl<'t> Draft<'t> {
             pending_keys_change,
             sources_changed,
             lease,
+            leased_tasks,
             for_log: replica.map(|replica| (replica, self.into_row_changes())),
         })
     }

@@ -180,7 +180,13 @@ impl StoreError {
     /// Whether the error concerns the whole store, rather than one page or one write.
     #[must_use]
     pub fn is_store_wide(&self) -> bool {
-        self.is_disk_error() || matches!(self, Self::Locked(_) | Self::Newer { .. } | Self::Closed)
+        match self {
+            Self::Locked(_) | Self::Newer { .. } | Self::Closed | Self::Away(_) => true,
+            Self::Refused(fault) => {
+                matches!(fault.code, FaultCode::OutcomeUnknown | FaultCode::MachineStopped)
+            }
+            _ => self.is_disk_error(),
+        }
     }
 
     /// Whether the error reports damaged bytes.

@@ -15,7 +15,12 @@ impl From<StoreError> for Fault {
             StoreError::BackupSource(error) => return Self::from(*error),
             other => other,
         };
-        Self { code: code(&error), message: error.to_string(), hint: hint(&error) }
+        let message = match &error {
+            // The reason can name the server and its user, which not every caller may see.
+            StoreError::Away(_) => "the server of this shared brain does not answer".to_owned(),
+            error => error.to_string(),
+        };
+        Self { code: code(&error), message, hint: hint(&error) }
     }
 }
 
@@ -102,8 +107,8 @@ fn hint(error: &StoreError) -> Option<String> {
         }
         E::QueueFull(_) => "try again in a moment",
         E::Away(_) => {
-            "reads, searches, captures and ingest go on; `brain machines status` says since when \
-             the server is away, and other writes are accepted when it answers again"
+            "reads, searches, captures and ingest go on; `brain machines status` says why and \
+             since when the server is away, and other writes are accepted when it answers again"
         }
         E::Defect => "the log of the daemon has the details; please report it",
         E::Closed => "try again; the next command starts the daemon again",

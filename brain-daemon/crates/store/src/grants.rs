@@ -36,14 +36,16 @@ impl Draft<'_> {
     pub fn grants_are(&self, expected: &GrantUpdate) -> Result<bool, StoreError> {
         for (id, client) in &expected.clients {
             let stored = self.clients.get(id.as_str())?;
-            let stored = unless_damaged(read(stored.as_ref().map(|row| row.value())))?.flatten();
+            let stored =
+                unless_damaged(read(stored.as_ref().map(redb::AccessGuard::value)))?.flatten();
             if stored != *client {
                 return Ok(false);
             }
         }
         for (hash, token) in &expected.tokens {
             let stored = self.tokens.get(hash)?;
-            let stored = unless_damaged(read(stored.as_ref().map(|row| row.value())))?.flatten();
+            let stored =
+                unless_damaged(read(stored.as_ref().map(redb::AccessGuard::value)))?.flatten();
             if stored != *token {
                 return Ok(false);
             }

@@ -7,7 +7,7 @@
 //!
 //! This module does not know access rights, or how a job becomes a page.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use brain_protocol::{JobCounts, JobState};
 use parking_lot::Mutex;
@@ -28,7 +28,12 @@ pub(super) const FAILED_KEPT_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 /// job, because their order is random. They are written when the job finishes. The writer, which
 /// alone uses them, loads them from the jobs on first use.
 #[derive(Default)]
-pub(super) struct PendingKeys(Mutex<Option<HashMap<Hash, u64>>>);
+pub(super) struct PendingKeys {
+    waiting: Mutex<Option<HashMap<Hash, u64>>>,
+    /// Jobs that wait for the log of a shared brain, without their text, by the number in the
+    /// spool.
+    pub(super) spooled: Mutex<BTreeMap<u64, JobRecord>>,
+}
 
 /// Changes to [`PendingKeys`] by one transaction, applied after its commit.
 #[derive(Default)]
@@ -42,7 +47,7 @@ pub(super) struct PendingKeysChange {
 impl PendingKeys {
     /// Applies the changes of a committed transaction.
     pub(super) fn apply(&self, change: PendingKeysChange) {
-        let mut keys = self.0.lock();
+        let mut keys = self.waiting.lock();
         // Not loaded yet: loading reads these jobs too.
         let Some(keys) = keys.as_mut() else { return };
         keys.extend(change.added);
@@ -58,7 +63,7 @@ impl PendingKeys {
 
     /// Clears the keys after a failed transaction, in which they may have been loaded.
     pub(super) fn forget(&self) {
-        *self.0.lock() = None;
+        *self.waiting.lock() = None;
     }
 }
 
@@ -112,6 +117,13 @@ impl Draft<'_> {
     /// # Errors
     /// When the store cannot be read.
     pub fn latest_job_with_key(&self, key: &Hash) -> Result<Option<(u64, JobRecord)>, StoreError> {
+        if let Some(replica) = &self.replica {
+            let spooled = self.pending_keys.spooled.lock();
+            let latest = spooled.iter().rev().find(|(_, job)| job.duplicate_keys.contains(key));
+            if let Some((number, job)) = latest {
+                return Ok(Some((replica.spooled_id(*number), job.clone())));
+            }
+        }
         let id = match self
             .pending_keys_change
             .added
@@ -128,7 +140,7 @@ impl Draft<'_> {
 
     /// Returns the latest waiting job of an earlier transaction with the key `key`.
     fn waiting_job_with_key(&self, key: &Hash) -> Result<Option<u64>, StoreError> {
-        let mut keys = self.pending_keys.0.lock();
+        let mut keys = self.pending_keys.waiting.lock();
         if let Some(keys) = &*keys {
             return Ok(keys.get(key).copied());
         }

@@ -17,6 +17,7 @@ mod backup;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod backup_tests;
+mod batch_receiver;
 mod broken_links;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -109,9 +110,9 @@ pub use record::{
     Provenance, SourceRecord, SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord,
     VersionRecord,
 };
-pub use replica::MAX_SHARED_ATTACHMENT;
+pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
-pub use shared_log::{AppendResult, Followed, LogBatch, LogPosition, SharedLog};
+pub use shared_log::{AppendResult, Followed, LogBatch, LogPosition, OutsideChanges, SharedLog};
 pub use shared_state::Sources;
 pub use store::{ReaderFactory, Store, StoreOptions};
 pub use verify::{VerifyReport, store_id, verify};

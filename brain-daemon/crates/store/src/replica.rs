@@ -22,10 +22,16 @@ use brain_page as page;
 
 /// The largest file of an attachment that a batch contains, in bytes. Larger files stay on the
 /// machine where they were attached.
-pub const MAX_SHARED_ATTACHMENT: u64 = 1 << 20;
+pub const MAX_SHARED_ATTACHMENT: u64 = 4 << 20;
 
 /// Ids of jobs from this one on belong to jobs that were accepted while the log was away.
 pub(super) const FIRST_SPOOLED_ID: u64 = 1 << 61;
+
+/// Whether the job with this id was accepted while the log of a shared brain was away.
+#[must_use]
+pub fn waited_for_log(id: u64) -> bool {
+    id >= FIRST_SPOOLED_ID
+}
 
 /// A part of a batch that is a file of an attachment instead of rows.
 const FILE_PART: u8 = 255;
@@ -43,14 +49,15 @@ pub(super) struct Replica {
     pub(super) machine: u128,
     /// The number of the first spooled job that the store does not have.
     pub(super) next_spooled: u64,
+    /// The id of the store, which no other machine and no later store of this machine has.
+    pub(super) store_id: u64,
 }
 
 impl Replica {
     /// Returns the id of the spooled job with this number. It is known before the log answers, so
-    /// it must differ from the ids of all other jobs: it has a part of the machine's random id.
+    /// it must differ from the ids of all other jobs: it has a part of the store's random id.
     pub(super) fn spooled_id(&self, number: u64) -> u64 {
-        let machine = halves(self.machine).0 >> 43;
-        FIRST_SPOOLED_ID | machine << 40 | number & ((1 << 40) - 1)
+        FIRST_SPOOLED_ID | (self.store_id >> 43) << 40 | number & ((1 << 40) - 1)
     }
 
     /// Reads the place; `None` if the store is not shared.
@@ -69,23 +76,25 @@ impl Replica {
             position: LogPosition { number: log_number, id: id(t::META_LOG_ID)? },
             machine: id(t::META_MACHINE)?,
             next_spooled: number(t::META_NEXT_SPOOLED)?.unwrap_or(1),
+            store_id: number(t::META_STORE_ID)?.unwrap_or_default(),
         }))
     }
 
-    /// The keys of [`Replica::numbers`].
+    /// The keys of [`Replica::numbers`]. A store that leaves the brain keeps the last two, which
+    /// are the machine's id: it still has only the directories of this machine.
     pub(super) const KEYS: [&str; 6] = [
         t::META_LOG_NUMBER,
         t::META_LOG_ID[0],
         t::META_LOG_ID[1],
+        t::META_NEXT_SPOOLED,
         t::META_MACHINE[0],
         t::META_MACHINE[1],
-        t::META_NEXT_SPOOLED,
     ];
 
     /// Returns the place as rows of the store's metadata.
     pub(super) fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         let (log, machine) = (halves(self.position.id), halves(self.machine));
-        let numbers = [self.position.number, log.0, log.1, machine.0, machine.1, self.next_spooled];
+        let numbers = [self.position.number, log.0, log.1, self.next_spooled, machine.0, machine.1];
         Self::KEYS.into_iter().zip(numbers)
     }
 
@@ -97,6 +106,15 @@ impl Replica {
         }
         Ok(())
     }
+}
+
+/// Reads an id that is stored as two numbers.
+pub(super) fn read_id(
+    meta: &impl ReadableTable<&'static str, u64>,
+    [high, low]: [&str; 2],
+) -> Result<Option<u128>, StoreError> {
+    let number = |key: &str| Ok::<_, StoreError>(meta.get(key)?.map(|guard| guard.value()));
+    Ok(number(high)?.zip(number(low)?).map(from_halves))
 }
 
 /// Splits an id into two numbers.
@@ -139,10 +157,12 @@ impl RowChanges {
         self.parts.is_empty()
     }
 
-    /// Returns the bytes of the batch, with the small files that its rows name. `next_spooled` is
-    /// [`Replica::next_spooled`] after the batch.
-    pub(super) fn into_batch(self, shared: &SharedState, next_spooled: u64) -> Vec<u8> {
-        let mut bytes = next_spooled.to_le_bytes().to_vec();
+    /// Returns the bytes of the batch, with the small files that its rows name. It begins with the
+    /// store's id and [`Replica::next_spooled`] after the batch, so that a store that finds its own
+    /// batch in the log knows which spooled jobs that has.
+    pub(super) fn into_batch(self, shared: &SharedState, replica: &Replica) -> Vec<u8> {
+        let mut bytes = replica.store_id.to_le_bytes().to_vec();
+        bytes.extend(replica.next_spooled.to_le_bytes());
         bytes.extend(self.parts);
         let mut hashes = self.attached;
         hashes.sort_unstable();
@@ -175,6 +195,8 @@ pub(super) struct Applied {
     pub(super) sources_changed: bool,
     /// Whether clients or tokens changed.
     pub(super) access_changed: bool,
+    /// The ids of outbox rows that were added.
+    pub(super) files: Vec<u64>,
 }
 
 /// Applies batches to a transaction. Batches that the store contains are skipped.
@@ -198,8 +220,8 @@ pub(super) fn apply_batches(
         if batch.position.number != replica.position.number + 1 {
             return Err(damaged_change("a gap before it"));
         }
-        let next_spooled = apply_batch(shared, txn, &batch.changes, &mut applied)?;
-        if batch.is_own {
+        let (store_id, next_spooled) = apply_batch(shared, txn, &batch.changes, &mut applied)?;
+        if store_id == replica.store_id {
             replica.next_spooled = replica.next_spooled.max(next_spooled);
         }
         replica.position = batch.position;
@@ -212,15 +234,17 @@ pub(super) fn apply_batches(
     Ok(applied)
 }
 
-/// Applies the bytes of a batch, and returns its number of spooled jobs.
+/// Applies the bytes of a batch. Returns the id of the store that wrote it, and its
+/// [`Replica::next_spooled`].
 fn apply_batch(
     shared: &SharedState,
     txn: &WriteTransaction,
     bytes: &[u8],
     applied: &mut Applied,
-) -> Result<u64, StoreError> {
-    let (next_spooled, mut rest) =
-        bytes.split_first_chunk::<8>().ok_or_else(|| damaged_change("no content"))?;
+) -> Result<(u64, u64), StoreError> {
+    let too_short = || damaged_change("no content");
+    let (store_id, rest) = bytes.split_first_chunk::<8>().ok_or_else(too_short)?;
+    let (next_spooled, mut rest) = rest.split_first_chunk::<8>().ok_or_else(too_short)?;
     let mut parts = Vec::new();
     while let Some((table, behind)) = rest.split_first() {
         rest = behind;
@@ -244,6 +268,9 @@ fn apply_batch(
         }
     }
     let mut draft = Draft::open(txn, &pending)?;
+    for source in removed_sources(&parts)? {
+        draft.forget_files_of(&source)?;
+    }
     for (&seq, &id) in &touched {
         // A later change of the batch can have replaced this one.
         if draft.changes.get(seq)?.is_none_or(|found| found.value() != id) {
@@ -251,7 +278,11 @@ fn apply_batch(
         }
         let now = CurrentPage::read(&draft, id)?;
         draft.seq = seq;
-        follow_file(&mut draft, id, former.get(&id).and_then(Option::as_ref), now.as_ref())?;
+        let former = former.get(&id).and_then(Option::as_ref);
+        follow_file(&mut draft, id, former, now.as_ref())?;
+        for row in [id, moved_file_id(seq)] {
+            applied.files.extend(draft.outbox_row(row)?.map(|_| row));
+        }
         let page = match now.filter(|now| now.record.deleted_at.is_none()) {
             Some(CurrentPage { source, slug, record }) => {
                 let content = draft.content(&record)?;
@@ -262,7 +293,7 @@ fn apply_batch(
         };
         applied.changes.push(Change { seq, id, page, is_bulk: false });
     }
-    Ok(u64::from_le_bytes(*next_spooled))
+    Ok((u64::from_le_bytes(*store_id), u64::from_le_bytes(*next_spooled)))
 }
 
 /// Returns the changed pages of a batch: sequence number → page id.
@@ -285,6 +316,20 @@ fn touched_pages(parts: &[(u8, &[u8])]) -> Result<BTreeMap<u64, u64>, StoreError
     Ok(touched)
 }
 
+/// Returns the sources that a batch unregisters.
+fn removed_sources(parts: &[(u8, &[u8])]) -> Result<Vec<SourceId>, StoreError> {
+    let mut removed = Vec::new();
+    for (_, part) in parts.iter().filter(|(table, _)| *table == SOURCES_NUMBER) {
+        for change in row_changes(part)?.iter().filter(|change| change.value.is_none()) {
+            let name = std::str::from_utf8(change.key);
+            removed.extend(name.ok().and_then(|name| SourceId::parse(name).ok()));
+        }
+    }
+    Ok(removed)
+}
+
+/// The number of [`t::SOURCES`] in [`t::every_shared_table`].
+const SOURCES_NUMBER: u8 = 2;
 /// The number of [`t::CHANGES`] in [`t::every_shared_table`].
 const CHANGES_NUMBER: u8 = 10;
 
@@ -351,6 +396,11 @@ impl CurrentPage {
     }
 }
 
+/// Returns the id of the outbox row for the former file of a page that the change `seq` moved.
+fn moved_file_id(seq: u64) -> u64 {
+    seq | 1 << 63
+}
+
 /// Adds the outbox rows that bring the page's file to its state after a batch.
 fn follow_file(
     draft: &mut Draft<'_>,
@@ -386,7 +436,7 @@ fn follow_file(
     let record = &now.record;
     if let Some(former) = former.filter(|former| former.record.source_path != record.source_path) {
         // The outbox row of the former path gets an id that belongs to no page on any machine.
-        draft.next_id = draft.seq | 1 << 63;
+        draft.next_id = moved_file_id(draft.seq);
         let synced = draft.file(source, &former.record.source_path)?;
         let is_changed = former.record.content_hash != record.content_hash;
         draft.move_file_rows(source, &former.record, record, synced, is_changed, &ours)?;

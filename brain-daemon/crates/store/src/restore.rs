@@ -98,7 +98,7 @@ fn adapt_to_machine(
     let Some(found) = Replica::read(&txn.open_table(t::META)?)? else {
         return Err(StoreError::Damaged(format!("{file_path} is no snapshot of a shared brain")));
     };
-    let replica = Replica { machine, next_spooled: 1, ..found };
+    let replica = Replica { machine, next_spooled: 1, store_id: options.new_store_id, ..found };
     replica.write(&txn)?;
     {
         let mut meta = txn.open_table(t::META)?;

@@ -8,8 +8,8 @@ use std::sync::mpsc::SyncSender;
 use brain_protocol::{Fault, FaultCode};
 use redb::ReadableTable;
 
-use super::record::JobRecord;
-use super::replica::FIRST_SPOOLED_ID;
+use super::record::{Hash, JobRecord};
+use super::replica::{FIRST_SPOOLED_ID, MAX_SHARED_ATTACHMENT, read_id};
 use super::verify::Digest;
 use super::{Store, StoreError, spool, tables as t};
 
@@ -27,8 +27,6 @@ pub struct LogPosition {
 pub struct LogBatch {
     /// The number and id of the batch.
     pub position: LogPosition,
-    /// Whether this machine wrote the batch.
-    pub is_own: bool,
     /// What [`SharedLog::append`] got.
     pub changes: Vec<u8>,
 }
@@ -83,6 +81,18 @@ pub(super) struct FollowRequest {
     pub(super) sender: SyncSender<Result<Followed, StoreError>>,
 }
 
+/// What changed without a caller on this machine: by batches of other machines, or because the log
+/// answers again.
+#[derive(Debug, Default)]
+pub struct OutsideChanges {
+    /// Whether clients or tokens changed.
+    pub access: bool,
+    /// Whether jobs that waited for the log were sent, so that they can become pages.
+    pub jobs: bool,
+    /// The ids of new outbox rows.
+    pub files: Vec<u64>,
+}
+
 impl Store {
     /// Makes this store the first replica of a shared brain, at the position before the first
     /// batch. From then on, every write goes to the log first. `machine` is the random id of this
@@ -100,8 +110,11 @@ impl Store {
         self.attach_log(log);
         // Before the change, so that no ingest job is committed without the log after it.
         self.shared.is_shared.store(true, Ordering::Release);
+        let number_key = self.number_key();
         let result = self.write(move |draft| {
             draft.write_count += 1;
+            // Ids that clients got before stay valid, and are valid on all machines.
+            draft.set_meta(t::META_NUMBER_KEY, number_key)?;
             draft.become_replica(machine)
         });
         if result.is_err() {
@@ -123,13 +136,15 @@ impl Store {
     pub fn unshare(&self) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
         self.write(move |draft| {
-            let jobs = shared.unstored_spooled_jobs()?;
+            let next = draft.replica.map_or(1, |replica| replica.next_spooled);
+            let limit = (usize::MAX, usize::MAX);
+            let jobs = spool::jobs_from(&shared.path, shared.store_id, next, limit)?;
             draft.write_count += 1;
             draft.leave_log()?;
-            jobs.iter().try_for_each(|job| draft.add_job(job).map(|_| ()))
+            jobs.iter().try_for_each(|(_, job)| draft.add_job(job).map(|_| ()))
         })?;
         spool::remove(self.path());
-        self.shared.jobs_for_log.store(0, Ordering::Release);
+        self.shared.waiting_jobs.spooled.lock().clear();
         self.shared.is_shared.store(false, Ordering::Release);
         *self.shared.log.write() = None;
         Ok(())
@@ -147,6 +162,14 @@ impl Store {
     /// When the store cannot be read.
     pub fn log_position(&self) -> Result<Option<LogPosition>, StoreError> {
         Ok(self.shared.replica()?.map(|replica| replica.position))
+    }
+
+    /// Returns the id that this machine has or had in a shared brain; `None` if it never was in one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn former_machine(&self) -> Result<Option<u128>, StoreError> {
+        read_id(&self.snapshot()?.open_table(t::META)?, t::META_MACHINE)
     }
 
     /// Returns the id of this machine; `None` if the store is not shared.
@@ -185,10 +208,10 @@ impl Store {
     /// Returns the number of jobs that wait for the log to answer.
     #[must_use]
     pub fn jobs_for_log(&self) -> u64 {
-        self.shared.jobs_for_log.load(Ordering::Acquire)
+        self.shared.jobs_for_log()
     }
 
-    /// Returns the job with this id that waits for the log to answer.
+    /// Returns the job with this id that waits for the log to answer, without its text.
     ///
     /// # Errors
     /// When the store or the spool cannot be read.
@@ -197,15 +220,24 @@ impl Store {
             return Ok(None);
         }
         let Some(replica) = self.shared.replica()? else { return Ok(None) };
-        let ids = (replica.next_spooled..).map(|number| replica.spooled_id(number));
-        let mut jobs = ids.zip(self.shared.unstored_spooled_jobs()?);
-        Ok(jobs.find(|(found, _)| *found == id).map(|(_, job)| job))
+        let spooled = self.shared.waiting_jobs.spooled.lock();
+        let found = spooled.iter().find(|(number, _)| replica.spooled_id(**number) == id);
+        Ok(found.map(|(_, job)| job.clone()))
     }
 
-    /// Returns whether another machine changed clients or tokens since the last call.
+    /// Whether the file of an attachment of this length is on another machine only, because it is
+    /// too large for the log.
     #[must_use]
-    pub fn take_access_changed(&self) -> bool {
-        self.shared.access_changed.swap(false, Ordering::AcqRel)
+    pub fn is_attachment_elsewhere(&self, hash: &Hash, bytes: u64) -> bool {
+        self.is_shared()
+            && bytes > MAX_SHARED_ATTACHMENT
+            && self.attachments().length(hash).is_none()
+    }
+
+    /// Returns what changed without a caller on this machine since the last call.
+    #[must_use]
+    pub fn take_outside_changes(&self) -> OutsideChanges {
+        std::mem::take(&mut *self.shared.outside_changes.lock())
     }
 
     /// Returns a digest of all rows that machines share. Equal stores at the same position have the

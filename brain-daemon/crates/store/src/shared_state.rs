@@ -21,7 +21,7 @@ use super::files::AttachmentFiles;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, file_id, open_closed};
 use super::read::Reader;
-use super::shared_log::{FollowRequest, SharedLog};
+use super::shared_log::{FollowRequest, OutsideChanges, SharedLog};
 use super::writer::Change;
 use super::{SourceRecord, StoreError};
 
@@ -48,6 +48,8 @@ impl Deref for Snapshot {
 pub(super) struct SharedState {
     pub(super) path: PathBuf,
     pub(super) store_id: u64,
+    /// See [`super::Store::number_key`].
+    pub(super) number_key: u64,
     /// Device and inode of the open file, to detect another file at its path.
     pub(super) file: Mutex<Option<(u64, u64)>>,
     pub(super) report: Arc<DamageReport>,
@@ -80,11 +82,9 @@ pub(super) struct SharedState {
     pub(super) log: RwLock<Option<Arc<dyn SharedLog>>>,
     /// Callers that wait for the batches of the log.
     pub(super) follow_requests: Mutex<Vec<FollowRequest>>,
-    /// Number of jobs that are spooled while the log is away.
-    pub(super) jobs_for_log: AtomicU64,
-    /// Whether another machine changed clients or tokens since the last
-    /// [`super::Store::take_access_changed`].
-    pub(super) access_changed: AtomicBool,
+    /// What changed without a caller on this machine since the last
+    /// [`super::Store::take_outside_changes`].
+    pub(super) outside_changes: Mutex<OutsideChanges>,
 }
 
 impl SharedState {

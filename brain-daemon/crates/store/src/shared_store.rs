@@ -4,9 +4,12 @@
 use brain_protocol::SourceId;
 use redb::ReadableTable;
 
-use super::replica::{Replica, RowChanges, from_halves, halves};
+use super::replica::{Replica, RowChanges, from_halves, halves, read_id};
 use super::shared_log::LogPosition;
 use super::{Draft, Reader, StoreError, tables as t};
+
+/// Stands for no machine in the row of a source whose directory no machine has.
+const NO_MACHINE: u128 = 0;
 
 impl Draft<'_> {
     /// Requires that this machine holds the lease `name` while the changes are written to the log
@@ -35,57 +38,77 @@ impl Draft<'_> {
         changes
     }
 
-    /// Whether this machine has the files of the source. In a brain that is not shared, it has
+    /// Whether this machine has the files of the source. In a brain that was never shared, it has
     /// those of all sources. In a shared one, each machine has the pages in its home, and a
     /// directory outside of the home belongs to one machine.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn has_files_of(&self, source: &str) -> Result<bool, StoreError> {
-        let Some(replica) = &self.replica else { return Ok(true) };
-        let machine = self.source_machines.get(source)?.map(|guard| from_halves(guard.value()));
-        Ok(machine.is_none_or(|machine| machine == replica.machine))
+        let owner = self.source_machines.get(source)?.map(|guard| from_halves(guard.value()));
+        Ok(owner.is_none_or(|owner| Some(owner) == self.machine))
     }
 
     /// Makes this machine the one that has the directory of the source.
-    pub(super) fn claim_source(&mut self, source: &str) -> Result<(), StoreError> {
-        if let Some(replica) = &self.replica {
-            self.source_machines.insert(source, halves(replica.machine))?;
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn claim_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
+        self.write_count += 1;
+        match &self.replica {
+            Some(replica) => {
+                self.source_machines.insert(source.as_str(), halves(replica.machine))?;
+            }
+            None => _ = self.source_machines.remove(source.as_str())?,
         }
         Ok(())
     }
 
-    pub(super) fn forget_source_machine(&mut self, source: &str) -> Result<(), StoreError> {
-        self.source_machines.remove(source)?;
+    /// Lets no machine of a shared brain have the directory of the source, so that the removal of
+    /// its pages removes no file.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn release_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
+        if self.replica.is_some() {
+            self.write_count += 1;
+            self.source_machines.insert(source.as_str(), halves(NO_MACHINE))?;
+        }
         Ok(())
     }
 
-    /// Makes the store a replica that contains no batch.
+    /// Makes the store a replica that contains no batch. Its directories become those of this
+    /// machine, except the directories of other machines of a former shared brain.
     pub(super) fn become_replica(&mut self, machine: u128) -> Result<(), StoreError> {
-        // An ordinary spool can have jobs below the next number, which are in the store.
-        let replica =
-            Replica { position: LogPosition::default(), machine, next_spooled: self.next_job };
+        let mut own = Vec::new();
+        for (id, record) in self.all_sources()? {
+            if record.path.is_some() && self.has_files_of(id.as_str())? {
+                own.push(id);
+            }
+        }
+        let replica = Replica {
+            position: LogPosition::default(),
+            machine,
+            // An ordinary spool can have jobs below the next number, which are in the store.
+            next_spooled: self.next_job,
+            store_id: 0,
+        };
         for (key, number) in replica.numbers() {
             self.set_meta(key, number)?;
         }
         self.replica = Some(replica);
-        for (id, record) in self.all_sources()? {
-            if record.path.is_some() {
-                self.claim_source(id.as_str())?;
-            }
-        }
+        own.iter().try_for_each(|id| self.claim_source(id))?;
         // The changes so far are in the first snapshot.
         self.replica = None;
         Ok(())
     }
 
-    /// Makes the store an ordinary one.
+    /// Makes the store an ordinary one. It keeps the machine's id and knows which directories are on
+    /// other machines.
     pub(super) fn leave_log(&mut self) -> Result<(), StoreError> {
-        for key in Replica::KEYS {
+        let [number, id_high, id_low, next_spooled, ..] = Replica::KEYS;
+        for key in [number, id_high, id_low, next_spooled] {
             self.remove_meta(key)?;
-        }
-        for (id, _) in self.all_sources()? {
-            self.forget_source_machine(id.as_str())?;
         }
         self.replica = None;
         Ok(())
@@ -109,8 +132,7 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn has_files_of(&self, source: &SourceId) -> Result<bool, StoreError> {
-        let Some(machine) = self.source_machine(source)? else { return Ok(true) };
-        let replica = Replica::read(&self.table(t::META)?)?;
-        Ok(replica.is_none_or(|replica| replica.machine == machine))
+        let Some(owner) = self.source_machine(source)? else { return Ok(true) };
+        Ok(read_id(&self.table(t::META)?, t::META_MACHINE)? == Some(owner))
     }
 }

@@ -20,6 +20,8 @@ enum LogFault {
     LostAnswer,
     /// The server does not answer.
     Away,
+    /// The server answers reads only.
+    AwayForAppends,
 }
 
 #[derive(Default)]
@@ -39,9 +41,8 @@ impl FakeLog {
         let missing = server.batches.iter().filter(|(_, position, _)| position.number > after);
         missing
             .take(3)
-            .map(|(machine, position, changes)| LogBatch {
+            .map(|(_, position, changes)| LogBatch {
                 position: *position,
-                is_own: *machine == self.machine,
                 changes: changes.clone(),
             })
             .collect()
@@ -57,7 +58,7 @@ impl SharedLog for FakeLog {
     ) -> Result<AppendResult, StoreError> {
         let mut server = self.server.lock().unwrap();
         let fault = server.fault;
-        if fault == Some(LogFault::Away) {
+        if matches!(fault, Some(LogFault::Away | LogFault::AwayForAppends)) {
             return Err(StoreError::Away("test".into()));
         }
         let head = server.batches.last().map_or(LogPosition::default(), |(_, head, _)| *head);
@@ -198,6 +199,18 @@ fn a_write_on_one_machine_is_on_the_other_with_its_file() {
 }
 
 #[test]
+fn a_notification_of_a_known_batch_reads_nothing() {
+    let dir = dirs();
+    let (one, _two, server) = two_machines(dir.path());
+    put(one.store(), "second", page("from one", &[], None), 2000);
+    let position = one.store().log_position().unwrap().unwrap();
+    server.lock().unwrap().fault = Some(LogFault::Away);
+    let followed = one.store().follow_to(position.number).unwrap();
+    assert_eq!(followed, Followed { batches: 0, position });
+    assert!(one.store().follow_to(position.number + 1).is_err(), "the log has to be read");
+}
+
+#[test]
 fn a_deleted_moved_or_purged_page_takes_its_file_on_the_other_machine() {
     let dir = dirs();
     let (one, two, _server) = two_machines(dir.path());
@@ -296,21 +309,35 @@ fn without_the_log_jobs_wait_and_other_writes_are_refused() {
     two.restart();
     assert_eq!(two.store().jobs_for_log(), 3, "they survive a restart");
     add(two.store(), "d", 4).unwrap();
-    add(two.store(), "a", 1).unwrap();
+    let key = brain_page::content_digest("a");
+    let known = two.store().write(move |draft| {
+        Err::<(), _>(match draft.latest_job_with_key(&key)? {
+            Some((id, _)) => StoreError::Damaged(id.to_string()),
+            None => StoreError::Defect,
+        })
+    });
+    let Err(StoreError::Damaged(id)) = known else { panic!("a repetition is known: {known:?}") };
+    let id = id.parse().unwrap();
+    assert!(two.store().job_for_log(id).unwrap().is_some());
     server.lock().unwrap().fault = None;
     put(one.store(), "meanwhile", page("m", &[], None), 2000);
     // The answer to the batch with the jobs is lost: they must not be sent twice.
     server.lock().unwrap().fault = Some(LogFault::LostAnswer);
     assert!(two.store().follow().is_err());
+    // A job that is spooled after the lost answer must not leave a gap.
+    server.lock().unwrap().fault = Some(LogFault::AwayForAppends);
+    let _ = two.store().follow();
+    add(two.store(), "e", 5).unwrap();
     two.restart();
-    two.store().follow().unwrap();
+    server.lock().unwrap().fault = None;
     two.store().follow().unwrap();
     assert_eq!(two.store().jobs_for_log(), 0);
+    assert!(two.store().read(Visibility::All).unwrap().job(id).unwrap().is_some(), "same id");
     one.store().follow().unwrap();
     let reader = one.store().read(Visibility::All).unwrap();
     let jobs = reader.due_jobs(i64::MAX - 1, 10, 1 << 20).unwrap();
     let bodies: Vec<_> = jobs.into_iter().map(|(_, job)| job.content.body).collect();
-    assert_eq!(bodies, ["a", "b", "c", "d"]);
+    assert_eq!(bodies, ["a", "b", "c", "d", "e"]);
     assert_equal(&one, &two);
 }
 
@@ -473,4 +500,73 @@ proptest! {
         server.lock().unwrap().fault = None;
         assert_equal(&one, &two);
     }
+}
+
+#[test]
+fn a_source_that_another_machine_removes_keeps_its_files() {
+    let dir = dirs();
+    let (one, two, _server) = two_machines(dir.path());
+    let notes = SourceId::parse("notes").unwrap();
+    let (source, record) = (notes.clone(), SourceRecord::new(Some("/srv/notes".into()), 1000));
+    one.store()
+        .write(move |draft| {
+            draft.put_source(&source, &record)?;
+            let (size, mtime_ns, ctime_ns, digest) = (1, 2, 3, [4; 32]);
+            let (page, seq, problem) = (None, 5, None);
+            let file = FileRecord { size, mtime_ns, ctime_ns, digest, page, seq, problem };
+            draft.put_file(&source, "note.md", &file)
+        })
+        .unwrap();
+    two.store().follow().unwrap();
+    let source = notes.clone();
+    two.store()
+        .write(move |draft| {
+            draft.write_page(&source, &slug("note"), page("n", &[], None), 2000).map(|_| ())
+        })
+        .unwrap();
+    one.store().follow().unwrap();
+    let source = notes.clone();
+    two.store()
+        .write(move |draft| {
+            draft.release_source(&source)?;
+            let record = draft.page(&source, &slug("note"))?.unwrap();
+            draft.soft_delete_without_file(&source, &slug("note"), record, 3000).map(|_| ())
+        })
+        .unwrap();
+    one.store().follow().unwrap();
+    let of_notes = |machine: &Machine| {
+        machine.outbox().iter().filter(|row| row.source == "notes").cloned().collect::<Vec<_>>()
+    };
+    assert!(of_notes(&one).iter().all(|row| row.target_state == FileState::Present));
+    let source = notes.clone();
+    two.store().write(move |draft| draft.remove_source(&source)).unwrap();
+    one.store().follow().unwrap();
+    assert_eq!(of_notes(&one), []);
+    let reader = one.store().read(Visibility::All).unwrap();
+    assert_eq!(reader.files(&notes, "").unwrap().count(), 0);
+    drop(reader);
+    assert_equal(&one, &two);
+}
+
+#[test]
+fn a_store_that_left_does_not_claim_the_directories_of_others() {
+    let dir = dirs();
+    let (one, two, _server) = two_machines(dir.path());
+    let notes = SourceId::parse("notes").unwrap();
+    let (source, record) = (notes.clone(), SourceRecord::new(Some("/srv/notes".into()), 1000));
+    one.store().write(move |draft| draft.put_source(&source, &record)).unwrap();
+    two.store().follow().unwrap();
+    let has_files = |machine: &Machine| {
+        machine.store().read(Visibility::All).unwrap().has_files_of(&notes).unwrap()
+    };
+    for machine in [&one, &two] {
+        machine.store().unshare().unwrap();
+    }
+    assert_eq!((has_files(&one), has_files(&two)), (true, false));
+    let source = notes.clone();
+    two.store().write(move |draft| draft.claim_source(&source)).unwrap();
+    assert!(has_files(&two), "the owner can take it over");
+    let server = Arc::new(Mutex::new(ServerState::default()));
+    one.store().share(Arc::new(FakeLog { machine: 9, server }), 9).unwrap();
+    assert!(has_files(&one), "also after it is shared again with another id");
 }

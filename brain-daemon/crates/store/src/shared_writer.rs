@@ -1,32 +1,33 @@
 //! The writer of a shared store: sends each transaction to the log before its commit, applies the
 //! batches of other machines, and keeps jobs while the log is away.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
 
 use redb::WriteTransaction;
 
 use super::draft::CompletedDraft;
-use super::record::JobRecord;
+use super::record::{Content, JobRecord, from_bytes};
 use super::replica::{Applied, Replica, apply_batches};
+use super::row_table::damaged_change;
 use super::shared_log::{AppendResult, Followed, LogBatch, LogPosition, SharedLog};
 use super::shared_state::SharedState;
 use super::spool::{self, Spool};
 use super::writer::{
     Batch, Cause, CommitError, CommitHook, WriteTask, answer, catch_panic, commit, refuse, run,
 };
-use super::{Draft, StoreError, migrate, tables as t};
+use super::{Draft, StoreError, tables as t};
 
 /// The most spooled jobs that are sent in one batch.
 const MAX_SENT_JOBS: usize = 1_000;
-
-/// The spool of jobs that wait for the log; `None` until the first.
-pub(super) type LogSpool = Option<Spool>;
+/// The bytes after which such a batch gets no more jobs.
+const MAX_SENT_BYTES: usize = 4 << 20;
 
 /// Runs a batch of tasks. While the log is away, jobs go to the spool, and other tasks are refused.
 pub(super) fn write(
     shared: &SharedState,
-    spool: &mut LogSpool,
+    spool: &mut Option<Spool>,
     mut batch: Batch,
     hook: &CommitHook,
 ) {
@@ -36,6 +37,15 @@ pub(super) fn write(
     if !jobs.is_empty() {
         spool_jobs(shared, spool, jobs);
     }
+}
+
+/// Refuses tasks that the log did not accept. If it is away, returns those with callbacks, whose
+/// jobs can wait for it.
+pub(super) fn refuse_without_log(tasks: Batch, error: &StoreError) -> Batch {
+    let is_away = matches!(error, StoreError::Away(_));
+    let (jobs, others) = tasks.into_iter().partition(|task| is_away && task.has_callback());
+    refuse(others, error);
+    jobs
 }
 
 /// Sends the changes of a complete draft to the log, and records the new position in the
@@ -51,8 +61,15 @@ pub(super) fn send(
     }
     let log_error = |error| CommitError { cause: Cause::Log, error };
     let log = attached_log(shared).map_err(log_error)?;
-    let bytes = changes.into_batch(shared, replica.next_spooled);
-    match log.append(replica.position, &bytes, draft.lease).map_err(log_error)? {
+    let bytes = changes.into_batch(shared, &replica);
+    let result = log.append(replica.position, &bytes, draft.lease);
+    match result.map_err(|error| match error {
+        // Other tasks of the batch do not need the lease.
+        StoreError::Refused(_) if draft.lease.is_some() => {
+            CommitError { cause: Cause::Refused(std::mem::take(&mut draft.leased_tasks)), error }
+        }
+        error => log_error(error),
+    })? {
         AppendResult::Appended(position) => {
             replica.position = position;
             Ok(replica.write(txn)?)
@@ -82,12 +99,20 @@ pub(super) fn apply(
     if batches.is_empty() {
         return follow(shared, hook).map(|_| ());
     }
-    let applied = catch_panic(|| -> Result<Applied, StoreError> {
+    shared.check_writable()?;
+    shared.check_file_identity()?;
+    shared.check_free_space()?;
+    // Until rows name the files of applied attachments.
+    let _files = shared.attachments.block_removal();
+    let apply = || -> Result<Applied, StoreError> {
         let txn = shared.begin_write()?;
         let applied = apply_batches(shared, &txn, batches)?;
         txn.commit()?;
         Ok(applied)
-    });
+    };
+    // redb panics on bytes that do not fit a table.
+    let applied = catch_unwind(AssertUnwindSafe(apply))
+        .unwrap_or_else(|_| Err(damaged_change("rows that do not fit their tables")));
     shared.waiting_jobs.forget();
     let applied = match applied {
         Ok(applied) => applied,
@@ -101,7 +126,12 @@ pub(super) fn apply(
     if applied.sources_changed {
         shared.forget_sources();
     }
-    shared.access_changed.fetch_or(applied.access_changed, Ordering::AcqRel);
+    // The batches can have jobs of the spool, whose acknowledgement was lost.
+    shared.forget_sent_jobs()?;
+    let mut outside = shared.outside_changes.lock();
+    outside.access |= applied.access_changed;
+    outside.files.extend(applied.files);
+    drop(outside);
     if !applied.changes.is_empty() {
         hook(applied.changes);
     }
@@ -109,7 +139,11 @@ pub(super) fn apply(
 }
 
 /// Applies all missing batches, then sends the spooled jobs, for the callers that wait for it.
-pub(super) fn follow_if_requested(shared: &SharedState, spool: &mut LogSpool, hook: &CommitHook) {
+pub(super) fn follow_if_requested(
+    shared: &SharedState,
+    spool: &mut Option<Spool>,
+    hook: &CommitHook,
+) {
     let requests = std::mem::take(&mut *shared.follow_requests.lock());
     if requests.is_empty() {
         return;
@@ -117,7 +151,7 @@ pub(super) fn follow_if_requested(shared: &SharedState, spool: &mut LogSpool, ho
     let newest = requests.iter().map(|request| request.number.unwrap_or(u64::MAX)).max();
     let result = position(shared).and_then(|position| {
         let has_newest = newest.is_some_and(|newest| newest <= position.number);
-        if has_newest && shared.jobs_for_log.load(Ordering::Acquire) == 0 {
+        if has_newest && shared.jobs_for_log() == 0 {
             return Ok(Followed { batches: 0, position });
         }
         let followed = follow(shared, hook)?;
@@ -150,29 +184,34 @@ fn follow(shared: &SharedState, hook: &CommitHook) -> Result<Followed, StoreErro
 }
 
 /// Writes the jobs of the tasks to the spool and acknowledges them.
-fn spool_jobs(shared: &SharedState, spool: &mut LogSpool, mut batch: Batch) {
+fn spool_jobs(shared: &SharedState, spool: &mut Option<Spool>, mut batch: Batch) {
     let spooled = catch_panic(|| {
         let txn = shared.begin_write()?;
         let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
         let replica = draft.replica.ok_or(StoreError::Defect)?;
-        let first = replica.next_spooled + shared.jobs_for_log.load(Ordering::Acquire);
+        let known = &shared.waiting_jobs.spooled;
+        let last = known.lock().last_key_value().map(|(number, _)| *number);
+        let first = last.map_or(replica.next_spooled, |last| last + 1);
         draft.next_spooled_id = Some(replica.spooled_id(first));
+        draft.waiting += shared.jobs_for_log();
         draft.spool_records = Some(Vec::new());
         let refusals = run(shared, &mut draft, &mut batch, &Ok(())).map_err(|e| e.error)?;
         let jobs = draft.spool_records.take().unwrap_or_default();
         drop(draft);
         drop(txn);
         if !jobs.is_empty() {
-            let io = |e: &std::io::Error| {
-                StoreError::from_io(e, &spool::spool_path(&shared.path).display().to_string())
-            };
+            let path = spool::spool_path(&shared.path).display().to_string();
+            let io = |e: &std::io::Error| StoreError::from_io(e, &path);
             if spool.as_ref().is_none_or(|spool| !spool.is_at_path()) {
                 let opened = Spool::open_at_end(&shared.path, shared.store_id);
                 *spool = Some(opened.map_err(|e| io(&e))?);
             }
             let Some(spool) = spool else { return Err(StoreError::Defect) };
             spool.append(first, &jobs).map_err(|e| io(&e))?;
-            shared.jobs_for_log.fetch_add(jobs.len() as u64, Ordering::AcqRel);
+            let mut known = known.lock();
+            for (number, job) in (first..).zip(&jobs) {
+                known.insert(number, without_text(from_bytes(job)?));
+            }
         }
         Ok(refusals)
     });
@@ -184,53 +223,68 @@ fn spool_jobs(shared: &SharedState, spool: &mut LogSpool, mut batch: Batch) {
     }
 }
 
+/// Returns what is kept in memory of a spooled job.
+fn without_text(job: JobRecord) -> JobRecord {
+    let content = Content { frontmatter: String::new(), body: String::new() };
+    JobRecord { content, ..job }
+}
+
 /// Sends spooled jobs to the log as jobs of this brain, in order, and removes the spool when the
 /// store has all of them.
 fn send_spooled_jobs(
     shared: &SharedState,
-    spool: &mut LogSpool,
+    spool: &mut Option<Spool>,
     hook: &CommitHook,
 ) -> Result<(), StoreError> {
-    if shared.jobs_for_log.load(Ordering::Acquire) == 0 {
+    if shared.jobs_for_log() == 0 {
         return Ok(());
     }
-    while shared.jobs_for_log.load(Ordering::Acquire) > 0 {
+    while shared.jobs_for_log() > 0 {
+        let next = shared.replica()?.ok_or(StoreError::Defect)?.next_spooled;
+        let limit = (MAX_SENT_JOBS, MAX_SENT_BYTES);
+        let jobs = spool::jobs_from(&shared.path, shared.store_id, next, limit)?;
+        if jobs.is_empty() {
+            let path = spool::spool_path(&shared.path).display().to_string();
+            let last = next + shared.jobs_for_log() - 1;
+            return Err(StoreError::LostJobs { path, first: next, last });
+        }
         let (sender, result) = std::sync::mpsc::sync_channel(1);
-        let jobs = shared.unstored_spooled_jobs()?;
-        let task = SpooledJobs { jobs, sent: 0, sender };
+        let task = SpooledJobs { jobs, sender };
         let rest = commit(shared, vec![Box::new(task)], hook, &Ok(()));
         refuse(rest, &StoreError::Closed);
-        let sent = result.recv().map_err(|_| StoreError::Closed)??;
-        shared.count_jobs_for_log()?;
-        tracing::info!(jobs = sent, "jobs that waited for the server were sent");
+        result.recv().map_err(|_| StoreError::Closed)??;
+        shared.forget_sent_jobs()?;
+        shared.outside_changes.lock().jobs = true;
     }
+    tracing::info!("jobs that waited for the server were sent");
     *spool = None;
     spool::remove(&shared.path);
     Ok(())
 }
 
-/// The write of spooled jobs.
+/// The write of spooled jobs, with their numbers.
 struct SpooledJobs {
-    jobs: Vec<JobRecord>,
-    sent: u64,
-    sender: std::sync::mpsc::SyncSender<Result<u64, StoreError>>,
+    jobs: Vec<(u64, JobRecord)>,
+    sender: SyncSender<Result<(), StoreError>>,
 }
 
 impl WriteTask for SpooledJobs {
     fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError> {
-        self.sent = 0;
         let mut replica = draft.replica.ok_or(StoreError::Defect)?;
-        for job in self.jobs.iter().take(MAX_SENT_JOBS) {
-            draft.add_job_as(replica.spooled_id(replica.next_spooled), job)?;
-            replica.next_spooled += 1;
-            self.sent += 1;
+        for (number, job) in &self.jobs {
+            // An earlier try can be in the log, although its answer was lost.
+            if *number >= replica.next_spooled {
+                draft.add_job_as(replica.spooled_id(*number), job)?;
+                replica.next_spooled = number + 1;
+            }
         }
         draft.replica = Some(replica);
         Ok(())
     }
 
     fn finish(self: Box<Self>, result: Result<(), StoreError>) {
-        let _ = self.sender.send(result.map(|()| self.sent));
+        // The caller waits.
+        let _ = self.sender.send(result);
     }
 }
 
@@ -240,19 +294,31 @@ impl SharedState {
         Replica::read(&self.begin_read()?.open_table(t::META)?)
     }
 
-    /// Returns the jobs of the spool that the store does not have.
-    pub(super) fn unstored_spooled_jobs(&self) -> Result<Vec<JobRecord>, StoreError> {
-        let next = migrate::meta(&*self.begin_read()?, t::META_NEXT_SPOOLED)?.unwrap_or(1);
-        spool::jobs_from(&self.path, self.store_id, next)
+    /// Returns the number of jobs that wait for the log.
+    pub(super) fn jobs_for_log(&self) -> u64 {
+        self.waiting_jobs.spooled.lock().len() as u64
     }
 
-    /// Counts the jobs of the spool that the store does not have.
+    /// Reads the jobs that wait for the log when the store is opened.
     ///
     /// # Errors
     /// When the store or the spool cannot be read.
-    pub(super) fn count_jobs_for_log(&self) -> Result<(), StoreError> {
-        let count = self.unstored_spooled_jobs()?.len() as u64;
-        self.jobs_for_log.store(count, Ordering::Release);
+    pub(super) fn load_spooled_jobs(&self) -> Result<(), StoreError> {
+        let next = self.replica()?.map_or(1, |replica| replica.next_spooled);
+        let limit = (usize::MAX, usize::MAX);
+        let jobs = spool::jobs_from(&self.path, self.store_id, next, limit)?;
+        let known = jobs.into_iter().map(|(number, job)| (number, without_text(job)));
+        *self.waiting_jobs.spooled.lock() = known.collect();
+        Ok(())
+    }
+
+    /// Forgets the spooled jobs that the store has.
+    fn forget_sent_jobs(&self) -> Result<(), StoreError> {
+        if self.jobs_for_log() > 0 {
+            let next = self.replica()?.map_or(1, |replica| replica.next_spooled);
+            let mut known = self.waiting_jobs.spooled.lock();
+            *known = known.split_off(&next);
+        }
         Ok(())
     }
 }

@@ -33,7 +33,7 @@ impl Draft<'_> {
         self.sources_changed = true;
         let is_new = self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?.is_none();
         if is_new && record.path.is_some() {
-            self.claim_source(source.as_str())?;
+            self.claim_source(source)?;
         }
         Ok(())
     }
@@ -126,7 +126,12 @@ impl Draft<'_> {
         self.sources_changed = true;
         self.sources.remove(source.as_str())?;
         self.source_settings.remove(source.as_str())?;
-        self.forget_source_machine(source.as_str())?;
+        self.source_machines.remove(source.as_str())?;
+        self.forget_files_of(source)
+    }
+
+    /// Removes the file records and outbox rows of a source that is no longer registered.
+    pub(super) fn forget_files_of(&mut self, source: &SourceId) -> Result<(), StoreError> {
         let end = end_of_source(source);
         let file_paths: Vec<String> = self
             .files
@@ -304,8 +309,8 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Adds the outbox row that moves the file of a deleted page to the trash. `ours` are the digests
-    /// of contents that brain may have written to it.
+    /// Adds the outbox row that moves the file of a deleted page to the trash. `ours` are the
+    /// digests of contents that brain may have written to it.
     pub(super) fn move_to_trash(
         &mut self,
         source: &SourceId,

@@ -279,8 +279,9 @@ fn records(bytes: &[u8], store_id: u64) -> impl Iterator<Item = Record<'_>> {
     })
 }
 
-/// Reads the jobs from number `next` on that the store spooled while the log of its shared brain
-/// was away.
+/// Reads jobs that the store spooled while the log of its shared brain was away, with their
+/// numbers, from `next` on. Stops after a number of jobs, and before they exceed a number of bytes,
+/// but reads at least one.
 ///
 /// # Errors
 /// When the spool cannot be read, or a job is damaged.
@@ -288,7 +289,8 @@ pub(super) fn jobs_from(
     path: &Path,
     store_id: u64,
     next: u64,
-) -> Result<Vec<JobRecord>, StoreError> {
+    (max_jobs, max_bytes): (usize, usize),
+) -> Result<Vec<(u64, JobRecord)>, StoreError> {
     let file_path = spool_path(path);
     let shown_path = file_path.display().to_string();
     let bytes = match fs::read(&file_path) {
@@ -296,15 +298,21 @@ pub(super) fn jobs_from(
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(StoreError::from_io(&e, &shown_path)),
     };
-    let mut jobs = Vec::new();
+    let (mut jobs, mut size) = (Vec::new(), 0);
     for record in records(&bytes, store_id) {
         for (number, item) in (record.first..).zip(record.items()) {
-            if number >= next {
-                jobs.push(from_bytes(item).map_err(|error| StoreError::DamagedSpool {
-                    path: shown_path.clone(),
-                    source: Box::new(error),
-                })?);
+            if number < next {
+                continue;
             }
+            size += item.len();
+            if jobs.len() == max_jobs || size > max_bytes && !jobs.is_empty() {
+                return Ok(jobs);
+            }
+            let job = from_bytes(item).map_err(|error| StoreError::DamagedSpool {
+                path: shown_path.clone(),
+                source: Box::new(error),
+            })?;
+            jobs.push((number, job));
         }
     }
     Ok(jobs)

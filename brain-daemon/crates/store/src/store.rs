@@ -84,6 +84,7 @@ impl Store {
             db = compact_at_start(db, path, options)?;
         }
         let store_id = migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
+        let number_key = migrate::meta(&db.begin_read()?, t::META_NUMBER_KEY)?.unwrap_or(store_id);
         let is_shared = migrate::meta(&db.begin_read()?, t::META_LOG_NUMBER)?.is_some();
         if read_only {
             tracing::warn!(store = %path.display(), "file system is read-only; writes are refused");
@@ -91,6 +92,7 @@ impl Store {
         let shared = Arc::new(SharedState {
             path: path.to_owned(),
             store_id,
+            number_key,
             file: Mutex::new(file_id(path)),
             report: Arc::new(DamageReport::new(path, store_id)),
             cache_bytes: options.cache_bytes,
@@ -108,12 +110,11 @@ impl Store {
             is_shared: AtomicBool::new(is_shared),
             log: RwLock::default(),
             follow_requests: Mutex::default(),
-            jobs_for_log: AtomicU64::new(0),
-            access_changed: AtomicBool::new(false),
+            outside_changes: Mutex::default(),
         });
         let imported = match is_shared {
             // The jobs go to the log first.
-            true => shared.count_jobs_for_log(),
+            true => shared.load_spooled_jobs(),
             false => group_commit::import_spool(&shared),
         };
         match imported {
@@ -354,6 +355,13 @@ impl Store {
     #[must_use]
     pub fn id(&self) -> u64 {
         self.shared.store_id
+    }
+
+    /// Returns the key of the numbers that restricted callers see. All machines of a shared brain
+    /// have the same.
+    #[must_use]
+    pub fn number_key(&self) -> u64 {
+        self.shared.number_key
     }
 
     /// Returns the path of the store's file.

@@ -26,8 +26,8 @@ pub(super) const VERSIONS: TableDefinition<'static, (u64, u32), &[u8]> =
 pub(super) const CHANGES: TableDefinition<'static, u64, u64> = TableDefinition::new("changes");
 /// (source, path) → page id.
 pub(super) const PATHS: TableDefinition<'static, (&str, &str), u64> = TableDefinition::new("paths");
-/// Source id → the machine that has the source's directory: its id as two numbers. Only in stores of
-/// a shared brain, and only for sources with a directory. Schema 89.
+/// Source id → the machine that has the source's directory: its id as two numbers. Only in stores
+/// of a shared brain, and only for sources with a directory. Schema 89.
 pub(super) const SOURCE_MACHINES: TableDefinition<'static, &str, (u64, u64)> =
     TableDefinition::new("source_machines");
 /// (source, path) → [`super::FileRecord`]. Schema 82.
@@ -204,6 +204,9 @@ pub(super) const META_MADE_AT: &str = "backup_made_at";
 pub(super) const META_NEXT_MEASUREMENT: &str = "next_look";
 /// Number of texts at the last such measurement.
 pub(super) const META_TEXTS_MEASURED: &str = "texts_looked";
+/// The key of the numbers that restricted callers see, if it is not the store's id: all machines of
+/// a shared brain have the key of the first one.
+pub(super) const META_NUMBER_KEY: &str = "number_key";
 /// In a shared store: number and id of the last batch of the log that the store contains. The id is
 /// two numbers.
 pub(super) const META_LOG_NUMBER: &str = "log_number";
@@ -214,7 +217,7 @@ pub(super) const META_MACHINE: [&str; 2] = ["machine_high", "machine_low"];
 /// those that the store does not have.
 pub(super) const META_NEXT_SPOOLED: &str = "next_spooled";
 /// Keys of [`META`] whose values all machines of a shared brain have.
-pub(super) const SHARED_META: [&str; 8] = [
+pub(super) const SHARED_META: [&str; 9] = [
     META_NEXT_ID,
     META_SEQ,
     META_NEXT_JOB,
@@ -223,4 +226,5 @@ pub(super) const SHARED_META: [&str; 8] = [
     META_ACTIVE,
     META_LINKS_CHECKED,
     META_LINKS_KNOWN,
+    META_NUMBER_KEY,
 ];

@@ -17,27 +17,13 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Slug, SourceId};
 
+use super::batch_receiver::BatchReceiver;
 use super::compaction::compact_open;
 use super::group_commit::GroupCommit;
 use super::record::{Content, PageRecord};
 use super::shared_log::LogBatch;
 use super::shared_state::SharedState;
 use super::{Draft, StoreError, shared_writer};
-
-/// Maximum blocking tasks in a batch: large enough that a flush serves many tasks, and small
-/// enough that some writers commit while others still write their files.
-const MAX_BATCH: usize = 32;
-
-/// Maximum tasks in a batch of tasks with callbacks. No page files follow them, so a flush of many
-/// costs hardly more than a flush of a few.
-const MAX_CALLBACK_BATCH: usize = 256;
-
-/// Maximum time that a batch waits for the callers of the previous batch to return.
-const MAX_BATCH_WAIT: Duration = Duration::from_millis(1);
-
-/// The same in a shared brain, whose batches take longer: a quarter of the last batch's time, at
-/// most this. Those who miss a batch wait for the server twice.
-const MAX_SHARED_BATCH_WAIT: Duration = Duration::from_millis(10);
 
 /// Maximum queued tasks. Beyond it, [`Writer::call`] waits and [`Writer::submit`] refuses.
 const MAX_QUEUED: usize = 1024;
@@ -232,17 +218,20 @@ pub(super) type Batch = Vec<Box<dyn WriteTask>>;
 fn run_writer(shared: &SharedState, tasks: &Receiver<Box<dyn WriteTask>>, hook: &CommitHook) {
     let mut group_commit = GroupCommit::new(shared);
     let mut log_spool = None;
-    let mut receiver = BatchReceiver { tasks, last_len: 1, max_wait: MAX_BATCH_WAIT };
+    let mut receiver = BatchReceiver::new(tasks);
     while let Some(mut batch) = receiver.batch(None) {
         if shared.leave_read_only() {
             group_commit.reset();
         }
         if shared.is_shared.load(Ordering::Acquire) {
             group_commit.remove_empty_spool();
-            let began = Instant::now();
+            let (began, is_wakeup) = (Instant::now(), batch.iter().all(|task| task.is_wakeup()));
             shared_writer::write(shared, &mut log_spool, batch, hook);
-            receiver.max_wait = (began.elapsed() / 4).clamp(MAX_BATCH_WAIT, MAX_SHARED_BATCH_WAIT);
+            if !is_wakeup {
+                receiver.adapt_wait(began.elapsed());
+            }
         } else {
+            receiver.adapt_wait(Duration::ZERO);
             let mut recovered = group_commit.recover();
             if recovered.is_ok() && batch.iter().all(|task| task.has_callback()) {
                 match group_commit.process(batch, &mut receiver) {
@@ -286,52 +275,6 @@ pub(super) fn answer(batch: Batch, refusals: TaskErrors) {
 pub(super) fn refuse(batch: Batch, error: &StoreError) {
     for task in batch {
         task.finish(Err(error.clone()));
-    }
-}
-
-/// Collects queued tasks into batches.
-pub(super) struct BatchReceiver<'q> {
-    tasks: &'q Receiver<Box<dyn WriteTask>>,
-    /// Number of tasks in the previous batch.
-    last_len: usize,
-    /// Maximum time for as many tasks to arrive.
-    max_wait: Duration,
-}
-
-impl BatchReceiver<'_> {
-    /// Returns the next batch; `None` when the queue is closed or `timeout` has passed.
-    pub(super) fn batch(&mut self, timeout: Option<Duration>) -> Option<Batch> {
-        let first = match timeout {
-            Some(timeout) => self.tasks.recv_timeout(timeout).ok()?,
-            None => self.tasks.recv().ok()?,
-        };
-        let blocks = |task: &dyn WriteTask| !task.has_callback() && !task.is_wakeup();
-        let mut blocking = usize::from(blocks(&*first));
-        let mut batch = vec![first];
-        // Callers of the previous batch are likely to return soon; a single caller never waits.
-        // Tasks with callbacks do not wait for each other: more arrive during the flush.
-        let deadline = Instant::now() + self.max_wait;
-        while blocking < MAX_BATCH && batch.len() < MAX_CALLBACK_BATCH {
-            let next = match self.tasks.try_recv() {
-                Ok(task) => Ok(task),
-                Err(_) if blocking > 0 && batch.len() < self.last_len => {
-                    self.tasks.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-                }
-                Err(_) => break,
-            };
-            match next {
-                Ok(task) => {
-                    blocking += usize::from(blocks(&*task));
-                    batch.push(task);
-                }
-                Err(_) => break,
-            }
-        }
-        let count = batch.iter().filter(|task| !task.is_wakeup()).count();
-        if count > 0 {
-            self.last_len = count;
-        }
-        Some(batch)
     }
 }
 
@@ -381,18 +324,11 @@ pub(super) fn commit(
             Err(CommitError { cause: Cause::Moved(batches), .. }) => {
                 // The tasks run again on what the other machines wrote.
                 if let Err(error) = shared_writer::apply(shared, &batches, hook) {
-                    refuse(waiting, &error);
-                    return Vec::new();
+                    return shared_writer::refuse_without_log(waiting, &error);
                 }
             }
             Err(CommitError { cause: Cause::Log, error }) => {
-                let (jobs, others) = waiting.into_iter().partition(|task| task.has_callback());
-                refuse(others, &error);
-                if matches!(error, StoreError::Away(_)) {
-                    return jobs;
-                }
-                refuse(jobs, &error);
-                return Vec::new();
+                return shared_writer::refuse_without_log(waiting, &error);
             }
             Err(CommitError { cause: Cause::Disk, error }) => {
                 tracing::error!(%error, jobs = waiting.len(), "commit failed");
@@ -479,8 +415,13 @@ pub(super) fn run(
     for (index, task) in tasks.iter_mut().enumerate() {
         let before = draft.write_count;
         (draft.frees_space, draft.needs_spooled_jobs, draft.is_bulk) = (false, false, false);
+        let lease_before = draft.lease.take();
         let result =
             catch_unwind(AssertUnwindSafe(|| task.run(draft))).unwrap_or(Err(StoreError::Defect));
+        match draft.lease {
+            Some(_) => draft.leased_tasks.push(index),
+            None => draft.lease = lease_before,
+        }
         match result {
             Ok(()) => {
                 refusals.push(None);

@@ -24,7 +24,8 @@ use crate::{BatchId, Batches, Error, Head, NewBatch, Position};
 ///
 /// A function is never changed: a program with another one creates it under another number.
 /// The lock on the lease's row makes a takeover wait until the batch is committed. A refused
-/// append returns up to 16 batches of at most 256 KiB that the machine has not seen.
+/// append returns up to 16 batches that the machine has not seen, together at most 256 KiB: they
+/// must arrive within the call's limit.
 pub(super) const FUNCTION: &str = r"
 CREATE OR REPLACE FUNCTION @append_1(
     in_number bigint, in_predecessor bytea, in_id bytea, in_machine text, in_payload bytea,
@@ -79,9 +80,10 @@ BEGIN
         EXISTS (SELECT FROM @machines AS m WHERE m.name = in_machine), is_holder,
         h.number <> in_number OR h.id <> in_predecessor OR h.turn IN ('', in_machine),
         b.number, b.id, b.predecessor, b.machine, b.time_ms, b.payload
-        FROM @head AS h LEFT JOIN @batches AS b
-            ON b.number > in_number AND b.number <= in_number + 16
-            AND octet_length(b.payload) <= 262144
+        FROM @head AS h LEFT JOIN (
+            SELECT n.*, sum(octet_length(n.payload)) OVER (ORDER BY n.number) AS total
+            FROM @batches AS n WHERE n.number > in_number AND n.number <= in_number + 16
+        ) AS b ON b.total <= 262144
         ORDER BY b.number;
 END
 $append$;

@@ -1,22 +1,26 @@
 //! Reads the head and batches, and waits for new ones.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row};
 
 use super::PostgresLog;
+use super::failure::Failure;
 use super::listener::{Delivery, Wakeup};
 use super::tables::{HEAD, Parameter, get, head_of, only, pipelined, position, signed};
 use crate::batch::check_order;
 use crate::{
-    Batch, BatchId, Batches, CommitLog, Error, Head, Lease, LeaseOutcome, LeaseRequest, NewBatch,
-    Position, ReadLimit,
+    Batch, BatchId, Batches, CommitLog, Error, Head, Lease, LeaseOutcome, LeaseRequest,
+    MAX_PAYLOAD, NewBatch, Position, ReadLimit,
 };
 
-/// The size of a payload is known without reading it.
+/// The size of a payload is known without reading it. Of a first batch above the limit only the
+/// size is returned, so that the caller can give its payload more time.
 const READ: &str = "
-SELECT number, id, predecessor, machine, time_ms, payload FROM (
+SELECT number, id, predecessor, machine, time_ms,
+    CASE WHEN total <= $3 THEN payload END, octet_length(payload) FROM (
     SELECT *, sum(octet_length(payload)) OVER (ORDER BY number) AS total, row_number() OVER w AS row
     FROM (SELECT * FROM @batches WHERE number > $1 ORDER BY number LIMIT $2) AS next
     WINDOW w AS (ORDER BY number)
@@ -35,27 +39,18 @@ impl CommitLog for PostgresLog {
     }
 
     fn read(&self, after: &Position, limit: ReadLimit) -> Result<Batches, Error> {
-        let begin = self.settings.timeouts.begin();
-        let (read, query) = (self.sql(READ), self.sql(&format!("SELECT {HEAD} FROM @head")));
-        let (number, batches) = (signed(after.number), i64::from(limit.batches.max(1)));
-        let bytes = signed(limit.bytes);
-        let found = self.call(&self.reader, async |client| {
-            let parameters: [Parameter<'_>; 3] =
-                [(&number, Type::INT8), (&batches, Type::INT8), (&bytes, Type::INT8)];
-            let body = async {
-                let (batches, head) = tokio::join!(
-                    biased;
-                    client.query_typed(&read, &parameters),
-                    client.query_typed(&query, &[])
-                );
-                Ok((batches?, head?))
-            };
-            let rows = pipelined(client, &begin, body).await;
-            let (rows, head) = rows.map_err(self.failed("reading batches"))?;
-            let head = head_of(&only(&head, &self.server)?)?;
-            let batches = rows.iter().map(|row| batch_of(row, 0)).collect::<Result<_, _>>()?;
-            Ok(Batches { batches, head })
-        })?;
+        let found = match self.read_within(after, limit)? {
+            Reading::Batches(found) => found,
+            Reading::Large { bytes } => {
+                match self.read_within(after, ReadLimit { batches: 1, bytes })? {
+                    Reading::Batches(found) => found,
+                    Reading::Large { .. } => {
+                        let text = format!("the batch after {} grew", after.number);
+                        return Err(Error::Corrupt(text));
+                    }
+                }
+            }
+        };
         found.head.check_reader(self.settings.schema)?;
         check_order(after, &found)?;
         Ok(found)
@@ -102,6 +97,52 @@ impl CommitLog for PostgresLog {
 
     fn leases(&self) -> Result<Vec<Lease>, Error> {
         self.all_leases()
+    }
+}
+
+/// What a read found.
+enum Reading {
+    Batches(Batches),
+    /// The first batch is larger than the limit. It was not sent.
+    Large {
+        bytes: u64,
+    },
+}
+
+impl PostgresLog {
+    /// Reads batches, in the time that the limit needs on a slow link.
+    fn read_within(&self, after: &Position, limit: ReadLimit) -> Result<Reading, Error> {
+        let sent = usize::try_from(limit.bytes).unwrap_or(usize::MAX).min(MAX_PAYLOAD);
+        let timeouts = self.settings.timeouts.for_bytes(sent);
+        let begin = timeouts.begin();
+        let (read, query) = (self.sql(READ), self.sql(&format!("SELECT {HEAD} FROM @head")));
+        let (number, batches) = (signed(after.number), i64::from(limit.batches.max(1)));
+        let bytes = signed(limit.bytes);
+        let work = async |client: &Client, _| {
+            let parameters: [Parameter<'_>; 3] =
+                [(&number, Type::INT8), (&batches, Type::INT8), (&bytes, Type::INT8)];
+            let body = async {
+                let (batches, head) = tokio::join!(
+                    biased;
+                    client.query_typed(&read, &parameters),
+                    client.query_typed(&query, &[])
+                );
+                Ok((batches?, head?))
+            };
+            let rows = pipelined(client, &begin, body).await;
+            let (rows, head) =
+                rows.map_err(|e| Failure::of(e, &self.server, "reading batches", &timeouts))?;
+            if let Some(first) = rows.first()
+                && get::<Option<&[u8]>>(first, 5)?.is_none()
+            {
+                let bytes = u64::try_from(get::<i32>(first, 6)?).unwrap_or(0);
+                return Ok(Reading::Large { bytes });
+            }
+            let head = head_of(&only(&head, &self.server)?)?;
+            let batches = rows.iter().map(|row| batch_of(row, 0)).collect::<Result<_, _>>()?;
+            Ok(Reading::Batches(Batches { batches, head }))
+        };
+        self.run(&self.reader, timeouts.deadline, &Cell::new(false), &work)
     }
 }
 

@@ -63,9 +63,9 @@ pub struct Timeouts {
     pub connect: Duration,
     /// For the lock of the head row (`lock_timeout`). Default 5 s.
     pub lock: Duration,
-    /// For one statement (`statement_timeout`). Default 10 s, and 1 s more for each MiB sent.
+    /// For one statement (`statement_timeout`). Default 10 s, and 4 s more for each MiB.
     pub statement: Duration,
-    /// For a call with its repetitions. Default 15 s, and 1 s more for each MiB sent.
+    /// For a call with its repetitions. Default 15 s, and 4 s more for each MiB.
     pub deadline: Duration,
     /// Between looks at the head while a caller waits. Default 1 s.
     pub poll: Duration,
@@ -84,9 +84,10 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// Returns limits for a call that sends this many bytes.
+    /// Returns limits for a call that sends or returns this many bytes, for links of
+    /// 2 Mbit/s and more.
     pub(super) fn for_bytes(mut self, bytes: usize) -> Self {
-        let more = Duration::from_millis(bytes as u64 / 1_049);
+        let more = Duration::from_millis(bytes as u64 / 262);
         self.statement += more;
         self.deadline += more;
         self

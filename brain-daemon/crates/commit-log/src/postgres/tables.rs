@@ -1,5 +1,7 @@
 //! The tables of a log, and how rows become values.
 
+use std::time::Duration;
+
 use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
@@ -58,6 +60,10 @@ CREATE TABLE IF NOT EXISTS @chunks (
 );
 ALTER TABLE @chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;
 "#;
+
+const DROP: &str = "
+DROP TABLE IF EXISTS @chunks, @snapshots, @keys, @machines, @leases, @batches;
+DROP FUNCTION IF EXISTS @append_1; DROP TABLE IF EXISTS @head";
 
 impl PostgresLog {
     /// Creates the tables and the head row, in one transaction.
@@ -129,8 +135,8 @@ impl PostgresLog {
         Ok(BrainId::from_slice(get(&stored, 0)?)?)
     }
 
-    /// Deletes the tables of a brain, in one transaction. Other things in their schema stay. Missing
-    /// tables are no error.
+    /// Deletes the tables of a brain, in one transaction. Other things in their schema stay.
+    /// Missing tables are no error.
     ///
     /// # Errors
     /// [`Error::AlreadyCreated`] if the tables are another brain's; nothing is deleted then.
@@ -140,13 +146,10 @@ impl PostgresLog {
                 return Err(Error::AlreadyCreated { address: self.server.address().to_owned() });
             }
             Err(Error::NotCreated { .. }) => return Ok(()),
-            result => drop(result?),
+            result => _ = result?,
         }
         let begin = self.settings.timeouts.begin();
-        let drop = self.sql(
-            "DROP TABLE IF EXISTS @chunks, @snapshots, @keys, @machines, @leases, @batches; \
-             DROP FUNCTION IF EXISTS @append_1; DROP TABLE IF EXISTS @head",
-        );
+        let drop = self.sql(DROP);
         self.call(&self.bulk, async |client| {
             let dropped = client.batch_execute(&format!("{begin}; {drop}; COMMIT")).await;
             if dropped.is_err() {
@@ -154,12 +157,55 @@ impl PostgresLog {
             }
             dropped.map_err(self.failed("deleting the tables"))
         })?;
+        self.drop_schema();
+        Ok(())
+    }
+
+    /// Deletes the tables of a brain that nobody can join: without batches and complete snapshots,
+    /// and without a sign of a machine for this long. Checks and deletes in one transaction.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyCreated`] if the tables are in use or another brain's; nothing is deleted
+    /// then.
+    pub fn drop_abandoned_tables(&self, brain: BrainId, silence: Duration) -> Result<(), Error> {
+        let begin = self.settings.timeouts.begin();
+        let lock = self.sql("LOCK TABLE @head, @machines, @snapshots IN ACCESS EXCLUSIVE MODE");
+        let query = self.sql(&format!(
+            "SELECT true FROM @head WHERE brain = $1 AND number = 0 AND time_ms <= {CLOCK} - $2 \
+             AND NOT EXISTS (SELECT FROM @machines WHERE seen_ms > {CLOCK} - $2) \
+             AND NOT EXISTS (SELECT FROM @snapshots WHERE complete)"
+        ));
+        let drop = self.sql(DROP);
+        let silence_ms = i64::try_from(silence.as_millis()).unwrap_or(i64::MAX / 2);
+        self.call(&self.bulk, async |client| {
+            let failed = self.failed("deleting abandoned tables");
+            let result = async {
+                client.batch_execute(&format!("{begin}; {lock}")).await.map_err(&failed)?;
+                let parameters: [Parameter<'_>; 2] =
+                    [(&brain.0.as_slice(), Type::BYTEA), (&silence_ms, Type::INT8)];
+                let found = client.query_typed(&query, &parameters).await.map_err(&failed)?;
+                if found.is_empty() {
+                    let address = self.server.address().to_owned();
+                    return Err(Error::AlreadyCreated { address }.into());
+                }
+                client.batch_execute(&format!("{drop}; COMMIT")).await.map_err(&failed)
+            }
+            .await;
+            if result.is_err() {
+                let _ = client.batch_execute("ROLLBACK").await;
+            }
+            result
+        })?;
+        self.drop_schema();
+        Ok(())
+    }
+
+    fn drop_schema(&self) {
         // The schema stays if it has other things, or if another user created it.
         let _ = self.call(&self.bulk, async |client| {
             let schema = format!("DROP SCHEMA \"{}\"", self.settings.namespace);
             client.batch_execute(&schema).await.map_err(self.failed("deleting the schema"))
         });
-        Ok(())
     }
 
     /// Classifies an error of the main server.

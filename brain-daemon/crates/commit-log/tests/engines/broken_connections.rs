@@ -6,8 +6,8 @@ use std::time::Duration;
 use brain_commit_log::{
     Administration, BatchId, CommitLog, Error, Position, PostgresLog, ReadLimit,
 };
+use brain_fakes::{Direction, Proxy};
 
-use crate::proxy::{Direction, Proxy};
 use crate::servers::{Servers, admin, namespace, port, servers, settings, start_admin, with_port};
 use crate::world::{BRAIN, registration};
 

@@ -8,7 +8,6 @@ mod broken_connections;
 mod directory;
 mod model;
 mod order;
-mod proxy;
 mod server_faults;
 mod servers;
 mod shared_state;
@@ -59,6 +58,7 @@ properties! {
     order::one_of_two_simultaneous_appends_wins,
     order::an_append_can_be_repeated,
     order::reads_stop_at_their_limits,
+    order::a_batch_above_the_limit_is_read_alone,
     order::a_position_of_another_history_is_refused,
     order::waiting_ends_at_a_new_batch,
     order::waiting_ends_at_its_limit,

@@ -121,6 +121,21 @@ pub(crate) fn reads_stop_at_their_limits(world: &World) {
     assert_eq!(count(10, 100, u64::MAX), 0);
 }
 
+pub(crate) fn a_batch_above_the_limit_is_read_alone(world: &World) {
+    let large = world.append(&"x".repeat(600 << 10));
+    world.append("small");
+    let found = world.b.read(&Position::START, ReadLimit::default()).unwrap();
+    assert_eq!(found.batches.len(), 1);
+    assert_eq!(found.batches[0].payload.len(), 600 << 10);
+    let found = world.b.read(&large.position, ReadLimit::default()).unwrap();
+    assert_eq!(found.batches.len(), 1);
+    // A refused append returns no more than a slow link carries within its limit.
+    match world.b.append(&Position::START, &world.batch("b", "late")) {
+        Err(Error::Moved(found)) => assert!(found.batches.len() <= 1, "{}", found.batches.len()),
+        other => panic!("{other:?}"),
+    }
+}
+
 pub(crate) fn a_position_of_another_history_is_refused(world: &World) {
     let first = world.append("first").position;
     let second = world.append("second").position;

@@ -9,8 +9,8 @@ use brain_commit_log::{
     Administration, BatchId, BrainId, CommitLog, Delivery, Error, LeaseRequest, NewBatch, Position,
     PostgresLog, ReadLimit, SnapshotId, Snapshots,
 };
+use brain_fakes::Proxy;
 
-use crate::proxy::Proxy;
 use crate::servers::{Servers, admin, namespace, servers, settings, start_admin, url, with_port};
 use crate::world::{BRAIN, registration};
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use brain_commit_log::{
     Administration, BatchId, CommitLog, Error, NewBatch, Position, PostgresLog, ReadLimit,
 };
+use brain_fakes::{Direction, Proxy};
 
-use crate::proxy::{Direction, Proxy};
 use crate::servers::{admin, admin_at, namespace, port, servers, settings, with_port};
 use crate::world::{BRAIN, registration};
 

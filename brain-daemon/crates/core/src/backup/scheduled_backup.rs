@@ -4,11 +4,11 @@
 //! brain only if its name has this form and its store has this brain's id. No other file is
 //! removed.
 
-use brain_base::leases;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use brain_base::leases;
 use brain_protocol::{BackupFile, BackupListReply, Fault, FaultCode};
 use parking_lot::{Mutex, MutexGuard};
 
@@ -67,8 +67,8 @@ impl BackupService {
         Self { schedule: Schedule::new(env.clock.now()), env, store }
     }
 
-    /// Makes a backup if one is due and no other machine makes them, removes the oldest ones beyond `backup.keep`, and returns the
-    /// new file. A timer calls this method.
+    /// Makes a backup if one is due and no other machine makes them, removes the oldest ones beyond
+    /// `backup.keep`, and returns the new file. A timer calls this method.
     ///
     /// # Errors
     /// If the home was moved, the directory cannot be used, or the backup fails. No old backup is

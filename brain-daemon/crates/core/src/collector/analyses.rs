@@ -18,9 +18,9 @@ mod ratings;
 mod rubric;
 mod videos;
 
-use brain_base::leases;
 use std::collections::{HashMap, HashSet};
 
+use brain_base::leases;
 use brain_protocol::Fault;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
 //! Collector runs, on request and by schedule.
 
-use brain_base::leases;
 use std::cell::Cell;
 use std::io::ErrorKind;
 
+use brain_base::leases;
 use brain_protocol::{CollectorRun, Fault, FaultCode, Secret};
 use serde_json::json;
 use url::Url;

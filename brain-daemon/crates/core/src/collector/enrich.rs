@@ -191,7 +191,8 @@ impl CollectorService {
             expect: Some(expect),
         };
         let reply = self.pages.put_with_provenance(caller, &put, &COLLECTOR, target.uri.clone())?;
-        if reply.written {
+        // The machine with the directory writes the file.
+        if reply.written || !self.pages.files.has_files_of(&target.source) {
             return Ok(());
         }
         // The next sync restores the page from its file. The next enrichment writes the lines

@@ -5,10 +5,10 @@
 
 mod own_posts;
 
-use brain_base::leases;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+use brain_base::leases;
 use brain_protocol::{Secret, StreamStatus};
 use url::Url;
 

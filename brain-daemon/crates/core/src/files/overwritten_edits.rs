@@ -92,7 +92,7 @@ impl FileService {
             return Err(internal("its page is deleted".into()));
         };
         let now = self.clock.now();
-        let uri = format!("file://{}", self.file_path_of(&source, &edit.path).display());
+        let uri = format!("file://{}", self.shown_path(&source, &edit.path).display());
         let previous = Some(&record.provenance);
         let author = Some(SYNC.author(uri.clone()));
         let provenance = SYNC.provenance_of_file(&document.frontmatter, uri, now, previous);

@@ -45,7 +45,8 @@ impl IngestService {
     ) {
         match self.prepare(caller, item) {
             Ok((record, keys)) => {
-                let cipher = (!caller.sees_all()).then(|| NumberCipher::of(self.store.id()));
+                let cipher =
+                    (!caller.sees_all()).then(|| NumberCipher::of(self.store.number_key()));
                 self.enqueue(record, keys, cipher, done);
             }
             Err(fault) => done(Err(fault)),

@@ -65,7 +65,7 @@ impl IngestService {
 
     /// Returns the number of a job, from an encrypted or a plain id.
     pub(crate) fn job_number(&self, id: JobId) -> u64 {
-        NumberCipher::of(self.store.id()).decrypt(id.0).unwrap_or(id.0)
+        NumberCipher::of(self.store.number_key()).decrypt(id.0).unwrap_or(id.0)
     }
 
     /// Returns the id of a job for `caller`: encrypted if the caller is restricted.
@@ -73,7 +73,7 @@ impl IngestService {
         JobId(if caller.sees_all() {
             number
         } else {
-            NumberCipher::of(self.store.id()).encrypt(number)
+            NumberCipher::of(self.store.number_key()).encrypt(number)
         })
     }
 

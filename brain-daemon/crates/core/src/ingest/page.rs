@@ -25,12 +25,16 @@ pub(super) struct PreparedPage {
     likely_page: NewPage,
     /// The public id of the job.
     id: JobId,
+    /// Whether the job waited for the server of a shared brain.
+    has_waited: bool,
 }
 
-/// Prepares the page of a job. `id` is the job's public id. `find_duplicate` finds a page whose
+/// Prepares the page of a job. `id` is the job's public id, `has_waited` tells whether it waited for
+/// the server of a shared brain. `find_duplicate` finds a page whose
 /// content is the same and arrived in the last 24 hours.
 pub(super) fn prepare(
     id: JobId,
+    has_waited: bool,
     record: &JobRecord,
     find_duplicate: impl FnOnce(&SourceId) -> Option<Slug>,
 ) -> Result<PreparedPage, Fault> {
@@ -47,7 +51,7 @@ pub(super) fn prepare(
     };
     let likely_page = page_of(id, record, &likely_slug)?;
     let duplicate = if requested.is_none() { find_duplicate(&source) } else { None };
-    Ok(PreparedPage { source, requested, duplicate, day, likely_slug, likely_page, id })
+    Ok(PreparedPage { source, requested, duplicate, day, likely_slug, likely_page, id, has_waited })
 }
 
 /// Returns the job's page for `slug`. Title and type of the request override those of the item's
@@ -97,8 +101,9 @@ pub(super) fn write(
     {
         return Ok((slug, WrittenPage { status: WriteStatus::Unchanged, record: present }));
     }
-    // A retried job must not replace content that arrived for the same page after its item.
-    if record.error.is_some()
+    // A job that was retried, or waited for the server of a shared brain, must not replace content
+    // that arrived for the same page after its item.
+    if (record.error.is_some() || prepared.has_waited)
         && let (Some(requested), Some(present)) =
             (&prepared.requested, draft.page(&prepared.source, &slug)?)
         && present.provenance.ingested_at.unwrap_or(present.written_at).max(present.content_at)

@@ -10,7 +10,7 @@ use super::page::{PreparedPage, prepare, write};
 use crate::IngestService;
 use crate::batch::map_in_parallel;
 use crate::number_cipher::NumberCipher;
-use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError};
+use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError, waited_for_log};
 
 /// Maximum number of jobs in one transaction. Large enough for cheap commits, small enough to
 /// occupy the writer for milliseconds only.
@@ -96,11 +96,13 @@ impl IngestService {
 
     /// Prepares the page of one job. A panic fails this job only.
     fn prepare_page(&self, id: u64, record: &JobRecord) -> Result<PreparedPage, Fault> {
+        let (store, hash, received_at) = (&self.store, record.content_hash, record.received_at);
         let find_duplicate =
-            |source: &SourceId| self.dedup.find(source, record.content_hash, record.received_at);
+            |source: &SourceId| self.dedup.find_in(store, source, hash, received_at);
         // Readers of the page see the job's id, which must not reveal the number of jobs.
-        let public_id = JobId(NumberCipher::of(self.store.id()).encrypt(id));
-        let prepare_job = AssertUnwindSafe(|| prepare(public_id, record, find_duplicate));
+        let public_id = JobId(NumberCipher::of(self.store.number_key()).encrypt(id));
+        let prepare_job =
+            AssertUnwindSafe(|| prepare(public_id, waited_for_log(id), record, find_duplicate));
         let prepared_page = catch_unwind(prepare_job).unwrap_or_else(|_| {
             Err(Fault::new(
                 FaultCode::Internal,

@@ -28,6 +28,12 @@ pub(super) struct Access {
     pub(super) namespace: String,
 }
 
+/// A secret of the home before a setup replaced it; `None` if there was none.
+pub(super) struct FormerSecret {
+    name: &'static str,
+    secret: Option<Secret>,
+}
+
 /// Converts an error of the log outside of a running replica.
 pub(super) fn fault(error: &Error) -> Fault {
     match error {
@@ -55,7 +61,7 @@ pub(super) fn fault(error: &Error) -> Fault {
 }
 
 impl MachineService {
-    fn find(&self, name: &str) -> Result<Option<Secret>, Fault> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<Secret>, Fault> {
         Ok(self.env.secrets.find(name, None)?.map(|found| found.secret))
     }
 
@@ -158,32 +164,57 @@ impl MachineService {
         Ok(Some(root))
     }
 
-    /// Stores the secrets of a request in the home.
+    /// Stores the secrets of a request in the home. Returns what was there before, and records
+    /// in the identity which secrets are new.
     pub(super) fn store_secrets(
         &self,
         request: &MachinesAccess,
         words: Option<&Secret>,
-    ) -> Result<(), Fault> {
+        identity: &mut Identity,
+    ) -> Result<Vec<FormerSecret>, Fault> {
         let given = [
             (URL, request.url.as_ref()),
             (DIRECT_URL, request.direct_url.as_ref()),
             (KEY, words.or(request.key.as_ref())),
         ];
+        let mut replaced = Vec::new();
         for (name, secret) in given {
-            if let Some(secret) = secret {
-                self.env.secrets.store(name, secret)?;
+            let Some(secret) = secret else { continue };
+            // A file that cannot be read is replaced, too.
+            let former = self.env.secrets.find_in_home(name).ok().flatten();
+            if former.is_none() && !identity.secrets.iter().any(|known| known == name) {
+                identity.secrets.push(name.to_owned());
+            }
+            replaced.push(FormerSecret { name, secret: former });
+            if let Err(error) = self.env.secrets.store(name, secret) {
+                self.restore_secrets(&replaced);
+                return Err(error.into());
             }
         }
-        Ok(())
+        Ok(replaced)
     }
 
-    /// Removes the secrets from the home. Failures are logged.
-    pub(super) fn remove_secrets(&self) {
-        for name in [URL, DIRECT_URL, KEY] {
+    /// Undoes [`MachineService::store_secrets`]. Returns the names of secrets for which that
+    /// failed.
+    pub(super) fn restore_secrets(&self, replaced: &[FormerSecret]) -> Vec<&'static str> {
+        let secrets = &self.env.secrets;
+        let restore = |former: &&FormerSecret| match &former.secret {
+            Some(secret) => secrets.store(former.name, secret).is_err(),
+            None => secrets.remove(former.name).is_err(),
+        };
+        replaced.iter().filter(restore).map(|former| former.name).collect()
+    }
+
+    /// Removes the secrets that the setup wrote to the home. Returns those that are still there.
+    pub(super) fn remove_secrets(&self, identity: Option<&Identity>) -> Vec<&'static str> {
+        let written = identity.map(|identity| identity.secrets.as_slice()).unwrap_or_default();
+        for name in written {
             if let Err(error) = self.env.secrets.remove(name) {
                 tracing::warn!(%error, "cannot remove a secret");
             }
         }
+        let is_there = |name: &&str| !matches!(self.env.secrets.find_in_home(name), Ok(None));
+        [URL, DIRECT_URL, KEY].into_iter().filter(is_there).collect()
     }
 }
 

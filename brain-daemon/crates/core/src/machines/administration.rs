@@ -1,13 +1,10 @@
-//! `brain machines list`, `leave`, `remove` and `rotate-key`.
+//! `brain machines list`, `leave` and `remove`.
 
 use brain_base::clock::rfc3339;
-use brain_machines::{Condition, Error, Identity, Keys, RootKey};
-use brain_protocol::{
-    Fault, FaultCode, MachineRemove, MachineRemoveReply, MachineRow, Machines,
-    MachinesRotateKeyReply,
-};
+use brain_machines::{Condition, Identity, PRESENCE};
+use brain_protocol::{Fault, FaultCode, MachineRemove, MachineRemoveReply, MachineRow, Machines};
 
-use super::access::{KEY, fault};
+use super::access::fault;
 use super::{MachineService, State};
 
 impl MachineService {
@@ -18,14 +15,20 @@ impl MachineService {
         let leases = engine.leases().map_err(|e| fault(&e))?;
         let machines = engine.machines().map_err(|e| fault(&e))?;
         let own = replica.log().identity().machine;
+        let position = self.store.log_position()?.unwrap_or_default().number;
         let row = |machine: brain_machines::Machine| MachineRow {
             this: machine.id == own,
-            behind: head.position.number.saturating_sub(machine.position.number),
+            // The others report their position every few seconds.
+            behind: head.position.number.saturating_sub(match machine.id == own {
+                true => position,
+                false => machine.position.number,
+            }),
             seen_at: rfc3339(machine.seen_ms),
             version: machine.version,
             leases: leases
                 .iter()
                 .filter(|lease| lease.holder == machine.name && !lease.remaining().is_zero())
+                .filter(|lease| !lease.name.starts_with(PRESENCE))
                 .map(|lease| lease.name.clone())
                 .collect(),
             name: machine.name,
@@ -81,7 +84,13 @@ impl MachineService {
         if let Err(error) = Identity::remove(&self.env.home.machines()) {
             warnings.push(format!("machines.json is still there: {error}"));
         }
-        self.remove_secrets();
+        let identity = match &state {
+            State::Member(replica) => Some(replica.log().identity()),
+            _ => None,
+        };
+        for name in self.remove_secrets(identity) {
+            warnings.push(format!("secrets/{name} is still there: the setup did not write it"));
+        }
         tracing::info!(name, "left the shared brain");
         Ok(MachineRemoveReply { status: "left".into(), name, warnings })
     }
@@ -110,52 +119,5 @@ impl MachineService {
         }
         let (status, name) = ("removed".into(), request.name.clone());
         Ok(MachineRemoveReply { status, name, warnings })
-    }
-
-    pub(crate) fn rotate_key(&self) -> Result<MachinesRotateKeyReply, Fault> {
-        let _setup = self.setup.lock();
-        let replica = self.replica()?;
-        let log = replica.log();
-        if !log.keyring().is_encrypted() {
-            return Err(Fault::new(FaultCode::Conflict, "this brain is not encrypted")
-                .hint("`brain machines leave` on all machines, then init again, encrypts it"));
-        }
-        let (random, brain) = (&*self.env.random, log.identity().brain);
-        let engine = log.connection().engine();
-        let former = self.stored_root()?;
-        let sealed = engine.sealed_keys().map_err(|e| fault(&e))?;
-        let mut keys = Keys::open(&former, brain, &sealed.bytes).map_err(|e| fault(&e))?;
-        let root = RootKey::generate(random).map_err(|e| fault(&e))?;
-        let words = root.words().map_err(|e| fault(&e))?;
-        keys.rotate(random).map_err(|e| fault(&e))?;
-        let bytes = keys.seal(&root, brain, random).map_err(|e| fault(&e))?;
-        // The words are stored first under another name: a crash must not lose the only key.
-        let pending = format!("{KEY}-new");
-        self.env.secrets.store(&pending, &words)?;
-        match engine.replace_keys(sealed.generation, &bytes) {
-            Ok(_) => {}
-            Err(error @ Error::KeysChanged) => {
-                let _ = self.env.secrets.remove(&pending);
-                return Err(fault(&error));
-            }
-            Err(error) => return Err(fault(&error)),
-        }
-        log.keyring().set_root(root);
-        self.env.secrets.store(KEY, &words)?;
-        let _ = self.env.secrets.remove(&pending);
-        let mut warnings = vec![
-            "the other machines stop until they get the new words: \
-             `brain machines join --key-file FILE`"
-                .to_owned(),
-        ];
-        let found = self.env.secrets.find(KEY, None)?;
-        if let Some(found) = found.filter(|found| found.secret != words) {
-            warnings.push(format!(
-                "{} has the former words and is used before secrets/{KEY}: replace them there",
-                found.origin
-            ));
-        }
-        tracing::info!("key of the shared brain replaced");
-        Ok(MachinesRotateKeyReply { words, warnings })
     }
 }

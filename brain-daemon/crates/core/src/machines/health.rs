@@ -18,7 +18,7 @@ impl MachineService {
     fn health(&self) -> Finding {
         let replica = match self.state() {
             State::Alone => return ok("this brain is on this machine only"),
-            State::NoLog(fault) => return fail(fault.message, fault.hint.unwrap_or_default()),
+            State::Unusable(fault) => return fail(fault.message, fault.hint.unwrap_or_default()),
             State::Member(replica) => replica,
         };
         let connection = replica.log().connection();
@@ -36,6 +36,9 @@ impl MachineService {
                 return fail(format!("{}: {}", stop.state, stop.fault.message), hint);
             }
             Condition::Ready => {}
+        }
+        if let Some(problem) = replica.problem() {
+            return fail(problem, "brain machines status");
         }
         match connection.durability() {
             Ok(durability) => match durability_warnings(durability.as_ref()).into_iter().next() {

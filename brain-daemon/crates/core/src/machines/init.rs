@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brain_machines::{
-    BrainId, Connection, Downloaded, Identity, Keys, MachineId, Replica, RootKey, download,
-    open_settings,
+    BrainId, Connection, Error, Identity, Keys, MachineId, Replica, RootKey, SnapshotContent,
+    download, open_settings,
 };
 use brain_protocol::{Fault, FaultCode, MachinesAction, MachinesInit, MachinesInitReply, Secret};
 use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
 
-use super::access::fault;
-use super::plan::Plan;
+use super::access::{FormerSecret, fault};
+use super::plan::{ABANDONED, Plan};
 use super::{MachineService, State};
 use crate::Progress;
 
@@ -48,18 +48,24 @@ impl MachineService {
             encrypted: root.is_some(),
             namespace: plan.access.namespace.clone(),
             listens: self.listens(&plan.access),
+            secrets: Vec::new(),
         };
-        let mut undo = Undo::default();
+        let mut undo = Setup::default();
         let result =
             self.share(request, &plan, identity, root, words.as_ref(), progress, &mut undo);
         let bytes = match result {
             Ok(bytes) => bytes,
             Err(fault) => {
-                self.undo(&undo, brain);
+                let left = match self.undo(&undo, brain, &former) {
+                    left if left.is_empty() => "the server has no part of it".to_owned(),
+                    left => left.join("; "),
+                };
+                let state = match self.store.is_shared() {
+                    true => "this brain is still shared",
+                    false => "this brain is as before",
+                };
                 let hint = fault.hint.clone().unwrap_or_default();
-                return Err(fault.hint(format!(
-                    "this brain is as before, and the server has no part of it; {hint}"
-                )));
+                return Err(fault.hint(format!("{state}, and {left}; {hint}")));
             }
         };
         let pages = self.store.read_through(Reader::counts)?.active;
@@ -81,23 +87,25 @@ impl MachineService {
         &self,
         request: &MachinesInit,
         plan: &Plan,
-        identity: Identity,
+        mut identity: Identity,
         root: Option<RootKey>,
         words: Option<&Secret>,
         progress: &dyn Progress,
-        undo: &mut Undo,
+        undo: &mut Setup,
     ) -> Result<u64, Fault> {
         let random = self.env.random.clone();
         let brain = identity.brain;
         if let Some(abandoned) = &plan.head {
-            plan.connection.drop_log(abandoned.brain).map_err(|e| fault(&e))?;
+            let dropped = plan.connection.drop_abandoned(abandoned.brain, ABANDONED);
+            dropped.map_err(|e| fault(&e))?;
         }
         progress.line("creating the log on the server");
         let settings =
             open_settings(&plan.access.secrets, &identity.namespace, false, random.clone());
+        // Also if the answer of the server is lost.
+        undo.server = Some(plan.connection.clone());
         let created = settings.and_then(|settings| Connection::create(settings, brain));
         let connection = created.map_err(|e| fault(&e))?;
-        undo.created = Some(connection.clone());
         let engine = connection.engine();
         if let Some(root) = &root {
             let sealed = Keys::generate(&*random).and_then(|keys| keys.seal(root, brain, &*random));
@@ -105,8 +113,7 @@ impl MachineService {
             engine.replace_keys(0, &sealed).map_err(|e| fault(&e))?;
         }
         // Without these files, a shared store cannot reach its log after a crash.
-        undo.has_secrets = true;
-        self.store_secrets(&request.access, words)?;
+        undo.secrets = self.store_secrets(&request.access, words, &mut identity)?;
         let machine = u128::from_be_bytes(identity.machine.0);
         save(&identity, &self.env.home.machines())?;
         let replica = self.replica_of(identity, &plan.access.secrets, root)?;
@@ -145,7 +152,7 @@ impl MachineService {
         let (file, path) = (dir.join("snapshot"), dir.join("brain.redb"));
         let brain = log.identity().brain;
         let engine = log.connection().engine();
-        let downloaded: Result<Downloaded, _> =
+        let downloaded: Result<SnapshotContent, _> =
             download(&**engine, log.keyring(), brain, snapshot, &file, &report);
         downloaded.map_err(|e| fault(&e))?;
         let options = self.store_options()?;
@@ -182,35 +189,55 @@ impl MachineService {
         })
     }
 
-    /// Undoes a part of [`MachineService::share`].
-    fn undo(&self, undo: &Undo, brain: BrainId) {
+    /// Undoes a part of [`MachineService::share`], and removes the copy of the store. Returns what
+    /// could not be undone.
+    fn undo(&self, undo: &Setup, brain: BrainId, former: &Path) -> Vec<String> {
+        let mut left = Vec::new();
         if undo.is_shared {
             if let Err(error) = self.store.unshare() {
                 tracing::error!(%error, "cannot make the store an ordinary one");
-                return;
+                left.push(format!(
+                    "could not be made an ordinary one ({error}): `brain machines leave`"
+                ));
+                return left;
             }
             self.leases.set_alone();
             self.set(State::Alone);
         }
         if let Err(error) = Identity::remove(&self.env.home.machines()) {
             tracing::warn!(%error, "cannot remove machines.json");
+            left.push("machines.json is still in the home".to_owned());
         }
-        if undo.has_secrets {
-            self.remove_secrets();
+        for name in self.restore_secrets(&undo.secrets) {
+            left.push(format!("secrets/{name} is still as `init` wrote it"));
         }
-        if let Some(connection) = &undo.created
-            && let Err(error) = connection.drop_log(brain)
-        {
-            tracing::warn!(%error, "cannot remove the log from the server");
+        if let Some(connection) = &undo.server {
+            match connection.drop_log(brain) {
+                // The place has another brain, so this one was not created.
+                Ok(()) | Err(Error::AlreadyCreated { .. }) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "cannot remove the log from the server");
+                    left.push(format!(
+                        "the server may still have its tables ({error}); the next `init` there \
+                         deletes them"
+                    ));
+                }
+            }
         }
+        if let Err(error) = std::fs::remove_file(former) {
+            tracing::warn!(%error, "cannot remove the copy of the store");
+        }
+        left
     }
 }
 
 /// What was done so far.
 #[derive(Default)]
-struct Undo {
-    created: Option<Connection>,
-    has_secrets: bool,
+struct Setup {
+    /// Where the log was perhaps created.
+    server: Option<Connection>,
+    /// What the stored secrets replaced.
+    secrets: Vec<FormerSecret>,
     is_shared: bool,
 }
 

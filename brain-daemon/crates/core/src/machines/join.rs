@@ -10,7 +10,7 @@ use super::MachineService;
 use super::access::fault;
 use super::init::save;
 use super::plan::Plan;
-use super::swap::{JOINED_STORE, Joining};
+use super::swap::{JOINED_STORE, PendingJoin};
 use crate::Progress;
 
 impl MachineService {
@@ -34,6 +34,7 @@ impl MachineService {
             encrypted: root.is_some(),
             namespace: plan.access.namespace.clone(),
             listens: self.listens(&plan.access),
+            secrets: plan.member.as_ref().map(|m| m.secrets.clone()).unwrap_or_default(),
         };
         if plan.reply.bytes == 0 {
             return self.replace_secrets(request, &plan, identity, root);
@@ -63,10 +64,10 @@ impl MachineService {
         &self,
         request: &MachinesJoin,
         plan: &Plan,
-        identity: Identity,
+        mut identity: Identity,
         root: Option<RootKey>,
     ) -> Result<MachinesJoinReply, Fault> {
-        self.store_secrets(&request.access, None)?;
+        self.store_secrets(&request.access, None, &mut identity)?;
         save(&identity, &self.env.home.machines())?;
         let (name, brain) = (identity.name.clone(), identity.brain.to_string());
         let replica = self.replica_of(identity, &plan.access.secrets, root)?;
@@ -88,7 +89,7 @@ impl MachineService {
         &self,
         request: &MachinesJoin,
         plan: &Plan,
-        identity: Identity,
+        mut identity: Identity,
         root: Option<RootKey>,
         progress: &dyn Progress,
     ) -> Result<MachinesJoinReply, Fault> {
@@ -103,6 +104,8 @@ impl MachineService {
         };
         engine.register(&registration).map_err(|e| fault(&e))?;
         let (file, to) = (self.file("brain.redb.snapshot"), self.file(JOINED_STORE));
+        // Without its store, the file of an earlier join would give this store another identity.
+        PendingJoin::remove(&self.env.home)?;
         let _ = std::fs::remove_file(&file);
         let _ = std::fs::remove_file(&to);
         let result = (|| {
@@ -115,9 +118,9 @@ impl MachineService {
             let machine = u128::from_be_bytes(identity.machine.0);
             let options = self.store_options()?;
             let position = restore_replica(&file, &to, &options, machine, &report)?;
-            self.store_secrets(&request.access, None)?;
+            self.store_secrets(&request.access, None, &mut identity)?;
             let number = self.joining_number();
-            let joining = Joining { identity: identity.clone(), number };
+            let joining = PendingJoin { identity: identity.clone(), number };
             joining.save(&self.env.home)?;
             Ok((position, number))
         })();
@@ -126,14 +129,18 @@ impl MachineService {
             Ok(done) => done,
             Err(fault) => {
                 let _ = std::fs::remove_file(&to);
-                if plan.member.is_none()
-                    && let Err(error) = engine.remove_machine(&identity.name)
-                {
+                let is_new = plan.member.as_ref().is_none_or(|member| member.name != identity.name);
+                if is_new && let Err(error) = engine.remove_machine(&identity.name) {
                     tracing::warn!(%error, "cannot remove this machine from the registry");
                 }
                 return Err(fault);
             }
         };
+        if let Some(former) = plan.member.as_ref().filter(|former| former.name != identity.name)
+            && let Err(error) = engine.remove_machine(&former.name)
+        {
+            tracing::warn!(%error, "cannot remove the former name from the registry");
+        }
         let (brain, name) = (identity.brain, &identity.name);
         tracing::info!(%brain, name, "joined a shared brain; the next start uses its store");
         let former_store = self.file(&format!("brain.redb.before-joining-{number}"));

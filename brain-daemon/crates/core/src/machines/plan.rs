@@ -1,5 +1,7 @@
 //! `brain machines plan`: what `init` or `join` will do.
 
+use std::time::Duration;
+
 use brain_machines::{Connection, Durability, Error, Head, Identity, newest};
 use brain_protocol::{
     Fault, FaultCode, MachinesAccess, MachinesAction, MachinesPlan, MachinesPlanReply,
@@ -9,6 +11,9 @@ use sha2::{Digest, Sha256};
 
 use super::access::{Access, fault};
 use super::{MachineService, State};
+
+/// An unused log belongs to an interrupted `init` if its machine was silent for so long.
+pub(super) const ABANDONED: Duration = Duration::from_secs(2 * 60);
 
 /// A plan and what it was made from.
 pub(super) struct Plan {
@@ -61,7 +66,16 @@ impl MachineService {
         let abandoned = match connection.engine().head() {
             Err(Error::NotCreated { .. }) => None,
             Err(error) => return Err(fault(&error)),
-            Ok(head) if is_abandoned(&connection, &head).map_err(|e| fault(&e))? => Some(head),
+            Ok(head) if is_unused(&connection, &head).map_err(|e| fault(&e))? => {
+                let silence = silence_ms(&connection, &head).map_err(|e| fault(&e))?;
+                if u128::try_from(silence).unwrap_or(0) < ABANDONED.as_millis() {
+                    let message = "another setup uses this place on the server, or was \
+                                   interrupted just now";
+                    return Err(Fault::new(FaultCode::Conflict, message)
+                        .hint("try again in 3 minutes; or name another schema with --namespace"));
+                }
+                Some(head)
+            }
             Ok(_) => {
                 let address = connection.address().to_owned();
                 return Err(fault(&Error::AlreadyCreated { address }));
@@ -121,8 +135,10 @@ impl MachineService {
             durability_warnings(connection.durability().map_err(|e| fault(&e))?.as_ref());
         warnings.extend(tls_warning(&connection));
         let is_usable = match &member {
-            Some(member) => self.can_continue(&connection, member, root.clone())?,
-            None => false,
+            Some(member) if member.name == access.name => {
+                self.can_continue(&connection, member, root.clone())?
+            }
+            _ => false,
         };
         let (bytes, steps) = if is_usable {
             let step = "use the given URL and key; the store stays as it is".to_owned();
@@ -132,14 +148,14 @@ impl MachineService {
             let behind = head.position.number.saturating_sub(snapshot.contains.number);
             let number = self.joining_number();
             let mut steps = vec![
-                format!("copy the newest snapshot from the server, and {behind} later batches"),
+                format!("copy the newest snapshot from the server, and {behind} later changes"),
                 format!("keep the present store as brain.redb.before-joining-{number}"),
                 "restart the daemon with the new store".to_owned(),
             ];
             if pages > 0 && member.is_none() {
                 steps.push(format!(
-                    "the {pages} pages that are here now are then in pages.before-joining-{number}: \
-                     `brain import` can add them"
+                    "the {pages} pages that are here now are then in \
+                     pages.before-joining-{number}: `brain import` can add them"
                 ));
             }
             let queued = self.store.jobs_for_log();
@@ -187,8 +203,15 @@ impl MachineService {
     }
 }
 
-/// Returns whether a log is empty and was left by an interrupted `init`: nobody can join it.
-fn is_abandoned(connection: &Connection, head: &Head) -> Result<bool, Error> {
+/// Returns how long the machines of a log were silent, in milliseconds of the server's clock.
+fn silence_ms(connection: &Connection, head: &Head) -> Result<i64, Error> {
+    let machines = connection.engine().machines()?;
+    let seen = machines.iter().map(|machine| machine.seen_ms).max().unwrap_or(0);
+    Ok(head.clock_ms - head.time_ms.max(seen))
+}
+
+/// Returns whether a log has nothing that a machine can join, as during an `init`.
+fn is_unused(connection: &Connection, head: &Head) -> Result<bool, Error> {
     if head.position.number > 0 || connection.engine().machines()?.len() > 1 {
         return Ok(false);
     }

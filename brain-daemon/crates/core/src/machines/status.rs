@@ -35,7 +35,7 @@ impl MachineService {
         };
         match self.state() {
             State::Alone => {}
-            State::NoLog(fault) => {
+            State::Unusable(fault) => {
                 reply.state = "incomplete".into();
                 reply.message = fault.message;
                 reply.hint = fault.hint;
@@ -71,8 +71,11 @@ fn describe(replica: &Replica, reply: &mut MachinesStatusReply) {
         if let Err(error) = ask_server(replica, reply) {
             reply.warnings.push(format!("the server does not answer: {error}"));
         }
+        if let Some(problem) = replica.problem() {
+            reply.warnings.push(format!("changes of other machines are not applied: {problem}"));
+        }
         if reply.behind > 0 {
-            reply.message = format!("{} batches behind", reply.behind);
+            reply.message = format!("{} changes behind", reply.behind);
         }
     }
     if let Some((head, seen_at)) = log.last_head() {
@@ -132,15 +135,22 @@ fn delivery(delivery: Delivery) -> &'static str {
 
 impl MachineService {
     /// Returns the part of `brain status` about the machines; `None` if the brain is not shared.
+    /// `has_details` adds server and paths, which not every caller may see.
     #[must_use]
-    pub fn summary(&self) -> Option<String> {
+    pub fn summary(&self, has_details: bool) -> Option<String> {
         let replica = match self.state() {
             State::Alone => return None,
-            State::NoLog(fault) => return Some(format!("stopped: {}", fault.message)),
+            State::Unusable(fault) if has_details => {
+                return Some(format!("stopped: {}", fault.message));
+            }
+            State::Unusable(_) => return Some("stopped".to_owned()),
             State::Member(replica) => replica,
         };
         let name = &replica.log().identity().name;
-        let server = replica.log().connection().address();
+        let server = match has_details {
+            true => replica.log().connection().address(),
+            false => "the server",
+        };
         Some(match replica.log().condition() {
             Condition::Starting => format!("{name}: calling {server}"),
             Condition::Ready => format!("{name}: follows {server}"),

@@ -15,12 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use super::init::file_fault;
 
+/// How the name of a directory of pages begins that a join kept.
+pub(crate) const KEPT_PAGES: &str = "pages.before-joining-";
 /// The name of the built store.
 pub(super) const JOINED_STORE: &str = "brain.redb.joining";
 
 /// A built store that waits.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Joining {
+pub(super) struct PendingJoin {
     /// The place of this machine in the brain that it joins.
     pub(super) identity: Identity,
     /// The number in the names of what is kept.
@@ -31,7 +33,16 @@ fn path(home: &Home) -> PathBuf {
     home.root().join("machines.joining.json")
 }
 
-impl Joining {
+impl PendingJoin {
+    /// Forgets the built store of an earlier join, durably. A missing file is no error.
+    ///
+    /// # Errors
+    /// The fault of the file.
+    pub(super) fn remove(home: &Home) -> Result<(), Fault> {
+        let path = path(home);
+        Identity::remove(&path).map_err(|e| file_fault(&path, &e))
+    }
+
     /// Writes the file durably.
     ///
     /// # Errors
@@ -60,7 +71,7 @@ pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(file_fault(&pending, &error)),
     };
-    let joining: Joining = serde_json::from_slice(&bytes).map_err(|error| {
+    let joining: PendingJoin = serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("{} is damaged: {error}", pending.display());
         Fault::new(FaultCode::Io, message).hint("remove it, and join again")
     })?;
@@ -79,7 +90,7 @@ pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
         let spool = home.root().join("brain.redb.spool");
         let kept_store = home.root().join(format!("brain.redb.before-joining-{number}"));
         let kept_spool = home.root().join(format!("brain.redb.before-joining-{number}.spool"));
-        keep(&home.pages(), &home.root().join(format!("pages.before-joining-{number}")))?;
+        keep(&home.pages(), &home.root().join(format!("{KEPT_PAGES}{number}")))?;
         keep(
             &home.attachments(),
             &home.root().join(format!("attachments.before-joining-{number}")),
@@ -130,8 +141,9 @@ mod tests {
             encrypted: true,
             namespace: "brain".into(),
             listens: true,
+            secrets: Vec::new(),
         };
-        Joining { identity, number: 3 }.save(&home).unwrap();
+        PendingJoin { identity, number: 3 }.save(&home).unwrap();
         std::fs::write(home.store(), "former").unwrap();
         std::fs::write(dir.join(JOINED_STORE), "joined").unwrap();
         std::fs::create_dir(home.pages()).unwrap();
@@ -168,6 +180,17 @@ mod tests {
         std::fs::rename(home.store(), dir.path().join("brain.redb.before-joining-3")).unwrap();
         complete_join(&home).unwrap();
         check_done(&home, dir.path());
+    }
+
+    #[test]
+    fn a_forgotten_join_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = home_with_join(dir.path());
+        PendingJoin::remove(&home).unwrap();
+        complete_join(&home).unwrap();
+        assert_eq!(std::fs::read_to_string(home.store()).unwrap(), "former");
+        assert!(!home.machines().exists());
+        PendingJoin::remove(&home).unwrap();
     }
 
     #[test]

@@ -23,8 +23,8 @@ use brain_page::{
     listed_name, lists_attachment, names_attachment,
 };
 use brain_store::{
-    AttachmentRecord, Draft, Hash, NamedAttachment, NewPage, PageEntry, PageRecord, Reader,
-    StoreError,
+    AttachmentRecord, Draft, Hash, MAX_SHARED_ATTACHMENT, NamedAttachment, NewPage, PageEntry,
+    PageRecord, Reader, StoreError,
 };
 
 /// Maximum time in which the check of `doctor` compares files with their hashes.
@@ -229,6 +229,9 @@ impl PageService {
         let Some((name, record)) = own.into_iter().find(|(own_name, _)| *own_name == name) else {
             return Err(no_attachment(&page_argument(&request.page), &name));
         };
+        if self.store.is_attachment_elsewhere(&record.hash, record.bytes) {
+            return Err(on_another_machine(&request.page, &name));
+        }
         let content = self.store.read_attachment(&record.hash)?;
         let attachment = attachment_with_pages(&reader, name, &record)?;
         Ok(AttachmentContent { attachment, content })
@@ -259,9 +262,11 @@ impl PageService {
             return ok("there are none");
         }
         let until = Instant::now() + CHECK_TIME;
-        let (mut bad, mut compared) = (Vec::new(), 0);
+        let (mut bad, mut compared, mut elsewhere) = (Vec::new(), 0, 0);
         for (hash, bytes) in &files {
-            if self.store.attachments().length(hash) != Some(*bytes) {
+            if self.store.is_attachment_elsewhere(hash, *bytes) {
+                elsewhere += 1;
+            } else if self.store.attachments().length(hash) != Some(*bytes) {
                 bad.push(hash);
             } else if Instant::now() < until {
                 match self.store.read_attachment(hash) {
@@ -272,9 +277,14 @@ impl PageService {
         }
         let all = files.len();
         if bad.is_empty() {
-            return ok(match compared == all {
-                true => format!("{all} files, and all match their hashes"),
-                false => format!("{all} files; {compared} were compared with their hashes"),
+            let here = all - elsewhere;
+            let checked = match compared == here {
+                true => format!("{here} files, and all match their hashes"),
+                false => format!("{here} files; {compared} were compared with their hashes"),
+            };
+            return ok(match elsewhere {
+                0 => checked,
+                _ => format!("{checked}; {elsewhere} large ones are on other machines"),
             });
         }
         let reader = self.store.read(Visibility::All)?;
@@ -289,6 +299,17 @@ impl PageService {
              SLUG --get NAME`",
         )
     }
+}
+
+/// Returns the fault of an attachment that is too large to be on every machine of a shared brain.
+fn on_another_machine(page: &PageRef, name: &str) -> Fault {
+    let message = format!(
+        "\"{name}\" is on the machine where it was attached: every machine has files of up to \
+         {} MB",
+        MAX_SHARED_ATTACHMENT >> 20
+    );
+    Fault::new(FaultCode::NotFound, message)
+        .hint(format!("on that machine: `brain attachments {} --get NAME`", page_argument(page)))
 }
 
 /// Describes a damaged file: by its name on the first page that has it, or by its hash if only

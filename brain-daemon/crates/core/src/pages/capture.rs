@@ -100,8 +100,8 @@ impl PageService {
         let (source, _) = crate::sources::resolve(caller, &reader, request.source.as_ref())?;
         let hash = content_digest(&document.body);
         let duplicate =
-            if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
-        let slug = request.slug;
+            request.slug.is_none().then(|| self.dedup.find_in(&self.store, &source, hash, now));
+        let (slug, duplicate) = (request.slug, duplicate.flatten());
         let input =
             CaptureInput { source, slug, duplicate, document, has_type, hash, route, uri, now };
 
@@ -122,6 +122,8 @@ impl PageService {
             None => None,
         };
         let former = former.as_ref().map(FormerPage::from);
+        // Only a text that becomes a new page can wait for the server of a shared brain.
+        let is_new_text = input.slug.is_none() && input.duplicate.is_none();
         drop(reader);
         let source = input.source.clone();
         let is_automatic = input.slug.is_none();
@@ -137,7 +139,7 @@ impl PageService {
                 let candidate = input.new_page(slug, former)?;
                 let (to_write, page) = (input.clone(), candidate.clone());
                 match self.store.write(move |draft| write_capture(draft, &to_write, &page)) {
-                    Err(StoreError::Away(reason)) if can_be_queued(input.route) => {
+                    Err(StoreError::Away(reason)) if is_new_text && can_be_queued(input.route) => {
                         return self.queue_capture(input, candidate, &reason);
                     }
                     result => result?,
@@ -161,7 +163,9 @@ impl PageService {
         let PageWrite { slug, write: WrittenPage { status, record }, captured_at } = outcome;
         let (written, path) = if status == WriteStatus::Unchanged {
             let file_path = self.files.file_path_of(&source, &record.source_path);
-            (!self.files.is_failing(record.id) && file_path.exists(), file_path)
+            let exists = file_path.is_some_and(|path| path.exists());
+            let shown_path = self.files.shown_path(&source, &record.source_path);
+            (!self.files.is_failing(record.id) && exists, shown_path)
         } else {
             let report = self.files.update_file(&source, &record);
             warnings.extend(report.warnings());

@@ -6,11 +6,14 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
+use brain_base::caller::Visibility;
+use brain_base::clock::day;
 use brain_protocol::{Fault, Slug, SourceId};
+use brain_store::{Hash, Store};
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use brain_store::{Hash, Store};
+use crate::write_page::inbox_slug;
 
 /// Time after a capture in which the same content is a duplicate, in milliseconds: 24 hours.
 pub(crate) const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
@@ -46,6 +49,25 @@ impl Dedup {
         let mut captures = self.captures.lock();
         let (slug, at) = captures.get_mut(source)?.get(&hash)?;
         (now - at < WINDOW_MS).then(|| slug.clone())
+    }
+
+    /// As [`Dedup::find`]. In a shared brain, also finds a capture of another machine, by the slug
+    /// that it got a day before.
+    pub(crate) fn find_in(
+        &self,
+        store: &Store,
+        source: &SourceId,
+        hash: Hash,
+        now: i64,
+    ) -> Option<Slug> {
+        let known = self.find(source, hash, now);
+        if known.is_some() || !store.is_shared() {
+            return known;
+        }
+        let slug = inbox_slug(&day(now - WINDOW_MS), &hash, 0).ok()?;
+        let record = store.read(Visibility::All).ok()?.page(source, &slug).ok()??;
+        let is_recent = now - record.content_at < WINDOW_MS;
+        (is_recent && record.content_hash == hash).then_some(slug)
     }
 
     /// Adds a durable capture.

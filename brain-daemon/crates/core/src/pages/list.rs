@@ -27,7 +27,7 @@ impl PageService {
         if caller.sees_all() || !has_id_in_cursor {
             return self.list_from(caller, request);
         }
-        let cipher = NumberCipher::of(self.store.id());
+        let cipher = NumberCipher::of(self.store.number_key());
         let mut request = request.clone();
         if let Some(cursor) = &request.after {
             let key = parse_date_key(cursor).and_then(|(at, id)| Some((at, cipher.decrypt(id)?)));

@@ -154,6 +154,7 @@ impl PageService {
             Some(record) => self.files.file_path_of(source, &record.source_path),
             None => self.files.file_path_of(source, &file_path(slug)),
         };
+        let Some(file) = file else { return Ok(None) };
         let is_own_file =
             file.canonicalize().is_ok_and(|p| Path::new(path).canonicalize().is_ok_and(|q| p == q));
         Ok(is_own_file.then(|| digest(&request.content)))

@@ -1,8 +1,8 @@
 //! Soft delete, restore, and the purge after 72 hours.
 
-use brain_base::leases;
 use std::sync::Arc;
 
+use brain_base::leases;
 use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply};
 
 use crate::health::{Finding, Health, HealthCheck, ok, warn};

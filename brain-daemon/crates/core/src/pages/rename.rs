@@ -75,7 +75,7 @@ impl PageService {
             });
         }
         let full_path = self.files.file_path_of(&source, &file_path(&to));
-        if file_path(&to) != record.source_path && full_path.exists() {
+        if file_path(&to) != record.source_path && full_path.is_some_and(|path| path.exists()) {
             let path = file_path(&to);
             let message = format!("there is a file \"{path}\" in source \"{source}\" already");
             return Err(Fault::new(FaultCode::Conflict, message)
@@ -108,7 +108,8 @@ impl PageService {
         let mut warnings = report.warnings();
         warnings.extend(self.update_files(others));
         // Removes the file at the former path if it could not be moved.
-        if self.files.file_path_of(&plan.source, &plan.record.source_path).exists() {
+        let former_path = self.files.file_path_of(&plan.source, &plan.record.source_path);
+        if former_path.is_some_and(|path| path.exists()) {
             self.files.replay_outbox();
         }
         MoveReply {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use brain_protocol::SourceId;
 
+use super::own_sources;
 use super::watch_state::WatchState;
 use crate::SourceService;
 use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
@@ -21,12 +22,7 @@ impl Health for SourceService {
 impl SourceService {
     fn check_sources(&self) -> Finding {
         let reader = self.store.read(Visibility::All)?;
-        let mut sources = Vec::new();
-        for (id, record) in reader.sources()? {
-            if reader.has_files_of(&id)? {
-                sources.push((id, record));
-            }
-        }
+        let sources = own_sources(&reader)?;
         drop(reader);
         let summary = |problems: Vec<(&SourceId, String)>| -> String {
             let lines: Vec<String> =

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use brain_base::caller::Visibility;
 use brain_protocol::{Fault, SourceId};
+use brain_store::Sources;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::SourceService;
-use brain_base::caller::Visibility;
 
 pub use brain_page::is_markdown;
 pub use brain_store::files::{IgnoreRules, is_rule_file};
@@ -33,12 +34,18 @@ pub enum WatchState {
 pub(crate) struct WatcherStatus {
     state: Mutex<WatchState>,
     source_changes: watch::Sender<()>,
+    /// The sources that the watcher was told about last.
+    known_sources: Mutex<Option<Arc<Sources>>>,
 }
 
 impl WatcherStatus {
     pub(crate) fn new(is_configured: bool) -> Self {
         let state = if is_configured { WatchState::Starting } else { WatchState::Off };
-        Self { state: Mutex::new(state), source_changes: watch::channel(()).0 }
+        Self {
+            state: Mutex::new(state),
+            source_changes: watch::channel(()).0,
+            known_sources: Mutex::default(),
+        }
     }
 
     /// Tells the watcher that a source was added, changed or removed.
@@ -52,6 +59,16 @@ impl WatcherStatus {
 }
 
 impl SourceService {
+    /// Tells the watcher of changes of sources that other machines made.
+    pub(crate) fn notice_outside_changes(&self) {
+        // The store reads the sources again after a change.
+        let Ok(sources) = self.store.sources() else { return };
+        let known = self.watcher.known_sources.lock().replace(Arc::clone(&sources));
+        if known.is_some_and(|known| !Arc::ptr_eq(&known, &sources)) {
+            self.watcher.notify_sources_changed();
+        }
+    }
+
     /// Returns a receiver that is notified when a source or its settings change.
     #[must_use]
     pub fn subscribe_sources_changed(&self) -> watch::Receiver<()> {

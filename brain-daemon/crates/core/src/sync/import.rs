@@ -15,6 +15,7 @@ use brain_protocol::{
 };
 
 use crate::batch::{Failures, in_batches, map_in_parallel, slug_conflict};
+use crate::machines::KEPT_PAGES;
 use crate::pages::put::{Effect, write_effect};
 use crate::provenance::{IMPORT, has_claims, move_unverified_provenance};
 use crate::sources::do_overlap;
@@ -273,6 +274,12 @@ impl SyncService {
     }
 }
 
+/// Returns whether a join of a shared brain kept this directory of pages.
+fn is_kept(dir: &Path, home: &Path) -> bool {
+    let first = dir.strip_prefix(home).ok().and_then(|inner| inner.iter().next());
+    first.is_some_and(|name| name.to_string_lossy().starts_with(KEPT_PAGES))
+}
+
 /// Returns the directory to import. Refuses a path that is missing, no directory, or in the home.
 fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
     let dir = Path::new(path).canonicalize().map_err(|e| {
@@ -289,7 +296,7 @@ fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
         return Err(Fault::new(FaultCode::Usage, message)
             .hint(format!("for one file: `brain capture --file {path}`")));
     }
-    if dir.starts_with(home) {
+    if dir.starts_with(home) && !is_kept(&dir, home) {
         let message = format!("{path} is inside brain's own home");
         return Err(Fault::new(FaultCode::Usage, message).hint(
             "import the directory that your notes came from; to import the files of a lost \

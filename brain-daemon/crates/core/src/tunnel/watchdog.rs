@@ -1,16 +1,15 @@
 //! Runs the tunnel's watchdog and logs its results with the prefix `[watchdog]`.
 
-use brain_base::leases;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use brain_base::clock::rfc3339;
+use brain_base::{leases, random};
 use brain_protocol::{ClientList, Fault, TunnelStatusReply};
 
 use super::WatchdogState;
 use crate::TunnelService;
-use brain_base::clock::rfc3339;
-use brain_base::random;
 use brain_tunnel::diagnosis::CHECK_INTERVAL_MS;
 use brain_tunnel::{Environment, Proof, Provider, Settings, TunnelCheck};
 
@@ -53,10 +52,7 @@ impl TunnelService {
                 CHECK_INTERVAL_MS
             }
         };
-        let webhook_state = match self.env.leases.holds(leases::VOICE) {
-            true => self.update_webhook_if_due(&mut watchdog_state),
-            false => None,
-        };
+        let webhook_state = self.update_webhook_if_due(&mut watchdog_state);
         Some(webhook_state.map_or(next_ms, |ms| ms.min(next_ms)).max(0).unsigned_abs())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brain_commit_log::Engine;
 
-use super::World;
+use super::{World, stopped_state};
 use crate::{LeaseKeeper, RENEWAL, TTL};
 
 fn keeper(world: &World, name: &str) -> (LeaseKeeper, Arc<dyn Engine>) {
@@ -71,4 +71,21 @@ fn a_task_that_is_no_longer_set_up_ends_its_lease() {
     laptop.renew(&*one).unwrap();
     desktop.renew(&*two).unwrap();
     assert!(desktop.holds("collector") && laptop.holdings().is_empty());
+}
+
+#[test]
+fn one_of_two_copies_of_a_machine_stops() {
+    let world = World::new();
+    let laptop = world.machine("laptop");
+    let (engine, first, second) = (world.engine(), laptop.presence(), laptop.presence());
+    // A restart is no copy: the former process is gone.
+    assert!(first.confirm(&*engine).unwrap() && first.confirm(&*engine).unwrap());
+    assert!(second.confirm(&*engine).unwrap() && second.confirm(&*engine).unwrap());
+    // Both run.
+    assert!(first.confirm(&*engine).unwrap() && second.confirm(&*engine).unwrap());
+    assert!(!first.confirm(&*engine).unwrap());
+    assert!(second.confirm(&*engine).unwrap() && second.confirm(&*engine).unwrap());
+    laptop.stop_as_copied();
+    assert!(laptop.probe(brain_store::LogPosition::default()).is_err());
+    assert_eq!(stopped_state(&laptop), "copied");
 }

@@ -6,7 +6,7 @@ use brain_base::random::SystemRandom;
 use brain_commit_log::{Error, Position};
 
 use super::World;
-use crate::{Keyring, SnapshotFile, download, newest, upload, verify};
+use crate::{Keyring, SnapshotFile, download, newest, schema, upload, verify};
 
 const CHUNK: usize = 4 << 20;
 
@@ -39,6 +39,8 @@ fn a_file_comes_back_as_it_was() {
             assert_eq!(std::fs::read(&to).unwrap(), content, "{size}");
             let verified = verify(&*engine, &keyring, world.brain, &snapshot, &go_on).unwrap();
             assert_eq!(verified, found);
+            let schema = schema(&*engine, &keyring, world.brain, &snapshot).unwrap();
+            assert_eq!(schema, crate::SCHEMA);
             std::fs::remove_file(&to).unwrap();
             engine.delete_snapshot(snapshot.id).unwrap();
         }

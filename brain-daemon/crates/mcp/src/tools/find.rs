@@ -323,11 +323,11 @@ impl ToolCall for Query {
             })
         })?;
         let note = match (&found.degraded, part.next.is_none() && found.truncated) {
-            // The cause is shown to the owner only.
-            (Some(_), _) => Some(
+            // Other causes are shown to the owner only.
+            (Some(_), _) => Some(context.brain.machines.degraded().unwrap_or_else(|| {
                 "the index is incomplete at the moment: pages may be missing; try again later"
-                    .into(),
-            ),
+                    .into()
+            })),
             (None, true) => Some(format!(
                 "only the best {MAX_QUERY_RESULTS} are shown; use a more specific query"
             )),

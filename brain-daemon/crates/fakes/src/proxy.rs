@@ -8,14 +8,16 @@ use std::thread;
 
 /// A direction through the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
+    /// From the client to the server.
     ToServer,
+    /// From the server to the client.
     ToClient,
 }
 
 /// Forwards connections from a port of loopback to another one. It counts the bytes of all
 /// connections together, and cuts the connection on which a limit is reached, once.
-pub(crate) struct Proxy {
+pub struct Proxy {
     port: u16,
     state: Arc<State>,
 }
@@ -32,7 +34,8 @@ struct State {
 }
 
 impl Proxy {
-    pub(crate) fn start(target: u16) -> Self {
+    /// Starts a proxy before this port.
+    pub fn start(target: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(State {
@@ -58,12 +61,23 @@ impl Proxy {
         Self { port, state }
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    /// Starts a proxy before the server of a URL with the host `localhost`. Returns it with the URL
+    /// that leads through it.
+    pub fn before(url: &str) -> (Self, String) {
+        let (start, rest) = url.split_once("@localhost:").expect("no local server");
+        let (target, rest) = rest.split_once('/').expect("no database");
+        let proxy = Self::start(target.parse().unwrap());
+        let url = format!("{start}@localhost:{}/{rest}", proxy.port);
+        (proxy, url)
+    }
+
+    /// Returns the port of the proxy.
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Sets the counts to zero and cuts the next connection on which this many bytes were sent.
-    pub(crate) fn cut_after(&self, direction: Direction, bytes: i64) {
+    pub fn cut_after(&self, direction: Direction, bytes: i64) {
         for count in &self.state.counts {
             count.store(0, Ordering::SeqCst);
         }
@@ -71,24 +85,35 @@ impl Proxy {
     }
 
     /// Returns how many bytes were sent since the last reset.
-    pub(crate) fn count(&self, direction: Direction) -> i64 {
+    pub fn count(&self, direction: Direction) -> i64 {
         self.state.counts[direction as usize].load(Ordering::SeqCst)
     }
 
     /// Returns whether the cut has happened.
-    pub(crate) fn has_cut(&self) -> bool {
+    pub fn has_cut(&self) -> bool {
         self.state.limits.iter().all(|limit| limit.load(Ordering::SeqCst) < 0)
     }
 
     /// Cuts all connections that are open.
-    pub(crate) fn cut_all(&self) {
+    pub fn cut_all(&self) {
         for stream in self.state.open.lock().unwrap().drain(..) {
             drop(stream.shutdown(Shutdown::Both));
         }
     }
 
+    /// Cuts all connections and refuses new ones.
+    pub fn close(&self) {
+        self.refuse(true);
+        self.cut_all();
+    }
+
+    /// Accepts connections again.
+    pub fn open(&self) {
+        self.refuse(false);
+    }
+
     /// Closes new connections at once, or accepts them again.
-    pub(crate) fn refuse(&self, is_refusing: bool) {
+    pub fn refuse(&self, is_refusing: bool) {
         self.state.is_refusing.store(is_refusing, Ordering::SeqCst);
     }
 }

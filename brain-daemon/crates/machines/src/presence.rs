@@ -1,0 +1,65 @@
+//! Notices that another process runs as this machine: a copy of its home.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brain_commit_log::{Engine, Error, Lease, LeaseOutcome, LeaseRequest, MachineId};
+use parking_lot::Mutex;
+
+use crate::{TTL, Uptime};
+
+/// How the name of the lease begins that shows which process is a machine.
+pub const PRESENCE: &str = "machine:";
+/// Two losses of the lease within this time mean that another process runs at the same time. One
+/// alone can be a request of this process that the server carried out late.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// The lease of one process on its machine's identity. A new process takes it from an earlier one,
+/// because a machine that starts again has the same identity.
+pub(crate) struct Presence {
+    lease_name: String,
+    machine: String,
+    uptime: Arc<dyn Uptime>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    lease: Option<Lease>,
+    /// When another process took the lease last, by uptime.
+    lost_at: Option<Duration>,
+}
+
+impl Presence {
+    pub(crate) fn new(machine: String, id: MachineId, uptime: Arc<dyn Uptime>) -> Self {
+        Self { lease_name: format!("{PRESENCE}{id}"), machine, uptime, state: Mutex::default() }
+    }
+
+    /// Takes or renews the lease. Returns whether this process is the only one.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub(crate) fn confirm(&self, engine: &dyn Engine) -> Result<bool, Error> {
+        let mut state = self.state.lock();
+        let fencing = state.lease.as_ref().map(|lease| lease.fencing);
+        match engine.lease(&self.request(fencing))? {
+            LeaseOutcome::Granted(lease) => state.lease = Some(lease),
+            LeaseOutcome::Refused(_) if fencing.is_some() => {
+                let now = self.uptime.now();
+                if state.lost_at.is_some_and(|lost_at| now < lost_at + WINDOW) {
+                    return Ok(false);
+                }
+                state.lost_at = Some(now);
+                state.lease = engine.lease(&self.request(None))?.granted();
+            }
+            // The former name of this machine holds it until it expires.
+            LeaseOutcome::Refused(_) => {}
+        }
+        Ok(true)
+    }
+
+    fn request(&self, fencing: Option<u64>) -> LeaseRequest {
+        let (name, holder) = (self.lease_name.clone(), self.machine.clone());
+        LeaseRequest { name, holder, fencing, ttl: TTL }
+    }
+}
