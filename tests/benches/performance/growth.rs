@@ -34,10 +34,10 @@ impl Bench {
         let began = Instant::now();
         run_sync(&mut client, &sync, count);
         eprintln!("  the first sync took {:.1?}", began.elapsed());
-        wait_until_idle(&daemon, &home);
+        wait_until_idle(daemon.pid(), &home);
         // A file that the first sync read soon after its last change is read once more.
         run_sync(&mut client, &sync, count);
-        wait_until_idle(&daemon, &home);
+        wait_until_idle(daemon.pid(), &home);
 
         let list = |tag: Option<&str>, page_type: Option<&str>| {
             let (tag, page_type) = (tag.map(Into::into), page_type.map(Into::into));

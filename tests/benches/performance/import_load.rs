@@ -53,7 +53,7 @@ impl Bench {
                     self.search_repeatedly(&home, |_| !is_finished.load(Ordering::Relaxed));
                 (busy_samples, work.join().unwrap().unwrap())
             });
-            wait_until_idle(&daemon, &home);
+            wait_until_idle(daemon.pid(), &home);
             let idle_samples = self.search_repeatedly(&home, |n| n < 200);
             for (quantile, name, goal) in [(0.5, "median", 20.0), (0.99, "p99", 150.0)] {
                 let value = busy_samples.quantile(quantile);

@@ -119,7 +119,7 @@ impl Bench {
         );
         let peak_mb = memory(daemon.pid(), "VmHWM");
         // Background work must not disturb the next measurement.
-        let background_seconds = wait_until_idle(&daemon, &home);
+        let background_seconds = wait_until_idle(daemon.pid(), &home);
         eprintln!(
             "  {count} notes in {took:.2?}, peak {peak_mb:.0} MB; {background_seconds:.1} s of \
              processor time later"

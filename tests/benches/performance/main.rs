@@ -11,6 +11,7 @@ mod growth;
 mod http;
 mod import_load;
 mod imports;
+mod machines;
 mod mcp;
 mod meaning;
 mod notes;
@@ -100,13 +101,23 @@ fn main() {
     // Options for one task: `--notes DIR COUNT` writes notes, `--import` measures imports,
     // `--import-load` searches during imports, `--growth` operations on 100,000 pages, `--million`
     // also on a million, `--writers` many writers, `--http` HTTP, `--mcp` the MCP endpoint,
-    // `--collector` the collector, `--meaning` search by meaning, `--soak` a million items.
+    // `--collector` the collector, `--meaning` search by meaning, `--soak` a million items,
+    // `--machines` several machines; with `--many` also 100,000 pages, and with `--former DIR` also
+    // a brain on one machine, with the programs of another version in pairs.
     let has_option = |name: &str| args.iter().any(|arg| arg == name);
     if has_option("--writers") || has_option("--mcp") {
         let mut bench = Bench::new(FULL);
         let dir = bench.notes.write(&bench.dir.path().join("few"), 0..FULL.few).unwrap();
         let filled = bench.import(&dir, FULL.few);
         return if has_option("--mcp") { bench.mcp(&filled) } else { bench.writers(&filled) };
+    }
+    if has_option("--machines") {
+        let former = args.iter().position(|arg| arg == "--former").map(|at| &args[at + 1]);
+        let scale = if has_option("--quick") { QUICK } else { FULL };
+        let mut bench = Bench::new(scale);
+        bench.machines(has_option("--many"), former.map(Path::new));
+        println!("{}", bench.table.markdown());
+        return eprintln!("{} goals missed", bench.table.missed());
     }
     if has_option("--import") {
         let mut bench = Bench::new(FULL);
@@ -254,22 +265,22 @@ impl Bench {
     fn memory(&mut self, filled: FilledHome) -> FilledHome {
         let empty = TestHome::new();
         let idle_daemon = empty.daemon();
-        wait_until_idle(&idle_daemon, &empty);
+        wait_until_idle(idle_daemon.pid(), &empty);
         let empty = memory(idle_daemon.pid(), "VmRSS");
         drop(idle_daemon);
-        wait_until_idle(&filled.daemon, &filled.home);
+        wait_until_idle(filled.daemon.pid(), &filled.home);
         let after_import = memory(filled.daemon.pid(), "VmRSS");
         let mut client = filled.client();
         for n in 0..self.scale.searches {
             search(&mut client, &self.notes.question(n));
         }
-        wait_until_idle(&filled.daemon, &filled.home);
+        wait_until_idle(filled.daemon.pid(), &filled.home);
         let after_searches = memory(filled.daemon.pid(), "VmRSS");
         let own_after_searches = memory(filled.daemon.pid(), "RssAnon");
         let FilledHome { daemon, home, reply, took, peak_mb, background_seconds } = filled;
         assert!(daemon.terminate().0.success(), "{}", home.log());
         let daemon = home.daemon();
-        wait_until_idle(&daemon, &home);
+        wait_until_idle(daemon.pid(), &home);
         let after_start = memory(daemon.pid(), "VmRSS");
         for (description, value) in [
             ("idle daemon with 10,000 pages, after the import", after_import),

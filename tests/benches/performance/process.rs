@@ -3,23 +3,23 @@
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Reply, Request, Status};
-use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
+use brain_tests::{TEST_TIMEOUT, TestHome};
 
-/// Waits until the daemon is idle: it has used hardly any processor time for 3 seconds and has no
-/// work left. Returns the processor time that it used meanwhile, in seconds.
-pub(crate) fn wait_until_idle(daemon: &Daemon, home: &TestHome) -> f64 {
+/// Waits until the daemon with this process id is idle: it has used hardly any processor time for 3
+/// seconds and has no work left. Returns the processor time that it used meanwhile, in seconds.
+pub(crate) fn wait_until_idle(pid: u32, home: &TestHome) -> f64 {
     const IDLE_TIME: Duration = Duration::from_secs(3);
     // Merging the segments of a million pages takes minutes.
     let deadline = Instant::now() + TEST_TIMEOUT * 10;
     let mut client = home.connect().unwrap();
-    let first_ticks = ticks(daemon.pid());
+    let first_ticks = ticks(pid);
     let (mut last_ticks, mut idle_since) = (first_ticks, Instant::now());
     loop {
         std::thread::sleep(Duration::from_millis(250));
         let Ok(Reply::Status(status)) = client.ask(&Request::Status(Status)) else {
             panic!("no status")
         };
-        let now = ticks(daemon.pid());
+        let now = ticks(pid);
         // A status request costs at most a tick; a merge of the index uses a whole core.
         if (status.index_behind, status.degraded.is_empty()) != (0, true) || now > last_ticks + 3.0
         {

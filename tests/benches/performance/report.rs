@@ -65,6 +65,15 @@ pub(crate) fn short(value: f64) -> String {
     format!("{value:.places$}")
 }
 
+/// Formats a limit: a measured one as [`short`] does, others in full.
+fn limit(value: f64) -> String {
+    if value == value.trunc() || value < 10.0 && value * 10.0 == (value * 10.0).trunc() {
+        value.to_string()
+    } else {
+        short(value)
+    }
+}
+
 /// The goal of a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
@@ -79,8 +88,8 @@ pub(crate) enum Goal {
 impl Goal {
     fn text(self) -> String {
         match self {
-            Self::Below(max, unit) => format!("under {max} {unit}"),
-            Self::AtLeast(min, unit) => format!("at least {min} {unit}"),
+            Self::Below(max, unit) => format!("under {} {unit}", limit(max)),
+            Self::AtLeast(min, unit) => format!("at least {} {unit}", limit(min)),
             Self::None => "–".into(),
         }
     }

@@ -42,11 +42,12 @@ pub trait CommitLog: Send + Sync {
 
     /// Waits until the log may have a batch after this number, at most for `timeout`.
     ///
-    /// Returns whether the head seems to be another one. That is a hint; `read` decides.
+    /// Returns the number of the head if the head seems to be another one. That is a hint; `read`
+    /// decides.
     ///
     /// # Errors
     /// As all methods.
-    fn wait(&self, after: u64, timeout: Duration) -> Result<bool, Error>;
+    fn wait(&self, after: u64, timeout: Duration) -> Result<Option<u64>, Error>;
 
     /// Takes or renews a lease. The engine's clock decides when a lease has expired.
     ///

@@ -208,15 +208,16 @@ impl<S: Storage> CommitLog for LocalLog<S> {
         }
     }
 
-    fn wait(&self, after: u64, timeout: Duration) -> Result<bool, Error> {
+    fn wait(&self, after: u64, timeout: Duration) -> Result<Option<u64>, Error> {
         let end = Instant::now() + timeout;
         loop {
-            if self.state()?.position.number != after {
-                return Ok(true);
+            let number = self.state()?.position.number;
+            if number != after {
+                return Ok(Some(number));
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(false);
+                return Ok(None);
             }
             self.storage.wait(left);
         }

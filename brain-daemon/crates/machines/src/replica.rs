@@ -146,8 +146,9 @@ impl Replica {
             true => POLL,
             false => Duration::ZERO,
         };
-        let is_new = if is_check_due || has_jobs {
-            true
+        let must_read = is_check_due || has_jobs;
+        let newest = if must_read {
+            None
         } else {
             let engine = self.log.connection().engine();
             self.log.set_condition_of(engine.wait(position.number, limit))?
@@ -157,10 +158,16 @@ impl Replica {
         }
         let mut batches = 0;
         let mut position = position;
-        if is_new {
-            let followed = self.store.follow()?;
+        if must_read || newest.is_some() {
+            // A smaller number than the store's is no position of this log, which a read notices.
+            let followed = match newest.filter(|newest| *newest > position.number) {
+                Some(newest) => self.store.follow_to(newest)?,
+                None => self.store.follow()?,
+            };
             (batches, position) = (followed.batches, followed.position);
-            self.timing.lock().checked = Some(begin);
+            if must_read || batches > 0 {
+                self.timing.lock().checked = Some(begin);
+            }
         }
         // `follow` ends when the log has no further batch, and `wait` when the head is the same.
         self.log.confirm_current(begin);

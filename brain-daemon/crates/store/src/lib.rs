@@ -17,6 +17,7 @@ mod backup;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod backup_tests;
+mod batch_receiver;
 mod broken_links;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

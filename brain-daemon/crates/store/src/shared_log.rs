@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
 
 use brain_protocol::{Fault, FaultCode};
 use redb::ReadableTable;
@@ -71,6 +72,13 @@ pub struct Followed {
     pub batches: u64,
     /// The last batch that the store contains.
     pub position: LogPosition,
+}
+
+/// A caller that waits for batches of the log.
+pub(super) struct FollowRequest {
+    /// The number of the batch that is enough; `None` for all batches.
+    pub(super) number: Option<u64>,
+    pub(super) sender: SyncSender<Result<Followed, StoreError>>,
 }
 
 /// What changed without a caller on this machine: by batches of other machines, or because the log
@@ -178,10 +186,22 @@ impl Store {
     /// # Errors
     /// As [`SharedLog::read`]; when the store cannot be read or written.
     pub fn follow(&self) -> Result<Followed, StoreError> {
+        self.request_follow(None)
+    }
+
+    /// As [`Store::follow`], but does nothing if the store has the batch with this number: the
+    /// writer may be about to commit a batch of this machine, of which the log notifies, too.
+    ///
+    /// # Errors
+    /// As [`Store::follow`].
+    pub fn follow_to(&self, number: u64) -> Result<Followed, StoreError> {
+        self.request_follow(Some(number))
+    }
+
+    fn request_follow(&self, number: Option<u64>) -> Result<Followed, StoreError> {
         let (sender, result) = std::sync::mpsc::sync_channel(1);
-        self.shared.follow_requests.lock().push(sender);
-        // Wakes the writer, which looks at the requests after each batch.
-        self.write(|_| Ok(()))?;
+        self.shared.follow_requests.lock().push(FollowRequest { number, sender });
+        self.writer.wake()?;
         result.recv().map_err(|_| StoreError::Closed)?
     }
 

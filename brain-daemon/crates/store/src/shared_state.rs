@@ -21,7 +21,7 @@ use super::files::AttachmentFiles;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, file_id, open_closed};
 use super::read::Reader;
-use super::shared_log::{Followed, OutsideChanges, SharedLog};
+use super::shared_log::{FollowRequest, OutsideChanges, SharedLog};
 use super::writer::Change;
 use super::{SourceRecord, StoreError};
 
@@ -81,7 +81,7 @@ pub(super) struct SharedState {
     /// The log; `None` until [`super::Store::attach_log`].
     pub(super) log: RwLock<Option<Arc<dyn SharedLog>>>,
     /// Callers that wait for the batches of the log.
-    pub(super) follow_requests: Mutex<Vec<SyncSender<Result<Followed, StoreError>>>>,
+    pub(super) follow_requests: Mutex<Vec<FollowRequest>>,
     /// What changed without a caller on this machine since the last
     /// [`super::Store::take_outside_changes`].
     pub(super) outside_changes: Mutex<OutsideChanges>,

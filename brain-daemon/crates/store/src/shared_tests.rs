@@ -199,6 +199,18 @@ fn a_write_on_one_machine_is_on_the_other_with_its_file() {
 }
 
 #[test]
+fn a_notification_of_a_known_batch_reads_nothing() {
+    let dir = dirs();
+    let (one, _two, server) = two_machines(dir.path());
+    put(one.store(), "second", page("from one", &[], None), 2000);
+    let position = one.store().log_position().unwrap().unwrap();
+    server.lock().unwrap().fault = Some(LogFault::Away);
+    let followed = one.store().follow_to(position.number).unwrap();
+    assert_eq!(followed, Followed { batches: 0, position });
+    assert!(one.store().follow_to(position.number + 1).is_err(), "the log has to be read");
+}
+
+#[test]
 fn a_deleted_moved_or_purged_page_takes_its_file_on_the_other_machine() {
     let dir = dirs();
     let (one, two, _server) = two_machines(dir.path());

@@ -11,7 +11,7 @@ use super::draft::CompletedDraft;
 use super::record::{Content, JobRecord, from_bytes};
 use super::replica::{Applied, Replica, apply_batches};
 use super::row_table::damaged_change;
-use super::shared_log::{AppendResult, Followed, LogBatch, SharedLog};
+use super::shared_log::{AppendResult, Followed, LogBatch, LogPosition, SharedLog};
 use super::shared_state::SharedState;
 use super::spool::{self, Spool};
 use super::writer::{
@@ -28,9 +28,11 @@ const MAX_SENT_BYTES: usize = 4 << 20;
 pub(super) fn write(
     shared: &SharedState,
     spool: &mut Option<Spool>,
-    batch: Batch,
+    mut batch: Batch,
     hook: &CommitHook,
 ) {
+    // A transaction for nothing would delay the writers behind it.
+    batch.retain(|task| !task.is_wakeup());
     let jobs = commit(shared, batch, hook, &Ok(()));
     if !jobs.is_empty() {
         spool_jobs(shared, spool, jobs);
@@ -146,14 +148,24 @@ pub(super) fn follow_if_requested(
     if requests.is_empty() {
         return;
     }
-    let result = follow(shared, hook).and_then(|followed| {
+    let newest = requests.iter().map(|request| request.number.unwrap_or(u64::MAX)).max();
+    let result = position(shared).and_then(|position| {
+        let has_newest = newest.is_some_and(|newest| newest <= position.number);
+        if has_newest && shared.jobs_for_log() == 0 {
+            return Ok(Followed { batches: 0, position });
+        }
+        let followed = follow(shared, hook)?;
         send_spooled_jobs(shared, spool, hook)?;
         Ok(followed)
     });
     for request in requests {
         // The caller may no longer wait.
-        let _ = request.send(result.clone());
+        let _ = request.sender.send(result.clone());
     }
+}
+
+fn position(shared: &SharedState) -> Result<LogPosition, StoreError> {
+    Ok(shared.replica()?.ok_or(StoreError::Defect)?.position)
 }
 
 /// Applies all batches that the log has and the store does not have.
@@ -161,7 +173,7 @@ fn follow(shared: &SharedState, hook: &CommitHook) -> Result<Followed, StoreErro
     let log = attached_log(shared)?;
     let mut count = 0;
     loop {
-        let position = shared.replica()?.ok_or(StoreError::Defect)?.position;
+        let position = position(shared)?;
         let batches = log.read(position)?;
         if batches.is_empty() {
             return Ok(Followed { batches: count, position });

@@ -44,7 +44,7 @@ impl StoreOptions {
 /// An open store. A process opens each file once.
 pub struct Store {
     pub(super) shared: Arc<SharedState>,
-    writer: Writer,
+    pub(super) writer: Writer,
     /// Held while links are checked.
     pub(super) link_checks: Mutex<()>,
 }

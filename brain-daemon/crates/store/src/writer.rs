@@ -17,23 +17,13 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Slug, SourceId};
 
+use super::batch_receiver::BatchReceiver;
 use super::compaction::compact_open;
 use super::group_commit::GroupCommit;
 use super::record::{Content, PageRecord};
 use super::shared_log::LogBatch;
 use super::shared_state::SharedState;
 use super::{Draft, StoreError, shared_writer};
-
-/// Maximum blocking tasks in a batch: large enough that a flush serves many tasks, and small
-/// enough that some writers commit while others still write their files.
-const MAX_BATCH: usize = 32;
-
-/// Maximum tasks in a batch of tasks with callbacks. No page files follow them, so a flush of many
-/// costs hardly more than a flush of a few.
-const MAX_CALLBACK_BATCH: usize = 256;
-
-/// Maximum time that a batch waits for the callers of the previous batch to return.
-const MAX_BATCH_WAIT: Duration = Duration::from_millis(1);
 
 /// Maximum queued tasks. Beyond it, [`Writer::call`] waits and [`Writer::submit`] refuses.
 const MAX_QUEUED: usize = 1024;
@@ -81,6 +71,25 @@ pub(super) trait WriteTask: Send {
     /// write is durable, perhaps before a snapshot shows it.
     fn has_callback(&self) -> bool {
         false
+    }
+    /// Whether the task does nothing but wake the writer.
+    fn is_wakeup(&self) -> bool {
+        false
+    }
+}
+
+/// Wakes the writer, which looks at the requests after each batch.
+struct Wakeup;
+
+impl WriteTask for Wakeup {
+    fn run(&mut self, _: &mut Draft<'_>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _: Result<(), StoreError>) {}
+
+    fn is_wakeup(&self) -> bool {
+        true
     }
 }
 
@@ -169,6 +178,12 @@ impl Writer {
 }
 
 impl Writer {
+    /// Wakes the writer.
+    pub(super) fn wake(&self) -> Result<(), StoreError> {
+        let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
+        queue.send(Box::new(Wakeup)).map_err(|_| StoreError::Closed)
+    }
+
     /// Queues `work` for the next transaction without waiting; `done` receives the result.
     pub(super) fn submit<T, F, D>(&self, work: F, done: D)
     where
@@ -203,15 +218,20 @@ pub(super) type Batch = Vec<Box<dyn WriteTask>>;
 fn run_writer(shared: &SharedState, tasks: &Receiver<Box<dyn WriteTask>>, hook: &CommitHook) {
     let mut group_commit = GroupCommit::new(shared);
     let mut log_spool = None;
-    let mut receiver = BatchReceiver { tasks, last_len: 1 };
+    let mut receiver = BatchReceiver::new(tasks);
     while let Some(mut batch) = receiver.batch(None) {
         if shared.leave_read_only() {
             group_commit.reset();
         }
         if shared.is_shared.load(Ordering::Acquire) {
             group_commit.remove_empty_spool();
+            let (began, is_wakeup) = (Instant::now(), batch.iter().all(|task| task.is_wakeup()));
             shared_writer::write(shared, &mut log_spool, batch, hook);
+            if !is_wakeup {
+                receiver.adapt_wait(began.elapsed());
+            }
         } else {
+            receiver.adapt_wait(Duration::ZERO);
             let mut recovered = group_commit.recover();
             if recovered.is_ok() && batch.iter().all(|task| task.has_callback()) {
                 match group_commit.process(batch, &mut receiver) {
@@ -255,46 +275,6 @@ pub(super) fn answer(batch: Batch, refusals: TaskErrors) {
 pub(super) fn refuse(batch: Batch, error: &StoreError) {
     for task in batch {
         task.finish(Err(error.clone()));
-    }
-}
-
-/// Collects queued tasks into batches.
-pub(super) struct BatchReceiver<'q> {
-    tasks: &'q Receiver<Box<dyn WriteTask>>,
-    /// Number of tasks in the previous batch.
-    last_len: usize,
-}
-
-impl BatchReceiver<'_> {
-    /// Returns the next batch; `None` when the queue is closed or `timeout` has passed.
-    pub(super) fn batch(&mut self, timeout: Option<Duration>) -> Option<Batch> {
-        let first = match timeout {
-            Some(timeout) => self.tasks.recv_timeout(timeout).ok()?,
-            None => self.tasks.recv().ok()?,
-        };
-        let mut blocking = usize::from(!first.has_callback());
-        let mut batch = vec![first];
-        // Callers of the previous batch are likely to return soon; a single caller never waits.
-        // Tasks with callbacks do not wait for each other: more arrive during the flush.
-        let deadline = Instant::now() + MAX_BATCH_WAIT;
-        while blocking < MAX_BATCH && batch.len() < MAX_CALLBACK_BATCH {
-            let next = match self.tasks.try_recv() {
-                Ok(task) => Ok(task),
-                Err(_) if blocking > 0 && batch.len() < self.last_len => {
-                    self.tasks.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-                }
-                Err(_) => break,
-            };
-            match next {
-                Ok(task) => {
-                    blocking += usize::from(!task.has_callback());
-                    batch.push(task);
-                }
-                Err(_) => break,
-            }
-        }
-        self.last_len = batch.len();
-        Some(batch)
     }
 }
 

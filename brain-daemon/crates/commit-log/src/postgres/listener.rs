@@ -31,6 +31,14 @@ pub enum Delivery {
     Polling,
 }
 
+/// What ended a wait.
+pub(super) enum Wakeup {
+    /// The newest number that was notified.
+    Notified(u64),
+    Interrupted,
+    TimedOut,
+}
+
 /// Receives notifications on a thread of its own until it is dropped.
 pub(super) struct Listener {
     shared: Arc<Shared>,
@@ -80,14 +88,18 @@ impl Listener {
         self.shared.state.lock().delivery
     }
 
-    /// Waits until a number after this one was notified, or until an interruption. Returns whether
-    /// one of them ended the wait.
-    pub(super) fn wait(&self, after: u64, limit: Duration) -> bool {
+    /// Waits until a number after this one was notified, or until an interruption.
+    pub(super) fn wait(&self, after: u64, limit: Duration) -> Wakeup {
         let mut state = self.shared.state.lock();
         let former = state.interruptions;
         let should_wait =
             |state: &mut State| state.newest <= after && state.interruptions == former;
-        !self.shared.changed.wait_while_for(&mut state, should_wait, limit).timed_out()
+        let is_over = self.shared.changed.wait_while_for(&mut state, should_wait, limit);
+        match (state.newest > after, is_over.timed_out()) {
+            (true, _) => Wakeup::Notified(state.newest),
+            (false, true) => Wakeup::TimedOut,
+            (false, false) => Wakeup::Interrupted,
+        }
     }
 
     /// Ends the present wait.

@@ -8,6 +8,7 @@ use tokio_postgres::{Client, Row};
 
 use super::PostgresLog;
 use super::failure::Failure;
+use super::listener::{Delivery, Wakeup};
 use super::tables::{HEAD, Parameter, get, head_of, only, pipelined, position, signed};
 use crate::batch::check_order;
 use crate::{
@@ -59,23 +60,30 @@ impl CommitLog for PostgresLog {
         self.append_batch(expected, batch)
     }
 
-    fn wait(&self, after: u64, timeout: Duration) -> Result<bool, Error> {
+    fn wait(&self, after: u64, timeout: Duration) -> Result<Option<u64>, Error> {
         let end = Instant::now() + timeout;
+        // Without notifications, the head is looked at before the first pause.
+        let mut should_pause = self.delivery() == Delivery::Notified;
         loop {
-            if self.head()?.position.number != after {
-                return Ok(true);
-            }
             let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(false);
+            if should_pause {
+                // Notifications can be lost, so the head is looked at in any case.
+                let pause = left.min(self.settings.timeouts.poll);
+                match self.listener.as_ref().map(|listener| listener.wait(after, pause)) {
+                    Some(Wakeup::Notified(number)) => return Ok(Some(number)),
+                    Some(Wakeup::Interrupted) => return Ok(None),
+                    Some(Wakeup::TimedOut) => {}
+                    None => std::thread::sleep(pause),
+                }
             }
-            // Notifications can be lost, so the head is looked at in any case.
-            let pause = left.min(self.settings.timeouts.poll);
-            match &self.listener {
-                Some(listener) if listener.wait(after, pause) => return Ok(true),
-                Some(_) => {}
-                None => std::thread::sleep(pause),
+            let number = self.head()?.position.number;
+            if number != after {
+                return Ok(Some(number));
             }
+            if Instant::now() >= end {
+                return Ok(None);
+            }
+            should_pause = true;
         }
     }
 

@@ -152,21 +152,21 @@ pub(crate) fn a_position_of_another_history_is_refused(world: &World) {
 }
 
 pub(crate) fn waiting_ends_at_a_new_batch(world: &World) {
-    assert!(!world.b.wait(0, Duration::ZERO).unwrap());
+    assert_eq!(world.b.wait(0, Duration::ZERO).unwrap(), None);
     let woken = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| world.b.wait(0, Duration::from_secs(20)));
         std::thread::sleep(Duration::from_millis(30));
         world.append("new");
         waiting.join().unwrap()
     });
-    assert!(woken.unwrap());
-    assert!(world.b.wait(0, Duration::from_secs(20)).unwrap(), "the batch is there already");
-    assert!(!world.b.wait(1, Duration::ZERO).unwrap());
+    assert_eq!(woken.unwrap(), Some(1));
+    assert_eq!(world.b.wait(0, Duration::from_secs(20)).unwrap(), Some(1), "it is there already");
+    assert_eq!(world.b.wait(1, Duration::ZERO).unwrap(), None);
 }
 
 pub(crate) fn waiting_ends_at_its_limit(world: &World) {
     let start = Instant::now();
-    assert!(!world.b.wait(0, Duration::from_millis(100)).unwrap());
+    assert_eq!(world.b.wait(0, Duration::from_millis(100)).unwrap(), None);
     assert!(start.elapsed() >= Duration::from_millis(100));
 }
 

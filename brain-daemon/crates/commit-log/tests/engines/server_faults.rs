@@ -302,11 +302,11 @@ fn notifications_need_a_direct_connection() {
         writer.append(&Position::START, &batch(1, b"text")).unwrap();
         waiting.join().unwrap().unwrap()
     });
-    assert!(woken);
+    assert_eq!(woken, Some(1));
     // The probe of the other one takes two seconds until it gives up.
     std::thread::sleep(Duration::from_millis(2_500));
     assert_eq!(pooled.delivery(), Delivery::Polling);
-    assert!(pooled.wait(0, Duration::from_secs(30)).unwrap());
+    assert_eq!(pooled.wait(0, Duration::from_secs(30)).unwrap(), Some(1));
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn a_broken_notification_connection_is_replaced() {
     proxy.cut_all();
     wait_for(Delivery::Polling);
     writer.append(&Position::START, &batch(1, b"text")).unwrap();
-    assert!(log.wait(0, Duration::from_secs(30)).unwrap(), "polling finds the batch");
+    assert_eq!(log.wait(0, Duration::from_secs(30)).unwrap(), Some(1), "by polling");
     proxy.refuse(false);
     wait_for(Delivery::Notified);
 }
