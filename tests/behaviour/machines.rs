@@ -4,6 +4,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Once;
@@ -12,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use brain_fakes::Proxy;
-use brain_tests::{TestHome, texts};
+use brain_tests::{TestHome, http, texts};
 use serde_json::Value;
 
 /// The longest time until another machine sees a change, on a busy test machine.
@@ -271,6 +272,11 @@ fn tokens_from_other_machines_are_refused_while_the_server_is_away() {
     });
     proxy.open();
     wait_until("an answer", Duration::from_secs(30), || request().starts_with("HTTP/1.1 200"));
+    // A machine that cannot follow the others does not learn of revocations either.
+    std::fs::remove_file(laptop.path().join("secrets/machines-key")).unwrap();
+    laptop.json(["restart"]);
+    assert_eq!(state(&laptop), "incomplete");
+    assert!(request().starts_with("HTTP/1.1 503"), "{}", request());
 }
 
 #[test]
@@ -373,4 +379,62 @@ fn another_machine_takes_over_the_tasks() {
     let (holder, other) = if runs(&laptop) { (&laptop, &desktop) } else { (&desktop, &laptop) };
     holder.brain(["stop"]).expect(0);
     wait_until("a takeover", Duration::from_secs(15), || runs(other));
+}
+
+#[test]
+fn new_words_of_an_interrupted_rotation_are_used() {
+    let Some(url) = server() else { return };
+    let (_shared, laptop, desktop) = Shared::two_machines(url);
+    let words = laptop.json(["machines", "rotate-key", "--yes"])["words"].clone();
+    // Nobody has written with the new key.
+    wait_for_state(&desktop, "wrong_key");
+    let file = desktop.path().join("secrets/machines-key-new");
+    std::fs::write(&file, words.as_str().unwrap()).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    wait_for_state(&desktop, "ready");
+    assert!(!file.exists());
+    desktop.put("second", "With the new key.");
+    desktop.json(["restart"]);
+    wait_for_state(&desktop, "ready");
+}
+
+#[test]
+fn a_copied_home_stops_one_of_the_two() {
+    let Some(url) = server() else { return };
+    let (_shared, _laptop, desktop) = Shared::two_machines(url);
+    wait_for_state(&desktop, "ready");
+    desktop.brain(["stop"]).expect(0);
+    let copy = TestHome::new();
+    let (from, to) = (desktop.path().join("."), copy.path());
+    let copied = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(copied.unwrap().success());
+    wait_until("a copy that stopped", Duration::from_secs(90), || {
+        [state(&desktop), state(&copy)].contains(&"copied".to_owned())
+    });
+    let stopped = if state(&copy) == "copied" { &copy } else { &desktop };
+    assert_eq!(stopped.fault_with(["put", "second"], b"text", 1)["code"], "machine_stopped");
+}
+
+#[test]
+fn a_purge_says_what_stays_elsewhere() {
+    let Some(url) = server() else { return };
+    let (_shared, laptop, desktop) = Shared::two_machines(url);
+    let reply = laptop.json(["purge", "first", "--now", "--yes"]);
+    assert!(reply["warnings"].to_string().contains("the other machines"), "{reply}");
+    wait_until("no page on the desktop", VISIBLE, || !has_page(&desktop, "first"));
+}
+
+#[test]
+fn a_job_has_the_same_id_on_all_machines() {
+    let Some(url) = server() else { return };
+    let (_shared, laptop, desktop) = Shared::two_machines(url);
+    // Clients of some sources only get ids that do not reveal the number of jobs.
+    let token = laptop.token("agent", "read write", &["default"]);
+    let receipt = http::ingest(laptop.http_local(), &token, "An item from a client.").json();
+    let path = format!("/ingest/{}", receipt["job_id"].as_str().unwrap());
+    let bearer = format!("Bearer {token}");
+    wait_until("the job on the desktop", VISIBLE, || {
+        let headers = [("Authorization", bearer.as_str())];
+        http::call(desktop.http_local(), "GET", &path, &headers, b"").status == 200
+    });
 }

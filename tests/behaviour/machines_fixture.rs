@@ -6,15 +6,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Doctor, Page, Reply, Request, Status};
-use brain_store::{Store, StoreOptions, verify};
-use brain_tests::{Daemon, TestHome, expect_reply};
+use brain_store::{Store, StoreError, StoreOptions, verify};
+use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, expect_reply};
 use serde_json::Value;
 
 use crate::crash::Check;
 use crate::machines::MachineStatus;
 
 /// The longest time until machines are equal after the last fault.
-const SETTLED: Duration = Duration::from_secs(120);
+const SETTLED: Duration = Duration::from_secs(300);
 /// The most pages that are searched one by one on each machine.
 const MAX_SEARCHES: usize = 2_000;
 
@@ -147,5 +147,14 @@ pub(crate) fn open_store(home: &Path) -> Store {
         new_store_id: 1,
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
-    Store::open(&home.join("brain.redb"), &options, Box::new(|_| ())).unwrap()
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    loop {
+        match Store::open(&home.join("brain.redb"), &options, Box::new(|_| ())) {
+            // The daemon has answered `stop`, and its process still ends.
+            Err(StoreError::Locked(_)) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }

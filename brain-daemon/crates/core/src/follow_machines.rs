@@ -17,7 +17,9 @@ impl Brain {
         if access && let Err(fault) = self.access.reload() {
             tracing::warn!(%fault, "clients and tokens of other machines not read");
         }
-        self.sources.notice_outside_changes();
+        if let Err(fault) = self.sources.notice_outside_changes() {
+            tracing::debug!(%fault, "sources of other machines not read");
+        }
         if jobs {
             self.ingest.wake();
         }

@@ -60,6 +60,25 @@ fn a_log_is_created_once() {
 }
 
 #[test]
+fn only_an_abandoned_log_is_deleted() {
+    let Some(servers) = servers() else { return };
+    let (long, none) = (Duration::from_secs(3_600), Duration::ZERO);
+    let namespace = namespace();
+    let log = create(&servers, &namespace);
+    let refused = log.drop_abandoned_tables(BRAIN, long);
+    assert!(matches!(refused, Err(Error::AlreadyCreated { .. })), "a machine was seen just now");
+    let refused = log.drop_abandoned_tables(BrainId([9; 16]), none);
+    assert!(matches!(refused, Err(Error::AlreadyCreated { .. })), "another brain");
+    log.drop_abandoned_tables(BRAIN, none).unwrap();
+    assert!(matches!(log.head(), Err(Error::NotCreated { .. })));
+    let log = create(&servers, &namespace);
+    log.append(&Position::START, &batch(1, b"text")).unwrap();
+    let refused = log.drop_abandoned_tables(BRAIN, none);
+    assert!(matches!(refused, Err(Error::AlreadyCreated { .. })), "the log has a batch");
+    assert_eq!(log.head().unwrap().position.number, 1);
+}
+
+#[test]
 fn a_read_only_server_is_read() {
     let Some(servers) = servers() else { return };
     let namespace = namespace();

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use brain_base::caller::Visibility;
 use brain_protocol::{Fault, SourceId};
-use brain_store::Sources;
+use brain_store::{SourceSettings, Sources};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use super::own_sources;
 use crate::SourceService;
 
 pub use brain_page::is_markdown;
@@ -34,8 +35,16 @@ pub enum WatchState {
 pub(crate) struct WatcherStatus {
     state: Mutex<WatchState>,
     source_changes: watch::Sender<()>,
-    /// The sources that the watcher was told about last.
-    known_sources: Mutex<Option<Arc<Sources>>>,
+    known: Mutex<Option<KnownSources>>,
+}
+
+/// What [`SourceService::notice_outside_changes`] saw last.
+struct KnownSources {
+    /// All sources, from the store's cache.
+    sources: Arc<Sources>,
+    /// What the watcher uses: the sources of this machine, their directories and settings. A sync
+    /// changes other fields of a source.
+    watched: Vec<(SourceId, Option<String>, SourceSettings)>,
 }
 
 impl WatcherStatus {
@@ -44,7 +53,7 @@ impl WatcherStatus {
         Self {
             state: Mutex::new(state),
             source_changes: watch::channel(()).0,
-            known_sources: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
@@ -60,13 +69,28 @@ impl WatcherStatus {
 
 impl SourceService {
     /// Tells the watcher of changes of sources that other machines made.
-    pub(crate) fn notice_outside_changes(&self) {
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn notice_outside_changes(&self) -> Result<(), Fault> {
         // The store reads the sources again after a change.
-        let Ok(sources) = self.store.sources() else { return };
-        let known = self.watcher.known_sources.lock().replace(Arc::clone(&sources));
-        if known.is_some_and(|known| !Arc::ptr_eq(&known, &sources)) {
+        let sources = self.store.sources()?;
+        let mut known = self.watcher.known.lock();
+        if known.as_ref().is_some_and(|known| Arc::ptr_eq(&known.sources, &sources)) {
+            return Ok(());
+        }
+        let reader = self.store.read(Visibility::All)?;
+        let mut watched = Vec::new();
+        for (id, record) in own_sources(&reader)? {
+            let settings = reader.source_settings(&id)?;
+            watched.push((id, record.path, settings));
+        }
+        let former = known.as_ref().map(|known| &known.watched);
+        if former.is_some_and(|former| *former != watched) {
             self.watcher.notify_sources_changed();
         }
+        *known = Some(KnownSources { sources, watched });
+        Ok(())
     }
 
     /// Returns a receiver that is notified when a source or its settings change.
@@ -88,10 +112,7 @@ impl SourceService {
     fn sources_to_watch(&self) -> Result<Vec<(SourceId, PathBuf, Arc<IgnoreRules>)>, Fault> {
         let reader = self.store.read(Visibility::All)?;
         let mut watched = Vec::new();
-        for (id, record) in reader.sources()? {
-            if !reader.has_files_of(&id)? {
-                continue;
-            }
+        for (id, record) in own_sources(&reader)? {
             let rules = self.rules(&reader, &id, &record)?;
             watched.push((id, self.source_dir(&record), rules));
         }
