@@ -51,6 +51,22 @@ impl Worker for Follower {
     }
 }
 
+/// Writes the files of pages that other machines changed.
+pub(super) struct OutsideFiles(pub(super) Arc<Brain>);
+
+impl Worker for OutsideFiles {
+    fn round(&mut self) -> Next {
+        match self.0.write_outside_files() {
+            true => next(None),
+            false => Next::After(Duration::ZERO),
+        }
+    }
+
+    async fn wakeup(&mut self) {
+        self.0.wait_for_outside_files().await;
+    }
+}
+
 /// Takes and renews the leases of the tasks that are set up on this machine.
 pub(super) struct Leases {
     brain: Arc<Brain>,

@@ -23,7 +23,7 @@ use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
 use ingest::IngestQueue;
-use machines::{Follower, Leases, Snapshots};
+use machines::{Follower, Leases, OutsideFiles, Snapshots};
 use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
 pub use runner::Runner;
 use schedule::Schedule;
@@ -46,6 +46,7 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("ingest", true, brain_worker(brain, IngestQueue::new));
     runner.start("embedding", true, brain_worker(brain, Embedding));
     runner.start("follower", true, brain_worker(brain, Follower::new));
+    runner.start("outside-files", true, brain_worker(brain, OutsideFiles));
     runner.start("leases", true, brain_worker(brain, Leases::new));
     runner.start("snapshots", true, brain_worker(brain, Snapshots::new));
     runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));

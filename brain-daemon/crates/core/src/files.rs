@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use brain_protocol::{Fault, MAX_CONTENT, Scope, SourceId};
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::overwritten_edits::PreservedEdit;
@@ -45,6 +46,7 @@ pub(crate) struct Outbox {
     pub(crate) preserved_edits: Mutex<Vec<PreservedEdit>>,
     /// Outbox rows of changes by other machines that wait for their files.
     outside_changes: Mutex<Vec<u64>>,
+    outside_changes_added: Notify,
     /// The default source's directory.
     default_tree: Arc<Tree>,
     /// The directories of the other sources, as of their last use.
@@ -70,6 +72,7 @@ impl Outbox {
             recovering: Mutex::default(),
             preserved_edits: Mutex::default(),
             outside_changes: Mutex::default(),
+            outside_changes_added: Notify::new(),
             default_tree: Arc::new(Tree::new(pages)),
             trees: Mutex::default(),
         }

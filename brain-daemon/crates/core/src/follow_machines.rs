@@ -1,15 +1,12 @@
 //! Follows the other machines of a shared brain: what their changes mean for access, sources, the
 //! ingest queue, and the files of this machine.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brain_base::leases;
 use brain_store::OutsideChanges;
 
 use crate::Brain;
-
-/// How long a round writes files before it looks for further changes.
-const FILES_LIMIT: Duration = Duration::from_millis(500);
 
 impl Brain {
     /// Follows the other machines for about a second, and applies their changes to this machine.
@@ -26,10 +23,19 @@ impl Brain {
         if jobs {
             self.ingest.wake();
         }
-        match self.files.write_outside_changes(files, Instant::now() + FILES_LIMIT) {
-            true => pause,
-            false => pause.map(|_| Duration::ZERO),
-        }
+        self.files.add_outside_changes(files);
+        pause
+    }
+
+    /// Writes the files of pages that other machines changed, for about half a second: the follower
+    /// must not wait for them. Returns whether all are written. Blocks.
+    pub fn write_outside_files(&self) -> bool {
+        self.files.write_outside_changes()
+    }
+
+    /// Completes when other machines changed pages since the last call.
+    pub async fn wait_for_outside_files(&self) {
+        self.files.wait_for_outside_changes().await;
     }
 
     /// Returns the tasks that are set up on this machine and that only one machine of a shared

@@ -1,29 +1,47 @@
 //! Writes the files of pages that other machines of a shared brain changed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::FileService;
 use crate::batch::map_in_parallel;
 
 /// How many files are written between two looks at the time.
 const CHUNK: usize = 64;
+/// How long one call writes files.
+const CALL_LIMIT: Duration = Duration::from_millis(500);
 
 impl FileService {
-    /// Adds these outbox rows to those that wait, and processes them until a time. Returns whether
-    /// all are done. A file that cannot be written is tried again with the other failed files.
-    pub(crate) fn write_outside_changes(&self, ids: Vec<u64>, until: Instant) -> bool {
-        let mut waiting = self.outbox.outside_changes.lock();
-        waiting.extend(ids);
-        while !waiting.is_empty() && Instant::now() < until && !self.stop.is_cancelled() {
+    /// Adds outbox rows to those that wait.
+    pub(crate) fn add_outside_changes(&self, ids: Vec<u64>) {
+        if !ids.is_empty() {
+            self.outbox.outside_changes.lock().extend(ids);
+            self.outbox.outside_changes_added.notify_one();
+        }
+    }
+
+    /// Completes when outbox rows were added since the last call.
+    pub(crate) async fn wait_for_outside_changes(&self) {
+        self.outbox.outside_changes_added.notified().await;
+    }
+
+    /// Processes outbox rows that wait, for about half a second. Returns whether all are done. A
+    /// file that cannot be written is tried again with the other failed files.
+    pub(crate) fn write_outside_changes(&self) -> bool {
+        let until = Instant::now() + CALL_LIMIT;
+        while Instant::now() < until && !self.stop.is_cancelled() {
             let chunk: Vec<u64> = {
+                let mut waiting = self.outbox.outside_changes.lock();
                 let len = CHUNK.min(waiting.len());
                 waiting.drain(..len).collect()
             };
+            if chunk.is_empty() {
+                return true;
+            }
             // A page that cannot be read because of damage must not stop the others.
             map_in_parallel(&chunk, |id| {
                 self.store.with_damage_report(|| Ok(self.update_file_by_id(*id).is_ok()))
             });
         }
-        waiting.is_empty()
+        false
     }
 }
