@@ -288,10 +288,11 @@ mod tests {
 
     #[test]
     fn only_a_line_that_is_too_wide_is_wrapped() {
-        let mut t = Text::plain(Some(20));
+        let mut t = Text::plain(Some(28));
         t.wrapped("", 0, "two  spaces stay");
-        t.field("queue", "empty, 0 stored");
-        assert_eq!(t.as_str(), "two  spaces stay\nqueue     empty, 0\n          stored\n");
+        t.field("queue", "empty, 0 stored today");
+        let expected = "two  spaces stay\nqueue     empty, 0 stored\n          today\n";
+        assert_eq!(t.as_str(), expected);
     }
 
     #[test]

@@ -87,7 +87,6 @@ impl Verb for Machines {
     const EXAMPLES: &'static str = "Examples:
   brain machines init --url-file ~/postgres-url
   brain machines join --url-file ~/postgres-url --key-file ~/words
-  brain machines list
 
 Without --url-file and --key-file, init and join ask at the
 terminal and show nothing of what is typed; an empty line means

@@ -57,7 +57,7 @@ impl Replica {
     /// Returns the id of the spooled job with this number. It is known before the log answers, so
     /// it must differ from the ids of all other jobs: it has a part of the store's random id.
     pub(super) fn spooled_id(&self, number: u64) -> u64 {
-        FIRST_SPOOLED_ID | (self.store_id >> 43) << 40 | number & ((1 << 40) - 1)
+        FIRST_SPOOLED_ID | (self.store_id & ((1 << 21) - 1)) << 40 | number & ((1 << 40) - 1)
     }
 
     /// Reads the place; `None` if the store is not shared.
