@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{TEST_TIMEOUT, skip};
+use crate::{TEST_TIMEOUT, report, skip};
 
 /// A program of a [`Cluster`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -298,7 +298,7 @@ impl Drop for Cluster {
             for part in [Part::Server, Part::Standby, Part::Pooler] {
                 let log = self.log(part);
                 let last = log.lines().rev().take(20).collect::<Vec<_>>();
-                eprintln!("last lines of {part:?}: {last:#?}");
+                report(&format!("last lines of {part:?}: {last:#?}"));
             }
         }
         for part in [Part::Pooler, Part::Standby, Part::Server] {

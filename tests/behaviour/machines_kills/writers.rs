@@ -54,7 +54,7 @@ impl Writer {
         let (mut client, mut address) = (None, None);
         while !is_over.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(self.rng.below(self.max_pause_ms)));
-            if self.number % 4 == 0 {
+            if self.number.is_multiple_of(4) {
                 if address.is_none() {
                     address = http_address(home);
                 }

@@ -5,6 +5,7 @@
 //! and every minute.
 
 mod health;
+mod outbox;
 mod outside_changes;
 pub(crate) mod overwritten_edits;
 pub(crate) mod read_only;
@@ -17,11 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use brain_protocol::{Fault, MAX_CONTENT, Scope, SourceId};
-use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::Notify;
+use parking_lot::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::overwritten_edits::PreservedEdit;
+use crate::files::outbox::{Failure, Outbox, STRIPES};
 use crate::health::quoted;
 use crate::{Caller, preferred};
 use brain_base::caller::Visibility;
@@ -30,64 +30,6 @@ use brain_base::home::Home;
 use brain_page as page;
 use brain_store::files::{Outcome, OwnContents, RootDir, Tree};
 use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, StoreError};
-
-/// Number of locks. Pages whose ids have the same remainder share one.
-const STRIPES: usize = 64;
-
-/// The state of file writes. It has locks by page, so that two changes of one page cannot write its
-/// file in the wrong order.
-pub(crate) struct Outbox {
-    stripes: [Mutex<()>; STRIPES],
-    /// The last failure of each page whose file could not be written.
-    failing: Mutex<HashMap<u64, Failure>>,
-    /// Pages whose file was not checked yet after an unclean end.
-    pub(crate) recovering: Mutex<HashSet<u64>>,
-    /// Overwritten edits of other programs that became versions.
-    pub(crate) preserved_edits: Mutex<Vec<PreservedEdit>>,
-    /// Outbox rows of changes by other machines that wait for their files.
-    outside_changes: Mutex<Vec<u64>>,
-    outside_changes_added: Notify,
-    /// The default source's directory.
-    default_tree: Arc<Tree>,
-    /// The directories of the other sources, as of their last use.
-    trees: Mutex<HashMap<String, Arc<Tree>>>,
-}
-
-/// The reason why the file of a page was not written.
-#[derive(Debug, Clone)]
-struct Failure {
-    message: String,
-    /// What the owner can do about it.
-    hint: Option<String>,
-    /// Whether another program wrote the file at the page's path.
-    is_foreign: bool,
-}
-
-impl Outbox {
-    /// Creates the state for a brain with its default source at `pages`.
-    pub(crate) fn new(pages: PathBuf) -> Self {
-        Self {
-            stripes: std::array::from_fn(|_| Mutex::new(())),
-            failing: Mutex::default(),
-            recovering: Mutex::default(),
-            preserved_edits: Mutex::default(),
-            outside_changes: Mutex::default(),
-            outside_changes_added: Notify::new(),
-            default_tree: Arc::new(Tree::new(pages)),
-            trees: Mutex::default(),
-        }
-    }
-}
-
-impl Failure {
-    /// Returns the message with the hint.
-    fn text(&self) -> String {
-        match &self.hint {
-            Some(hint) => format!("{}; {hint}", self.message),
-            None => self.message.clone(),
-        }
-    }
-}
 
 /// The result of an attempt to write the file of a page.
 #[derive(Debug, Clone)]

@@ -180,7 +180,15 @@ impl MachineLog {
             let engine = self.connection.engine();
             engine.report(&self.registration(after)).map_err(|e| Failure::of(&e, 0))
         });
-        self.set_condition(result.map(drop))
+        self.set_condition(result.map(|_| self.end_stop()))
+    }
+
+    /// Lets a machine start again that had stopped, after a call that shows that it can.
+    fn end_stop(&self) {
+        let mut state = self.state.lock();
+        if matches!(state.condition, Condition::Stopped { .. }) {
+            state.condition = Condition::Starting;
+        }
     }
 
     /// Sets the condition by the result of a call of the engine.
@@ -209,7 +217,9 @@ impl MachineLog {
         state.last_call = self.uptime.now();
         let failure = match result {
             Ok(value) => {
-                if state.condition != Condition::Ready {
+                // A read that began before this machine stopped does not start it again.
+                let is_stopped = matches!(state.condition, Condition::Stopped { .. });
+                if state.condition != Condition::Ready && !is_stopped {
                     tracing::info!(server = self.connection.address(), "commit log ready");
                     state.condition = Condition::Ready;
                 }
@@ -439,7 +449,7 @@ impl SharedLog for MachineLog {
                 Some(self.leases.fence(name).ok_or_else(|| StoreError::Refused(no_lease(name)))?)
             }
         };
-        self.set_condition(self.try_append(expected, changes, fence))
+        self.set_condition(self.try_append(expected, changes, fence).inspect(|_| self.end_stop()))
     }
 
     fn read(&self, after: LogPosition) -> Result<Vec<LogBatch>, StoreError> {

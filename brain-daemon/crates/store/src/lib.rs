@@ -59,6 +59,9 @@ mod record;
 mod replica;
 mod restore;
 mod row_table;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod shared_history_tests;
 mod shared_log;
 mod shared_state;
 mod shared_store;

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use brain_base::caller::Visibility;
-use brain_protocol::{FaultCode, Slug, SourceId, WriteStatus};
-use proptest::prelude::*;
+use brain_protocol::{FaultCode, SourceId, WriteStatus};
 
 use super::jobs_tests::job;
 use super::tests::{options, page, put, slug};
@@ -15,7 +14,7 @@ use super::*;
 
 /// What went wrong with an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LogFault {
+pub(super) enum LogFault {
     /// The batch is in the log, and the answer is lost.
     LostAnswer,
     /// The server does not answer.
@@ -25,15 +24,15 @@ enum LogFault {
 }
 
 #[derive(Default)]
-struct ServerState {
-    batches: Vec<(u128, LogPosition, Vec<u8>)>,
-    fault: Option<LogFault>,
+pub(super) struct ServerState {
+    pub(super) batches: Vec<(u128, LogPosition, Vec<u8>)>,
+    pub(super) fault: Option<LogFault>,
 }
 
 /// A log in memory, as one machine sees it.
-struct FakeLog {
-    machine: u128,
-    server: Arc<Mutex<ServerState>>,
+pub(super) struct FakeLog {
+    pub(super) machine: u128,
+    pub(super) server: Arc<Mutex<ServerState>>,
 }
 
 impl FakeLog {
@@ -86,11 +85,11 @@ impl SharedLog for FakeLog {
 }
 
 /// A machine of the test: its store, and the number of its changes that the hook got.
-struct Machine {
-    store: Option<Store>,
-    path: std::path::PathBuf,
-    log: Arc<FakeLog>,
-    has_hooked: Arc<AtomicBool>,
+pub(super) struct Machine {
+    pub(super) store: Option<Store>,
+    pub(super) path: std::path::PathBuf,
+    pub(super) log: Arc<FakeLog>,
+    pub(super) has_hooked: Arc<AtomicBool>,
 }
 
 impl Machine {
@@ -113,12 +112,12 @@ impl Machine {
     }
 
     /// Ends the store as a kill does, as far as one process can, and opens it again.
-    fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.store = None;
         self.start();
     }
 
-    fn store(&self) -> &Store {
+    pub(super) fn store(&self) -> &Store {
         self.store.as_ref().unwrap()
     }
 
@@ -138,7 +137,7 @@ impl Machine {
 
 /// Makes two machines of one brain: the first shares a store with a page, the second joins from a
 /// snapshot.
-fn two_machines(dir: &Path) -> (Machine, Machine, Arc<Mutex<ServerState>>) {
+pub(super) fn two_machines(dir: &Path) -> (Machine, Machine, Arc<Mutex<ServerState>>) {
     let server = Arc::new(Mutex::new(ServerState::default()));
     let log = |machine| Arc::new(FakeLog { machine, server: server.clone() });
     let one = Machine::open(&dir.join("one/brain.redb"), log(1));
@@ -153,7 +152,7 @@ fn two_machines(dir: &Path) -> (Machine, Machine, Arc<Mutex<ServerState>>) {
     (one, Machine::open(&path, log(2)), server)
 }
 
-fn dirs() -> tempfile::TempDir {
+pub(super) fn dirs() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in ["one", "two"] {
         std::fs::create_dir(dir.path().join(name)).unwrap();
@@ -161,7 +160,7 @@ fn dirs() -> tempfile::TempDir {
     dir
 }
 
-fn assert_equal(one: &Machine, two: &Machine) {
+pub(super) fn assert_equal(one: &Machine, two: &Machine) {
     for machine in [one, two] {
         machine.store().follow().unwrap();
         verify_copy(machine);
@@ -392,114 +391,6 @@ fn small_attachments_travel_and_large_ones_stay() {
     assert_eq!(two.store().read_attachment(&hash(&small)).unwrap(), small);
     assert!(two.store().read_attachment(&hash(&large)).is_err());
     assert_equal(&one, &two);
-}
-
-#[derive(Debug, Clone)]
-enum Step {
-    Put { page: u8, body: u8 },
-    Delete { page: u8 },
-    Restore { page: u8 },
-    Purge { page: u8 },
-    Move { from: u8, to: u8 },
-    Job { key: u8 },
-    Follow,
-    Restart,
-    Away(bool),
-    LoseAnswer,
-}
-
-fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
-    let step = prop_oneof![
-        6 => (0..4_u8, 0..6_u8).prop_map(|(page, body)| Step::Put { page, body }),
-        2 => (0..4_u8).prop_map(|page| Step::Delete { page }),
-        1 => (0..4_u8).prop_map(|page| Step::Restore { page }),
-        1 => (0..4_u8).prop_map(|page| Step::Purge { page }),
-        2 => (0..4_u8, 0..4_u8).prop_map(|(from, to)| Step::Move { from, to }),
-        3 => (0..6_u8).prop_map(|key| Step::Job { key }),
-        2 => Just(Step::Follow),
-        1 => Just(Step::Restart),
-        2 => any::<bool>().prop_map(Step::Away),
-        1 => Just(Step::LoseAnswer),
-    ];
-    proptest::collection::vec((any::<bool>(), step), 1..40)
-}
-
-fn take(machine: &mut Machine, server: &Mutex<ServerState>, step: &Step) -> Result<(), StoreError> {
-    let source = SourceId::default();
-    let name = |n: u8| -> Slug { slug(&format!("page-{n}")) };
-    match *step {
-        Step::Restart => machine.restart(),
-        Step::Away(is_away) => {
-            server.lock().unwrap().fault = is_away.then_some(LogFault::Away);
-        }
-        Step::LoseAnswer => server.lock().unwrap().fault = Some(LogFault::LostAnswer),
-        Step::Follow => _ = machine.store().follow()?,
-        Step::Put { page: n, body } => {
-            let (name, text) = (name(n), format!("text {body}"));
-            machine.store().write(move |draft| {
-                let new = page(&text, &["t"], Some("page-1"));
-                draft.write_page(&source, &name, new, i64::from(body)).map(|_| ())
-            })?;
-        }
-        Step::Delete { page } | Step::Restore { page } | Step::Purge { page } => {
-            let (name, step) = (name(page), step.clone());
-            machine.store().write(move |draft| {
-                let Some(record) = draft.page(&source, &name)? else { return Ok(()) };
-                match (&step, record.deleted_at) {
-                    (Step::Delete { .. }, None) => {
-                        draft.soft_delete(&source, &name, record, 5000).map(|_| ())
-                    }
-                    (Step::Restore { .. }, Some(_)) => {
-                        draft.restore(&source, &name, record).map(|_| ())
-                    }
-                    (Step::Purge { .. }, _) => {
-                        draft.purge_page(&source, &name, record, 5000).map(|_| ())
-                    }
-                    _ => Ok(()),
-                }
-            })?;
-        }
-        Step::Move { from, to } => {
-            let (from, to) = (name(from), name(to));
-            machine.store().write(move |draft| {
-                let Some(record) = draft.page(&source, &from)? else { return Ok(()) };
-                if record.deleted_at.is_some() || draft.page(&source, &to)?.is_some() {
-                    return Ok(());
-                }
-                let body = draft.content(&record)?.body;
-                let new = page(&body, &["t"], None);
-                draft.move_page(&source, (&from, &to), &record, new, 6000).map(|_| ())
-            })?;
-        }
-        Step::Job { key } => {
-            let (sender, result) = std::sync::mpsc::sync_channel(1);
-            machine.store().write_then(
-                move |draft| draft.add_job(&job(&format!("job {key}"), i64::from(key))).map(|_| ()),
-                move |result| sender.send(result).unwrap(),
-            );
-            result.recv().unwrap()?;
-        }
-    }
-    Ok(())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(16) })]
-    #[test]
-    fn all_histories_end_with_equal_stores(steps in steps()) {
-        let dir = dirs();
-        let (mut one, mut two, server) = two_machines(dir.path());
-        for (is_first, step) in &steps {
-            let machine = if *is_first { &mut one } else { &mut two };
-            match take(machine, &server, step) {
-                Ok(()) | Err(StoreError::Away(_)) => {}
-                Err(StoreError::Refused(fault)) if fault.code == FaultCode::OutcomeUnknown => {}
-                Err(error) => panic!("{step:?}: {error}"),
-            }
-        }
-        server.lock().unwrap().fault = None;
-        assert_equal(&one, &two);
-    }
 }
 
 #[test]
