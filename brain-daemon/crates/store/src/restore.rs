@@ -35,15 +35,7 @@ pub fn restore(
         return Err(StoreError::TargetExists(to.to_owned()));
     }
     let report = verify(from, progress)?;
-    sweep(to);
-    let temporary = TemporaryFile::new(to)?;
-    copy(from, &temporary.path)
-        .and_then(|()| adapt_to_home(from, &temporary.path, report.schema, options, wants_file))
-        .map_err(|e| with_target_path(e, &temporary.path, to))?;
-    File::open(&temporary.path)
-        .and_then(|file| file.sync_all())
-        .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))?;
-    temporary.publish(to)?;
+    publish_copy(from, to, |path| adapt_to_home(from, path, report.schema, options, wants_file))?;
     Ok(report)
 }
 
@@ -73,16 +65,25 @@ pub fn restore_replica(
             migrate::SCHEMA
         )));
     }
+    publish_copy(from, to, |path| adapt_to_machine(path, options, machine))
+}
+
+/// Copies `from` beside `to`, lets `adapt` change the copy, and publishes it durably.
+fn publish_copy<T>(
+    from: &Path,
+    to: &Path,
+    adapt: impl FnOnce(&Path) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     sweep(to);
     let temporary = TemporaryFile::new(to)?;
-    let position = copy(from, &temporary.path)
-        .and_then(|()| adapt_to_machine(&temporary.path, options, machine))
+    let adapted = copy(from, &temporary.path)
+        .and_then(|()| adapt(&temporary.path))
         .map_err(|e| with_target_path(e, &temporary.path, to))?;
     File::open(&temporary.path)
         .and_then(|file| file.sync_all())
         .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))?;
     temporary.publish(to)?;
-    Ok(position)
+    Ok(adapted)
 }
 
 /// Adapts a copy of another machine's store to this machine.

@@ -9,7 +9,7 @@ use brain_protocol::{Fault, FaultCode};
 use redb::ReadableTable;
 
 use super::record::{Hash, JobRecord};
-use super::replica::{FIRST_SPOOLED_ID, MAX_SHARED_ATTACHMENT, read_id};
+use super::replica::{FIRST_SPOOLED_ID, MAX_SHARED_ATTACHMENT};
 use super::verify::Digest;
 use super::{Store, StoreError, spool, tables as t};
 
@@ -96,7 +96,8 @@ pub struct OutsideChanges {
 impl Store {
     /// Makes this store the first replica of a shared brain, at the position before the first
     /// batch. From then on, every write goes to the log first. `machine` is the random id of this
-    /// machine. All sources with a directory become sources of this machine.
+    /// machine. It gets the directories of all sources, except those that other machines of a
+    /// former shared brain have.
     ///
     /// # Errors
     /// [`StoreError::Refused`] when the store is shared already; when it cannot be written.
@@ -164,14 +165,6 @@ impl Store {
         Ok(self.shared.replica()?.map(|replica| replica.position))
     }
 
-    /// Returns the id that this machine has or had in a shared brain; `None` if it never was in one.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn former_machine(&self) -> Result<Option<u128>, StoreError> {
-        read_id(&self.snapshot()?.open_table(t::META)?, t::META_MACHINE)
-    }
-
     /// Returns the id of this machine; `None` if the store is not shared.
     ///
     /// # Errors
@@ -214,7 +207,7 @@ impl Store {
     /// Returns the job with this id that waits for the log to answer, without its text.
     ///
     /// # Errors
-    /// When the store or the spool cannot be read.
+    /// When the store cannot be read.
     pub fn job_for_log(&self, id: u64) -> Result<Option<JobRecord>, StoreError> {
         if id < FIRST_SPOOLED_ID || self.jobs_for_log() == 0 {
             return Ok(None);
