@@ -99,6 +99,22 @@ pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
 /// `io` for an unreadable file; `invalid_request` with `hint` if the text is empty, has several
 /// lines, or has more than [`MAX_SECRET`] bytes.
 pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
+    secret_from(path, hint, |text| text.trim().to_owned())
+}
+
+/// As [`read_secret`], but for words in several lines, perhaps with numbers before them: as
+/// `brain machines init` shows them.
+///
+/// # Errors
+/// As [`read_secret`].
+pub(crate) fn read_secret_words(path: &Path, hint: &str) -> Result<Secret, Fault> {
+    secret_from(path, hint, |text| {
+        let words = text.split_whitespace().filter(|word| word.parse::<u32>().is_err());
+        words.collect::<Vec<_>>().join(" ")
+    })
+}
+
+fn secret_from(path: &Path, hint: &str, find: fn(&str) -> String) -> Result<Secret, Fault> {
     let mut text = String::new();
     let (result, origin) = if path == Path::new("-") {
         let stdin = io::stdin();
@@ -115,7 +131,7 @@ pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
         (result, path.display().to_string())
     };
     result.map_err(|e| fail::file("read", path, &e))?;
-    let secret = text.trim();
+    let secret = find(&text);
     if secret.is_empty() || text.len() as u64 > MAX_SECRET || secret.contains(['\n', '\r']) {
         let message =
             format!("{origin} must contain one secret: one line of 1 to {MAX_SECRET} bytes");
@@ -362,6 +378,8 @@ mod tests {
         for text in ["", " \n", "one\ntwo", &"x".repeat(5000)] {
             assert_eq!(read(text), refused, "{}", text.len());
         }
+        std::fs::write(&path, "   1 thumb   2 fix\n   3 height\n").expect("write");
+        assert_eq!(read_secret_words(&path, ""), Ok(Secret::new("thumb fix height")));
         std::fs::remove_file(&path).expect("remove");
         assert_eq!(
             read_secret(Path::new("/no/such"), "").map_err(|fault| fault.code),

@@ -119,8 +119,13 @@ impl Bench {
         let (second, _) = self.join_row(&server, NAMESPACE, &words, few, "10,000");
         self.shared_memory([&first.home, &second], &alone);
         self.step("captures");
-        self.captures(&server, &alone.home, &first.home);
+        let homes = [&alone.home, &first.home];
+        self.captures(&server, homes, 500_000, ", another follows here");
+        // Another machine usually has processors and a disk of its own.
+        second.brain(["stop"]).expect(0);
+        self.captures(&server, homes, 501_000, "");
         self.far_captures(&server);
+        let _second = second.daemon();
         self.step("searches");
         self.replica_reads(&alone.home, &second);
         self.step("changes on the other machine");
@@ -203,16 +208,16 @@ impl Bench {
     }
 
     /// Measures captures in turns with captures of a brain that is not shared.
-    fn captures(&mut self, server: &Server, alone: &TestHome, shared: &TestHome) {
+    fn captures(&mut self, server: &Server, homes: [&TestHome; 2], first: usize, which: &str) {
         let round_trip = server.round_trip(&server.direct);
         let flush = server.insert() - round_trip;
         let (log, wal) = (server.log(NAMESPACE), server.wal());
-        let [one_machine, several] = self.capture_in_turns([alone, shared]);
+        let [one_machine, several] = self.capture_in_turns(homes, first);
         let log = [0, 1].map(|at| server.log(NAMESPACE)[at] - log[at]);
         let wal = server.wal() - wal;
         let floor = one_machine.median() + 3.0 * round_trip + flush;
         self.machine_row(
-            "capture on one machine of a shared brain",
+            &format!("capture on one machine of a shared brain{which}"),
             Goal::Below(floor, "ms"),
             several.median(),
             several.text("ms"),
@@ -242,11 +247,12 @@ impl Bench {
         );
     }
 
-    fn capture_in_turns(&self, homes: [&TestHome; 2]) -> [Samples; 2] {
+    /// Measures captures of the notes from `first` on, in turns on both brains.
+    fn capture_in_turns(&self, homes: [&TestHome; 2], first: usize) -> [Samples; 2] {
         let mut clients = homes.map(client);
         let mut samples = [Samples::default(), Samples::default()];
-        for n in 0..PAIRS {
-            let note = self.notes.note(500_000 + n);
+        for n in first..first + PAIRS {
+            let note = self.notes.note(n);
             for (client, samples) in clients.iter_mut().zip(&mut samples) {
                 let began = Instant::now();
                 client.ask(&capture(note.body.as_str())).unwrap();
@@ -262,7 +268,7 @@ impl Bench {
         let (alone, shared) = (TestHome::new(), TestHome::new());
         let _daemons = [alone.daemon(), shared.daemon()];
         init(&shared, &at_distance(&server.direct, DISTANCE), "far");
-        let [one_machine, several] = self.capture_in_turns([&alone, &shared]);
+        let [one_machine, several] = self.capture_in_turns([&alone, &shared], 500_000);
         let distance = DISTANCE.as_secs_f64() * 1e3;
         let count = (several.quantile(0.1) - one_machine.quantile(0.1)) / distance;
         self.machine_row(
@@ -307,18 +313,23 @@ impl Bench {
 
     /// Measures from the start of a write until another machine shows it.
     fn visible(&mut self, writer: &TestHome, reader: &TestHome, n: usize, how: &str, goal: f64) {
+        // The page exists: the answer to a missing one names similar pages, which takes longer.
+        let slug = format!("visible-{how}");
+        write(&mut client(writer), &slug, "the first text");
+        wait_for(reader, "the first text", &slug);
         let (mut writer, mut reader) = (client(writer), client(reader));
         let [mut visible, mut acknowledged] = std::array::from_fn(|_| Samples::default());
         for round in 0..n {
-            let slug = format!("visible-{how}/{round}");
-            let content = self.notes.note(round).content();
+            let mark = format!("This is round {round}.");
+            let content = format!("{}\n\n{mark}\n", self.notes.note(round).content());
+            let is_shown = |reply| matches!(reply, Reply::Page(page) if page.body.contains(&mark));
             // The pause differs, so that the other machine is met at different moments.
             std::thread::sleep(Duration::from_millis(3 + round as u64 * 7 % 17));
             let began = Instant::now();
             write(&mut writer, &slug, &content);
             acknowledged.time(began.elapsed());
-            while reader.ask(&get(&slug)).is_err() {
-                assert!(began.elapsed() < MAX_WAIT, "{slug} is not on the other machine");
+            while !reader.ask(&get(&slug)).is_ok_and(is_shown) {
+                assert!(began.elapsed() < MAX_WAIT, "round {round} is not on the other machine");
                 std::thread::sleep(Duration::from_micros(500));
             }
             visible.time(began.elapsed());

@@ -2,12 +2,12 @@
 
 use std::{
     io::{self, BufRead, IsTerminal, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use brain_protocol::{
     Fault, FaultCode, MachinesAccess, MachinesAction, MachinesInit, MachinesJoin, MachinesPlan,
-    MachinesPlanReply, Secret,
+    MachinesPlanReply,
 };
 
 use super::Machines;
@@ -22,7 +22,7 @@ use crate::{
 
 /// Hints for files without a secret.
 const URL_HINT: &str = "write one line to the file: postgresql://USER:PASSWORD@HOST:PORT/DATABASE";
-const KEY_HINT: &str = "write the 24 words to the file, on one line";
+const KEY_HINT: &str = "write the 24 words to the file; their numbers may stand before them";
 
 impl Machines {
     pub(super) fn init(&self, context: &Context) -> Result<Outcome, Fault> {
@@ -68,21 +68,22 @@ impl Machines {
                 .hint("write the others to files"));
         }
         let can_ask = !self.yes && !context.json && io::stdin().is_terminal();
-        let read = |file: &Option<PathBuf>, hint, question: Option<&str>| match (file, question) {
-            (Some(path), _) => input::read_secret(path, hint).map(Some),
-            (None, Some(question)) if can_ask => input::ask_secret(question),
-            _ => Ok(None),
+        let ask = |question| if can_ask { input::ask_secret(question) } else { Ok(None) };
+        let read_url = |path| input::read_secret(path, URL_HINT).map(Some);
+        let url = match &self.url_file {
+            Some(path) => read_url(path)?,
+            None => ask("URL of the server: ")?,
         };
-        let url = read(&self.url_file, URL_HINT, Some("URL of the server: "))?;
-        let direct_url = read(&self.direct_url_file, URL_HINT, None)?;
-        let key = match action {
-            MachinesAction::Init => None,
-            MachinesAction::Join => read(&self.key_file, KEY_HINT, Some("24 words of the key: "))?,
+        let direct_url = self.direct_url_file.as_deref().map_or(Ok(None), read_url)?;
+        let key = match (action, &self.key_file) {
+            (MachinesAction::Init, _) => None,
+            (MachinesAction::Join, Some(path)) => Some(input::read_secret_words(path, KEY_HINT)?),
+            (MachinesAction::Join, None) => ask("24 words of the key: ")?,
         };
         Ok(MachinesAccess {
             url,
             direct_url,
-            key: key.map(|words: Secret| Secret::new(words.expose().trim())),
+            key,
             name: self.name.clone(),
             namespace: self.namespace.clone(),
             encrypt: action == MachinesAction::Init && !self.no_encryption,

@@ -79,6 +79,10 @@ impl SharedLog for RefusingLog {
     fn read(&self, _: LogPosition) -> Result<Vec<LogBatch>, StoreError> {
         Err(StoreError::Refused(self.0.clone()))
     }
+
+    fn wait(&self, _: LogPosition, _: Duration) -> Result<bool, StoreError> {
+        Err(StoreError::Refused(self.0.clone()))
+    }
 }
 
 impl MachineService {

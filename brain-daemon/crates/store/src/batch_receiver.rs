@@ -45,12 +45,24 @@ impl<'q> BatchReceiver<'q> {
             Some(timeout) => self.tasks.recv_timeout(timeout).ok()?,
             None => self.tasks.recv().ok()?,
         };
-        let blocks = |task: &dyn WriteTask| !task.has_callback() && !task.is_wakeup();
-        let mut blocking = usize::from(blocks(&*first));
         let mut batch = vec![first];
         // Callers of the previous batch are likely to return soon; a single caller never waits.
         // Tasks with callbacks do not wait for each other: more arrive during the flush.
-        let deadline = Instant::now() + self.max_wait;
+        self.fill(&mut batch, Instant::now() + self.max_wait);
+        Some(batch)
+    }
+
+    /// Adds the tasks that have arrived to a batch that runs again.
+    pub(super) fn add_arrived(&mut self, batch: &mut Batch) {
+        self.fill(batch, Instant::now());
+        batch.retain(|task| !task.is_wakeup());
+    }
+
+    /// Adds tasks to a batch until it is as large as the previous one, or until `deadline`, and
+    /// those that have arrived then.
+    fn fill(&mut self, batch: &mut Batch, deadline: Instant) {
+        let blocks = |task: &dyn WriteTask| !task.has_callback() && !task.is_wakeup();
+        let mut blocking = batch.iter().filter(|task| blocks(&***task)).count();
         while blocking < MAX_BATCH && batch.len() < MAX_CALLBACK_BATCH {
             let next = match self.tasks.try_recv() {
                 Ok(task) => Ok(task),
@@ -71,6 +83,5 @@ impl<'q> BatchReceiver<'q> {
         if count > 0 {
             self.last_len = count;
         }
-        Some(batch)
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 
 use brain_protocol::{Fault, FaultCode};
 use redb::ReadableTable;
@@ -63,6 +64,13 @@ pub trait SharedLog: Send + Sync {
     /// # Errors
     /// As [`SharedLog::append`].
     fn read(&self, after: LogPosition) -> Result<Vec<LogBatch>, StoreError>;
+
+    /// Waits until there is a batch after a position, at most this long. Returns whether there is
+    /// one. A log that cannot tell at once does not wait.
+    ///
+    /// # Errors
+    /// As [`SharedLog::append`].
+    fn wait(&self, after: LogPosition, limit: Duration) -> Result<bool, StoreError>;
 }
 
 /// What [`Store::follow`] did.
@@ -182,8 +190,8 @@ impl Store {
         self.request_follow(None)
     }
 
-    /// As [`Store::follow`], but does nothing if the store has the batch with this number: the
-    /// writer may be about to commit a batch of this machine, of which the log notifies, too.
+    /// As [`Store::follow`], but ends at the batch with this number. The log also notifies of the
+    /// batches of this machine, for which nothing is read.
     ///
     /// # Errors
     /// As [`Store::follow`].

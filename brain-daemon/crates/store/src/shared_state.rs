@@ -22,6 +22,7 @@ use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, file_id, open_closed};
 use super::read::Reader;
 use super::shared_log::{FollowRequest, OutsideChanges, SharedLog};
+use super::shared_writer::Turn;
 use super::writer::Change;
 use super::{SourceRecord, StoreError};
 
@@ -80,6 +81,8 @@ pub(super) struct SharedState {
     pub(super) is_shared: AtomicBool,
     /// The log; `None` until [`super::Store::attach_log`].
     pub(super) log: RwLock<Option<Arc<dyn SharedLog>>>,
+    /// Whose turn it is to write to the log.
+    pub(super) turn: Mutex<Turn>,
     /// Callers that wait for the batches of the log.
     pub(super) follow_requests: Mutex<Vec<FollowRequest>>,
     /// What changed without a caller on this machine since the last

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use brain_base::caller::Visibility;
 use brain_protocol::{FaultCode, SourceId, WriteStatus};
@@ -27,6 +28,8 @@ pub(super) enum LogFault {
 pub(super) struct ServerState {
     pub(super) batches: Vec<(u128, LogPosition, Vec<u8>)>,
     pub(super) fault: Option<LogFault>,
+    /// How often another machine had written first.
+    refusals: usize,
 }
 
 /// A log in memory, as one machine sees it.
@@ -62,6 +65,7 @@ impl SharedLog for FakeLog {
         }
         let head = server.batches.last().map_or(LogPosition::default(), |(_, head, _)| *head);
         if head != expected {
+            server.refusals += 1;
             return Ok(AppendResult::Moved(self.batches(&server, expected.number)));
         }
         let position =
@@ -81,6 +85,10 @@ impl SharedLog for FakeLog {
             Some(LogFault::Away) => Err(StoreError::Away("test".into())),
             _ => Ok(self.batches(&server, after.number)),
         }
+    }
+
+    fn wait(&self, after: LogPosition, _: Duration) -> Result<bool, StoreError> {
+        Ok(!self.read(after)?.is_empty())
     }
 }
 
@@ -194,6 +202,19 @@ fn a_write_on_one_machine_is_on_the_other_with_its_file() {
     put(one.store(), "third", page("one again", &[], None), 3000);
     let written = put(two.store(), "third", page("two", &[], None), 3001);
     assert_eq!((written.status, written.record.version), (WriteStatus::Updated, 2));
+    assert_equal(&one, &two);
+}
+
+#[test]
+fn machines_that_both_write_take_turns() {
+    let dir = dirs();
+    let (one, two, server) = two_machines(dir.path());
+    for round in 0..5 {
+        put(one.store(), "page", page(&format!("one {round}"), &[], None), 2000 + round);
+        put(two.store(), "page", page(&format!("two {round}"), &[], None), 2000 + round);
+    }
+    // Each was refused once, and then waited for the other.
+    assert_eq!(server.lock().unwrap().refusals, 2);
     assert_equal(&one, &two);
 }
 

@@ -4,9 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
 
 use redb::WriteTransaction;
 
+use super::batch_receiver::BatchReceiver;
 use super::draft::CompletedDraft;
 use super::record::{Content, JobRecord, from_bytes};
 use super::replica::{Applied, Replica, apply_batches};
@@ -24,19 +26,64 @@ const MAX_SENT_JOBS: usize = 1_000;
 /// The bytes after which such a batch gets no more jobs.
 const MAX_SENT_BYTES: usize = 4 << 20;
 
+/// How long a machine that has just written lets another one write, while both write: about the
+/// time that a batch takes. In tests, turns do not depend on speed.
+const TURN: Duration = if cfg!(test) { Duration::from_secs(60) } else { Duration::from_millis(25) };
+
+/// Whose turn it is, while several machines write at the same time.
+#[derive(Default)]
+pub(super) struct Turn {
+    /// Whether another machine wrote between the last batches of this one.
+    is_contended: bool,
+    /// The last batch of this machine, and when the log accepted it.
+    last: Option<(LogPosition, Instant)>,
+}
+
 /// Runs a batch of tasks. While the log is away, jobs go to the spool, and other tasks are refused.
 pub(super) fn write(
     shared: &SharedState,
     spool: &mut Option<Spool>,
     mut batch: Batch,
     hook: &CommitHook,
+    receiver: &mut BatchReceiver<'_>,
 ) {
     // A transaction for nothing would delay the writers behind it.
     batch.retain(|task| !task.is_wakeup());
-    let jobs = commit(shared, batch, hook, &Ok(()));
+    if !batch.is_empty() {
+        let_others_write(shared, hook);
+        receiver.add_arrived(&mut batch);
+    }
+    let jobs = commit(shared, batch, hook, &Ok(()), Some(receiver));
     if !jobs.is_empty() {
         spool_jobs(shared, spool, jobs);
     }
+}
+
+/// Waits for the batch of another machine if it is that one's turn, and applies it. A machine that
+/// does not wait is refused, and runs its tasks in vain.
+fn let_others_write(shared: &SharedState, hook: &CommitHook) {
+    let mut turn = shared.turn.lock();
+    let Some((last, at)) = turn.last.take().filter(|_| turn.is_contended) else { return };
+    let left = TURN.saturating_sub(at.elapsed());
+    let wait = || -> Result<bool, StoreError> {
+        if left.is_zero() {
+            return Ok(false);
+        }
+        if position(shared)? != last {
+            return Ok(true);
+        }
+        let log = attached_log(shared)?;
+        if !log.wait(last, left)? {
+            return Ok(false);
+        }
+        let batches = log.read(last)?;
+        if !batches.is_empty() {
+            apply(shared, &batches, hook)?;
+        }
+        Ok(true)
+    };
+    // The log tells its failures when the tasks are sent.
+    turn.is_contended = wait().unwrap_or(false);
 }
 
 /// Refuses tasks that the log did not accept. If it is away, returns those with callbacks, whose
@@ -71,13 +118,17 @@ pub(super) fn send(
         error => log_error(error),
     })? {
         AppendResult::Appended(position) => {
+            shared.turn.lock().last = Some((position, Instant::now()));
             replica.position = position;
             Ok(replica.write(txn)?)
         }
-        AppendResult::Moved(batches) => Err(CommitError {
-            cause: Cause::Moved(batches),
-            error: StoreError::Away("another machine wrote first".into()),
-        }),
+        AppendResult::Moved(batches) => {
+            shared.turn.lock().is_contended = true;
+            Err(CommitError {
+                cause: Cause::Moved(batches),
+                error: StoreError::Away("another machine wrote first".into()),
+            })
+        }
     }
 }
 
@@ -97,7 +148,7 @@ pub(super) fn apply(
     hook: &CommitHook,
 ) -> Result<(), StoreError> {
     if batches.is_empty() {
-        return follow(shared, hook).map(|_| ());
+        return follow(shared, hook, u64::MAX).map(|_| ());
     }
     shared.check_writable()?;
     shared.check_file_identity()?;
@@ -149,12 +200,7 @@ pub(super) fn follow_if_requested(
         return;
     }
     let newest = requests.iter().map(|request| request.number.unwrap_or(u64::MAX)).max();
-    let result = position(shared).and_then(|position| {
-        let has_newest = newest.is_some_and(|newest| newest <= position.number);
-        if has_newest && shared.jobs_for_log() == 0 {
-            return Ok(Followed { batches: 0, position });
-        }
-        let followed = follow(shared, hook)?;
+    let result = follow(shared, hook, newest.unwrap_or(u64::MAX)).and_then(|followed| {
         send_spooled_jobs(shared, spool, hook)?;
         Ok(followed)
     });
@@ -168,13 +214,16 @@ fn position(shared: &SharedState) -> Result<LogPosition, StoreError> {
     Ok(shared.replica()?.ok_or(StoreError::Defect)?.position)
 }
 
-/// Applies all batches that the log has and the store does not have.
-fn follow(shared: &SharedState, hook: &CommitHook) -> Result<Followed, StoreError> {
-    let log = attached_log(shared)?;
+/// Applies the batches that the log has and the store does not have, up to the one with the number
+/// `newest`.
+fn follow(shared: &SharedState, hook: &CommitHook, newest: u64) -> Result<Followed, StoreError> {
     let mut count = 0;
     loop {
         let position = position(shared)?;
-        let batches = log.read(position)?;
+        if position.number >= newest {
+            return Ok(Followed { batches: count, position });
+        }
+        let batches = attached_log(shared)?.read(position)?;
         if batches.is_empty() {
             return Ok(Followed { batches: count, position });
         }
@@ -250,7 +299,7 @@ fn send_spooled_jobs(
         }
         let (sender, result) = std::sync::mpsc::sync_channel(1);
         let task = SpooledJobs { jobs, sender };
-        let rest = commit(shared, vec![Box::new(task)], hook, &Ok(()));
+        let rest = commit(shared, vec![Box::new(task)], hook, &Ok(()), None);
         refuse(rest, &StoreError::Closed);
         result.recv().map_err(|_| StoreError::Closed)??;
         shared.forget_sent_jobs()?;

@@ -109,6 +109,7 @@ impl Store {
             compaction_requests: Mutex::default(),
             is_shared: AtomicBool::new(is_shared),
             log: RwLock::default(),
+            turn: Mutex::default(),
             follow_requests: Mutex::default(),
             outside_changes: Mutex::default(),
         });

@@ -226,7 +226,7 @@ fn run_writer(shared: &SharedState, tasks: &Receiver<Box<dyn WriteTask>>, hook: 
         if shared.is_shared.load(Ordering::Acquire) {
             group_commit.remove_empty_spool();
             let (began, is_wakeup) = (Instant::now(), batch.iter().all(|task| task.is_wakeup()));
-            shared_writer::write(shared, &mut log_spool, batch, hook);
+            shared_writer::write(shared, &mut log_spool, batch, hook, &mut receiver);
             if !is_wakeup {
                 receiver.adapt_wait(began.elapsed());
             }
@@ -240,7 +240,7 @@ fn run_writer(shared: &SharedState, tasks: &Receiver<Box<dyn WriteTask>>, hook: 
                 }
                 recovered = group_commit.recover();
             }
-            commit(shared, batch, hook, &recovered);
+            commit(shared, batch, hook, &recovered, None);
         }
         shared_writer::follow_if_requested(shared, &mut log_spool, hook);
         compact_if_requested(shared, &mut group_commit);
@@ -291,12 +291,14 @@ pub(super) type RecoveryResult = Result<(), StoreError>;
 
 /// Runs a batch in one transaction and reports the results. Runs it again without the failed tasks.
 /// If the log of a shared brain is away, returns the tasks with callbacks, whose jobs can wait for
-/// it, and refuses the others.
+/// it, and refuses the others. A batch that runs again because another machine wrote first takes
+/// along what has arrived at `receiver`.
 pub(super) fn commit(
     shared: &SharedState,
     batch: Batch,
     hook: &CommitHook,
     recovered: &RecoveryResult,
+    mut receiver: Option<&mut BatchReceiver<'_>>,
 ) -> Batch {
     let mut waiting = batch;
     while !waiting.is_empty() {
@@ -325,6 +327,9 @@ pub(super) fn commit(
                 // The tasks run again on what the other machines wrote.
                 if let Err(error) = shared_writer::apply(shared, &batches, hook) {
                     return shared_writer::refuse_without_log(waiting, &error);
+                }
+                if let Some(receiver) = &mut receiver {
+                    receiver.add_arrived(&mut waiting);
                 }
             }
             Err(CommitError { cause: Cause::Log, error }) => {

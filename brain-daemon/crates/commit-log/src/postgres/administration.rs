@@ -58,8 +58,8 @@ impl PostgresLog {
         })
     }
 
-    /// Runs a statement about a machine and returns whether it changed a row.
-    fn change_machine(&self, statement: &str, entry: &Registration) -> Result<bool, Error> {
+    /// Runs a statement about a machine and returns the changed row.
+    fn change_machine(&self, statement: &str, entry: &Registration) -> Result<Option<Row>, Error> {
         let (id, number) = (entry.id.0.as_slice(), signed(entry.position.number));
         let batch = entry.position.id.0.as_slice();
         let parameters: [Parameter<'_>; 5] = [
@@ -69,8 +69,7 @@ impl PostgresLog {
             (&number, Type::INT8),
             (&batch, Type::BYTEA),
         ];
-        let rows = self.statement("changing the registry", statement, &parameters)?;
-        Ok(!rows.is_empty())
+        Ok(self.statement("changing the registry", statement, &parameters)?.pop())
     }
 }
 
@@ -84,18 +83,26 @@ impl Administration for PostgresLog {
                 number = excluded.number, batch = excluded.batch, seen_ms = excluded.seen_ms
             WHERE m.id = excluded.id RETURNING name";
         match self.change_machine(statement, machine)? {
-            true => Ok(()),
-            false => Err(Error::NameTaken { machine: machine.name.clone() }),
+            Some(_) => Ok(()),
+            None => Err(Error::NameTaken { machine: machine.name.clone() }),
         }
     }
 
     fn report(&self, machine: &Registration) -> Result<(), Error> {
+        // Reads succeed without the rights that an append needs.
         let statement = "
             UPDATE @machines SET version = $3, number = $4, batch = $5, seen_ms = $clock
-            WHERE name = $1 AND id = $2 RETURNING name";
-        match self.change_machine(statement, machine)? {
+            WHERE name = $1 AND id = $2 RETURNING has_table_privilege('@batches', 'INSERT')
+                AND has_table_privilege('@head', 'UPDATE')";
+        let Some(row) = self.change_machine(statement, machine)? else {
+            return Err(Error::NotRegistered { machine: machine.name.clone() });
+        };
+        match get(&row, 0)? {
             true => Ok(()),
-            false => Err(Error::NotRegistered { machine: machine.name.clone() }),
+            false => Err(Error::Denied {
+                address: self.server.address().to_owned(),
+                reason: "no right to insert into batches or to update head".into(),
+            }),
         }
     }
 

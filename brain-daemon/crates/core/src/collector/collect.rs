@@ -28,6 +28,8 @@ pub(super) struct RunInputs {
 struct RunForwarder<'a> {
     service: &'a CollectorService,
     progress: &'a dyn Progress,
+    /// Whether the run ends when this machine loses the lease. A requested run does not.
+    needs_lease: bool,
     /// Whether a new post was stored.
     has_new_posts: Cell<bool>,
 }
@@ -46,7 +48,9 @@ impl RunListener for RunForwarder<'_> {
     fn should_continue(&self, done: u64, total: u64) -> bool {
         // A requested run finishes even if its caller disconnects.
         let _ = self.progress.at(done, total);
-        !self.service.env.stop.is_cancelled()
+        let env = &self.service.env;
+        let may_run = !self.needs_lease || env.leases.holds(leases::COLLECTOR);
+        may_run && !env.stop.is_cancelled()
     }
 }
 
@@ -69,7 +73,7 @@ impl CollectorService {
     pub(crate) fn collect(&self, progress: &dyn Progress) -> Result<CollectorRun, Fault> {
         let _guard = self.state.begin("a requested run", self.env.clock.now())?;
         let inputs = self.run_inputs()?;
-        self.run_collector(&inputs, progress)
+        self.run_collector(&inputs, progress, false)
     }
 
     /// Runs the collector if a scheduled run is due. Several missed runs become one run. Blocks.
@@ -104,7 +108,7 @@ impl CollectorService {
             Err(fault) if fault.code == FaultCode::NotSetUp && damage.is_none() => return Ok(None),
             result => result?,
         };
-        let run = self.run_collector(&inputs, &NoProgress)?;
+        let run = self.run_collector(&inputs, &NoProgress, true)?;
         for warning in &run.warnings {
             tracing::warn!(warning, "scheduled collector run completed with a warning");
         }
@@ -189,9 +193,11 @@ impl CollectorService {
         &self,
         inputs: &RunInputs,
         progress: &dyn Progress,
+        needs_lease: bool,
     ) -> Result<CollectorRun, Fault> {
         let (base, http_client) = self.platform_client(&inputs.settings)?;
-        let forwarder = RunForwarder { service: self, progress, has_new_posts: Cell::new(false) };
+        let has_new_posts = Cell::new(false);
+        let forwarder = RunForwarder { service: self, progress, needs_lease, has_new_posts };
         let run = Run {
             settings: &inputs.settings,
             base: &base,

@@ -340,7 +340,7 @@ impl<'a> SetupRun<'a> {
     /// Step 4: runs the collector and checks that own posts are stored.
     fn collect(&self, inputs: &RunInputs) -> StepResult<()> {
         let progress = ProgressOnly(self.progress);
-        let run = self.service.run_collector(inputs, &progress).map_err(step_of_fault)?;
+        let run = self.service.run_collector(inputs, &progress, false).map_err(step_of_fault)?;
         if run.status == "failed" {
             let why = run.message.or(run.reason).unwrap_or_default();
             return fail(
