@@ -23,7 +23,7 @@ use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
 use ingest::IngestQueue;
-use machines::{Follower, Leases, OutsideFiles, Snapshots};
+use machines::{MachineWorker, OutsideFiles};
 use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
 pub use runner::Runner;
 use schedule::Schedule;
@@ -45,10 +45,10 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("writable-check", true, brain_worker(brain, WritableCheck));
     runner.start("ingest", true, brain_worker(brain, IngestQueue::new));
     runner.start("embedding", true, brain_worker(brain, Embedding));
-    runner.start("follower", true, brain_worker(brain, Follower::new));
+    runner.start("follower", true, brain_worker(brain, MachineWorker::follower));
     runner.start("outside-files", true, brain_worker(brain, OutsideFiles));
-    runner.start("leases", true, brain_worker(brain, Leases::new));
-    runner.start("snapshots", true, brain_worker(brain, Snapshots::new));
+    runner.start("leases", true, brain_worker(brain, MachineWorker::leases));
+    runner.start("snapshots", true, brain_worker(brain, MachineWorker::snapshots));
     runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));
     runner.start("backup", has_backups, scheduled_worker(brain, &schedule, ScheduledBackup::new));
     runner.start(
