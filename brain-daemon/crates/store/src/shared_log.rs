@@ -65,9 +65,9 @@ pub trait SharedLog: Send + Sync {
     fn read(&self, after: LogPosition) -> Result<Vec<LogBatch>, StoreError>;
 }
 
-/// What [`Store::follow`] did.
+/// The result of [`Store::follow`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Followed {
+pub struct FollowResult {
     /// The number of batches that were applied.
     pub batches: u64,
     /// The last batch that the store contains.
@@ -78,7 +78,7 @@ pub struct Followed {
 pub(super) struct FollowRequest {
     /// The number of the batch that is enough; `None` for all batches.
     pub(super) number: Option<u64>,
-    pub(super) sender: SyncSender<Result<Followed, StoreError>>,
+    pub(super) sender: SyncSender<Result<FollowResult, StoreError>>,
 }
 
 /// What changed without a caller on this machine: by batches of other machines, or because the log
@@ -138,8 +138,7 @@ impl Store {
         let shared = Arc::clone(&self.shared);
         self.write(move |draft| {
             let next = draft.replica.map_or(1, |replica| replica.next_spooled);
-            let limit = (usize::MAX, usize::MAX);
-            let jobs = spool::jobs_from(&shared.path, shared.store_id, next, limit)?;
+            let jobs = spool::all_jobs_from(&shared.path, shared.store_id, next)?;
             draft.write_count += 1;
             draft.leave_log()?;
             jobs.iter().try_for_each(|(_, job)| draft.add_job(job).map(|_| ()))
@@ -178,7 +177,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`SharedLog::read`]; when the store cannot be read or written.
-    pub fn follow(&self) -> Result<Followed, StoreError> {
+    pub fn follow(&self) -> Result<FollowResult, StoreError> {
         self.request_follow(None)
     }
 
@@ -187,11 +186,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::follow`].
-    pub fn follow_to(&self, number: u64) -> Result<Followed, StoreError> {
+    pub fn follow_to(&self, number: u64) -> Result<FollowResult, StoreError> {
         self.request_follow(Some(number))
     }
 
-    fn request_follow(&self, number: Option<u64>) -> Result<Followed, StoreError> {
+    fn request_follow(&self, number: Option<u64>) -> Result<FollowResult, StoreError> {
         let (sender, result) = std::sync::mpsc::sync_channel(1);
         self.shared.follow_requests.lock().push(FollowRequest { number, sender });
         self.writer.wake()?;

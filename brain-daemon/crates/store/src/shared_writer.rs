@@ -9,9 +9,9 @@ use redb::WriteTransaction;
 
 use super::draft::CompletedDraft;
 use super::record::{Content, JobRecord, from_bytes};
-use super::replica::{Applied, Replica, apply_batches};
+use super::replica::{BatchEffects, Replica, apply_batches};
 use super::row_table::damaged_change;
-use super::shared_log::{AppendResult, Followed, LogBatch, LogPosition, SharedLog};
+use super::shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, SharedLog};
 use super::shared_state::SharedState;
 use super::spool::{self, Spool};
 use super::writer::{
@@ -104,7 +104,7 @@ pub(super) fn apply(
     shared.check_free_space()?;
     // Until rows name the files of applied attachments.
     let _files = shared.attachments.block_removal();
-    let apply = || -> Result<Applied, StoreError> {
+    let apply = || -> Result<BatchEffects, StoreError> {
         let txn = shared.begin_write()?;
         let applied = apply_batches(shared, &txn, batches)?;
         txn.commit()?;
@@ -152,7 +152,7 @@ pub(super) fn follow_if_requested(
     let result = position(shared).and_then(|position| {
         let has_newest = newest.is_some_and(|newest| newest <= position.number);
         if has_newest && shared.jobs_for_log() == 0 {
-            return Ok(Followed { batches: 0, position });
+            return Ok(FollowResult { batches: 0, position });
         }
         let followed = follow(shared, hook)?;
         send_spooled_jobs(shared, spool, hook)?;
@@ -169,14 +169,14 @@ fn position(shared: &SharedState) -> Result<LogPosition, StoreError> {
 }
 
 /// Applies all batches that the log has and the store does not have.
-fn follow(shared: &SharedState, hook: &CommitHook) -> Result<Followed, StoreError> {
+fn follow(shared: &SharedState, hook: &CommitHook) -> Result<FollowResult, StoreError> {
     let log = attached_log(shared)?;
     let mut count = 0;
     loop {
         let position = position(shared)?;
         let batches = log.read(position)?;
         if batches.is_empty() {
-            return Ok(Followed { batches: count, position });
+            return Ok(FollowResult { batches: count, position });
         }
         count += batches.len() as u64;
         apply(shared, &batches, hook)?;
@@ -305,8 +305,7 @@ impl SharedState {
     /// When the store or the spool cannot be read.
     pub(super) fn load_spooled_jobs(&self) -> Result<(), StoreError> {
         let next = self.replica()?.map_or(1, |replica| replica.next_spooled);
-        let limit = (usize::MAX, usize::MAX);
-        let jobs = spool::jobs_from(&self.path, self.store_id, next, limit)?;
+        let jobs = spool::all_jobs_from(&self.path, self.store_id, next)?;
         let known = jobs.into_iter().map(|(number, job)| (number, without_text(job)));
         *self.waiting_jobs.spooled.lock() = known.collect();
         Ok(())
