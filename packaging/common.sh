@@ -51,8 +51,8 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Sets SHA256_X86_64 and SHA256_AARCH64 to the hashes of the archives in $OUT. The hash of an archive
-# that does not exist is empty.
+# Sets SHA256_X86_64 and SHA256_AARCH64 to the hashes of the archives in $OUT. The hash of an
+# archive that does not exist is empty.
 set_archive_hashes() {
     local name archive hash
     for name in $ALL_ARCHITECTURES; do

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use brain_protocol::{Attach, AttachmentGet, PageRef, Reply, Request, Slug};
+use brain_tests::TestHome;
 use brain_tests::mcp::mcp;
-use brain_tests::{Client, TestHome};
 use serde_json::{Value, json};
 
 use crate::mock_clock::{HOUR, MockClock};
@@ -269,12 +270,12 @@ fn acknowledged_files_survive_sigkill() {
                 home.put(&format!("w{writer}"), "words\n");
             }
         }
-        let done: Vec<_> = std::thread::scope(|scope| {
+        let count = &AtomicUsize::new(0);
+        acknowledged.extend(std::thread::scope(|scope| -> Vec<_> {
             let writers: Vec<_> = (0..3)
                 .map(|writer| {
-                    let socket = home.socket();
+                    let mut client = home.connect().expect("no answer of the daemon");
                     scope.spawn(move || {
-                        let mut client = Client::connect(&socket).expect("no answer of the daemon");
                         let mut done = Vec::new();
                         for n in 0.. {
                             let (name, content) =
@@ -289,16 +290,19 @@ fn acknowledged_files_survive_sigkill() {
                                 None => break,
                                 other => panic!("{other:?}"),
                             }
+                            count.fetch_add(1, Ordering::Relaxed);
                         }
                         done
                     })
                 })
                 .collect();
+            while count.load(Ordering::Relaxed) < 3 && !writers[0].is_finished() {
+                std::thread::sleep(Duration::from_millis(2));
+            }
             std::thread::sleep(Duration::from_millis(40 + 37 * round as u64));
             daemon.kill();
             writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
-        });
-        acknowledged.extend(done);
+        }));
     }
     let _daemon = home.daemon();
     let mut client = home.connect().unwrap();
@@ -310,7 +314,6 @@ fn acknowledged_files_survive_sigkill() {
             other => panic!("{name} of w{writer}: {other:?}"),
         }
     }
-    println!("{} acknowledged files survived 8 kills", acknowledged.len());
     let checks = home.json(["doctor"])["checks"].clone();
     let check = checks.as_array().unwrap().iter().find(|it| it["name"] == "attachments").unwrap();
     assert_eq!(check["status"], "ok", "{check}");

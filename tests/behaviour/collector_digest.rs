@@ -318,7 +318,9 @@ fn models_get_posts_as_untrusted_text() {
 fn long_digests_are_split_into_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    fill(&home, 120, &"長い".repeat(3000));
+    // An answer has about 12 posts of the maximum length. More or longer posts take a debug build
+    // longer than a client waits, on a busy machine.
+    fill(&home, 60, &"長い".repeat(1001));
     let agent = mcp(&home, &home.token("agent", "read", &[]));
     let (mut listed_ids, mut cursor, mut calls) = (Vec::new(), Value::Null, 0);
     loop {
@@ -341,5 +343,5 @@ fn long_digests_are_split_into_pages() {
     assert!(calls > 2);
     listed_ids.sort();
     listed_ids.dedup();
-    assert_eq!(listed_ids.len(), 120);
+    assert_eq!(listed_ids.len(), 60);
 }

@@ -112,8 +112,12 @@ fn completions_of_a_large_brain_are_quick() {
         (CompletionKind::Job, ""),
     ] {
         let request = Complete { kind, text: text.into() }.into();
-        let mut best = Duration::MAX;
-        for _ in 0..10 {
+        // Unoptimised programs are several times slower than the 5 ms of the shipped ones.
+        let limit = Duration::from_millis(100);
+        let (mut best, mut tries) = (Duration::MAX, 0);
+        // On a busy machine, other programs interrupt most tries.
+        while tries < 10 || best >= limit && tries < 200 {
+            tries += 1;
             let start = Instant::now();
             let reply = client.ask(&request);
             best = best.min(start.elapsed());
@@ -121,8 +125,7 @@ fn completions_of_a_large_brain_are_quick() {
             assert_eq!(found.values.is_empty(), kind == CompletionKind::Job, "{kind:?} {text}");
         }
         println!("{kind:?} {text:?}: {best:?}");
-        // Unoptimised programs are several times slower than the 5 ms of the shipped ones.
-        assert!(best < Duration::from_millis(100), "{kind:?} {text:?} took {best:?}");
+        assert!(best < limit, "{kind:?} {text:?} took {best:?}");
     }
 }
 

@@ -259,7 +259,7 @@ fn a_search_does_not_wait_for_a_concurrent_import_or_sync() {
         Request::Sync(Sync { source: Some(SourceId::parse("notes").unwrap()), ..Sync::default() });
     for (operation, request) in [("import", import), ("sync", sync)] {
         let is_over = AtomicBool::new(false);
-        let (mut durations, mut incomplete) = (Vec::new(), 0);
+        let (mut durations, mut incomplete, began) = (Vec::new(), 0, Instant::now());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut client = home.connect().unwrap();
@@ -295,6 +295,8 @@ fn a_search_does_not_wait_for_a_concurrent_import_or_sync() {
         let (count, median) = (durations.len(), durations[durations.len() / 2]);
         println!("{operation}: {count} searches, {median:?} median, {:?} max", durations.last());
         assert!(incomplete > 0, "{operation}: no search of {count} says that it may miss pages");
-        assert!(median < Duration::from_millis(500), "{operation}: median {median:?}");
+        // A search that waits for the operation takes as long as that, on a busy machine, too.
+        let limit = Duration::from_millis(500).max(began.elapsed() / 20);
+        assert!(median < limit, "{operation}: median {median:?} of {:?}", began.elapsed());
     }
 }

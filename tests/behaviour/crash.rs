@@ -183,6 +183,11 @@ fn repeated_kills_during_start_do_no_harm() {
         let (log, rng) = (&mut logs[0], rng.split());
         let socket = &socket;
         let writer = scope.spawn(move || log.write_until_killed(socket, rng, 1));
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        while home.status().pages == 0 {
+            assert!(Instant::now() < deadline, "the writer writes no page");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         std::thread::sleep(Duration::from_millis(700));
         daemon.kill();
         assert!(writer.join().expect("a writer found a fault; see above") > 0);

@@ -13,8 +13,13 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 
 /// Maximum median duration of a call of `/health` during a flood. Without a flood, a call takes
-/// about a millisecond.
+/// about a millisecond, and [`MAX_SLOWDOWN`] applies where it takes longer.
 const MAX_MEDIAN: Duration = Duration::from_millis(200);
+/// Maximum ratio of the median durations during and before a flood, on a busy machine.
+const MAX_SLOWDOWN: u32 = 30;
+/// For `BRAIN_HTTP_TIMEOUT`: no half-sent request times out during a test, however slow the machine
+/// is.
+const NO_TIMEOUT: (&str, &str) = ("BRAIN_HTTP_TIMEOUT", "1h");
 
 /// Starts a daemon with these environment variables.
 fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
@@ -24,18 +29,26 @@ fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-/// Asserts that `/health` answers while `flood` runs: half of the calls within [`MAX_MEDIAN`], and
-/// all within 2 seconds.
+/// Asserts that `/health` answers while `flood` runs, half of the calls within [`MAX_MEDIAN`]. The
+/// daemon needs [`NO_TIMEOUT`]: a call that waits until half-sent requests time out fails.
 fn assert_health_during(home: &TestHome, name: &str, flood: impl FnOnce() + Send) {
     let address = home.http_local();
+    let call = || {
+        let began = Instant::now();
+        let _ = get(address, "/health").expect(200);
+        began.elapsed()
+    };
+    let median_of = |durations: &mut Vec<Duration>| {
+        durations.sort_unstable();
+        durations[durations.len() / 2]
+    };
+    let usual = median_of(&mut (0..20).map(|_| call()).collect());
     let is_over = AtomicBool::new(false);
     let mut durations: Vec<Duration> = std::thread::scope(|scope| {
         let poller = scope.spawn(|| {
             let mut durations = Vec::new();
-            while !is_over.load(Ordering::Relaxed) {
-                let began = Instant::now();
-                let _ = get(address, "/health").expect(200);
-                durations.push(began.elapsed());
+            while durations.len() < 10 || !is_over.load(Ordering::Relaxed) {
+                durations.push(call());
                 std::thread::sleep(Duration::from_millis(20));
             }
             durations
@@ -44,18 +57,16 @@ fn assert_health_during(home: &TestHome, name: &str, flood: impl FnOnce() + Send
         is_over.store(true, Ordering::Relaxed);
         poller.join().unwrap()
     });
-    durations.sort_unstable();
-    let (median, longest) = (durations[durations.len() / 2], durations[durations.len() - 1]);
-    eprintln!("{name}: /health {} times, median {median:?}, at most {longest:?}", durations.len());
-    assert!(durations.len() >= 10, "{name}: {} answers", durations.len());
-    assert!(median < MAX_MEDIAN, "{name}: median {median:?}, at most {longest:?}");
-    // A call may be slow on a busy machine, but none may wait until half-sent requests time out.
-    assert!(longest < Duration::from_secs(2), "{name}: {longest:?}");
+    let (median, longest) = (median_of(&mut durations), durations[durations.len() - 1]);
+    let count = durations.len();
+    let result = format!("{name}: /health {count} times, {usual:?}, then {median:?}, {longest:?}");
+    eprintln!("{result}");
+    assert!(median < MAX_MEDIAN.max(usual * MAX_SLOWDOWN), "{result}");
 }
 
 #[test]
 fn health_answers_during_unauthenticated_floods() {
-    let (home, _daemon) = start_daemon(&[]);
+    let (home, _daemon) = start_daemon(&[NO_TIMEOUT]);
     let address = home.http_local();
     let head = |path| request(address, "POST", path, &[("Content-Length", "60000")], b"");
     // Two paths that read a body before authentication, and one that does not.
@@ -83,7 +94,7 @@ fn health_answers_during_authenticated_floods() {
     if count < 5000 {
         skip(&format!("only {count} of 5,000 connections: {max_files} files may be open here"));
     }
-    let (home, _daemon) = start_daemon(&[("BRAIN_INGEST_RATE", "off")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_INGEST_RATE", "off"), NO_TIMEOUT]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");
     let fields = [
@@ -118,21 +129,20 @@ fn health_answers_during_authenticated_floods() {
 #[test]
 fn a_flood_of_one_client_does_not_end_other_uploads() {
     let (home, _daemon) =
-        start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "32"), ("BRAIN_INGEST_RATE", "off")]);
+        start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "32"), ("BRAIN_INGEST_RATE", "off"), NO_TIMEOUT]);
     let address = home.http_local();
-    let request_head = |token_name: &str, length: &str| {
+    let request_head = |token_name: &str, field: (&str, &str)| {
         let bearer = format!("Bearer {}", home.token(token_name, "write", &[]));
-        let fields = [
-            ("Authorization", &*bearer),
-            ("Content-Type", "text/plain"),
-            ("Content-Length", length),
-        ];
+        let mut fields = vec![("Authorization", &*bearer), ("Content-Type", "text/plain")];
+        fields
+            .extend([("Content-Length", if token_name == "slow" { "10" } else { "1000" }), field]);
         request(address, "POST", "/ingest", &fields, b"")
     };
-    let (mut slow, flood) = (Wire::open(address), request_head("floods", "1000"));
-    slow.send(request_head("slow", "10"));
+    let mut slow = Wire::open(address);
+    slow.send(request_head("slow", ("Expect", "100-continue")));
+    slow.expect_continue();
     slow.send("12345");
-    std::thread::sleep(Duration::from_millis(100));
+    let flood = request_head("floods", ("Accept", "*/*"));
     let mut open: Vec<Wire> = (0..100)
         .map(|_| {
             let mut wire = Wire::open(address);
@@ -156,17 +166,22 @@ fn a_flood_of_one_client_does_not_end_other_uploads() {
 #[test]
 fn evicted_uploads_get_an_error() {
     let (home, _daemon) =
-        start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "8"), ("BRAIN_INGEST_RATE", "off")]);
+        start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "8"), ("BRAIN_INGEST_RATE", "off"), NO_TIMEOUT]);
     let address = home.http_local();
     let bearer = format!("Bearer {}", home.token("t", "write", &[]));
-    let fields =
-        [("Authorization", &*bearer), ("Content-Type", "text/plain"), ("Content-Length", "1000")];
+    let fields = [
+        ("Authorization", &*bearer),
+        ("Content-Type", "text/plain"),
+        ("Content-Length", "1000"),
+        ("Expect", "100-continue"),
+    ];
     let mut open: Vec<Wire> = (0..5)
         .map(|_| {
             let mut wire = Wire::open(address);
             wire.send(request(address, "POST", "/ingest", &fields, b""));
+            // The next upload begins after this one, so the first is the oldest.
+            wire.expect_continue();
             wire.send("half of");
-            std::thread::sleep(Duration::from_millis(50));
             wire
         })
         .collect();
@@ -178,30 +193,29 @@ fn evicted_uploads_get_an_error() {
 
 #[test]
 fn half_sent_mcp_messages_are_evicted() {
-    let (home, _daemon) = start_daemon(&[("BRAIN_INGEST_RATE", "off")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_INGEST_RATE", "off"), NO_TIMEOUT]);
     let address = home.http_local();
     let bearer = format!("Bearer {}", home.token("reader", "read", &[]));
     let fields = [
         ("Authorization", &*bearer),
         ("Content-Type", "application/json"),
         ("Content-Length", "8000000"),
+        ("Expect", "100-continue"),
     ];
     let head = request(address, "POST", "/mcp", &fields, b"");
     let open: Vec<Wire> = (0..20)
         .map(|_| {
             let mut wire = Wire::open(address);
             wire.send(&head);
+            wire.expect_continue();
             wire.send("{");
             wire
         })
         .collect();
-    std::thread::sleep(Duration::from_millis(200));
     let long = "word ".repeat(100_000);
-    let began = Instant::now();
     let client = mcp(&home, &home.token("writer", "write", &[]));
     let put = client.call_unchecked("put_page", json!({ "slug": "long", "content": long }));
     assert_ne!(put["isError"], true, "{put}");
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     drop(open);
 }
 

@@ -300,7 +300,8 @@ fn ideas_that_cannot_be_saved_are_shown() {
 fn ctrl_c_on_a_terminal_cancels_before_any_cost() {
     // A shell without job control lets background programs ignore Ctrl-C, and their children
     // inherit that.
-    const SEND_CTRL_C: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    \
+    const SEND_CTRL_C: &str = "import os, pty, signal, sys\n\
+        pid, fd = pty.fork()\nif pid == 0:\n    \
         signal.signal(signal.SIGINT, signal.SIG_DFL)\n    os.execv(sys.argv[1], sys.argv[1:])\n\
         out = b''\nwhile b'Ctrl-C cancels' not in out:\n    out += os.read(fd, \
         65536)\nos.write(fd, b'\\x03')\n\

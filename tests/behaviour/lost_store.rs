@@ -1,9 +1,11 @@
-//! A home whose repaired store is empty although page files exist: each start is refused until the
-//! owner decides.
+//! A home whose repaired store is empty although page files exist, or whose store cannot be read:
+//! each start is refused until the owner decides.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
-use brain_tests::TestHome;
+use brain_tests::{TestHome, program, run, skip};
 
 /// Makes `store` look as after a crash that lost all transactions: its sequence number is 0, and it
 /// was not closed.
@@ -79,4 +81,38 @@ fn an_empty_store_that_needs_a_repair_opens_without_page_files() {
     assert!(daemon.terminate().0.success());
     let _daemon = home.daemon();
     assert_eq!(home.get("first")["body"], "walrus\n");
+}
+
+#[test]
+fn a_store_without_permissions_says_which_is_missing() {
+    let home = TestHome::new();
+    home.put("first", "walrus\n");
+    home.brain(["stop"]).expect(0);
+    let store = home.path().join("brain.redb");
+    // Root reads and writes everything, unless it lacks these capabilities.
+    let unprivileged = |args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-dac_override,-dac_read_search"]).args(args);
+        command
+    };
+    let has_setpriv = unprivileged(&["true"]).output().is_ok_and(|done| done.status.success());
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root && !has_setpriv {
+        return skip(
+            "a daemon that cannot read all files needs setpriv, or another user than root",
+        );
+    }
+    for (mode, missing) in [(0o000, "cannot read"), (0o400, "cannot write")] {
+        fs::set_permissions(&store, fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = home.command("brain-daemon");
+        if is_root {
+            command = unprivileged(&[program("brain-daemon").to_str().unwrap()]);
+            command.env_clear().env("BRAIN_HOME", home.path());
+        }
+        let done = run(command, b"");
+        assert_ne!(done.code, 0, "{mode:o}: {done:?}");
+        let message = format!("error: {missing} {}: Permission denied", store.display());
+        assert!(done.stderr.contains(&message), "{mode:o}: {}", done.stderr);
+        assert!(done.stderr.contains("hint: check the owner and mode"), "{}", done.stderr);
+    }
 }

@@ -1,11 +1,12 @@
 //! A shared brain while its server is away, and after it came back: reads go on, captures and
 //! ingested items wait on this machine, other writes are refused.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brain_base::caller::Visibility;
 use brain_fakes::Proxy;
-use brain_protocol::{Capture, Origin, Request, WriteStatus};
+use brain_protocol::WriteStatus;
 use brain_tests::mcp::mcp;
 use brain_tests::{Daemon, TestHome, expect_reply, http};
 use serde_json::json;
@@ -67,15 +68,7 @@ impl Pair {
 
 /// Captures a text, and returns the status.
 fn capture(home: &TestHome, text: &str) -> WriteStatus {
-    let request = Request::Capture(Capture {
-        content: text.into(),
-        origin: Origin::Stdin,
-        source: None,
-        slug: None,
-        page_type: None,
-        title: None,
-        tags: Vec::new(),
-    });
+    let request = brain_tests::capture(text);
     expect_reply!(home.connect().unwrap().ask(&request), Write).status
 }
 
@@ -212,5 +205,37 @@ fn remote_tokens_are_refused_while_revocations_may_be_missing() {
     pair.come_back();
     wait_until("the end of the refusal", VISIBLE, || post(public, "fifth item").status == 202);
     pair.settle();
+    pair.compare();
+}
+
+#[test]
+fn an_absence_is_one_warning_in_the_log() {
+    let Some(mut pair) = Pair::new(&[("BRAIN_INGEST_RATE", "off")]) else { return };
+    let token = pair.laptop.token("phone", "write", &[]);
+    pair.settle();
+    let (address, before) = (pair.laptop.http_local(), pair.laptop.log().len());
+    // Items arrive all the time, so pages are being written when the server goes away.
+    let is_away = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0.. {
+                // An item whose write has an unknown outcome is refused.
+                let _ = http::ingest(address, &token, &format!("walrus {number}"));
+                std::thread::sleep(Duration::from_millis(5));
+                if is_away.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        pair.go_away();
+        is_away.store(true, Ordering::Relaxed);
+    });
+    // The worker has tried to write pages again.
+    std::thread::sleep(Duration::from_secs(8));
+    let log = pair.laptop.log().split_off(before);
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("WARN")).collect();
+    assert!(warnings.len() == 1 && warnings[0].contains("commit log away"), "{warnings:#?}");
+    pair.come_back();
     pair.compare();
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -158,15 +158,22 @@ fn a_stream_ends_with_its_session() {
 
 #[test]
 fn open_streams_do_not_delay_a_stop() {
+    let stop = |site: &Site| {
+        let began = Instant::now();
+        site.home.brain(["stop"]).expect(0);
+        began.elapsed()
+    };
+    let usual = stop(&Site::new());
     let site = Site::new();
     let browser = site.open();
     let mut streams: Vec<Stream> = (0..3).map(|_| Stream::open(&site, &browser, "")).collect();
-    let began = Instant::now();
-    site.home.brain(["stop"]).expect(0);
+    let took = stop(&site);
     for stream in &mut streams {
         assert_eq!(stream.end(), "stop");
     }
-    assert!(began.elapsed().as_secs() < 2, "the stop took {:?}", began.elapsed());
+    // Connections with unfinished answers are closed after 2.8 seconds.
+    let limit = Duration::from_secs(2) + usual * 3;
+    assert!(took < limit, "the stop took {took:?}, and {usual:?} without streams");
 }
 
 #[test]

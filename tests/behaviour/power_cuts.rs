@@ -258,8 +258,8 @@ fn acknowledged_writes_survive_power_cuts() {
         // A single cut can come before the first acknowledgement.
         assert!(written > 0 || cuts_here < 5, "no write was acknowledged");
         run.report(&format!(
-            "{}: {cuts_here} power cuts, {written} acknowledged writes, {torn} torn files repaired, \
-                {:.0?}",
+            "{}: {cuts_here} power cuts, {written} acknowledged writes, {torn} torn files \
+                repaired, {:.0?}",
             kind.0,
             run.started_at.elapsed()
         ));

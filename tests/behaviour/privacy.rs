@@ -172,26 +172,37 @@ fn the_time_of_an_answer_does_not_reveal_a_hidden_word() {
         put(&home, "mine", &format!("n{n}"), &format!("harbour {n}\n"));
     }
     let client = mcp(&home, &home.token("reader", "read", &["mine"]));
-    let words = ["hiddenonce", "absentonce", "hiddenoften", "absentoften"];
-    let mut times: [Vec<Duration>; 4] = Default::default();
-    // The words take turns, so that other work of the machine slows all of them equally.
-    for _ in 0..CALLS {
-        for (word, times) in words.iter().zip(&mut times) {
-            let began = Instant::now();
-            let found = client.call("query", json!({ "query": format!("{word} harbour") }));
-            times.push(began.elapsed());
-            assert_eq!(found["results"].as_array().map(Vec::len), Some(10));
+    let measure = || {
+        let words = ["hiddenonce", "absentonce", "hiddenoften", "absentoften"];
+        let mut times: [Vec<Duration>; 4] = Default::default();
+        // The words take turns, so that other work of the machine slows all of them equally.
+        for _ in 0..CALLS {
+            for (word, times) in words.iter().zip(&mut times) {
+                let began = Instant::now();
+                let found = client.call("query", json!({ "query": format!("{word} harbour") }));
+                times.push(began.elapsed());
+                assert_eq!(found["results"].as_array().map(Vec::len), Some(10));
+            }
         }
+        times.map(|mut times| {
+            times.sort_unstable();
+            times[CALLS / 2]
+        })
+    };
+    // The limit is generous; the real difference is a few microseconds.
+    let differ = |hidden: Duration, absent: Duration| {
+        hidden.abs_diff(absent) >= absent / 4 + Duration::from_micros(300)
+    };
+    // On a busy machine, a difference can be chance. One that a caller can use is there each time.
+    let mut found = Vec::new();
+    for _ in 0..4 {
+        let [once, no_once, often, no_often] = measure();
+        if !differ(once, no_once) && !differ(often, no_often) {
+            return;
+        }
+        found.push([once, no_once, often, no_often]);
     }
-    let [once, no_once, often, no_often] = times.map(|mut times| {
-        times.sort_unstable();
-        times[CALLS / 2]
-    });
-    for (hidden, absent) in [(once, no_once), (often, no_often)] {
-        let difference = hidden.abs_diff(absent);
-        // The limit is generous for a busy machine; the real difference is a few microseconds.
-        assert!(difference < absent / 4 + Duration::from_micros(300), "{hidden:?} and {absent:?}");
-    }
+    panic!("hidden and absent words differ in all measurements: {found:?}");
 }
 
 #[test]

@@ -183,6 +183,19 @@ impl Wire {
         self.answer_to("").expect("no response")
     }
 
+    /// Waits until the server asks for the body of a request with `Expect: 100-continue`. From then
+    /// on, the request is in progress, and a handler waits for its body.
+    ///
+    /// # Panics
+    /// When the server answers anything else.
+    pub fn expect_continue(&mut self) {
+        const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+        while self.rest.len() < CONTINUE.len() && self.read_more() {}
+        let answer = String::from_utf8_lossy(&self.rest);
+        assert!(self.rest.starts_with(CONTINUE), "the body is not read: {answer:?}");
+        self.rest.drain(..CONTINUE.len());
+    }
+
     /// Waits until the server closes the connection, and asserts that it sends nothing more.
     pub fn expect_closed(&mut self) {
         assert!(!self.read_more(), "unexpected bytes: {:?}", String::from_utf8_lossy(&self.rest));

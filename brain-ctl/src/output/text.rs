@@ -126,8 +126,8 @@ impl Text {
         self.width.is_none_or(|max_width| columns <= max_width)
     }
 
-    /// Adds `text` after `lead`, which is `indent` columns wide. Wraps it like [`Text::prose`] if it
-    /// is too wide for the terminal.
+    /// Adds `text` after `lead`, which is `indent` columns wide. Wraps it like [`Text::prose`] if
+    /// it is too wide for the terminal.
     pub(crate) fn wrapped(&mut self, lead: &str, indent: usize, text: &str) {
         if !self.fits(indent + width(&clean(text))) {
             return self.prose(lead, indent, text);

@@ -145,8 +145,8 @@ antigravity, zed.";
     }
 }
 
-/// What a signal such as Ctrl-C does during the setup. It waits for a change that has begun, so that
-/// the record has each change.
+/// What a signal such as Ctrl-C does during the setup. It waits for a change that has begun, so
+/// that the record has each change.
 struct Interruption {
     /// Whether a signal has arrived.
     is_stopping: AtomicBool,

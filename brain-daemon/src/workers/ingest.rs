@@ -8,9 +8,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::Fault;
 
 use super::runner::{Next, Worker};
+use super::{is_shared_log_unusable, log_failure};
 use brain_core::Brain;
 use brain_core::ingest::{MAX_JOBS_PER_BATCH, QueueLoad};
 
@@ -29,7 +30,7 @@ const FLOOD_BATCH: usize = 16;
 const PAUSE: Duration = Duration::from_millis(100);
 /// The pause after a failure of the store.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// The pause while the server of a shared brain is away.
+/// The pause while the log of a shared brain cannot be used.
 const AWAY_DELAY: Duration = Duration::from_secs(5);
 /// The longest wait for an item that is due later; the clock may be set meanwhile.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -52,7 +53,7 @@ impl IngestQueue {
     /// Removes a few expired jobs, so that many of them do not delay pages.
     fn remove_expired_jobs(&mut self) {
         let removed = self.brain.ingest.remove_expired_jobs().unwrap_or_else(|fault| {
-            tracing::warn!(%fault, "expired ingest jobs not removed");
+            log_failure(&fault, "expired ingest jobs not removed");
             0
         });
         if removed == 0 {
@@ -81,12 +82,8 @@ impl Worker for IngestQueue {
             self.remove_expired_jobs();
         }
         self.write_batch(batch).unwrap_or_else(|fault| {
-            if fault.code == FaultCode::ServerAway {
-                // The follower of a shared brain logs this once.
-                return Next::After(AWAY_DELAY);
-            }
-            tracing::warn!(%fault, "ingest queue not processed; trying again");
-            Next::After(RETRY_DELAY)
+            log_failure(&fault, "ingest queue not processed; trying again");
+            Next::After(if is_shared_log_unusable(&fault) { AWAY_DELAY } else { RETRY_DELAY })
         })
     }
 

@@ -13,41 +13,49 @@ use brain_core::Brain;
 /// The pause while the brain is not shared; sharing it ends the pause.
 const NOT_SHARED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Returns when the next round begins. `pause` is `None` if the brain is not shared.
-fn next(pause: Option<Duration>) -> Next {
-    match pause {
-        Some(pause) => Next::AfterOrWakeup(pause),
-        None => Next::AfterOrWakeup(NOT_SHARED),
-    }
-}
+/// Does one round of a machine's work. Returns the pause after it, or `None` if the brain is not
+/// shared.
+type Round = fn(&Brain) -> Option<Duration>;
 
-/// Completes when the brain is shared or no longer shared.
-async fn change(changes: &mut watch::Receiver<()>) {
-    // The sender lives as long as the brain.
-    if changes.changed().await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Applies the batches of other machines.
-pub(super) struct Follower {
+/// A worker that waits while the brain is not shared.
+pub(super) struct MachineWorker {
     brain: Arc<Brain>,
     changes: watch::Receiver<()>,
+    run: Round,
 }
 
-impl Follower {
-    pub(super) fn new(brain: Arc<Brain>) -> Self {
-        Self { changes: brain.machines.changes(), brain }
+impl MachineWorker {
+    /// Creates the worker that applies the changes of other machines.
+    pub(super) fn follower(brain: Arc<Brain>) -> Self {
+        Self::new(brain, Brain::follow_machines)
+    }
+
+    /// Creates the worker that takes and renews the leases of this machine's tasks.
+    pub(super) fn leases(brain: Arc<Brain>) -> Self {
+        Self::new(brain, |brain| brain.machines.renew_leases(&brain.wanted_leases()))
+    }
+
+    /// Creates the worker that writes snapshots for machines that join.
+    pub(super) fn snapshots(brain: Arc<Brain>) -> Self {
+        Self::new(brain, |brain| brain.machines.write_snapshot_if_due())
+    }
+
+    fn new(brain: Arc<Brain>, run: Round) -> Self {
+        Self { changes: brain.machines.changes(), brain, run }
     }
 }
 
-impl Worker for Follower {
+impl Worker for MachineWorker {
     fn round(&mut self) -> Next {
-        next(self.brain.follow_machines())
+        Next::AfterOrWakeup((self.run)(&self.brain).unwrap_or(NOT_SHARED))
     }
 
+    /// Completes when the brain is shared, or no longer shared.
     async fn wakeup(&mut self) {
-        change(&mut self.changes).await;
+        // The sender lives as long as the brain.
+        if self.changes.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 
@@ -57,57 +65,12 @@ pub(super) struct OutsideFiles(pub(super) Arc<Brain>);
 impl Worker for OutsideFiles {
     fn round(&mut self) -> Next {
         match self.0.write_outside_files() {
-            true => next(None),
+            true => Next::AfterOrWakeup(NOT_SHARED),
             false => Next::After(Duration::ZERO),
         }
     }
 
     async fn wakeup(&mut self) {
         self.0.wait_for_outside_files().await;
-    }
-}
-
-/// Takes and renews the leases of the tasks that are set up on this machine.
-pub(super) struct Leases {
-    brain: Arc<Brain>,
-    changes: watch::Receiver<()>,
-}
-
-impl Leases {
-    pub(super) fn new(brain: Arc<Brain>) -> Self {
-        Self { changes: brain.machines.changes(), brain }
-    }
-}
-
-impl Worker for Leases {
-    fn round(&mut self) -> Next {
-        let wanted = self.brain.wanted_leases();
-        next(self.brain.machines.renew_leases(&wanted))
-    }
-
-    async fn wakeup(&mut self) {
-        change(&mut self.changes).await;
-    }
-}
-
-/// Writes snapshots for machines that join.
-pub(super) struct Snapshots {
-    brain: Arc<Brain>,
-    changes: watch::Receiver<()>,
-}
-
-impl Snapshots {
-    pub(super) fn new(brain: Arc<Brain>) -> Self {
-        Self { changes: brain.machines.changes(), brain }
-    }
-}
-
-impl Worker for Snapshots {
-    fn round(&mut self) -> Next {
-        next(self.brain.machines.write_snapshot_if_due())
-    }
-
-    async fn wakeup(&mut self) {
-        change(&mut self.changes).await;
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::log_failure;
 use super::runner::{Next, Worker};
 use brain_base::leases;
 use brain_core::{Brain, IdleLinkCheck};
@@ -43,7 +44,7 @@ impl Maintenance {
         let access = if is_ours { self.brain.access.purge().map(drop) } else { Ok(()) };
         let purged = [self.brain.pages.purge_due().map(drop), access];
         for fault in purged.into_iter().filter_map(Result::err) {
-            tracing::warn!(%fault, "expired pages, clients or tokens not removed");
+            log_failure(&fault, "expired pages, clients or tokens not removed");
         }
     }
 }
@@ -51,7 +52,7 @@ impl Maintenance {
 impl Worker for Maintenance {
     fn round(&mut self) -> Next {
         if let Err(fault) = self.brain.files.flush_outbox() {
-            tracing::warn!(%fault, "outbox not flushed");
+            log_failure(&fault, "outbox not flushed");
         }
         if self.rounds.is_multiple_of(RETRY_ROUNDS) && self.brain.files.has_failing_files() {
             self.brain.files.replay_outbox();
@@ -59,7 +60,7 @@ impl Worker for Maintenance {
         if self.rounds.is_multiple_of(LAST_USE_ROUNDS)
             && let Err(fault) = self.brain.access.write_last_use()
         {
-            tracing::warn!(%fault, "last use of clients not written");
+            log_failure(&fault, "last use of clients not written");
         }
         if self.rounds.is_multiple_of(PURGE_ROUNDS) {
             self.purge();
@@ -89,7 +90,7 @@ impl AuditUpkeep {
         if let Err(fault) = &written
             && !self.is_failing
         {
-            tracing::warn!(%fault, "audit not written; trying again");
+            log_failure(fault, "audit not written; trying again");
         }
         self.is_failing = written.is_err();
     }
@@ -97,7 +98,7 @@ impl AuditUpkeep {
     /// Removes some old calls. Returns whether there are more.
     fn purge(&mut self) -> bool {
         let has_more = self.brain.audit.purge().unwrap_or_else(|fault| {
-            tracing::warn!(%fault, "old audited calls not removed");
+            log_failure(&fault, "old audited calls not removed");
             false
         });
         if !has_more {

@@ -19,11 +19,12 @@ use std::sync::Arc;
 
 use backup::ScheduledBackup;
 use brain_core::Brain;
+use brain_protocol::{Fault, FaultCode};
 use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
 use ingest::IngestQueue;
-use machines::{Follower, Leases, OutsideFiles, Snapshots};
+use machines::{MachineWorker, OutsideFiles};
 use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
 pub use runner::Runner;
 use schedule::Schedule;
@@ -45,10 +46,10 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("writable-check", true, brain_worker(brain, WritableCheck));
     runner.start("ingest", true, brain_worker(brain, IngestQueue::new));
     runner.start("embedding", true, brain_worker(brain, Embedding));
-    runner.start("follower", true, brain_worker(brain, Follower::new));
+    runner.start("follower", true, brain_worker(brain, MachineWorker::follower));
     runner.start("outside-files", true, brain_worker(brain, OutsideFiles));
-    runner.start("leases", true, brain_worker(brain, Leases::new));
-    runner.start("snapshots", true, brain_worker(brain, Snapshots::new));
+    runner.start("leases", true, brain_worker(brain, MachineWorker::leases));
+    runner.start("snapshots", true, brain_worker(brain, MachineWorker::snapshots));
     runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));
     runner.start("backup", has_backups, scheduled_worker(brain, &schedule, ScheduledBackup::new));
     runner.start(
@@ -64,6 +65,20 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("collector-stream", collector.stream, brain_worker(brain, CollectorStream));
     runner.start("tunnel", has_tunnel, brain_worker(brain, TunnelChecks));
     runner.start("service-watchdog", is_service, brain_worker(brain, Watchdog::new));
+}
+
+/// Whether a write failed because the log of a shared brain cannot be used.
+fn is_shared_log_unusable(fault: &Fault) -> bool {
+    use FaultCode as F;
+    matches!(fault.code, F::ServerAway | F::OutcomeUnknown | F::MachineStopped)
+}
+
+/// Logs the failure of a round. Workers fail all the time while the log of a shared brain cannot be
+/// used, so that is not repeated here: the log warns once when it begins.
+fn log_failure(fault: &Fault, message: &str) {
+    if !is_shared_log_unusable(fault) {
+        tracing::warn!(%fault, "{message}");
+    }
 }
 
 /// Returns a function that creates a worker from the brain.

@@ -388,8 +388,8 @@ impl Bench {
                 Goal::AtLeast(goal, "times"),
                 ratio,
                 format!(
-                    "{} times ({:.0} against {:.0} writes/s; {:.0} in a batch; processors {idle:.0} \
-                     % idle)",
+                    "{} times ({:.0} against {:.0} writes/s; {:.0} in a batch; processors \
+                     {idle:.0} % idle)",
                     short(ratio),
                     many.median(),
                     one.median(),

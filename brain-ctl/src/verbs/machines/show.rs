@@ -266,7 +266,7 @@ mod tests {
     fn a_status_fits_60_columns_and_a_stopped_machine_fails() {
         let mut status = MachinesStatusReply {
             state: "diverged".into(),
-            message: "batch 12 here is another one than on the server, which lost batches".into(),
+            message: "change 12 here is another one than on the server, which lost changes".into(),
             hint: Some("`brain machines join` builds the store again".into()),
             since: Some("2026-11-21T10:30:00.000Z".into()),
             name: Some("laptop".into()),

@@ -4,7 +4,7 @@
 //! its two types.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode, Scope};
 
@@ -28,7 +28,7 @@ pub enum Error {
     /// The configured file of a secret does not exist.
     #[error("{} does not exist", .0.display())]
     MissingFile(PathBuf),
-    /// The file of a secret cannot be read.
+    /// A file cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable {
         /// The file.
@@ -36,7 +36,7 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The file of a secret cannot be written.
+    /// A file cannot be written.
     #[error("{} cannot be written: {source}", path.display())]
     Unwritable {
         /// The file.
@@ -73,22 +73,40 @@ impl From<Error> for Fault {
 }
 
 fn code_of(error: &Error) -> FaultCode {
-    use io::ErrorKind as K;
     match error {
         Error::MissingScope { .. } | Error::Exposed { .. } => FaultCode::Forbidden,
         Error::NoRandomData(_) => FaultCode::Internal,
         Error::UnevenInterval(_) => FaultCode::InvalidConfig,
-        Error::Unwritable { source, .. } => match source.kind() {
-            K::PermissionDenied | K::ReadOnlyFilesystem => FaultCode::ReadOnly,
-            K::StorageFull => FaultCode::DiskFull,
-            _ => FaultCode::Io,
-        },
+        Error::Unwritable { source, .. } => write_code(source),
         Error::MissingFile(_)
         | Error::Unreadable { .. }
         | Error::NotAFile(_)
         | Error::NotText(_)
         | Error::NotOneLine(_) => FaultCode::Io,
     }
+}
+
+/// Returns the code for an error of the system while a file was written.
+#[must_use]
+pub fn write_code(error: &io::Error) -> FaultCode {
+    use io::ErrorKind as K;
+    match error.kind() {
+        K::StorageFull | K::QuotaExceeded => FaultCode::DiskFull,
+        K::PermissionDenied | K::ReadOnlyFilesystem => FaultCode::ReadOnly,
+        _ => FaultCode::Io,
+    }
+}
+
+/// Returns the fault of a file that cannot be written.
+#[must_use]
+pub fn write_fault(path: &Path, source: io::Error) -> Fault {
+    Error::Unwritable { path: path.to_owned(), source }.into()
+}
+
+/// Returns the fault of a file that cannot be read.
+#[must_use]
+pub fn read_fault(path: &Path, source: io::Error) -> Fault {
+    Error::Unreadable { path: path.to_owned(), source }.into()
 }
 
 fn hint_for(error: &Error) -> Option<String> {

@@ -15,4 +15,4 @@ pub mod secrets;
 pub mod threads;
 pub mod workers;
 
-pub use error::Error;
+pub use error::{Error, read_fault, write_code, write_fault};

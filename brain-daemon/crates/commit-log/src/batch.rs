@@ -148,7 +148,7 @@ pub(crate) fn check_order(after: &Position, found: &Batches) -> Result<(), Error
             Error::Compacted { replica: after.number, compacted: head.compacted }
         } else {
             Error::Corrupt(format!(
-                "batch {} is missing, and compaction did not delete it",
+                "change {} is missing, and compaction did not delete it",
                 after.number + 1
             ))
         });
@@ -160,7 +160,7 @@ pub(crate) fn check_order(after: &Position, found: &Batches) -> Result<(), Error
         let [one, next] = pair else { continue };
         if next.position.number != one.position.number + 1 || next.predecessor != one.position.id {
             return Err(Error::Corrupt(format!(
-                "batch {} does not follow batch {}",
+                "change {} does not follow change {}",
                 next.position.number, one.position.number
             )));
         }

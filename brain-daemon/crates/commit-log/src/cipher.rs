@@ -153,7 +153,7 @@ impl Keys {
     /// - [`Error::UnknownKey`] if the keys were rotated since they were read
     /// - [`Error::Forged`] if the payload was changed, moved or is not encrypted
     pub fn open_batch(&self, brain: BrainId, batch: &Batch) -> Result<Vec<u8>, Error> {
-        let name = || format!("batch {}", batch.position.number);
+        let name = || format!("change {}", batch.position.number);
         self.open_named(&BatchPlace::of(brain, batch).bytes(), &batch.payload, name)
     }
 

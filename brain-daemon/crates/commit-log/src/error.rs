@@ -1,4 +1,5 @@
-//! Errors of the commit log. Messages contain no password and no content of a batch.
+//! Errors of the commit log. Messages contain no password and no content of a batch. People read
+//! them, so they call a batch a change, as `docs/machines.md` does.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ pub enum Error {
     /// head come with the answer, so that the refused machine needs no further round trip; there
     /// are none if `read` would fail.
     #[error(
-        "the log moved to batch {}; apply the new batches and try again",
+        "the log moved to change {}; apply the new changes and try again",
         .0.head.position.number
     )]
     Moved(Box<Batches>),
@@ -50,7 +51,7 @@ pub enum Error {
         source: Option<Source>,
     },
     /// The connection failed while a batch was being committed.
-    #[error("batch {batch} may be in the log or not; append it again with the same id")]
+    #[error("change {batch} may be in the log or not; append it again with the same id")]
     OutcomeUnknown {
         /// The batch.
         batch: BatchId,
@@ -60,7 +61,7 @@ pub enum Error {
     },
     /// The server cancelled a statement.
     #[error(
-        "the server ended {phase} after {} ms; raise {setting} or make the batch smaller",
+        "the server ended {phase} after {} ms; raise {setting} or make the change smaller",
         limit.as_millis()
     )]
     Timeout {
@@ -111,8 +112,8 @@ pub enum Error {
     /// The log's history does not contain the replica's position: the server was restored from a
     /// backup, or it failed over and lost batches.
     #[error(
-        "batch {} here is {}, and the log has batch {} {}: the server lost or replaced batches; \
-         rebuild this replica from the last common batch",
+        "change {} here is {}, and the log has change {} {}: the server lost or replaced changes; \
+         rebuild this replica from the last common change",
         replica.number, replica.id, log.number, log.id
     )]
     Diverged {
@@ -123,7 +124,7 @@ pub enum Error {
     },
     /// Compaction deleted batches that the replica does not have.
     #[error(
-        "this replica ends at batch {replica}, and the log begins after batch {compacted}; \
+        "this replica ends at change {replica}, and the log begins after change {compacted}; \
          join again from a snapshot"
     )]
     Compacted {
@@ -149,7 +150,7 @@ pub enum Error {
     #[error("the log has no {0}")]
     NotFound(String),
     /// Without this snapshot no machine could join.
-    #[error("this snapshot replaces deleted batches; write a newer one before you delete it")]
+    #[error("this snapshot replaces deleted changes; write a newer one before you delete it")]
     SnapshotNeeded,
     /// The place has no log.
     #[error("{address} has no log of a brain; initialize it first")]

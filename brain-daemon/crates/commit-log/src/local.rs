@@ -110,7 +110,7 @@ impl<S: Storage> LocalLog<S> {
     /// Returns a stored batch.
     pub(crate) fn batch(&self, number: u64) -> Result<Option<Batch>, Error> {
         let Some(bytes) = self.storage.get(&batch_name(number))? else { return Ok(None) };
-        let damaged = || Error::Corrupt(format!("batch {number} has no readable header"));
+        let damaged = || Error::Corrupt(format!("change {number} has no readable header"));
         let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(damaged)?;
         let header: BatchHeader = serde_json::from_slice(&bytes[..end]).map_err(|_| damaged())?;
         Ok(Some(Batch {

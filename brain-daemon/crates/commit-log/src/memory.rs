@@ -89,7 +89,7 @@ impl MemoryLog {
             0 => Position::START,
             _ => match self.batch(number)? {
                 Some(batch) => batch.position,
-                None => return Err(Error::NotFound(format!("batch {number}"))),
+                None => return Err(Error::NotFound(format!("change {number}"))),
             },
         };
         self.storage.write(&mut |state| {

@@ -201,7 +201,7 @@ pub(crate) fn check_deletion(
 /// Checks the sizes of a batch.
 pub(crate) fn check_batch(batch: &NewBatch) -> Result<(), Error> {
     check_name(&batch.machine)?;
-    check_size("the batch", batch.payload.len(), MAX_PAYLOAD)
+    check_size("the change", batch.payload.len(), MAX_PAYLOAD)
 }
 
 /// Checks the length of a name.

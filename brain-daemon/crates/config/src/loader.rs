@@ -179,8 +179,8 @@ fn unknown(message: String, given: &str, known: impl Iterator<Item = &'static st
     unknown_key(message, brain_protocol::nearest(given, known))
 }
 
-/// Returns the fault for an unknown key. Its hint names the most similar known one, if there is one,
-/// and the command that lists all.
+/// Returns the fault for an unknown key. Its hint names the most similar known one, if there is
+/// one, and the command that lists all.
 pub(super) fn unknown_key(message: String, nearest: Option<&str>) -> Fault {
     let suggestion = nearest.map(|name| format!("did you mean \"{name}\"? ")).unwrap_or_default();
     invalid(message).hint(format!("{suggestion}`brain config show` lists all keys"))

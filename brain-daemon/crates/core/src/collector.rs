@@ -161,13 +161,6 @@ impl CollectorService {
 
 /// Converts an error of the collector's files.
 fn data_fault(fault: &DataFault) -> Fault {
-    let code = match fault.error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => FaultCode::DiskFull,
-        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            FaultCode::ReadOnly
-        }
-        _ => FaultCode::Io,
-    };
-    Fault::new(code, fault.to_string())
+    Fault::new(brain_base::write_code(&fault.error), fault.to_string())
         .hint("check the file and its disk, or set `collector.dir` to another directory")
 }

@@ -1,4 +1,4 @@
-//! Whether this machine can use the log, and what errors of the log mean for the store.
+//! Whether this machine can use the log, and how errors of the log become errors of the store.
 
 use brain_commit_log::Error;
 use brain_protocol::{Fault, FaultCode};
@@ -93,7 +93,7 @@ impl Failure {
                 StoreError::Refused(Fault { hint: stop.fault.hint, ..fault })
             }
             Self::Unknown(fault) => {
-                let message = "the connection to the server broke while the write was committed";
+                let message = "the connection to the server broke during the write";
                 StoreError::Refused(Fault { message: message.to_owned(), ..fault })
             }
             Self::Refused(fault) => StoreError::Refused(fault),
@@ -120,7 +120,7 @@ fn stop(error: &Error, text: String) -> Stop {
     let (state, hint) = match error {
         Error::Diverged { .. } => (
             "diverged",
-            "the server was restored, or it failed over and lost batches; `brain machines join` \
+            "the server was restored, or it failed over and lost changes; `brain machines join` \
              builds this machine's store again from the server, and keeps the present one as a \
              file with what the server lost",
         ),
@@ -231,9 +231,37 @@ pub(crate) fn no_lease(lease: &str) -> Fault {
 }
 
 fn outcome_unknown(source: &Error) -> Fault {
-    let message = format!("the connection broke while the write was being committed: {source}");
+    let reason = match source {
+        // Without its advice: the hint has another.
+        Error::Unavailable { reason, address, .. } => format!("{address}: {reason}"),
+        source => source.to_string(),
+    };
+    let message = format!("the connection broke during a write ({reason})");
     Fault::new(FaultCode::OutcomeUnknown, message).hint(
-        "the write may be stored or not; when `brain machines status` says ready, look at the page \
-         before you repeat the write",
+        "look at the page when `brain machines status` says ready: the write may be stored or not",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use brain_commit_log::BatchId;
+
+    use super::*;
+
+    #[test]
+    fn an_unknown_outcome_names_its_cause_without_further_advice() {
+        let source = Error::Unavailable {
+            address: "db.example.org:5432/brain".to_owned(),
+            reason: "connection reset by peer".to_owned(),
+            source: None,
+        };
+        let error = Error::OutcomeUnknown { batch: BatchId([7; 16]), source: Box::new(source) };
+        let fault = fault(&error);
+        assert_eq!(
+            fault.message,
+            "the connection broke during a write (db.example.org:5432/brain: connection reset by \
+             peer)"
+        );
+        assert!(fault.hint.is_some_and(|hint| hint.contains("look at the page")));
+    }
 }

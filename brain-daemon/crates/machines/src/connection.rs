@@ -1,4 +1,4 @@
-//! The engine that a shared brain uses, and what is known about its server.
+//! The engine of a shared brain's log, and its server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,20 +12,20 @@ use brain_protocol::Secret;
 
 use crate::SCHEMA;
 
-/// How long an append and other calls may take: a writer waits for them.
+/// The longest time of an append, and of any other call that a writer waits for.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The URLs of the server.
 #[derive(Debug, Clone)]
 pub struct ServerSecrets {
-    /// The server, or a pooler before it.
+    /// The URL of the server, or of a pooler before it.
     pub url: Secret,
-    /// The server without a pooler, for notifications and for creating tables.
+    /// The URL of the server itself, past a pooler: for notifications and to create tables.
     pub direct_url: Option<Secret>,
 }
 
-/// Returns the settings of a log in PostgreSQL with the time limits of a daemon. `listens` says
-/// that the server notifies through the main URL.
+/// Returns the settings of a log in PostgreSQL with the time limits of a daemon. `listens` tells
+/// whether notifications arrive through the main URL.
 ///
 /// # Errors
 /// [`Error::InvalidUrl`]; its message contains no part of a URL.
@@ -59,7 +59,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Prepares the use of a log in PostgreSQL. Connects at the first call.
+    /// Opens a log in PostgreSQL. Connects to the server at the first call.
     ///
     /// # Errors
     /// [`Error::File`] if certificates cannot be read.
@@ -71,7 +71,7 @@ impl Connection {
     /// Creates the tables of a log in PostgreSQL, and opens it.
     ///
     /// # Errors
-    /// [`Error::AlreadyCreated`] if another brain uses the place, and errors of the server.
+    /// [`Error::AlreadyCreated`] if another brain uses the PostgreSQL schema; errors of the server.
     pub fn create(settings: PostgresSettings, brain: BrainId) -> Result<Self, Error> {
         let uses_tls = settings.url.uses_tls();
         Ok(Self::over(Arc::new(PostgresLog::create(settings, brain)?), uses_tls))

@@ -1,4 +1,4 @@
-//! What a home remembers about its place in a shared brain: the file `machines.json`.
+//! The file `machines.json`: which shared brain a home belongs to, and as which machine.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -21,7 +21,7 @@ pub struct Identity {
     pub encrypted: bool,
     /// The PostgreSQL schema of the tables.
     pub namespace: String,
-    /// Whether the server notifies through the main URL: it is no pooler.
+    /// Whether notifications arrive through the main URL, which then leads to no pooler.
     #[serde(default)]
     pub listens: bool,
     /// The names of the secrets that the setup wrote to the home. `leave` removes these only.

@@ -6,9 +6,9 @@ use brain_commit_log::cipher::{Keys, RootKey};
 use brain_commit_log::{BrainId, Engine, Error};
 use parking_lot::Mutex;
 
-/// The root key of this machine, and the data keys that it opened.
+/// The root key on this machine, and the data keys that were decrypted with it.
 ///
-/// The keys are on the server, sealed with the root key, and are read at the first use.
+/// The server has the data keys, encrypted with the root key. They are read at the first use.
 pub struct Keyring {
     brain: BrainId,
     state: Mutex<State>,

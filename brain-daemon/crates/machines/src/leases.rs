@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub const TTL: Duration = Duration::from_secs(30);
 /// How often leases are renewed.
 pub const RENEWAL: Duration = Duration::from_secs(10);
-/// How long before its end a holder stops to use a lease.
+/// A holder stops using a lease this long before its end.
 const MARGIN: Duration = Duration::from_secs(3);
 
 /// Time since an arbitrary start. It never goes back.
@@ -64,7 +64,7 @@ struct Known {
     lease: Lease,
     /// Whether this machine was granted it.
     is_granted: bool,
-    /// Until when the answer counts, by this machine's uptime.
+    /// When the answer expires, by this machine's uptime.
     until: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! A brain on several machines: what stands between the store and the commit log.
+//! A brain on several machines: the layer between the store and the commit log.
 //!
 //! [`MachineLog`] is the log that the store's writer calls: it encrypts batches, checks that they
 //! belong to this brain, and turns failures into named states. [`LeaseKeeper`] decides which
@@ -40,5 +40,5 @@ pub use brain_commit_log::{
 /// The schema of the batches that this program writes: the store's.
 pub const SCHEMA: u32 = brain_store::SCHEMA as u32;
 
-/// How long compaction waits for a machine that does not report: 30 days.
+/// How long compaction keeps the batches that a machine needs that does not report: 30 days.
 pub const MAX_SILENCE: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 60 * 60);

@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 
 use crate::{TTL, Uptime};
 
-/// How the name of the lease begins that shows which process is a machine.
+/// The prefix of the name of a lease that one process of each machine holds.
 pub const PRESENCE: &str = "machine:";
-/// Two losses of the lease within this time mean that another process runs at the same time. One
-/// alone can be a request of this process that the server carried out late.
+/// If the lease is lost twice within this time, another process runs at the same time. A single
+/// loss can come from a late request of this process itself.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// The lease of one process on its machine's identity. A new process takes it from an earlier one,
-/// because a machine that starts again has the same identity.
+/// The lease on this machine's identity, for one process. A new process takes it from the former
+/// one, because a machine that starts again has the same identity.
 pub(crate) struct Presence {
     lease_name: String,
     machine: String,

@@ -1,4 +1,5 @@
-//! Work in the background of a shared brain: following, reports, leases and snapshots.
+//! The background work of a shared brain: it follows the log, reports to the registry, renews
+//! leases and writes snapshots.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::{
     Condition, LeaseKeeper, MAX_SILENCE, MachineLog, SnapshotFile, newest, schema, upload, verify,
 };
 
-/// The time between two looks at the head.
+/// The time between two requests for the head.
 const POLL: Duration = Duration::from_secs(1);
 /// The time between two tries while this machine has stopped.
 const STOPPED_PAUSE: Duration = Duration::from_secs(5);
@@ -27,7 +28,7 @@ const UNCHANGED_REPORT: Duration = Duration::from_secs(30);
 /// A snapshot is due after this many batches, or this many bytes of batches.
 const SNAPSHOT_BATCHES: u64 = 10_000;
 const SNAPSHOT_BYTES: u64 = 256 << 20;
-/// How long an incomplete snapshot of another machine is left alone, in milliseconds.
+/// The age at which an incomplete snapshot of another machine is deleted, in milliseconds.
 const INCOMPLETE_MS: i64 = 24 * 60 * 60 * 1000;
 /// How many complete snapshots are kept.
 const KEPT: usize = 2;

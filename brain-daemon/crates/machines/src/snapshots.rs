@@ -1,8 +1,8 @@
 //! Snapshots: a backup of the store in encrypted chunks beside the log.
 //!
 //! The chunks together are: format 1, the schema of the store as 4 bytes, the file, and the SHA-256
-//! of the file. Each chunk is compressed. Encrypted chunks are bound to their place, so none can be
-//! exchanged or left out.
+//! of the file. Each chunk is compressed. The encryption of a chunk includes its snapshot and its
+//! number, so a chunk that was exchanged or left out is noticed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

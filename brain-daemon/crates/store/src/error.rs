@@ -22,6 +22,9 @@ pub enum StoreError {
     /// The file or its directory cannot be written.
     #[error("cannot write {0}")]
     ReadOnly(#[source] Failure),
+    /// The permissions of the file do not allow reading.
+    #[error("cannot read {0}")]
+    Unreadable(#[source] Failure),
     /// Reading or writing failed for another reason.
     #[error("the store cannot be read or written: {0}")]
     Io(#[source] Failure),
@@ -174,7 +177,14 @@ impl StoreError {
 
     /// Whether the disk or the file prevented the operation.
     pub(super) fn is_disk_error(&self) -> bool {
-        matches!(self, Self::DiskFull(_) | Self::SizeLimit(_) | Self::ReadOnly(_) | Self::Io(_))
+        matches!(
+            self,
+            Self::DiskFull(_)
+                | Self::SizeLimit(_)
+                | Self::ReadOnly(_)
+                | Self::Unreadable(_)
+                | Self::Io(_)
+        )
     }
 
     /// Whether the error concerns the whole store, rather than one page or one write.
@@ -205,7 +215,19 @@ impl StoreError {
         }
     }
 
-    /// Converts an I/O error; `name` is the path in the message.
+    /// Converts an I/O error of a call that only reads; `name` is the path in the message.
+    #[must_use]
+    pub fn from_read(error: &std::io::Error, name: &str) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::PermissionDenied => {
+                Self::Unreadable(Failure::new(format!("{name}: {error}"), copy_of(error)))
+            }
+            _ => Self::from_io(error, name),
+        }
+    }
+
+    /// Converts an I/O error; `name` is the path in the message. A missing permission is one to
+    /// write.
     #[must_use]
     pub fn from_io(error: &std::io::Error, name: &str) -> Self {
         use std::io::ErrorKind as K;

@@ -29,7 +29,7 @@ fn code(error: &StoreError) -> FaultCode {
     match error {
         E::DiskFull(_) | E::SizeLimit(_) => FaultCode::DiskFull,
         E::ReadOnly(_) => FaultCode::ReadOnly,
-        E::Io(_) | E::NoDirectory { .. } => FaultCode::Io,
+        E::Unreadable(_) | E::Io(_) | E::NoDirectory { .. } => FaultCode::Io,
         E::Damaged(_)
         | E::DamagedPage(_)
         | E::DamagedText { .. }
@@ -62,6 +62,10 @@ fn hint(error: &StoreError) -> Option<String> {
             "check the owner and mode of the home directory, and whether its disk is mounted \
              read-only: `mount -o remount,rw`; reads continue, and writes are accepted as soon as \
              the disk is writable"
+        }
+        E::Unreadable(_) => {
+            "check the owner and mode of the file and of its directories: the daemon's user must \
+             be able to read it"
         }
         E::Io(_) => "run `brain doctor`",
         E::Damaged(_) => {
@@ -107,8 +111,8 @@ fn hint(error: &StoreError) -> Option<String> {
         }
         E::QueueFull(_) => "try again in a moment",
         E::Away(_) => {
-            "reads, searches, captures and ingest go on; `brain machines status` says why and \
-             since when the server is away, and other writes are accepted when it answers again"
+            "repeat the write when `brain machines status` says ready; reads, captures and ingest \
+             go on meanwhile"
         }
         E::Defect => "the log of the daemon has the details; please report it",
         E::Closed => "try again; the next command starts the daemon again",

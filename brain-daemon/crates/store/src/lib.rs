@@ -115,7 +115,9 @@ pub use record::{
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
-pub use shared_log::{AppendResult, Followed, LogBatch, LogPosition, OutsideChanges, SharedLog};
+pub use shared_log::{
+    AppendResult, FollowResult, LogBatch, LogPosition, OutsideChanges, SharedLog,
+};
 pub use shared_state::Sources;
 pub use store::{ReaderFactory, Store, StoreOptions};
 pub use verify::{VerifyReport, store_id, verify};

@@ -73,9 +73,10 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError
         };
         let db = opened.map_err(|e| match e {
             redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(name.clone()),
-            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
-                StoreError::from_io(&e, &name)
-            }
+            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => match fs::File::open(path) {
+                Err(read_error) => StoreError::from_read(&read_error, &name),
+                Ok(_) => StoreError::from_io(&e, &name),
+            },
             e => StoreError::Damaged(e.to_string()),
         })?;
         Ok(OpenDatabase { db, read_only, was_repaired: repaired.load(Ordering::Relaxed) })
@@ -85,7 +86,7 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError
 /// Returns an overlay that reads the file and keeps writes in memory.
 fn read_only_backend(path: &Path) -> Result<Overlay, StoreError> {
     let name = path.display().to_string();
-    let file = fs::File::open(path).map_err(|e| StoreError::from_io(&e, &name))?;
+    let file = fs::File::open(path).map_err(|e| StoreError::from_read(&e, &name))?;
     if let Err(fs::TryLockError::WouldBlock) = file.try_lock_shared() {
         return Err(StoreError::Locked(name));
     }

@@ -186,9 +186,9 @@ impl RowChanges {
 /// The number of [`t::ATTACHMENT_FILES`] in [`t::every_shared_table`].
 const ATTACHMENT_FILES_NUMBER: u8 = 24;
 
-/// What applied batches changed.
+/// What batches changed in the store that applied them.
 #[derive(Default)]
-pub(super) struct Applied {
+pub(super) struct BatchEffects {
     /// Changes of pages, in order.
     pub(super) changes: Vec<Change>,
     /// Whether sources changed.
@@ -208,8 +208,8 @@ pub(super) fn apply_batches(
     shared: &SharedState,
     txn: &WriteTransaction,
     batches: &[LogBatch],
-) -> Result<Applied, StoreError> {
-    let mut applied = Applied::default();
+) -> Result<BatchEffects, StoreError> {
+    let mut effects = BatchEffects::default();
     let Some(mut replica) = Replica::read(&txn.open_table(t::META)?)? else {
         return Err(StoreError::Defect);
     };
@@ -220,18 +220,18 @@ pub(super) fn apply_batches(
         if batch.position.number != replica.position.number + 1 {
             return Err(damaged_change("a gap before it"));
         }
-        let (store_id, next_spooled) = apply_batch(shared, txn, &batch.changes, &mut applied)?;
+        let (store_id, next_spooled) = apply_batch(shared, txn, &batch.changes, &mut effects)?;
         if store_id == replica.store_id {
             replica.next_spooled = replica.next_spooled.max(next_spooled);
         }
         replica.position = batch.position;
     }
     replica.write(txn)?;
-    let len = applied.changes.len();
-    for change in &mut applied.changes {
+    let len = effects.changes.len();
+    for change in &mut effects.changes {
         change.is_bulk = len > MAX_DIRECT_CHANGES;
     }
-    Ok(applied)
+    Ok(effects)
 }
 
 /// Applies the bytes of a batch. Returns the id of the store that wrote it, and its
@@ -240,7 +240,7 @@ fn apply_batch(
     shared: &SharedState,
     txn: &WriteTransaction,
     bytes: &[u8],
-    applied: &mut Applied,
+    effects: &mut BatchEffects,
 ) -> Result<(u64, u64), StoreError> {
     let too_short = || damaged_change("no content");
     let (store_id, rest) = bytes.split_first_chunk::<8>().ok_or_else(too_short)?;
@@ -264,7 +264,7 @@ fn apply_batch(
                 let written = shared.attachments.write(part);
                 written.map_err(|e| StoreError::from_io(&e, &root))?;
             }
-            table => apply_part(txn, table, &row_changes(part)?, applied)?,
+            table => apply_part(txn, table, &row_changes(part)?, effects)?,
         }
     }
     let mut draft = Draft::open(txn, &pending)?;
@@ -281,7 +281,7 @@ fn apply_batch(
         let former = former.get(&id).and_then(Option::as_ref);
         follow_file(&mut draft, id, former, now.as_ref())?;
         for row in [id, moved_file_id(seq)] {
-            applied.files.extend(draft.outbox_row(row)?.map(|_| row));
+            effects.files.extend(draft.outbox_row(row)?.map(|_| row));
         }
         let page = match now.filter(|now| now.record.deleted_at.is_none()) {
             Some(CurrentPage { source, slug, record }) => {
@@ -291,7 +291,7 @@ fn apply_batch(
             }
             None => None,
         };
-        applied.changes.push(Change { seq, id, page, is_bulk: false });
+        effects.changes.push(Change { seq, id, page, is_bulk: false });
     }
     Ok((u64::from_le_bytes(*store_id), u64::from_le_bytes(*next_spooled)))
 }
@@ -338,15 +338,15 @@ fn apply_part(
     txn: &WriteTransaction,
     table: u8,
     changes: &[RowChange<'_>],
-    applied: &mut Applied,
+    effects: &mut BatchEffects,
 ) -> Result<(), StoreError> {
     macro_rules! apply {
         ($($number:literal $name:ident),*) => {
             match table {
                 $($number => {
-                    applied.sources_changed |= ["sources", "source_settings", "source_machines"]
+                    effects.sources_changed |= ["sources", "source_settings", "source_machines"]
                         .contains(&redb::TableHandle::name(&t::$name));
-                    applied.access_changed |=
+                    effects.access_changed |=
                         ["clients", "tokens"].contains(&redb::TableHandle::name(&t::$name));
                     apply_changes(&mut txn.open_table(t::$name)?, changes)
                 })*

@@ -152,7 +152,7 @@ fn open_copy(path: &Path, options: &StoreOptions) -> Result<Database, StoreError
 
 /// Copies a file and compares the copy with it.
 fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
-    let read = |e: std::io::Error| StoreError::from_io(&e, &from.display().to_string());
+    let read = |e: std::io::Error| StoreError::from_read(&e, &from.display().to_string());
     let write = |e: std::io::Error| StoreError::from_io(&e, &to.display().to_string());
     let mut source = File::open(from).map_err(read)?;
     let mut target = File::options().write(true).truncate(true).open(to).map_err(write)?;

@@ -181,5 +181,5 @@ pub(super) fn take_part<'b>(bytes: &mut &'b [u8]) -> Result<&'b [u8], StoreError
 }
 
 pub(super) fn damaged_change(what: &str) -> StoreError {
-    StoreError::Damaged(format!("a batch of the shared log has {what}"))
+    StoreError::Damaged(format!("a change of the shared log has {what}"))
 }

@@ -73,9 +73,9 @@ pub trait SharedLog: Send + Sync {
     fn wait(&self, after: LogPosition, limit: Duration) -> Result<bool, StoreError>;
 }
 
-/// What [`Store::follow`] did.
+/// The result of [`Store::follow`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Followed {
+pub struct FollowResult {
     /// The number of batches that were applied.
     pub batches: u64,
     /// The last batch that the store contains.
@@ -86,7 +86,7 @@ pub struct Followed {
 pub(super) struct FollowRequest {
     /// The number of the batch that is enough; `None` for all batches.
     pub(super) number: Option<u64>,
-    pub(super) sender: SyncSender<Result<Followed, StoreError>>,
+    pub(super) sender: SyncSender<Result<FollowResult, StoreError>>,
 }
 
 /// What changed without a caller on this machine: by batches of other machines, or because the log
@@ -146,8 +146,7 @@ impl Store {
         let shared = Arc::clone(&self.shared);
         self.write(move |draft| {
             let next = draft.replica.map_or(1, |replica| replica.next_spooled);
-            let limit = (usize::MAX, usize::MAX);
-            let jobs = spool::jobs_from(&shared.path, shared.store_id, next, limit)?;
+            let jobs = spool::all_jobs_from(&shared.path, shared.store_id, next)?;
             draft.write_count += 1;
             draft.leave_log()?;
             jobs.iter().try_for_each(|(_, job)| draft.add_job(job).map(|_| ()))
@@ -186,7 +185,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`SharedLog::read`]; when the store cannot be read or written.
-    pub fn follow(&self) -> Result<Followed, StoreError> {
+    pub fn follow(&self) -> Result<FollowResult, StoreError> {
         self.request_follow(None)
     }
 
@@ -195,11 +194,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::follow`].
-    pub fn follow_to(&self, number: u64) -> Result<Followed, StoreError> {
+    pub fn follow_to(&self, number: u64) -> Result<FollowResult, StoreError> {
         self.request_follow(Some(number))
     }
 
-    fn request_follow(&self, number: Option<u64>) -> Result<Followed, StoreError> {
+    fn request_follow(&self, number: Option<u64>) -> Result<FollowResult, StoreError> {
         let (sender, result) = std::sync::mpsc::sync_channel(1);
         self.shared.follow_requests.lock().push(FollowRequest { number, sender });
         self.writer.wake()?;

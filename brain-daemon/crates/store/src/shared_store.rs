@@ -103,8 +103,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Makes the store an ordinary one. It keeps the machine's id, and knows which directories other
-    /// machines have.
+    /// Makes the store an ordinary one. It keeps the machine's id, and knows which directories
+    /// other machines have.
     pub(super) fn leave_log(&mut self) -> Result<(), StoreError> {
         let [number, id_high, id_low, next_spooled, ..] = Replica::KEYS;
         for key in [number, id_high, id_low, next_spooled] {

@@ -226,7 +226,7 @@ fn a_notification_of_a_known_batch_reads_nothing() {
     let position = one.store().log_position().unwrap().unwrap();
     server.lock().unwrap().fault = Some(LogFault::Away);
     let followed = one.store().follow_to(position.number).unwrap();
-    assert_eq!(followed, Followed { batches: 0, position });
+    assert_eq!(followed, FollowResult { batches: 0, position });
     assert!(one.store().follow_to(position.number + 1).is_err(), "the log has to be read");
 }
 

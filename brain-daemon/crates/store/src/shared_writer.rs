@@ -11,9 +11,9 @@ use redb::WriteTransaction;
 use super::batch_receiver::BatchReceiver;
 use super::draft::CompletedDraft;
 use super::record::{Content, JobRecord, from_bytes};
-use super::replica::{Applied, Replica, apply_batches};
+use super::replica::{BatchEffects, Replica, apply_batches};
 use super::row_table::damaged_change;
-use super::shared_log::{AppendResult, Followed, LogBatch, LogPosition, SharedLog};
+use super::shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, SharedLog};
 use super::shared_state::SharedState;
 use super::spool::{self, Spool};
 use super::writer::{
@@ -155,7 +155,7 @@ pub(super) fn apply(
     shared.check_free_space()?;
     // Until rows name the files of applied attachments.
     let _files = shared.attachments.block_removal();
-    let apply = || -> Result<Applied, StoreError> {
+    let apply = || -> Result<BatchEffects, StoreError> {
         let txn = shared.begin_write()?;
         let applied = apply_batches(shared, &txn, batches)?;
         txn.commit()?;
@@ -216,16 +216,20 @@ fn position(shared: &SharedState) -> Result<LogPosition, StoreError> {
 
 /// Applies the batches that the log has and the store does not have, up to the one with the number
 /// `newest`.
-fn follow(shared: &SharedState, hook: &CommitHook, newest: u64) -> Result<Followed, StoreError> {
+fn follow(
+    shared: &SharedState,
+    hook: &CommitHook,
+    newest: u64,
+) -> Result<FollowResult, StoreError> {
     let mut count = 0;
     loop {
         let position = position(shared)?;
         if position.number >= newest {
-            return Ok(Followed { batches: count, position });
+            return Ok(FollowResult { batches: count, position });
         }
         let batches = attached_log(shared)?.read(position)?;
         if batches.is_empty() {
-            return Ok(Followed { batches: count, position });
+            return Ok(FollowResult { batches: count, position });
         }
         count += batches.len() as u64;
         apply(shared, &batches, hook)?;
@@ -354,8 +358,7 @@ impl SharedState {
     /// When the store or the spool cannot be read.
     pub(super) fn load_spooled_jobs(&self) -> Result<(), StoreError> {
         let next = self.replica()?.map_or(1, |replica| replica.next_spooled);
-        let limit = (usize::MAX, usize::MAX);
-        let jobs = spool::jobs_from(&self.path, self.store_id, next, limit)?;
+        let jobs = spool::all_jobs_from(&self.path, self.store_id, next)?;
         let known = jobs.into_iter().map(|(number, job)| (number, without_text(job)));
         *self.waiting_jobs.spooled.lock() = known.collect();
         Ok(())

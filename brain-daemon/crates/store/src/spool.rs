@@ -200,7 +200,7 @@ pub(super) fn unstored_jobs(
     let number = |key| migrate::meta(store, key);
     let first = number(t::META_NEXT_JOB)?.unwrap_or(1);
     let file_path = spool_path(path);
-    let io = |e: &io::Error| StoreError::from_io(e, &file_path.display().to_string());
+    let io = |e: &io::Error| StoreError::from_read(e, &file_path.display().to_string());
     let bytes = match fs::metadata(&file_path) {
         Ok(found) if found.is_file() => fs::read(&file_path).map_err(|e| io(&e))?,
         // Not a file that brain wrote.
@@ -279,12 +279,24 @@ fn records(bytes: &[u8], store_id: u64) -> impl Iterator<Item = Record<'_>> {
     })
 }
 
-/// Reads jobs that the store spooled while the log of its shared brain was away, with their
-/// numbers, from `next` on. Stops after a number of jobs, and before they exceed a number of bytes,
-/// but reads at least one.
+/// Reads all jobs that the store spooled while the log of its shared brain was away, with their
+/// numbers, from `next` on.
 ///
 /// # Errors
 /// When the spool cannot be read, or a job is damaged.
+pub(super) fn all_jobs_from(
+    path: &Path,
+    store_id: u64,
+    next: u64,
+) -> Result<Vec<(u64, JobRecord)>, StoreError> {
+    jobs_from(path, store_id, next, (usize::MAX, usize::MAX))
+}
+
+/// As [`all_jobs_from`], but stops after a number of jobs, and before they exceed a number of
+/// bytes. Reads at least one.
+///
+/// # Errors
+/// As [`all_jobs_from`].
 pub(super) fn jobs_from(
     path: &Path,
     store_id: u64,
@@ -296,7 +308,7 @@ pub(super) fn jobs_from(
     let bytes = match fs::read(&file_path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(StoreError::from_io(&e, &shown_path)),
+        Err(e) => return Err(StoreError::from_read(&e, &shown_path)),
     };
     let (mut jobs, mut size) = (Vec::new(), 0);
     for record in records(&bytes, store_id) {

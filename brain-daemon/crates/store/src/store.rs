@@ -320,7 +320,7 @@ impl Store {
     pub fn quarantined_spools(&self) -> Result<Vec<PathBuf>, StoreError> {
         let path = &self.shared.path;
         spool::list_set_aside(path)
-            .map_err(|e| StoreError::from_io(&e, &path.display().to_string()))
+            .map_err(|e| StoreError::from_read(&e, &path.display().to_string()))
     }
 
     /// Returns a read transaction on all tables.

@@ -114,7 +114,7 @@ pub fn store_id(path: &Path) -> Result<u64, StoreError> {
 /// Opens the file if it can be a redb file that no process writes.
 fn open(path: &Path) -> Result<File, StoreError> {
     let name = path.display().to_string();
-    let io = |e: std::io::Error| StoreError::from_io(&e, &name);
+    let io = |e: std::io::Error| StoreError::from_read(&e, &name);
     // Checked before opening: opening a pipe would wait for a writer.
     if !std::fs::metadata(path).map_err(io)?.is_file() {
         return Err(StoreError::Damaged(format!("{name} is not a file")));

@@ -29,9 +29,9 @@ pub(super) struct PreparedPage {
     has_waited: bool,
 }
 
-/// Prepares the page of a job. `id` is the job's public id, `has_waited` tells whether it waited for
-/// the server of a shared brain. `find_duplicate` finds a page whose
-/// content is the same and arrived in the last 24 hours.
+/// Prepares the page of a job. `id` is the job's public id, `has_waited` tells whether it waited
+/// for the server of a shared brain. `find_duplicate` finds a page whose content is the same and
+/// arrived in the last 24 hours.
 pub(super) fn prepare(
     id: JobId,
     has_waited: bool,

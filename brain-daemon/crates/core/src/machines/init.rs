@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use brain_base::write_fault;
 use brain_machines::{
     BrainId, Connection, Error, Identity, Keys, MachineId, Replica, RootKey, SnapshotContent,
     download, open_settings,
@@ -131,7 +132,7 @@ impl MachineService {
         let dir = self.file("machines-check");
         let _ = std::fs::remove_dir_all(&dir);
         let compared = std::fs::create_dir(&dir)
-            .map_err(|e| file_fault(&dir, &e))
+            .map_err(|e| write_fault(&dir, e))
             .and_then(|()| self.compare(&replica, &snapshot, &dir, machine, progress));
         let _ = std::fs::remove_dir_all(&dir);
         compared?;
@@ -243,17 +244,5 @@ struct Setup {
 
 /// Saves an identity.
 pub(super) fn save(identity: &Identity, path: &Path) -> Result<(), Fault> {
-    identity.save(path).map_err(|e| file_fault(path, &e))
-}
-
-/// Returns the fault of a file that cannot be written.
-pub(super) fn file_fault(path: &Path, error: &std::io::Error) -> Fault {
-    use std::io::ErrorKind;
-    let code = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => FaultCode::DiskFull,
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
-        _ => FaultCode::Io,
-    };
-    Fault::new(code, format!("{} cannot be written: {error}", path.display()))
-        .hint("look at that directory and its disk, and try again")
+    identity.save(path).map_err(|e| write_fault(path, e))
 }

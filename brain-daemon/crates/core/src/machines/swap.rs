@@ -9,11 +9,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use brain_base::home::Home;
+use brain_base::{read_fault, write_fault};
 use brain_machines::Identity;
 use brain_protocol::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
-
-use super::init::file_fault;
 
 /// How the name of a directory of pages begins that a join kept.
 pub(crate) const KEPT_PAGES: &str = "pages.before-joining-";
@@ -40,7 +39,7 @@ impl PendingJoin {
     /// The fault of the file.
     pub(super) fn remove(home: &Home) -> Result<(), Fault> {
         let path = path(home);
-        Identity::remove(&path).map_err(|e| file_fault(&path, &e))
+        Identity::remove(&path).map_err(|e| write_fault(&path, e))
     }
 
     /// Writes the file durably.
@@ -56,7 +55,7 @@ impl PendingJoin {
             std::fs::rename(&new_path, &path)?;
             File::open(home.root())?.sync_all()
         };
-        write().map_err(|e| file_fault(&path, &e))
+        write().map_err(|e| write_fault(&path, e))
     }
 }
 
@@ -69,7 +68,7 @@ pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
     let bytes = match std::fs::read(&pending) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(file_fault(&pending, &error)),
+        Err(error) => return Err(read_fault(&pending, error)),
     };
     let joining: PendingJoin = serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("{} is damaged: {error}", pending.display());
@@ -80,7 +79,7 @@ pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
     let lock = match File::open(&store) {
         Ok(file) => Some(file),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(file_fault(&store, &error)),
+        Err(error) => return Err(read_fault(&store, error)),
     };
     if lock.as_ref().is_some_and(|file| file.try_lock().is_err()) {
         return Ok(());
@@ -103,8 +102,8 @@ pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
         tracing::info!(kept = %kept_store.display(), "store of the shared brain in use");
     }
     let saved = joining.identity.save(&home.machines());
-    saved.map_err(|e| file_fault(&home.machines(), &e))?;
-    std::fs::remove_file(&pending).map_err(|e| file_fault(&pending, &e))?;
+    saved.map_err(|e| write_fault(&home.machines(), e))?;
+    std::fs::remove_file(&pending).map_err(|e| write_fault(&pending, e))?;
     flush(home)
 }
 
@@ -117,12 +116,12 @@ fn keep(from: &Path, to: &Path) -> Result<(), Fault> {
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
-    std::fs::rename(from, to).map_err(|e| file_fault(to, &e))
+    std::fs::rename(from, to).map_err(|e| write_fault(to, e))
 }
 
 fn flush(home: &Home) -> Result<(), Fault> {
     let flushed = File::open(home.root()).and_then(|dir| dir.sync_all());
-    flushed.map_err(|e| file_fault(home.root(), &e))
+    flushed.map_err(|e| write_fault(home.root(), e))
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::WatchdogState;
 use brain_base::home::Home;
+use brain_base::write_fault;
 
 /// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,15 +63,7 @@ impl TunnelState {
             file.sync_all()?;
             std::fs::rename(&temporary, &path)
         };
-        write().map_err(|error| {
-            let code = match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => FaultCode::DiskFull,
-                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
-                _ => FaultCode::Io,
-            };
-            Fault::new(code, format!("{} cannot be written: {error}", path.display()))
-                .hint("look at that directory and its disk, and try again")
-        })
+        write().map_err(|error| write_fault(&path, error))
     }
 }
 

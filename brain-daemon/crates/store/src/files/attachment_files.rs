@@ -68,7 +68,8 @@ impl AttachmentFiles {
     }
 
     /// Writes the file durably and returns its hash. A file with these bytes stays as it is; a
-    /// damaged one is replaced. The caller holds [`Self::block_removal`] until a row names the file.
+    /// damaged one is replaced. The caller holds [`Self::block_removal`] until a row names the
+    /// file.
     ///
     /// # Errors
     /// When the file cannot be written. No unfinished file is left then.
