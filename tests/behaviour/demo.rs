@@ -164,7 +164,10 @@ fn a_signal_during_the_preparation_or_a_step_ends_it() {
             .unwrap_or_else(|| panic!("{delay} ms: {stderr}"));
         for notice in notices.lines() {
             let of_the_tour = whole_tour.contains(notice);
-            assert!(of_the_tour || notice == "brain: opened in your browser", "{delay} ms: {stderr}");
+            assert!(
+                of_the_tour || notice == "brain: opened in your browser",
+                "{delay} ms: {stderr}"
+            );
         }
         assert!(duration < Duration::from_secs(5), "{delay} ms: it took {duration:?}");
         assert_eq!(user.homes(), Vec::<PathBuf>::new());
