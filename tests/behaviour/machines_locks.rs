@@ -204,7 +204,7 @@ fn a_join_goes_on_after_locked_snapshots() {
     std::thread::scope(|scope| {
         let joining = scope.spawn(|| desktop.fault_with(args.clone(), words.as_bytes(), 1));
         let go_on = reached.recv_timeout(VISIBLE).expect("no download");
-        // The present chunk is being read, so the lock waits for it; later chunks wait for the lock.
+        // The lock waits for the chunk that is being read, and later chunks wait for the lock.
         let lock = Lock::request(&cluster, &shared.namespace, "chunks");
         drop(go_on);
         lock.wait_until("granted");
