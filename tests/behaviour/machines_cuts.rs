@@ -18,7 +18,7 @@ const SPAN: i64 = 6_000;
 
 /// What became of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fate {
+pub(crate) enum Fate {
     Stored,
     Queued,
     /// Refused: nothing was written.
@@ -27,7 +27,7 @@ enum Fate {
     Unknown,
 }
 
-fn write(client: &mut Client, text: String) -> Fate {
+pub(crate) fn write(client: &mut Client, text: String) -> Fate {
     match client.ask(&capture(text)) {
         Ok(Reply::Write(reply)) if reply.status == WriteStatus::Queued => Fate::Queued,
         Ok(Reply::Write(reply)) => {

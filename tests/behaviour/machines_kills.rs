@@ -5,11 +5,11 @@
 //! `BRAIN_KILLS` is the number of kills (40; a full run has 1,000). `BRAIN_SEED` repeats the random
 //! choices of a run, except for the moments of kills.
 
-mod writers;
+pub(crate) mod writers;
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use brain_protocol::Page;
@@ -21,7 +21,7 @@ use crate::machines::Shared;
 use crate::machines_fixture::{
     check_doctor, check_searches, pages_with_files, stop_and_compare, wait_until_settled,
 };
-use writers::{Counts, Write, Writer};
+use writers::{Counts, EndOnDrop, Write, Writer};
 
 /// Clients that write at the same time.
 const WRITERS: usize = 64;
@@ -105,18 +105,9 @@ fn acknowledged_writes_of_two_machines_survive_kills() {
     assert!(counts.acknowledged > 0, "no write succeeded");
 }
 
-/// Ends the writers when it is dropped.
-struct EndOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for EndOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
 /// Checks pages, files and index of a machine: every acknowledged write is there once, others at
 /// most once. Returns the pages by the words of their texts.
-fn check_pages(home: &TestHome, writes: &[&Write]) -> BTreeMap<String, Page> {
+pub(crate) fn check_pages(home: &TestHome, writes: &[&Write]) -> BTreeMap<String, Page> {
     let mut found: BTreeMap<String, Page> = BTreeMap::new();
     for page in pages_with_files(home) {
         let word = page.body.split_whitespace().next().unwrap().to_owned();

@@ -18,7 +18,7 @@ use crate::{TEST_TIMEOUT, report, skip};
 pub enum Part {
     /// The server.
     Server,
-    /// The asynchronous standby.
+    /// The standby, asynchronous until [`Cluster::make_standby_synchronous`].
     Standby,
     /// pgbouncer in transaction mode.
     Pooler,
@@ -55,7 +55,7 @@ impl Cluster {
         cluster.start_part(Part::Server);
         cluster.sql_in("postgres", "CREATE ROLE brain_user LOGIN");
         cluster.sql_in("postgres", "CREATE DATABASE brain OWNER brain_user");
-        cluster.write_pooler_settings();
+        cluster.write_pooler_settings(Part::Server);
         cluster.start_part(Part::Pooler);
         Some(cluster)
     }
@@ -70,6 +70,14 @@ impl Cluster {
     #[must_use]
     pub fn url(&self, part: Part) -> String {
         format!("postgresql://brain_user@localhost:{}/brain", self.ports[part as usize])
+    }
+
+    /// Returns a URL with the server and the standby. The first one that accepts writes is used.
+    #[must_use]
+    pub fn url_of_both(&self) -> String {
+        let [server, standby, _] = self.ports;
+        let hosts = format!("localhost:{server},localhost:{standby}");
+        format!("postgresql://brain_user@{hosts}/brain?target_session_attrs=read-write")
     }
 
     /// Runs statements as superuser on the server, and returns the rows.
@@ -131,6 +139,29 @@ impl Cluster {
         self.start_part(Part::Standby);
     }
 
+    /// Lets each commit on the server wait for the standby.
+    pub fn make_standby_synchronous(&self) {
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        self.sql("SELECT pg_reload_conf()");
+        let count = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        while self.sql(count) != "1" {
+            assert!(Instant::now() < deadline, "no synchronous standby");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Makes the running standby a server at its own address.
+    pub fn promote_standby(&self) {
+        self.promote_in(&self.dir.path().join("standby"));
+    }
+
+    /// Restarts the pooler, which then leads to the standby.
+    pub fn lead_pooler_to_standby(&mut self) {
+        self.write_pooler_settings(Part::Standby);
+        self.restart(Part::Pooler);
+    }
+
     /// Lets the standby have the server's address. It accepts no writes before
     /// [`Cluster::promote`]. Both must be stopped.
     pub fn replace_server_by_standby(&self) {
@@ -142,8 +173,11 @@ impl Cluster {
 
     /// Makes a standby that has the server's address a server.
     pub fn promote(&self) {
-        let data = self.data();
-        self.run("pg_ctl", |command| command.args(["promote", "-w", "-D"]).arg(&data));
+        self.promote_in(&self.data());
+    }
+
+    fn promote_in(&self, data: &Path) {
+        self.run("pg_ctl", |command| command.args(["promote", "-w", "-D"]).arg(data));
     }
 
     /// Starts a program of the server that runs statements as superuser.
@@ -251,10 +285,11 @@ impl Cluster {
         append(&data.join("postgresql.conf"), &text);
     }
 
-    fn write_pooler_settings(&self) {
+    /// Writes the settings of the pooler before a server.
+    fn write_pooler_settings(&self, server: Part) {
         let users = self.dir.path().join("users.txt");
         fs::write(&users, "\"brain_user\" \"\"\n").unwrap();
-        let [server, _, pooler] = self.ports;
+        let (server, pooler) = (self.ports[server as usize], self.ports[2]);
         let text = format!(
             "[databases]\nbrain = host=127.0.0.1 port={server} dbname=brain\n[pgbouncer]\n\
              listen_addr = 127.0.0.1\nlisten_port = {pooler}\nunix_socket_dir =\n\

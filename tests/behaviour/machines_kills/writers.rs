@@ -3,7 +3,7 @@
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brain_protocol::{
     Fault, FaultCode, Origin, PageRef, Put, Reply, Request, Slug, Status, WriteStatus,
@@ -15,17 +15,17 @@ use crate::ingest_crash::read_answer;
 
 /// A write that was sent. No other write has its text.
 #[derive(Debug)]
-pub(super) struct Write {
+pub(crate) struct Write {
     /// The first word of the text.
-    pub(super) word: String,
-    pub(super) text: String,
+    pub(crate) word: String,
+    pub(crate) text: String,
     /// What acknowledged it; `None` if nothing did.
-    pub(super) answer: Option<Answer>,
+    pub(crate) answer: Option<Answer>,
 }
 
 /// What acknowledged a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Stored,
     /// The machine keeps the text until the server answers.
     Queued,
@@ -34,23 +34,26 @@ pub(super) enum Answer {
 }
 
 /// A client. One in four posts over HTTP, one in four puts, and the others capture.
-pub(super) struct Writer {
-    pub(super) number: usize,
+pub(crate) struct Writer {
+    pub(crate) number: usize,
     rng: Rng,
     /// The longest pause between two writes, in milliseconds.
     max_pause_ms: u64,
-    pub(super) writes: Vec<Write>,
+    pub(crate) writes: Vec<Write>,
+    /// When writes were answered as stored.
+    pub(crate) stored_at: Vec<Instant>,
     /// Refusals by their code.
-    pub(super) refusals: std::collections::BTreeMap<String, u64>,
+    pub(crate) refusals: std::collections::BTreeMap<String, u64>,
 }
 
 impl Writer {
-    pub(super) fn new(number: usize, rng: Rng, max_pause_ms: u64) -> Self {
-        Self { number, rng, max_pause_ms, writes: Vec::new(), refusals: Default::default() }
+    pub(crate) fn new(number: usize, rng: Rng, max_pause_ms: u64) -> Self {
+        let (writes, stored_at) = (Vec::new(), Vec::new());
+        Self { number, rng, max_pause_ms, writes, stored_at, refusals: Default::default() }
     }
 
     /// Writes to the daemon of a home, which may be killed, until the end.
-    pub(super) fn write_until(&mut self, is_over: &AtomicBool, home: &TestHome, token: &str) {
+    pub(crate) fn write_until(&mut self, is_over: &AtomicBool, home: &TestHome, token: &str) {
         let (mut client, mut address) = (None, None);
         while !is_over.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(self.rng.below(self.max_pause_ms)));
@@ -88,6 +91,9 @@ impl Writer {
     }
 
     fn acknowledge(&mut self, answer: Answer) {
+        if answer == Answer::Stored {
+            self.stored_at.push(Instant::now());
+        }
         self.writes.last_mut().unwrap().answer = Some(answer);
     }
 
@@ -175,19 +181,28 @@ fn http_address(home: &TestHome) -> Option<SocketAddr> {
     }
 }
 
+/// Ends the writers when it is dropped.
+pub(crate) struct EndOnDrop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Numbers of writes by their answers.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub(super) sent: usize,
-    pub(super) acknowledged: usize,
-    pub(super) stored: usize,
-    pub(super) queued: usize,
-    pub(super) accepted: usize,
-    pub(super) refusals: std::collections::BTreeMap<String, u64>,
+pub(crate) struct Counts {
+    pub(crate) sent: usize,
+    pub(crate) acknowledged: usize,
+    pub(crate) stored: usize,
+    pub(crate) queued: usize,
+    pub(crate) accepted: usize,
+    pub(crate) refusals: std::collections::BTreeMap<String, u64>,
 }
 
 impl Counts {
-    pub(super) fn of(writers: &[Writer]) -> Self {
+    pub(crate) fn of(writers: &[Writer]) -> Self {
         let mut counts = Self::default();
         for writer in writers {
             for write in &writer.writes {

@@ -133,6 +133,7 @@ impl PostgresLog {
     ) -> Result<T, Error> {
         let deadline = Instant::now() + limit;
         let mut pause = FIRST_PAUSE;
+        let mut former = None;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let result = session.use_once(&self.server, left, async |client| {
@@ -149,9 +150,12 @@ impl PostgresLog {
             };
             let pause_now = pause.mul_f64(0.5 + self.fraction());
             if !failure.can_retry() || Instant::now() + pause_now >= deadline {
-                return Err(failure.error);
+                // The last try may have had too little time for an answer.
+                let earlier = former.filter(|_| failure.is_without_answer());
+                return Err(earlier.unwrap_or(failure.error));
             }
             tracing::debug!(error = %failure.error, "commit log failed; trying again");
+            former = Some(failure.error);
             std::thread::sleep(pause_now);
             pause = (pause * 2).min(MAX_PAUSE);
         }

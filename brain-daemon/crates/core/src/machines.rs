@@ -16,6 +16,7 @@ mod rotation;
 mod status;
 pub(crate) mod swap;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,7 @@ use tokio::sync::watch;
 
 pub(crate) use lease_table::LeaseTable;
 pub(crate) use swap::KEPT_PAGES;
+use swap::{JOINED_STORE, PendingJoin};
 
 use crate::Environment;
 
@@ -39,6 +41,11 @@ use crate::Environment;
 const SNAPSHOT_CHECK: Duration = Duration::from_secs(60);
 /// The pause after a failed snapshot.
 const SNAPSHOT_RETRY: Duration = Duration::from_secs(10 * 60);
+
+/// The file of a snapshot, while it is sent or received.
+const SNAPSHOT_FILE: &str = "brain.redb.snapshot";
+/// The directory of the copy that `init` compares with the store.
+const CHECK_DIR: &str = "machines-check";
 
 /// The machines of this brain.
 pub struct MachineService {
@@ -96,8 +103,28 @@ impl MachineService {
             changed: watch::channel(()).0,
             setup: Mutex::new(()),
         };
+        service.remove_leftovers();
         service.attach();
         service
+    }
+
+    /// Removes files of an `init`, a `join` or a snapshot that a crash interrupted.
+    fn remove_leftovers(&self) {
+        if self.env.home.is_read_only() {
+            return;
+        }
+        let mut files = vec![self.file(SNAPSHOT_FILE)];
+        if !PendingJoin::exists(&self.env.home) {
+            files.push(self.file(JOINED_STORE));
+        }
+        let files = files.iter().map(std::fs::remove_file);
+        for removed in files.chain([std::fs::remove_dir_all(self.file(CHECK_DIR))]) {
+            if let Err(error) = removed
+                && error.kind() != ErrorKind::NotFound
+            {
+                tracing::warn!(%error, "cannot remove a file of an interrupted setup");
+            }
+        }
     }
 
     /// Gives a shared store its log.
@@ -284,7 +311,7 @@ impl MachineService {
                 let go_on = |_: u64, _: u64| {
                     !self.env.stop.is_cancelled() && replica.leases().holds(leases::SNAPSHOT)
                 };
-                let file = self.file("brain.redb.snapshot");
+                let file = self.file(SNAPSHOT_FILE);
                 let written = replica.write_snapshot(&file, self.env.clock.now(), &go_on);
                 written.map(drop).map_err(Fault::from)
             }

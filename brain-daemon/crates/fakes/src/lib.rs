@@ -15,7 +15,7 @@ use brain_net::{Error, HttpClient, HttpRequest, HttpResponse, RetryingClient, St
 use serde_json::Value;
 use url::Url;
 
-pub use proxy::{Direction, Proxy};
+pub use proxy::{Chunk, Decision, Direction, Proxy};
 
 /// The key that must not appear in `Debug` output.
 pub const KEY: &str = "sk-very-secret-key";

@@ -15,6 +15,33 @@ pub enum Direction {
     ToClient,
 }
 
+/// Bytes that the proxy is about to forward.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk {
+    /// The direction.
+    pub direction: Direction,
+    /// Whether the connection was opened after the rule was set.
+    pub is_new: bool,
+    /// Bytes to the server on this connection since the rule was set, with this chunk.
+    pub to_server: usize,
+    /// Bytes to the client on this connection since the rule was set, with this chunk.
+    pub to_client: usize,
+}
+
+/// What a rule does with a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// The chunk is forwarded.
+    Forward,
+    /// This many of its bytes are forwarded, then the connection is cut.
+    Cut(usize),
+    /// As `Cut`; then all connections are cut, and new ones are refused.
+    CutAndClose(usize),
+}
+
+/// Decides about each chunk. It may block: then the chunk waits.
+type Rule = Arc<dyn Fn(&Chunk) -> Decision + Send + Sync>;
+
 /// Forwards connections from a port of loopback to another one. It counts the bytes of all
 /// connections together, and cuts the connection on which a limit is reached, once.
 pub struct Proxy {
@@ -31,6 +58,16 @@ struct State {
     counts: [AtomicI64; 2],
     /// After how many bytes a connection is cut; negative for never.
     limits: [AtomicI64; 2],
+    /// The rule, and how many rules were set before it.
+    rule: Mutex<(Option<Rule>, u64)>,
+}
+
+/// The bytes of one connection since a rule was set.
+struct Seen {
+    /// The number of the rule.
+    rule: u64,
+    is_new: bool,
+    bytes: [usize; 2],
 }
 
 impl Proxy {
@@ -45,6 +82,7 @@ impl Proxy {
             open: Mutex::new(Vec::new()),
             counts: Default::default(),
             limits: [AtomicI64::new(-1), AtomicI64::new(-1)],
+            rule: Mutex::new((None, 0)),
         });
         let shared = state.clone();
         thread::spawn(move || {
@@ -94,11 +132,20 @@ impl Proxy {
         self.state.limits.iter().all(|limit| limit.load(Ordering::SeqCst) < 0)
     }
 
+    /// Lets a rule decide about each chunk, until [`Proxy::remove_rule`].
+    pub fn set_rule(&self, rule: impl Fn(&Chunk) -> Decision + Send + Sync + 'static) {
+        let mut stored = self.state.rule.lock().unwrap();
+        *stored = (Some(Arc::new(rule)), stored.1 + 1);
+    }
+
+    /// Forwards all chunks from now on.
+    pub fn remove_rule(&self) {
+        self.state.rule.lock().unwrap().0 = None;
+    }
+
     /// Cuts all connections that are open.
     pub fn cut_all(&self) {
-        for stream in self.state.open.lock().unwrap().drain(..) {
-            drop(stream.shutdown(Shutdown::Both));
-        }
+        self.state.cut_all();
     }
 
     /// Cuts all connections and refuses new ones.
@@ -129,21 +176,52 @@ impl State {
     fn forward(self: &Arc<Self>, client: &TcpStream) {
         let Ok(server) = TcpStream::connect(("127.0.0.1", self.target)) else { return };
         self.open.lock().unwrap().push(client.try_clone().unwrap());
+        let rule = self.rule.lock().unwrap().1;
+        let seen = Arc::new(Mutex::new(Seen { rule, is_new: true, bytes: [0; 2] }));
         for (direction, from, to) in
             [(Direction::ToServer, client, &server), (Direction::ToClient, &server, client)]
         {
             let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-            let state = self.clone();
+            let (state, seen) = (self.clone(), seen.clone());
             thread::spawn(move || {
-                state.copy(direction, &from, &to);
+                state.copy(direction, &from, &to, &seen);
                 drop(from.shutdown(Shutdown::Both));
                 drop(to.shutdown(Shutdown::Both));
             });
         }
     }
 
-    /// Copies until the end of the stream or the limit.
-    fn copy(&self, direction: Direction, mut from: &TcpStream, mut to: &TcpStream) {
+    fn cut_all(&self) {
+        for stream in self.open.lock().unwrap().drain(..) {
+            drop(stream.shutdown(Shutdown::Both));
+        }
+    }
+
+    /// Asks the rule about a chunk of this length.
+    fn decide(&self, direction: Direction, length: usize, seen: &Mutex<Seen>) -> Decision {
+        let (Some(rule), number) = self.rule.lock().unwrap().clone() else {
+            return Decision::Forward;
+        };
+        let chunk = {
+            let mut seen = seen.lock().unwrap();
+            if seen.rule != number {
+                *seen = Seen { rule: number, is_new: false, bytes: [0; 2] };
+            }
+            seen.bytes[direction as usize] += length;
+            let [to_server, to_client] = seen.bytes;
+            Chunk { direction, is_new: seen.is_new, to_server, to_client }
+        };
+        rule(&chunk)
+    }
+
+    /// Copies until the end of the stream, the limit, or a cut by the rule.
+    fn copy(
+        &self,
+        direction: Direction,
+        mut from: &TcpStream,
+        mut to: &TcpStream,
+        seen: &Mutex<Seen>,
+    ) {
         let mut bytes = [0; 4096];
         let (count, limit) = (&self.counts[direction as usize], &self.limits[direction as usize]);
         while let Ok(length @ 1..) = from.read(&mut bytes) {
@@ -154,6 +232,19 @@ impl State {
                 drop(to.write_all(&bytes[..rest]));
                 limit.store(-1, Ordering::SeqCst);
                 return;
+            }
+            match self.decide(direction, length, seen) {
+                Decision::Forward => {}
+                Decision::Cut(rest) => {
+                    drop(to.write_all(&bytes[..rest.min(length)]));
+                    return;
+                }
+                Decision::CutAndClose(rest) => {
+                    self.is_refusing.store(true, Ordering::SeqCst);
+                    drop(to.write_all(&bytes[..rest.min(length)]));
+                    self.cut_all();
+                    return;
+                }
             }
             if to.write_all(&bytes[..length]).is_err() {
                 return;

@@ -24,11 +24,23 @@ enum Next {
     Retry,
     /// The connection is gone. What was sent may be committed or not.
     Reconnect,
+    /// The call fails: there was no answer in its time. What was sent may be committed or not.
+    GiveUp,
 }
 
 impl Failure {
     pub(super) fn can_retry(&self) -> bool {
-        self.next != Next::Fail
+        matches!(self.next, Next::Retry | Next::Reconnect)
+    }
+
+    /// Returns whether there was no answer, so that an earlier failure says more.
+    pub(super) fn is_without_answer(&self) -> bool {
+        self.next == Next::GiveUp
+    }
+
+    /// A call without an answer in its time.
+    pub(super) fn without_answer(error: Error) -> Self {
+        Self { error, next: Next::GiveUp }
     }
 
     pub(super) fn is_lost(&self) -> bool {
@@ -79,7 +91,10 @@ fn of_server(
     let (error, next) = match code {
         // Serialization failure, deadlock, lock time-out.
         "40001" | "40P01" => (unavailable(&reason), Next::Retry),
-        "55P03" => (unavailable("another machine holds the head too long"), Next::Retry),
+        "55P03" => {
+            let reason = format!("{phase}: another session holds a lock too long");
+            (unavailable(&reason), Next::Retry)
+        }
         // Shutdown, crash, start, and failed connections. 25P03 ends the session.
         "57P01" | "57P02" | "57P03" | "25P03" => (unavailable(&reason), Next::Reconnect),
         // pgbouncer has one code for all its errors.

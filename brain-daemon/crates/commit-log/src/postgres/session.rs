@@ -192,7 +192,7 @@ impl Session {
                 Ok(result) => result,
                 Err(_) => {
                     let reason = format!("no answer within {} ms", limit.as_millis());
-                    Err(server.unavailable(&reason, None).into())
+                    Err(Failure::without_answer(server.unavailable(&reason, None)))
                 }
             };
             if result.is_err() {

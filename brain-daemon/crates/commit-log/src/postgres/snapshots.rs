@@ -49,9 +49,13 @@ impl PostgresLog {
         Ok(value)
     }
 
+    /// Reads the list of snapshots in the present transaction.
     async fn snapshot_rows(&self, client: &Client) -> Result<Vec<Snapshot>, Failure> {
         let rows = client.query_typed(&self.sql(SNAPSHOTS), &[]).await;
-        let rows = rows.map_err(self.failed("reading snapshots"))?;
+        Self::snapshots_of(&rows.map_err(self.failed("reading snapshots"))?)
+    }
+
+    fn snapshots_of(rows: &[Row]) -> Result<Vec<Snapshot>, Failure> {
         Ok(rows.iter().map(snapshot_of).collect::<Result<Vec<_>, Error>>()?)
     }
 }
@@ -146,7 +150,11 @@ impl Snapshots for PostgresLog {
     }
 
     fn snapshots(&self) -> Result<Vec<Snapshot>, Error> {
-        self.call(&self.bulk, async |client| self.snapshot_rows(client).await)
+        let (begin, query) = (self.settings.timeouts.begin(), self.sql(SNAPSHOTS));
+        self.call(&self.bulk, async |client| {
+            let rows = pipelined(client, &begin, client.query_typed(&query, &[])).await;
+            Self::snapshots_of(&rows.map_err(self.failed("reading snapshots"))?)
+        })
     }
 
     fn read_chunk(&self, id: SnapshotId, index: u32) -> Result<Vec<u8>, Error> {

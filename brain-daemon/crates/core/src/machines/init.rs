@@ -13,7 +13,7 @@ use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
 
 use super::access::{FormerSecret, fault};
 use super::plan::{ABANDONED, Plan};
-use super::{MachineService, State};
+use super::{CHECK_DIR, MachineService, SNAPSHOT_FILE, State};
 use crate::Progress;
 
 /// How often the comparison is repeated while other writes go on.
@@ -126,10 +126,10 @@ impl MachineService {
 
         progress.line("copying the pages to the server");
         let report = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
-        let file = self.file("brain.redb.snapshot");
+        let file = self.file(SNAPSHOT_FILE);
         let snapshot = replica.upload_snapshot(&file, self.env.clock.now(), &report)?;
         progress.line("reading the copy back");
-        let dir = self.file("machines-check");
+        let dir = self.file(CHECK_DIR);
         let _ = std::fs::remove_dir_all(&dir);
         let compared = std::fs::create_dir(&dir)
             .map_err(|e| write_fault(&dir, e))
@@ -220,7 +220,7 @@ impl MachineService {
                     tracing::warn!(%error, "cannot remove the log from the server");
                     left.push(format!(
                         "the server may still have its tables ({error}); the next `init` there \
-                         deletes them"
+                         deletes them, or asks for another schema"
                     ));
                 }
             }

@@ -1,16 +1,17 @@
 //! `brain machines join`: builds a store from the newest snapshot. The next start uses it.
 
 use brain_machines::{
-    Connection, Identity, Keyring, MachineId, Registration, RootKey, download, newest,
+    BrainId, Connection, Error, Identity, Keyring, MachineId, Registration, RootKey, download,
+    newest,
 };
 use brain_protocol::{Fault, MachinesAction, MachinesJoin, MachinesJoinReply, VERSION};
 use brain_store::restore_replica;
 
-use super::MachineService;
 use super::access::fault;
 use super::init::save;
 use super::plan::Plan;
-use super::swap::{JOINED_STORE, PendingJoin};
+use super::swap::{JOINED_STORE, PendingJoin, REGISTERED};
+use super::{MachineService, SNAPSHOT_FILE};
 use crate::Progress;
 
 impl MachineService {
@@ -25,7 +26,10 @@ impl MachineService {
         let root = self.root_for(&plan.connection, head.brain, request.access.key.as_ref())?;
         let machine = match &plan.member {
             Some(member) => member.machine,
-            None => MachineId::random(&*self.env.random).map_err(|e| fault(&e))?,
+            None => match self.registered_id(head.brain, &plan.access.name) {
+                Some(machine) => machine,
+                None => MachineId::random(&*self.env.random).map_err(|e| fault(&e))?,
+            },
         };
         let identity = Identity {
             brain: head.brain,
@@ -40,6 +44,19 @@ impl MachineService {
             return self.replace_secrets(request, &plan, identity, root);
         }
         self.rebuild(request, &plan, identity, root, progress)
+    }
+
+    /// Returns the id under which a join that did not finish registered this machine. The name
+    /// belongs to that id.
+    fn registered_id(&self, brain: BrainId, name: &str) -> Option<MachineId> {
+        let identity = Identity::load(&self.file(REGISTERED)).ok().flatten()?;
+        (identity.brain == brain && identity.name == name).then_some(identity.machine)
+    }
+
+    fn forget_registered_id(&self) {
+        if let Err(error) = Identity::remove(&self.file(REGISTERED)) {
+            tracing::warn!(%error, file = REGISTERED, "cannot remove the file");
+        }
     }
 
     /// Returns whether the store of this machine can follow with these secrets.
@@ -102,8 +119,14 @@ impl MachineService {
             version: VERSION.to_owned(),
             position: snapshot.contains,
         };
-        engine.register(&registration).map_err(|e| fault(&e))?;
-        let (file, to) = (self.file("brain.redb.snapshot"), self.file(JOINED_STORE));
+        save(&identity, &self.file(REGISTERED))?;
+        engine.register(&registration).map_err(|e| {
+            if matches!(e, Error::NameTaken { .. }) {
+                self.forget_registered_id();
+            }
+            fault(&e)
+        })?;
+        let (file, to) = (self.file(SNAPSHOT_FILE), self.file(JOINED_STORE));
         // Without its store, the file of an earlier join would give this store another identity.
         PendingJoin::remove(&self.env.home)?;
         let _ = std::fs::remove_file(&file);
@@ -131,11 +154,15 @@ impl MachineService {
                 let _ = std::fs::remove_file(&to);
                 let is_new = plan.member.as_ref().is_none_or(|member| member.name != identity.name);
                 if is_new && let Err(error) = engine.remove_machine(&identity.name) {
+                    // The next join continues under the same id.
                     tracing::warn!(%error, "cannot remove this machine from the registry");
+                } else {
+                    self.forget_registered_id();
                 }
                 return Err(fault);
             }
         };
+        self.forget_registered_id();
         if let Some(former) = plan.member.as_ref().filter(|former| former.name != identity.name)
             && let Err(error) = engine.remove_machine(&former.name)
         {

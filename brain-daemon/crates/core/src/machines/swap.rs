@@ -19,6 +19,9 @@ pub(crate) const KEPT_PAGES: &str = "pages.before-joining-";
 /// The name of the built store.
 pub(super) const JOINED_STORE: &str = "brain.redb.joining";
 
+/// The file with the id under which a join registered this machine, until the join is done.
+pub(super) const REGISTERED: &str = "machines.registered.json";
+
 /// A built store that waits.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PendingJoin {
@@ -33,6 +36,11 @@ fn path(home: &Home) -> PathBuf {
 }
 
 impl PendingJoin {
+    /// Returns whether a built store waits in the home.
+    pub(super) fn exists(home: &Home) -> bool {
+        path(home).symlink_metadata().is_ok()
+    }
+
     /// Forgets the built store of an earlier join, durably. A missing file is no error.
     ///
     /// # Errors
@@ -104,6 +112,8 @@ pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
     let saved = joining.identity.save(&home.machines());
     saved.map_err(|e| write_fault(&home.machines(), e))?;
     std::fs::remove_file(&pending).map_err(|e| write_fault(&pending, e))?;
+    // A join that a crash interrupted at its end.
+    let _ = std::fs::remove_file(home.root().join(REGISTERED));
     flush(home)
 }
 
