@@ -121,11 +121,7 @@ impl Bench {
         self.step("captures");
         let homes = [&alone.home, &first.home];
         self.captures(&server, homes, 500_000, ", another follows here");
-        // Another machine usually has processors and a disk of its own.
-        second.brain(["stop"]).expect(0);
-        self.captures(&server, homes, 501_000, "");
         self.far_captures(&server);
-        let _second = second.daemon();
         self.step("searches");
         self.replica_reads(&alone.home, &second);
         self.step("changes on the other machine");
@@ -133,6 +129,10 @@ impl Bench {
         self.polled(&server);
         self.step("writers");
         self.machine_writers(&server, &first.home, &second);
+        self.step("captures, the other machine elsewhere");
+        // Another machine usually has processors and a disk of its own.
+        second.brain(["stop"]).expect(0);
+        self.captures(&server, homes, 501_000, "");
         self.step("catching up");
         self.catch_up(&server, &first, &second, few..2 * few, (NAMESPACE, "10,000", import_rate));
         if many {
@@ -410,7 +410,6 @@ impl Bench {
         range: std::ops::Range<usize>,
         (namespace, shown, import_rate): (&str, &str, f64),
     ) {
-        second.brain(["stop"]).expect(0);
         let count = range.len() as f64;
         let dir = self.dir.path().join(format!("later-{}", range.len()));
         let last = self.notes.note(range.end - 1);
@@ -473,6 +472,7 @@ impl Bench {
         eprintln!("  init of {many} pages in {:.1?}", began.elapsed());
         let (second, _) = self.join_row(server, "many", &words, many, "100,000");
         wait_until_idle(pid(&second), &second);
+        second.brain(["stop"]).expect(0);
         self.catch_up(server, &first, &second, many..2 * many, ("many", "100,000", import_rate));
     }
 }
