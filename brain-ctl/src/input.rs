@@ -108,10 +108,13 @@ pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
 /// # Errors
 /// As [`read_secret`].
 pub(crate) fn read_secret_words(path: &Path, hint: &str) -> Result<Secret, Fault> {
-    secret_from(path, hint, |text| {
-        let words = text.split_whitespace().filter(|word| word.parse::<u32>().is_err());
-        words.collect::<Vec<_>>().join(" ")
-    })
+    secret_from(path, hint, without_numbers)
+}
+
+/// Returns the words of a text in one line, without numbers such as `1` or `1.`.
+fn without_numbers(text: &str) -> String {
+    let is_word = |word: &&str| word.contains(|c: char| !c.is_ascii_digit() && c != '.');
+    text.split_whitespace().filter(is_word).collect::<Vec<_>>().join(" ")
 }
 
 fn secret_from(path: &Path, hint: &str, find: fn(&str) -> String) -> Result<Secret, Fault> {
@@ -134,7 +137,7 @@ fn secret_from(path: &Path, hint: &str, find: fn(&str) -> String) -> Result<Secr
     let secret = find(&text);
     if secret.is_empty() || text.len() as u64 > MAX_SECRET || secret.contains(['\n', '\r']) {
         let message =
-            format!("{origin} must contain one secret: one line of 1 to {MAX_SECRET} bytes");
+            format!("{origin} must contain one secret in one line, of 1 to {MAX_SECRET} bytes");
         return Err(Fault::new(FaultCode::InvalidRequest, message).hint(hint));
     }
     Ok(Secret::new(secret))
@@ -378,7 +381,7 @@ mod tests {
         for text in ["", " \n", "one\ntwo", &"x".repeat(5000)] {
             assert_eq!(read(text), refused, "{}", text.len());
         }
-        std::fs::write(&path, "   1 thumb   2 fix\n   3 height\n").expect("write");
+        std::fs::write(&path, "   1 thumb   2. fix\n   3 height\n").expect("write");
         assert_eq!(read_secret_words(&path, ""), Ok(Secret::new("thumb fix height")));
         std::fs::remove_file(&path).expect("remove");
         assert_eq!(

@@ -23,14 +23,14 @@ const INIT_MOMENTS: [&str; 6] = [
     "brain.redb.before-sharing-1",
     "secrets/machines-key",
     "machines.json",
-    "brain.redb.snapshot",
-    "machines-check/snapshot",
-    "machines-check/brain.redb",
+    "machines.setup/snapshot",
+    "machines.setup/check/snapshot",
+    "machines.setup/check/brain.redb",
 ];
 const JOIN_MOMENTS: [&str; 4] = [
     "machines.registered.json",
-    "brain.redb.snapshot",
-    "brain.redb.joining",
+    "machines.setup/snapshot",
+    "machines.setup/joined.redb",
     "machines.joining.json",
 ];
 
@@ -99,7 +99,7 @@ fn check_killed_init(base: &TestHome, pages: &BTreeMap<String, String>, moment: 
     let found = state(&home);
     report(&format!("machines: init killed at {moment}: {found}"));
     assert_eq!(&pages_of(&home), pages, "{moment}: every page is there");
-    for name in ["brain.redb.snapshot", "machines-check", "machines.json.new"] {
+    for name in ["machines.setup", "machines.json.new"] {
         assert!(!home.path().join(name).exists(), "{moment}: {name} is left");
     }
     match found.as_str() {
@@ -164,7 +164,7 @@ fn check_killed_join(shared: &Shared, laptop: &TestHome, words: &str, moment: &s
         assert!(has_page(&home, "own/page"), "{moment}: its own page is there");
         assert!(!has_page(&home, "page-1"), "{moment}: no page of the other machine");
         home.put("own/second", "Written after the kill.");
-        for name in ["brain.redb.snapshot", "brain.redb.joining", "machines.json"] {
+        for name in ["machines.setup", "machines.json"] {
             assert!(!home.path().join(name).exists(), "{moment}: {name} is left");
         }
         // The same command again, with the same name.

@@ -37,7 +37,7 @@ pub use settings::{PostgresSettings, Timeouts};
 pub use url::ServerUrl;
 
 use self::failure::Failure;
-use self::listener::Listener;
+use self::listener::{Listener, Wakeup};
 use self::session::{Role, Server, Session};
 use crate::{BrainId, Error};
 
@@ -106,6 +106,16 @@ impl PostgresLog {
     #[must_use]
     pub fn address(&self) -> &str {
         self.server.address()
+    }
+
+    /// Waits for a notification of a batch after this number, at most for `limit`. Does not ask the
+    /// server. Returns whether there was one; at once, if the server does not notify.
+    #[must_use]
+    pub fn is_notified(&self, after: u64, limit: Duration) -> bool {
+        let listener = self.listener.as_ref();
+        listener
+            .filter(|listener| listener.delivery() == Delivery::Notified)
+            .is_some_and(|listener| matches!(listener.wait(after, limit), Wakeup::Notified(_)))
     }
 
     /// Ends the present wait for notifications, if there is one.

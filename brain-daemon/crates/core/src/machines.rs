@@ -21,7 +21,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brain_base::leases;
+use brain_base::home::create_private_dir;
+use brain_base::{leases, write_fault};
 use brain_machines::{
     BootClock, Condition, Connection, Identity, Keyring, LeaseKeeper, MachineLog, RENEWAL, Replica,
     RootKey, ServerSecrets, open_settings,
@@ -33,7 +34,7 @@ use tokio::sync::watch;
 
 pub(crate) use lease_table::LeaseTable;
 pub(crate) use swap::KEPT_PAGES;
-use swap::{JOINED_STORE, PendingJoin};
+use swap::{PendingJoin, SETUP_DIR};
 
 use crate::Environment;
 
@@ -42,10 +43,10 @@ const SNAPSHOT_CHECK: Duration = Duration::from_secs(60);
 /// The pause after a failed snapshot.
 const SNAPSHOT_RETRY: Duration = Duration::from_secs(10 * 60);
 
-/// The file of a snapshot, while it is sent or received.
-const SNAPSHOT_FILE: &str = "brain.redb.snapshot";
-/// The directory of the copy that `init` compares with the store.
-const CHECK_DIR: &str = "machines-check";
+/// The file of a snapshot in [`SETUP_DIR`], while it is sent or received.
+const SNAPSHOT_FILE: &str = "snapshot";
+/// The directory in [`SETUP_DIR`] of the copy that `init` compares with the store.
+const CHECK_DIR: &str = "check";
 
 /// The machines of this brain.
 pub struct MachineService {
@@ -87,8 +88,8 @@ impl SharedLog for RefusingLog {
         Err(StoreError::Refused(self.0.clone()))
     }
 
-    fn wait(&self, _: LogPosition, _: Duration) -> Result<bool, StoreError> {
-        Err(StoreError::Refused(self.0.clone()))
+    fn wait(&self, _: LogPosition, _: Duration) -> bool {
+        false
     }
 }
 
@@ -108,22 +109,18 @@ impl MachineService {
         service
     }
 
-    /// Removes files of an `init`, a `join` or a snapshot that a crash interrupted.
+    /// Removes files of an `init`, a `join` or a snapshot that a crash interrupted, unless a built
+    /// store waits.
     fn remove_leftovers(&self) {
-        if self.env.home.is_read_only() {
+        if self.env.home.is_read_only() || PendingJoin::exists(&self.env.home) {
             return;
         }
-        let mut files = vec![self.file(SNAPSHOT_FILE)];
-        if !PendingJoin::exists(&self.env.home) {
-            files.push(self.file(JOINED_STORE));
-        }
-        let files = files.iter().map(std::fs::remove_file);
-        for removed in files.chain([std::fs::remove_dir_all(self.file(CHECK_DIR))]) {
-            if let Err(error) = removed
-                && error.kind() != ErrorKind::NotFound
-            {
-                tracing::warn!(%error, "cannot remove a file of an interrupted setup");
-            }
+        let dir = self.file(SETUP_DIR);
+        if let Err(error) = std::fs::remove_dir_all(&dir)
+            && error.kind() != ErrorKind::NotFound
+        {
+            let dir = dir.display();
+            tracing::warn!(%error, %dir, "cannot remove the files of an interrupted setup");
         }
     }
 
@@ -311,7 +308,7 @@ impl MachineService {
                 let go_on = |_: u64, _: u64| {
                     !self.env.stop.is_cancelled() && replica.leases().holds(leases::SNAPSHOT)
                 };
-                let file = self.file(SNAPSHOT_FILE);
+                let file = self.setup_file(SNAPSHOT_FILE)?;
                 let written = replica.write_snapshot(&file, self.env.clock.now(), &go_on);
                 written.map(drop).map_err(Fault::from)
             }
@@ -382,6 +379,13 @@ impl MachineService {
                 Some(format!("this machine does not follow the others ({state}): {age}"))
             }
         }
+    }
+
+    /// Returns the path of a file in [`SETUP_DIR`], which it creates.
+    fn setup_file(&self, name: &str) -> Result<PathBuf, Fault> {
+        let dir = self.file(SETUP_DIR);
+        create_private_dir(&dir).map_err(|e| write_fault(&dir, e))?;
+        Ok(dir.join(name))
     }
 
     /// Returns the path of a file in the home.

@@ -124,6 +124,13 @@ impl Connection {
         true
     }
 
+    /// Waits for a notification of a batch after this number, at most for `limit`. Returns whether
+    /// there was one; at once, if the server does not notify.
+    #[must_use]
+    pub fn is_notified(&self, after: u64, limit: Duration) -> bool {
+        self.postgres.as_ref().is_some_and(|log| log.is_notified(after, limit))
+    }
+
     /// Returns the server's settings for durability; `None` without a server.
     ///
     /// # Errors

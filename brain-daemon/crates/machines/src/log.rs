@@ -8,7 +8,7 @@ use brain_base::clock::Clock;
 use brain_base::random::Random;
 use brain_commit_log::cipher::{BatchPlace, Keys};
 use brain_commit_log::{
-    Batch, BatchId, Delivery, Error, Fence, Head, NewBatch, Position, ReadLimit, Registration,
+    Batch, BatchId, Error, Fence, Head, NewBatch, Position, ReadLimit, Registration,
 };
 use brain_protocol::VERSION;
 use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, StoreError};
@@ -457,12 +457,7 @@ impl SharedLog for MachineLog {
         self.set_condition(self.try_read(after, ReadLimit::default()))
     }
 
-    fn wait(&self, after: LogPosition, limit: Duration) -> Result<bool, StoreError> {
-        self.check_condition()?;
-        if self.connection.delivery() == Delivery::Polling {
-            return Ok(false);
-        }
-        let newest = self.connection.engine().wait(after.number, limit);
-        Ok(self.set_condition_of(newest)?.is_some())
+    fn wait(&self, after: LogPosition, limit: Duration) -> bool {
+        self.condition() == Condition::Ready && self.connection.is_notified(after.number, limit)
     }
 }

@@ -171,6 +171,8 @@ impl Replica {
             }
         }
         // `follow` ends when the log has no further batch, and `wait` when the head is the same.
+        // `follow_to` ends at the last notification, which is late by a second at most: `wait`
+        // looks at the head after that time.
         self.log.confirm_current(begin);
         self.report(position)?;
         Ok(batches)

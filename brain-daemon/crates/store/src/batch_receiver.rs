@@ -52,14 +52,14 @@ impl<'q> BatchReceiver<'q> {
         Some(batch)
     }
 
-    /// Adds the tasks that have arrived to a batch that runs again.
+    /// Adds the tasks that have arrived to a batch that waited.
     pub(super) fn add_arrived(&mut self, batch: &mut Batch) {
         self.fill(batch, Instant::now());
         batch.retain(|task| !task.is_wakeup());
     }
 
-    /// Adds tasks to a batch until it is as large as the previous one, or until `deadline`, and
-    /// those that have arrived then.
+    /// Adds all waiting tasks to a batch. Then waits until it is as large as the previous one, at
+    /// most until `deadline`.
     fn fill(&mut self, batch: &mut Batch, deadline: Instant) {
         let blocks = |task: &dyn WriteTask| !task.has_callback() && !task.is_wakeup();
         let mut blocking = batch.iter().filter(|task| blocks(&***task)).count();

@@ -197,6 +197,8 @@ pub(super) struct BatchEffects {
     pub(super) access_changed: bool,
     /// The ids of outbox rows that were added.
     pub(super) files: Vec<u64>,
+    /// See [`Replica::next_spooled`].
+    pub(super) next_spooled: u64,
 }
 
 /// Applies batches to a transaction. Batches that the store contains are skipped.
@@ -227,6 +229,7 @@ pub(super) fn apply_batches(
         replica.position = batch.position;
     }
     replica.write(txn)?;
+    effects.next_spooled = replica.next_spooled;
     let len = effects.changes.len();
     for change in &mut effects.changes {
         change.is_bulk = len > MAX_DIRECT_CHANGES;

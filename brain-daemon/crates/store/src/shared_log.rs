@@ -65,12 +65,9 @@ pub trait SharedLog: Send + Sync {
     /// As [`SharedLog::append`].
     fn read(&self, after: LogPosition) -> Result<Vec<LogBatch>, StoreError>;
 
-    /// Waits until there is a batch after a position, at most this long. Returns whether there is
-    /// one. A log that cannot tell at once does not wait.
-    ///
-    /// # Errors
-    /// As [`SharedLog::append`].
-    fn wait(&self, after: LogPosition, limit: Duration) -> Result<bool, StoreError>;
+    /// Waits for a notification of a batch after a position, at most this long. Returns whether
+    /// there was one. A log that does not notify does not wait.
+    fn wait(&self, after: LogPosition, limit: Duration) -> bool;
 }
 
 /// The result of [`Store::follow`].

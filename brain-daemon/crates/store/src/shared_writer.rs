@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
+use brain_protocol::FaultCode;
 use redb::WriteTransaction;
 
 use super::batch_receiver::BatchReceiver;
@@ -17,7 +18,8 @@ use super::shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, Share
 use super::shared_state::SharedState;
 use super::spool::{self, Spool};
 use super::writer::{
-    Batch, Cause, CommitError, CommitHook, WriteTask, answer, catch_panic, commit, refuse, run,
+    Batch, Cause, Change, CommitError, CommitHook, WriteTask, answer, catch_panic, commit, refuse,
+    run,
 };
 use super::{Draft, StoreError, tables as t};
 
@@ -39,6 +41,10 @@ pub(super) struct Turn {
     last: Option<(LogPosition, Instant)>,
 }
 
+/// The most batches of other machines that are applied in the transaction of the next tasks. More
+/// are applied before, so that a refused append does not undo much.
+const MAX_MISSING: usize = 16;
+
 /// Runs a batch of tasks. While the log is away, jobs go to the spool, and other tasks are refused.
 pub(super) fn write(
     shared: &SharedState,
@@ -49,41 +55,34 @@ pub(super) fn write(
 ) {
     // A transaction for nothing would delay the writers behind it.
     batch.retain(|task| !task.is_wakeup());
-    if !batch.is_empty() {
-        let_others_write(shared, hook);
-        receiver.add_arrived(&mut batch);
+    if batch.is_empty() {
+        return;
     }
-    let jobs = commit(shared, batch, hook, &Ok(()), Some(receiver));
+    let mut missing = Vec::new();
+    if let Some(batches) = batches_of_others(shared)
+        && add_missing(shared, &mut missing, batches, hook).is_err()
+    {
+        // The log tells its failures when the tasks are sent.
+        missing.clear();
+    }
+    receiver.add_arrived(&mut batch);
+    let jobs = commit(shared, batch, missing, hook, &Ok(()), Some(receiver));
     if !jobs.is_empty() {
         spool_jobs(shared, spool, jobs);
     }
 }
 
-/// Waits for the batch of another machine if it is that one's turn, and applies it. A machine that
-/// does not wait is refused, and runs its tasks in vain.
-fn let_others_write(shared: &SharedState, hook: &CommitHook) {
+/// Waits for the batch of another machine if it is that one's turn. A machine that does not wait
+/// is refused, and runs its tasks in vain. Returns the batches if there are new ones.
+fn batches_of_others(shared: &SharedState) -> Option<Vec<LogBatch>> {
     let mut turn = shared.turn.lock();
-    let Some((last, at)) = turn.last.take().filter(|_| turn.is_contended) else { return };
+    let (last, at) = turn.last.take().filter(|_| turn.is_contended)?;
+    turn.is_contended = false;
     let left = TURN.saturating_sub(at.elapsed());
-    let wait = || -> Result<bool, StoreError> {
-        if left.is_zero() {
-            return Ok(false);
-        }
-        if position(shared)? != last {
-            return Ok(true);
-        }
-        let log = attached_log(shared)?;
-        if !log.wait(last, left)? {
-            return Ok(false);
-        }
-        let batches = log.read(last)?;
-        if !batches.is_empty() {
-            apply(shared, &batches, hook)?;
-        }
-        Ok(true)
-    };
-    // The log tells its failures when the tasks are sent.
-    turn.is_contended = wait().unwrap_or(false);
+    let is_applied = position(shared).ok()? != last;
+    let log = attached_log(shared).ok()?;
+    turn.is_contended = is_applied || (!left.is_zero() && log.wait(last, left));
+    if turn.is_contended && !is_applied { log.read(last).ok() } else { None }
 }
 
 /// Refuses tasks that the log did not accept. If it is away, returns those with callbacks, whose
@@ -111,8 +110,11 @@ pub(super) fn send(
     let bytes = changes.into_batch(shared, &replica);
     let result = log.append(replica.position, &bytes, draft.lease);
     match result.map_err(|error| match error {
-        // Other tasks of the batch do not need the lease.
-        StoreError::Refused(_) if draft.lease.is_some() => {
+        // The lease is lost, which the other tasks of the batch do not need.
+        StoreError::Refused(fault)
+            if draft.lease.is_some() && fault.code == FaultCode::Conflict =>
+        {
+            let error = StoreError::Refused(fault);
             CommitError { cause: Cause::Refused(std::mem::take(&mut draft.leased_tasks)), error }
         }
         error => log_error(error),
@@ -138,55 +140,98 @@ fn attached_log(shared: &SharedState) -> Result<Arc<dyn SharedLog>, StoreError> 
     })
 }
 
-/// Applies batches in one transaction, or reads the missing ones if `batches` does not have them.
+/// Adds the batches that came before a refused append to those that the next try applies first.
+/// Many are applied at once. Only a refused append gives this machine a turn, so it does not read
+/// all that follow.
 ///
 /// # Errors
 /// Errors of the log and of the disk.
+pub(super) fn add_missing(
+    shared: &SharedState,
+    missing: &mut Vec<LogBatch>,
+    batches: Vec<LogBatch>,
+    hook: &CommitHook,
+) -> Result<(), StoreError> {
+    // A large batch does not come with the refusal.
+    let is_large = batches.is_empty();
+    missing.extend(batches);
+    if (is_large && !missing.is_empty()) || missing.len() > MAX_MISSING {
+        apply(shared, &std::mem::take(missing), hook)?;
+    }
+    if is_large {
+        *missing = attached_log(shared)?.read(position(shared)?)?;
+    }
+    Ok(())
+}
+
+/// Applies batches in a transaction of their own.
+///
+/// # Errors
+/// Errors of the disk, and when the store must not be written.
 pub(super) fn apply(
     shared: &SharedState,
     batches: &[LogBatch],
     hook: &CommitHook,
 ) -> Result<(), StoreError> {
-    if batches.is_empty() {
-        return follow(shared, hook, u64::MAX).map(|_| ());
-    }
-    shared.check_writable()?;
-    shared.check_file_identity()?;
-    shared.check_free_space()?;
+    check_writable(shared)?;
     // Until rows name the files of applied attachments.
-    let _files = shared.attachments.block_removal();
+    let _files = shared.attachments.block_removal_in_writer();
     let apply = || -> Result<BatchEffects, StoreError> {
         let txn = shared.begin_write()?;
-        let applied = apply_batches(shared, &txn, batches)?;
+        let effects = apply_to(shared, &txn, batches)?;
         txn.commit()?;
-        Ok(applied)
+        Ok(effects)
     };
+    let effects = apply().inspect_err(|error| {
+        shared.waiting_jobs.forget();
+        if error.is_disk_error() {
+            shared.recover();
+        }
+    })?;
+    let changes = publish(shared, effects);
+    if !changes.is_empty() {
+        hook(changes);
+    }
+    Ok(())
+}
+
+/// Checks that batches can be applied. A failure is none of the disk: the store stays open.
+///
+/// # Errors
+/// When the store must not be written.
+pub(super) fn check_writable(shared: &SharedState) -> Result<(), StoreError> {
+    shared.check_writable()?;
+    shared.check_file_identity()?;
+    shared.check_free_space()
+}
+
+/// Applies batches to a transaction.
+///
+/// # Errors
+/// As [`apply_batches`].
+pub(super) fn apply_to(
+    shared: &SharedState,
+    txn: &WriteTransaction,
+    batches: &[LogBatch],
+) -> Result<BatchEffects, StoreError> {
     // redb panics on bytes that do not fit a table.
-    let applied = catch_unwind(AssertUnwindSafe(apply))
+    let effects = catch_unwind(AssertUnwindSafe(|| apply_batches(shared, txn, batches)))
         .unwrap_or_else(|_| Err(damaged_change("rows that do not fit their tables")));
     shared.waiting_jobs.forget();
-    let applied = match applied {
-        Ok(applied) => applied,
-        Err(error) => {
-            if error.is_disk_error() {
-                shared.recover();
-            }
-            return Err(error);
-        }
-    };
-    if applied.sources_changed {
+    effects
+}
+
+/// Makes the effects of batches known after the commit. Returns the changes of pages.
+pub(super) fn publish(shared: &SharedState, effects: BatchEffects) -> Vec<Change> {
+    if effects.sources_changed {
         shared.forget_sources();
     }
     // The batches can have jobs of the spool, whose acknowledgement was lost.
-    shared.forget_sent_jobs()?;
+    shared.forget_jobs_before(effects.next_spooled);
     let mut outside = shared.outside_changes.lock();
-    outside.access |= applied.access_changed;
-    outside.files.extend(applied.files);
-    drop(outside);
-    if !applied.changes.is_empty() {
-        hook(applied.changes);
-    }
-    Ok(())
+    outside.access |= effects.access_changed;
+    outside.files.extend(effects.files);
+    effects.changes
 }
 
 /// Applies all missing batches, then sends the spooled jobs, for the callers that wait for it.
@@ -303,10 +348,10 @@ fn send_spooled_jobs(
         }
         let (sender, result) = std::sync::mpsc::sync_channel(1);
         let task = SpooledJobs { jobs, sender };
-        let rest = commit(shared, vec![Box::new(task)], hook, &Ok(()), None);
+        let rest = commit(shared, vec![Box::new(task)], Vec::new(), hook, &Ok(()), None);
         refuse(rest, &StoreError::Closed);
         result.recv().map_err(|_| StoreError::Closed)??;
-        shared.forget_sent_jobs()?;
+        shared.forget_jobs_before(shared.replica()?.ok_or(StoreError::Defect)?.next_spooled);
         shared.outside_changes.lock().jobs = true;
     }
     tracing::info!("jobs that waited for the server were sent");
@@ -364,13 +409,9 @@ impl SharedState {
         Ok(())
     }
 
-    /// Forgets the spooled jobs that the store has.
-    fn forget_sent_jobs(&self) -> Result<(), StoreError> {
-        if self.jobs_for_log() > 0 {
-            let next = self.replica()?.map_or(1, |replica| replica.next_spooled);
-            let mut known = self.waiting_jobs.spooled.lock();
-            *known = known.split_off(&next);
-        }
-        Ok(())
+    /// Forgets the spooled jobs before this number: the store has them.
+    fn forget_jobs_before(&self, next: u64) {
+        let mut known = self.waiting_jobs.spooled.lock();
+        *known = known.split_off(&next);
     }
 }

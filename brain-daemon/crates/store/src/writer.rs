@@ -240,7 +240,7 @@ fn run_writer(shared: &SharedState, tasks: &Receiver<Box<dyn WriteTask>>, hook: 
                 }
                 recovered = group_commit.recover();
             }
-            commit(shared, batch, hook, &recovered, None);
+            commit(shared, batch, Vec::new(), hook, &recovered, None);
         }
         shared_writer::follow_if_requested(shared, &mut log_spool, hook);
         compact_if_requested(shared, &mut group_commit);
@@ -291,18 +291,21 @@ pub(super) type RecoveryResult = Result<(), StoreError>;
 
 /// Runs a batch in one transaction and reports the results. Runs it again without the failed tasks.
 /// If the log of a shared brain is away, returns the tasks with callbacks, whose jobs can wait for
-/// it, and refuses the others. A batch that runs again because another machine wrote first takes
-/// along what has arrived at `receiver`.
+/// it, and refuses the others.
+///
+/// The transaction first applies the `missing` batches of other machines. If yet another batch came
+/// first, the tasks run again after it, together with those that have arrived at `receiver`.
 pub(super) fn commit(
     shared: &SharedState,
     batch: Batch,
+    mut missing: Vec<LogBatch>,
     hook: &CommitHook,
     recovered: &RecoveryResult,
     mut receiver: Option<&mut BatchReceiver<'_>>,
 ) -> Batch {
     let mut waiting = batch;
     while !waiting.is_empty() {
-        let result = catch_panic(|| attempt(shared, &mut waiting, recovered));
+        let result = catch_panic(|| attempt(shared, &mut waiting, &missing, recovered));
         if result.is_err() {
             shared.waiting_jobs.forget();
         }
@@ -324,8 +327,8 @@ pub(super) fn commit(
                 }
             }
             Err(CommitError { cause: Cause::Moved(batches), .. }) => {
-                // The tasks run again on what the other machines wrote.
-                if let Err(error) = shared_writer::apply(shared, &batches, hook) {
+                let added = shared_writer::add_missing(shared, &mut missing, batches, hook);
+                if let Err(error) = added {
                     return shared_writer::refuse_without_log(waiting, &error);
                 }
                 if let Some(receiver) = &mut receiver {
@@ -379,9 +382,23 @@ pub(super) type TaskErrors = Vec<Option<StoreError>>;
 fn attempt(
     shared: &SharedState,
     tasks: &mut [Box<dyn WriteTask>],
+    missing: &[LogBatch],
     recovered: &RecoveryResult,
 ) -> Result<(Vec<Change>, TaskErrors), CommitError> {
+    if !missing.is_empty() {
+        let refused = |error| CommitError { cause: Cause::Log, error };
+        shared_writer::check_writable(shared).map_err(refused)?;
+    }
     let txn = shared.begin_write()?;
+    // Until rows name the files of applied attachments.
+    let _files = (!missing.is_empty()).then(|| shared.attachments.block_removal_in_writer());
+    let effects = match missing {
+        [] => None,
+        missing => Some(shared_writer::apply_to(shared, &txn, missing).map_err(|error| {
+            let cause = if error.is_disk_error() { Cause::Disk } else { Cause::Log };
+            CommitError { cause, error }
+        })?),
+    };
     let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
     let refusals = run(shared, &mut draft, tasks, recovered)?;
     // A finished file does not cause a commit; its outbox row is removed with the next one.
@@ -394,7 +411,8 @@ fn attempt(
             return Err(error.into());
         }
     }
-    if draft.write_count == 0 {
+    // The answers of the tasks can depend on the applied batches.
+    if draft.write_count == 0 && effects.is_none() {
         return Ok((Vec::new(), refusals));
     }
     let committed = draft.finish().map_err(CommitError::from).and_then(|mut finished| {
@@ -404,7 +422,11 @@ fn attempt(
     if committed.is_err() {
         shared.put_back_synced_files(files);
     }
-    Ok((committed?, refusals))
+    let own_changes = committed?;
+    let mut changes =
+        effects.map_or_else(Vec::new, |effects| shared_writer::publish(shared, effects));
+    changes.extend(own_changes);
+    Ok((changes, refusals))
 }
 
 /// Runs the tasks in the draft. Returns for each task the error with which it was refused, if any.

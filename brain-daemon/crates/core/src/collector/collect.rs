@@ -28,7 +28,7 @@ pub(super) struct RunInputs {
 struct RunForwarder<'a> {
     service: &'a CollectorService,
     progress: &'a dyn Progress,
-    /// Whether the run ends when this machine loses the lease. A requested run does not.
+    /// Whether the run ends when another machine runs the collector. A requested run does not.
     needs_lease: bool,
     /// Whether a new post was stored.
     has_new_posts: Cell<bool>,
@@ -49,8 +49,8 @@ impl RunListener for RunForwarder<'_> {
         // A requested run finishes even if its caller disconnects.
         let _ = self.progress.at(done, total);
         let env = &self.service.env;
-        let may_run = !self.needs_lease || env.leases.holds(leases::COLLECTOR);
-        may_run && !env.stop.is_cancelled()
+        let is_lost = self.needs_lease && env.leases.is_elsewhere(leases::COLLECTOR);
+        !is_lost && !env.stop.is_cancelled()
     }
 }
 
@@ -112,7 +112,8 @@ impl CollectorService {
         for warning in &run.warnings {
             tracing::warn!(warning, "scheduled collector run completed with a warning");
         }
-        if run.status == "failed" && !self.env.stop.is_cancelled() {
+        let is_elsewhere = self.env.leases.is_elsewhere(leases::COLLECTOR);
+        if run.status == "failed" && !self.env.stop.is_cancelled() && !is_elsewhere {
             let why = run.message.as_deref().or(run.reason.as_deref()).unwrap_or_default();
             return Err(Fault::new(
                 FaultCode::ServiceFailed,

@@ -1,8 +1,8 @@
 //! `brain machines join`: builds a store from the newest snapshot. The next start uses it.
 
 use brain_machines::{
-    BrainId, Connection, Error, Identity, Keyring, MachineId, Registration, RootKey, download,
-    newest,
+    BrainId, Condition, Connection, Engine, Error, Identity, Keyring, MachineId, Registration,
+    RootKey, download, newest,
 };
 use brain_protocol::{Fault, MachinesAction, MachinesJoin, MachinesJoinReply, VERSION};
 use brain_store::restore_replica;
@@ -53,6 +53,24 @@ impl MachineService {
         (identity.brain == brain && identity.name == name).then_some(identity.machine)
     }
 
+    /// Removes what a join that did not finish registered under another name.
+    fn remove_other_registration(
+        &self,
+        engine: &dyn Engine,
+        identity: &Identity,
+    ) -> Result<(), Fault> {
+        let former = Identity::load(&self.file(REGISTERED)).ok().flatten();
+        let Some(former) = former.filter(|f| f.brain == identity.brain && f.name != identity.name)
+        else {
+            return Ok(());
+        };
+        let registered = engine.machines().map_err(|e| fault(&e))?;
+        if registered.iter().any(|m| m.name == former.name && m.id == former.machine) {
+            engine.remove_machine(&former.name).map_err(|e| fault(&e))?;
+        }
+        Ok(())
+    }
+
     fn forget_registered_id(&self) {
         if let Err(error) = Identity::remove(&self.file(REGISTERED)) {
             tracing::warn!(%error, file = REGISTERED, "cannot remove the file");
@@ -72,8 +90,14 @@ impl MachineService {
         if !is_registered || member.encrypted != root.is_some() {
             return Ok(false);
         }
-        let probe = self.log_of(connection.clone(), member.clone(), root);
-        Ok(probe.probe(position).is_ok())
+        let log = self.log_of(connection.clone(), member.clone(), root);
+        let Err(error) = log.probe(position) else { return Ok(true) };
+        match log.condition() {
+            // A new store would have the same problem.
+            Condition::Stopped { stop, .. } if stop.state == "denied" => Err(stop.fault),
+            Condition::Away { .. } => Err(error.into()),
+            _ => Ok(false),
+        }
     }
 
     /// Stores the given secrets, and uses them at once.
@@ -119,6 +143,7 @@ impl MachineService {
             version: VERSION.to_owned(),
             position: snapshot.contains,
         };
+        self.remove_other_registration(&**engine, &identity)?;
         save(&identity, &self.file(REGISTERED))?;
         engine.register(&registration).map_err(|e| {
             if matches!(e, Error::NameTaken { .. }) {
@@ -126,7 +151,7 @@ impl MachineService {
             }
             fault(&e)
         })?;
-        let (file, to) = (self.file(SNAPSHOT_FILE), self.file(JOINED_STORE));
+        let (file, to) = (self.setup_file(SNAPSHOT_FILE)?, self.setup_file(JOINED_STORE)?);
         // Without its store, the file of an earlier join would give this store another identity.
         PendingJoin::remove(&self.env.home)?;
         let _ = std::fs::remove_file(&file);

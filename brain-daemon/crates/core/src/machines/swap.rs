@@ -16,8 +16,10 @@ use serde::{Deserialize, Serialize};
 
 /// How the name of a directory of pages begins that a join kept.
 pub(crate) const KEPT_PAGES: &str = "pages.before-joining-";
-/// The name of the built store.
-pub(super) const JOINED_STORE: &str = "brain.redb.joining";
+/// The directory of files that exist only during an `init`, a `join` or a snapshot.
+pub(super) const SETUP_DIR: &str = "machines.setup";
+/// The name of the built store in [`SETUP_DIR`].
+pub(super) const JOINED_STORE: &str = "joined.redb";
 
 /// The file with the id under which a join registered this machine, until the join is done.
 pub(super) const REGISTERED: &str = "machines.registered.json";
@@ -82,7 +84,7 @@ pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
         let message = format!("{} is damaged: {error}", pending.display());
         Fault::new(FaultCode::Io, message).hint("remove it, and join again")
     })?;
-    let (store, built) = (home.store(), home.root().join(JOINED_STORE));
+    let (store, built) = (home.store(), home.root().join(SETUP_DIR).join(JOINED_STORE));
     // A daemon that still runs has locked its store.
     let lock = match File::open(&store) {
         Ok(file) => Some(file),
@@ -154,7 +156,8 @@ mod tests {
         };
         PendingJoin { identity, number: 3 }.save(&home).unwrap();
         std::fs::write(home.store(), "former").unwrap();
-        std::fs::write(dir.join(JOINED_STORE), "joined").unwrap();
+        std::fs::create_dir(dir.join(SETUP_DIR)).unwrap();
+        std::fs::write(dir.join(SETUP_DIR).join(JOINED_STORE), "joined").unwrap();
         std::fs::create_dir(home.pages()).unwrap();
         std::fs::write(home.pages().join("note.md"), "text").unwrap();
         home
@@ -165,7 +168,7 @@ mod tests {
         let kept = dir.join("brain.redb.before-joining-3");
         assert_eq!(std::fs::read_to_string(kept).unwrap(), "former");
         assert!(dir.join("pages.before-joining-3/note.md").exists());
-        assert!(!path(home).exists() && !dir.join(JOINED_STORE).exists());
+        assert!(!path(home).exists() && !dir.join(SETUP_DIR).join(JOINED_STORE).exists());
         assert_eq!(Identity::load(&home.machines()).unwrap().unwrap().name, "laptop");
     }
 

@@ -57,6 +57,12 @@ impl AttachmentFiles {
         self.in_use.read()
     }
 
+    /// As [`Self::block_removal`], for the store's writer. It does not wait for a removal that waits
+    /// for another guard, whose holder may wait for the writer.
+    pub(crate) fn block_removal_in_writer(&self) -> RwLockReadGuard<'_, ()> {
+        self.in_use.read_recursive()
+    }
+
     /// Returns a guard for removing files; `None` while another guard exists.
     pub(crate) fn try_lock_for_removal(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.in_use.try_write()
