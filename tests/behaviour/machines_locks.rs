@@ -253,7 +253,7 @@ fn an_init_can_be_repeated_after_locked_chunks() {
     before.check(&laptop, "first");
     let error = laptop.fault(args.clone(), 1);
     assert!(error["hint"].as_str().unwrap().contains("3 minutes"), "{error}");
-    end_waiting_time(&cluster.url(Part::Server), &shared.namespace);
+    end_waiting_time(&shared, &cluster.url(Part::Server), &laptop);
     laptop.json(args);
     assert_eq!(state(&laptop), "ready");
     laptop.put("second", "text");

@@ -9,12 +9,12 @@ use std::process::Command;
 use brain_fakes::{Chunk, Decision, Direction, Proxy};
 use brain_protocol::{Reply, WriteStatus};
 use brain_tests::postgres::{Cluster, Part};
-use brain_tests::{TestHome, capture};
+use brain_tests::{TEST_TIMEOUT, TestHome, capture};
 use serde_json::Value;
 
 use crate::crash::Rng;
 use crate::faults::fill;
-use crate::machines::{Shared, has_page, server, state};
+use crate::machines::{Shared, has_page, server, state, wait_until};
 use crate::machines_fixture::{compare_running, wait_until_settled};
 
 /// The size of an attachment that is in snapshots.
@@ -32,14 +32,21 @@ pub(crate) fn add_attachment(home: &TestHome, slug: &str) {
     }
 }
 
-/// Lets the server think that an interrupted setup was silent for longer than `init` waits.
-pub(crate) fn end_waiting_time(url: &str, namespace: &str) {
+/// Lets minutes pass on the server for the log of a failed `init`, until the next `init` may delete
+/// it. The last report of the failed one may still arrive.
+pub(crate) fn end_waiting_time(shared: &Shared, url: &str, home: &TestHome) {
+    let namespace = &shared.namespace;
     let update = format!(
         "UPDATE \"{namespace}\".head SET time_ms = time_ms - 200000; \
          UPDATE \"{namespace}\".machines SET seen_ms = seen_ms - 200000"
     );
-    let output = Command::new("psql").args(["-X", "-q", "-c", &update, url]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let file = shared.url_file(home);
+    let plan = ["machines", "plan", "init", "--namespace", namespace, "--url-file"];
+    wait_until("the next init is possible", TEST_TIMEOUT, || {
+        let output = Command::new("psql").args(["-X", "-q", "-c", &update, url]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        home.brain(plan.into_iter().chain(file.to_str())).code == 0
+    });
 }
 
 /// The names in a home, and its secrets.
@@ -159,7 +166,7 @@ fn go_away_at(direction: Direction, bytes: usize) {
     assert!(hint.contains("--namespace"), "{error}");
     let former = shared.namespace.clone();
     if hint.contains("3 minutes") {
-        end_waiting_time(&url, &former);
+        end_waiting_time(&shared, &url, &home);
     } else {
         shared.namespace += "_2";
     }

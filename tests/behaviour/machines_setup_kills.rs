@@ -29,7 +29,7 @@ const INIT_MOMENTS: [&str; 6] = [
 ];
 const JOIN_MOMENTS: [&str; 4] = [
     "machines.registered.json",
-    "machines.setup/snapshot",
+    "machines.setup/received",
     "machines.setup/joined.redb",
     "machines.joining.json",
 ];
@@ -109,7 +109,7 @@ fn check_killed_init(base: &TestHome, pages: &BTreeMap<String, String>, moment: 
             if run.code != 0 {
                 let hint = run.json()["error"]["hint"].as_str().unwrap().to_owned();
                 assert!(hint.contains("3 minutes"), "{moment}: {hint}");
-                end_waiting_time(&shared.url, &shared.namespace);
+                end_waiting_time(&shared, &shared.url, &home);
                 home.json(args);
             }
         }

@@ -34,7 +34,7 @@ use tokio::sync::watch;
 
 pub(crate) use lease_table::LeaseTable;
 pub(crate) use swap::KEPT_PAGES;
-use swap::{PendingJoin, SETUP_DIR};
+use swap::{PendingJoin, REGISTERED, SETUP_DIR};
 
 use crate::Environment;
 
@@ -43,8 +43,9 @@ const SNAPSHOT_CHECK: Duration = Duration::from_secs(60);
 /// The pause after a failed snapshot.
 const SNAPSHOT_RETRY: Duration = Duration::from_secs(10 * 60);
 
-/// The file of a snapshot in [`SETUP_DIR`], while it is sent or received.
-const SNAPSHOT_FILE: &str = "snapshot";
+/// The files of snapshots in [`SETUP_DIR`], while one is sent and received.
+const SENT_SNAPSHOT: &str = "snapshot";
+const RECEIVED_SNAPSHOT: &str = "received";
 /// The directory in [`SETUP_DIR`] of the copy that `init` compares with the store.
 const CHECK_DIR: &str = "check";
 
@@ -114,6 +115,10 @@ impl MachineService {
     fn remove_leftovers(&self) {
         if self.env.home.is_read_only() || PendingJoin::exists(&self.env.home) {
             return;
+        }
+        // A crash while one of these files was written leaves its new content.
+        for file in [self.env.home.machines(), self.file(REGISTERED)] {
+            let _ = std::fs::remove_file(file.with_extension("json.new"));
         }
         let dir = self.file(SETUP_DIR);
         if let Err(error) = std::fs::remove_dir_all(&dir)
@@ -308,8 +313,9 @@ impl MachineService {
                 let go_on = |_: u64, _: u64| {
                     !self.env.stop.is_cancelled() && replica.leases().holds(leases::SNAPSHOT)
                 };
-                let file = self.setup_file(SNAPSHOT_FILE)?;
+                let file = self.setup_file(SENT_SNAPSHOT)?;
                 let written = replica.write_snapshot(&file, self.env.clock.now(), &go_on);
+                self.remove_setup_dir();
                 written.map(drop).map_err(Fault::from)
             }
         });
@@ -386,6 +392,11 @@ impl MachineService {
         let dir = self.file(SETUP_DIR);
         create_private_dir(&dir).map_err(|e| write_fault(&dir, e))?;
         Ok(dir.join(name))
+    }
+
+    /// Removes [`SETUP_DIR`] if it is empty.
+    fn remove_setup_dir(&self) {
+        let _ = std::fs::remove_dir(self.file(SETUP_DIR));
     }
 
     /// Returns the path of a file in the home.

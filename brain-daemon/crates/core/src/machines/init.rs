@@ -13,7 +13,7 @@ use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
 
 use super::access::{FormerSecret, fault};
 use super::plan::{ABANDONED, Plan};
-use super::{CHECK_DIR, MachineService, SNAPSHOT_FILE, State};
+use super::{CHECK_DIR, MachineService, SENT_SNAPSHOT, State};
 use crate::Progress;
 
 /// How often the comparison is repeated while other writes go on.
@@ -54,6 +54,7 @@ impl MachineService {
         let mut undo = Setup::default();
         let result =
             self.share(request, &plan, identity, root, words.as_ref(), progress, &mut undo);
+        self.remove_setup_dir();
         let bytes = match result {
             Ok(bytes) => bytes,
             Err(fault) => {
@@ -126,7 +127,7 @@ impl MachineService {
 
         progress.line("copying the pages to the server");
         let report = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
-        let file = self.setup_file(SNAPSHOT_FILE)?;
+        let file = self.setup_file(SENT_SNAPSHOT)?;
         let snapshot = replica.upload_snapshot(&file, self.env.clock.now(), &report)?;
         progress.line("reading the copy back");
         let dir = self.setup_file(CHECK_DIR)?;

@@ -11,7 +11,7 @@ use super::access::fault;
 use super::init::save;
 use super::plan::Plan;
 use super::swap::{JOINED_STORE, PendingJoin, REGISTERED};
-use super::{MachineService, SNAPSHOT_FILE};
+use super::{MachineService, RECEIVED_SNAPSHOT};
 use crate::Progress;
 
 impl MachineService {
@@ -151,7 +151,7 @@ impl MachineService {
             }
             fault(&e)
         })?;
-        let (file, to) = (self.setup_file(SNAPSHOT_FILE)?, self.setup_file(JOINED_STORE)?);
+        let (file, to) = (self.setup_file(RECEIVED_SNAPSHOT)?, self.setup_file(JOINED_STORE)?);
         // Without its store, the file of an earlier join would give this store another identity.
         PendingJoin::remove(&self.env.home)?;
         let _ = std::fs::remove_file(&file);
@@ -177,6 +177,7 @@ impl MachineService {
             Ok(done) => done,
             Err(fault) => {
                 let _ = std::fs::remove_file(&to);
+                self.remove_setup_dir();
                 let is_new = plan.member.as_ref().is_none_or(|member| member.name != identity.name);
                 if is_new && let Err(error) = engine.remove_machine(&identity.name) {
                     // The next join continues under the same id.
