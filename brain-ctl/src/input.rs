@@ -99,7 +99,7 @@ pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
 /// `io` for an unreadable file; `invalid_request` with `hint` if the text is empty, has several
 /// lines, or has more than [`MAX_SECRET`] bytes.
 pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
-    secret_from(path, hint, |text| text.trim().to_owned())
+    secret_from(path, "one secret in one line", hint, |text| text.trim().to_owned())
 }
 
 /// As [`read_secret`], but for words in several lines, perhaps with numbers before them: as
@@ -108,7 +108,7 @@ pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
 /// # Errors
 /// As [`read_secret`].
 pub(crate) fn read_secret_words(path: &Path, hint: &str) -> Result<Secret, Fault> {
-    secret_from(path, hint, without_numbers)
+    secret_from(path, "the words of a key", hint, without_numbers)
 }
 
 /// Returns the words of a text in one line, without numbers such as `1` or `1.`.
@@ -117,7 +117,13 @@ fn without_numbers(text: &str) -> String {
     text.split_whitespace().filter(is_word).collect::<Vec<_>>().join(" ")
 }
 
-fn secret_from(path: &Path, hint: &str, find: fn(&str) -> String) -> Result<Secret, Fault> {
+/// Reads a secret from the text that a file must contain, as `content` describes it.
+fn secret_from(
+    path: &Path,
+    content: &str,
+    hint: &str,
+    extract: fn(&str) -> String,
+) -> Result<Secret, Fault> {
     let mut text = String::new();
     let (result, origin) = if path == Path::new("-") {
         let stdin = io::stdin();
@@ -134,10 +140,9 @@ fn secret_from(path: &Path, hint: &str, find: fn(&str) -> String) -> Result<Secr
         (result, path.display().to_string())
     };
     result.map_err(|e| fail::file("read", path, &e))?;
-    let secret = find(&text);
+    let secret = extract(&text);
     if secret.is_empty() || text.len() as u64 > MAX_SECRET || secret.contains(['\n', '\r']) {
-        let message =
-            format!("{origin} must contain one secret in one line, of 1 to {MAX_SECRET} bytes");
+        let message = format!("{origin} must contain {content}, 1 to {MAX_SECRET} bytes");
         return Err(Fault::new(FaultCode::InvalidRequest, message).hint(hint));
     }
     Ok(Secret::new(secret))

@@ -6,10 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brain_protocol::{Get, Import, PageRef, Reply, Request};
-use brain_tests::{TestHome, capture, expect_reply, run};
-
-/// The longest time that the contract allows a daemon to take after SIGTERM.
-const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(20);
+use brain_tests::{MAX_SHUTDOWN_TIME, TestHome, capture, expect_reply, run};
 
 #[test]
 fn a_second_daemon_ends_at_once_and_names_the_first() {

@@ -131,18 +131,18 @@ fn a_flood_of_one_client_does_not_end_other_uploads() {
     let (home, _daemon) =
         start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "32"), ("BRAIN_INGEST_RATE", "off"), NO_TIMEOUT]);
     let address = home.http_local();
-    let request_head = |token_name: &str, field: (&str, &str)| {
+    let request_head = |token_name: &str, length: &str, more: &[(&str, &str)]| {
         let bearer = format!("Bearer {}", home.token(token_name, "write", &[]));
         let mut fields = vec![("Authorization", &*bearer), ("Content-Type", "text/plain")];
-        fields
-            .extend([("Content-Length", if token_name == "slow" { "10" } else { "1000" }), field]);
+        fields.push(("Content-Length", length));
+        fields.extend(more);
         request(address, "POST", "/ingest", &fields, b"")
     };
     let mut slow = Wire::open(address);
-    slow.send(request_head("slow", ("Expect", "100-continue")));
+    slow.send(request_head("slow", "10", &[("Expect", "100-continue")]));
     slow.expect_continue();
     slow.send("12345");
-    let flood = request_head("floods", ("Accept", "*/*"));
+    let flood = request_head("floods", "1000", &[]);
     let mut open: Vec<Wire> = (0..100)
         .map(|_| {
             let mut wire = Wire::open(address);

@@ -5,11 +5,8 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use brain_tests::http::{Wire, call, get, ingest, request};
-use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, skip};
+use brain_tests::{Daemon, MAX_SHUTDOWN_TIME, TEST_TIMEOUT, TestHome, skip};
 use rustix::process::{Resource, getrlimit, setrlimit};
-
-/// The longest shutdown, on a busy machine. The tests set timeouts that are much longer.
-const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(20);
 
 /// Starts a daemon with these environment variables.
 fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {

@@ -55,20 +55,31 @@ impl Shared {
 
     /// Shares the brain of a home, and returns the reply.
     pub(crate) fn init(&self, home: &TestHome, name: &str, more: &[&str]) -> Value {
-        let url = self.url_file(home);
-        let mut args = vec!["machines", "init", "--yes", "--name", name, "--namespace"];
-        args.extend([self.namespace.as_str(), "--url-file", url.to_str().unwrap()]);
-        args.extend(more);
-        home.json(args)
+        let more = more.iter().map(|&argument| argument.to_owned());
+        home.json(self.init_args(home, name).into_iter().chain(more))
+    }
+
+    /// Returns the arguments that share the brain of a home.
+    pub(crate) fn init_args(&self, home: &TestHome, name: &str) -> Vec<String> {
+        self.setup_args(home, "init", name)
+    }
+
+    /// Returns the arguments with which a machine joins. It reads the key from standard input.
+    pub(crate) fn join_args(&self, home: &TestHome, name: &str) -> Vec<String> {
+        let mut args = self.setup_args(home, "join", name);
+        args.extend(["--key-file".to_owned(), "-".to_owned()]);
+        args
+    }
+
+    fn setup_args(&self, home: &TestHome, action: &str, name: &str) -> Vec<String> {
+        let url = self.url_file(home).into_os_string().into_string().unwrap();
+        let args = ["machines", action, "--yes", "--name", name, "--namespace", &self.namespace];
+        args.into_iter().chain(["--url-file", &url]).map(str::to_owned).collect()
     }
 
     /// Joins with the words of the key, and returns the reply.
     pub(crate) fn join(&self, home: &TestHome, name: &str, words: &str) -> Value {
-        let url = self.url_file(home);
-        let mut args = vec!["machines", "join", "--yes", "--name", name, "--namespace"];
-        args.extend([self.namespace.as_str(), "--url-file", url.to_str().unwrap()]);
-        args.extend(["--key-file", "-"]);
-        home.json_with(args, words.as_bytes())
+        home.json_with(self.join_args(home, name), words.as_bytes())
     }
 
     /// Makes a brain of two machines. The first has the page `first`.

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::machines::{MachineStatus, Shared, VISIBLE, server, wait_for_state, wait_until};
 use crate::machines_fixture::{open_store, pages_with_files, stop_and_compare, wait_until_settled};
+use crate::machines_kills::writers::EndOnDrop;
 
 /// Two machines whose server can go away. The daemons are children of the test, which can kill
 /// them.
@@ -227,9 +228,10 @@ fn an_absence_is_one_warning_in_the_log() {
                 }
             }
         });
+        // The sender ends, also if the server does not stop.
+        let _end = EndOnDrop(&is_away);
         std::thread::sleep(Duration::from_millis(500));
         pair.go_away();
-        is_away.store(true, Ordering::Relaxed);
     });
     // The worker has tried to write pages again.
     std::thread::sleep(Duration::from_secs(8));

@@ -66,6 +66,7 @@ impl Drop for Lock<'_> {
              WHERE query LIKE '%LOCK TABLE {} %' AND pid <> pg_backend_pid()",
             self.table
         ));
+        let _ = self.session.kill();
         let _ = self.session.wait();
     }
 }
@@ -98,8 +99,11 @@ fn check_locked(cluster: &Cluster, table: &str) {
         let error = laptop.fault_with(["put", "refused"], b"text", 1);
         assert_eq!(error["code"], "server_away", "{table}: {error}");
     } else {
-        let refused = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-        wait_until("a waiting renewal", Duration::from_secs(30), || cluster.sql(refused) != "0");
+        let waiting = format!(
+            "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = '{}'::regclass",
+            lock.table
+        );
+        wait_until("a waiting renewal", Duration::from_secs(30), || cluster.sql(&waiting) != "0");
         timed_capture(&laptop, "echidna");
     }
     assert!(has_page(&laptop, "first"), "{table}");
@@ -181,10 +185,7 @@ fn a_join_goes_on_after_locked_snapshots() {
     let words = shared.init(&laptop, "laptop", &[])["words"].as_str().unwrap().to_owned();
     wait_until_settled(&[&laptop]);
     let before = HomeFiles::of(&desktop);
-    let url = behind.url_file(&desktop);
-    let args = ["machines", "join", "--yes", "--name", "desktop", "--key-file", "-", "--namespace"];
-    let more = [shared.namespace.as_str(), "--url-file", url.to_str().unwrap()];
-    let args: Vec<&str> = args.into_iter().chain(more).collect();
+    let args = behind.join_args(&desktop, "desktop");
 
     // The list of snapshots is locked. Writes of the machine do not need it.
     let lock = Lock::of(&cluster, &shared.namespace, "snapshots");
@@ -232,10 +233,7 @@ fn an_init_can_be_repeated_after_locked_chunks() {
     laptop.put("first", "The first page, with a quokka.");
     add_attachment(&laptop, "first");
     let before = HomeFiles::of(&laptop);
-    let url = shared.url_file(&laptop);
-    let args = ["machines", "init", "--yes", "--name", "laptop", "--namespace"];
-    let more = [shared.namespace.as_str(), "--url-file", url.to_str().unwrap()];
-    let args: Vec<&str> = args.into_iter().chain(more).collect();
+    let args = shared.init_args(&laptop, "laptop");
     let reached = hold(&proxy, Direction::ToServer, 100_000);
     std::thread::scope(|scope| {
         let sharing = scope.spawn(|| laptop.fault(args.clone(), 1));

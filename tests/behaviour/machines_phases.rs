@@ -113,8 +113,8 @@ impl World {
     /// Cuts the laptop's connections in a phase. Returns what receives whether the server had the
     /// batch.
     fn cut(&self, (phase, direction, rest): Cut, refuses: bool) -> Arc<Mutex<Option<bool>>> {
-        let met = Arc::new(Mutex::new(None));
-        let (noted, count) = (met.clone(), self.counter());
+        let has_batch = Arc::new(Mutex::new(None));
+        let (at_cut, count) = (has_batch.clone(), self.counter());
         let (before, began) = (count(), Instant::now());
         let is_over = AtomicBool::new(false);
         let decide = move |bytes| match refuses {
@@ -146,13 +146,13 @@ impl World {
             while must_wait && count() == before && began.elapsed() < LIMIT {
                 std::thread::yield_now();
             }
-            noted.lock().unwrap().get_or_insert_with(|| count() > before);
+            at_cut.lock().unwrap().get_or_insert_with(|| count() > before);
             decide(rest)
         });
         if phase == Phase::Connecting {
             self.proxy.cut_all();
         }
-        met
+        has_batch
     }
 }
 
@@ -173,11 +173,11 @@ fn cut_in_each_phase(cuts: &[Cut], refuses: bool) {
         wait_until_settled(&[&world.laptop, &world.desktop]);
         let word = rare_word(usize::from(refuses), number);
         let text = text(&word);
-        let met = world.cut(*cut, refuses);
+        let has_batch = world.cut(*cut, refuses);
         let fate = write(&mut client, text);
         world.proxy.remove_rule();
         world.proxy.open();
-        let has_batch = met.lock().unwrap().unwrap_or_else(|| panic!("{cut:?} was not met"));
+        let has_batch = has_batch.lock().unwrap().unwrap_or_else(|| panic!("{cut:?} was not met"));
         writes.push((word, Outcome { phase: cut.0, has_batch, fate }));
     }
     wait_until_settled(&[&world.laptop, &world.desktop]);

@@ -119,10 +119,7 @@ fn new_home() -> TestHome {
 
 /// Runs `init`, which must fail. Returns the error.
 fn fail(shared: &Shared, home: &TestHome) -> Value {
-    let url = shared.url_file(home);
-    let args = ["machines", "init", "--yes", "--name", "laptop", "--namespace"];
-    let more = [shared.namespace.as_str(), "--url-file", url.to_str().unwrap()];
-    home.fault(args.into_iter().chain(more), 1)
+    home.fault(shared.init_args(home, "laptop"), 1)
 }
 
 /// Lets another machine join, and compares both.

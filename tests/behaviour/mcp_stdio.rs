@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Reply, Request, Status};
-use brain_tests::{TEST_TIMEOUT, TestHome, capture};
+use brain_tests::{MAX_SHUTDOWN_TIME, TEST_TIMEOUT, TestHome, capture};
 use serde_json::{Value, json};
 
 /// Returns a request of the newest revision, which repeats the client's details in each request.
@@ -248,7 +248,7 @@ fn a_stopping_daemon_answers_pending_requests() {
     }
     let first = process.receive();
     let (status, took) = daemon.terminate();
-    assert!(status.success() && took < Duration::from_secs(20), "{status} after {took:?}");
+    assert!(status.success() && took < MAX_SHUTDOWN_TIME, "{status} after {took:?}");
     let mut answers = vec![first];
     while answers.len() < 50 {
         answers.push(process.receive());

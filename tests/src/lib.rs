@@ -36,6 +36,10 @@ pub use process::{Run, program, run, target_dir};
 /// Maximum time of a wait. It is generous, because the machine may be busy.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The longest shutdown that a test accepts. `docs/systemd.md` promises 5 s, but a test machine may
+/// be busy.
+pub const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(20);
+
 /// Default HTTP settings of test daemons: a free local port and no public listener. Free ports keep
 /// parallel tests and the developer's own daemon apart.
 pub const HTTP_ON_FREE_PORT: [(&str, &str); 2] =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::log_failure;
+use super::{is_shared_log_unusable, log_failure};
 use super::runner::{Next, Worker};
 use brain_base::leases;
 use brain_core::{Brain, IdleLinkCheck};
@@ -92,7 +92,8 @@ impl AuditUpkeep {
         {
             log_failure(fault, "audit not written; trying again");
         }
-        self.is_failing = written.is_err();
+        // The log of a shared brain tells its failures itself, and another one may follow.
+        self.is_failing = written.is_err_and(|fault| !is_shared_log_unusable(&fault));
     }
 
     /// Removes some old calls. Returns whether there are more.

@@ -73,8 +73,8 @@ fn is_shared_log_unusable(fault: &Fault) -> bool {
     matches!(fault.code, F::ServerAway | F::OutcomeUnknown | F::MachineStopped)
 }
 
-/// Logs the failure of a round. Workers fail all the time while the log of a shared brain cannot be
-/// used, so that is not repeated here: the log warns once when it begins.
+/// Logs a failed round, unless the commit log of a shared brain cannot be used: `MachineLog` warns
+/// once when that begins.
 fn log_failure(fault: &Fault, message: &str) {
     if !is_shared_log_unusable(fault) {
         tracing::warn!(%fault, "{message}");

@@ -22,7 +22,7 @@ use crate::{
 
 /// Hints for files without a secret.
 const URL_HINT: &str = "write one line to the file: postgresql://USER:PASSWORD@HOST:PORT/DATABASE";
-const KEY_HINT: &str = "write the 24 words to the file; their numbers may stand before them";
+const KEY_HINT: &str = "write the 24 words to the file, with or without their numbers";
 
 impl Machines {
     pub(super) fn init(&self, context: &Context) -> Result<Outcome, Fault> {

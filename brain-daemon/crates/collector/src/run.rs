@@ -244,9 +244,7 @@ impl<'a> RunState<'a> {
                 (self.save_state(&at, Some((reason, message))), Some(reason))
             }
             Err(StopCause::Stopping) => {
-                let message = "the daemon is stopping, or another machine runs the collector \
-                               now; the next run starts over"
-                    .to_owned();
+                let message = "the run was stopped; the next run starts over".to_owned();
                 (self.save_state(&at, Some(("stopped", message))), Some("stopped"))
             }
             Err(StopCause::Disk(fault)) => {

@@ -108,10 +108,10 @@ impl PostgresLog {
         self.server.address()
     }
 
-    /// Waits for a notification of a batch after this number, at most for `limit`. Does not ask the
-    /// server. Returns whether there was one; at once, if the server does not notify.
+    /// Waits for a notification of a later batch, at most for `limit`. Returns whether one arrived.
+    /// Returns false at once if the server does not notify. Sends nothing to the server.
     #[must_use]
-    pub fn is_notified(&self, after: u64, limit: Duration) -> bool {
+    pub fn wait_for_notification(&self, after: u64, limit: Duration) -> bool {
         let listener = self.listener.as_ref();
         listener
             .filter(|listener| listener.delivery() == Delivery::Notified)

@@ -25,7 +25,7 @@ use brain_base::home::create_private_dir;
 use brain_base::{leases, write_fault};
 use brain_machines::{
     BootClock, Condition, Connection, Identity, Keyring, LeaseKeeper, MachineLog, RENEWAL, Replica,
-    RootKey, ServerSecrets, open_settings,
+    RootKey, ServerSecrets, half_written, open_settings,
 };
 use brain_protocol::{Fault, FaultCode};
 use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, Store, StoreError};
@@ -34,7 +34,7 @@ use tokio::sync::watch;
 
 pub(crate) use lease_table::LeaseTable;
 pub(crate) use swap::KEPT_PAGES;
-use swap::{PendingJoin, REGISTERED, SETUP_DIR};
+use swap::{JOINING, PendingJoin, REGISTERED, SETUP_DIR};
 
 use crate::Environment;
 
@@ -89,7 +89,7 @@ impl SharedLog for RefusingLog {
         Err(StoreError::Refused(self.0.clone()))
     }
 
-    fn wait(&self, _: LogPosition, _: Duration) -> bool {
+    fn wait_for_notification(&self, _: LogPosition, _: Duration) -> bool {
         false
     }
 }
@@ -116,9 +116,9 @@ impl MachineService {
         if self.env.home.is_read_only() || PendingJoin::exists(&self.env.home) {
             return;
         }
-        // A crash while one of these files was written leaves its new content.
-        for file in [self.env.home.machines(), self.file(REGISTERED)] {
-            let _ = std::fs::remove_file(file.with_extension("json.new"));
+        let files = [self.env.home.machines(), self.file(REGISTERED), self.file(JOINING)];
+        for file in files {
+            let _ = std::fs::remove_file(half_written(&file));
         }
         let dir = self.file(SETUP_DIR);
         if let Err(error) = std::fs::remove_dir_all(&dir)
@@ -313,7 +313,7 @@ impl MachineService {
                 let go_on = |_: u64, _: u64| {
                     !self.env.stop.is_cancelled() && replica.leases().holds(leases::SNAPSHOT)
                 };
-                let file = self.setup_file(SENT_SNAPSHOT)?;
+                let file = self.setup_path(SENT_SNAPSHOT)?;
                 let written = replica.write_snapshot(&file, self.env.clock.now(), &go_on);
                 self.remove_setup_dir();
                 written.map(drop).map_err(Fault::from)
@@ -387,8 +387,8 @@ impl MachineService {
         }
     }
 
-    /// Returns the path of a file in [`SETUP_DIR`], which it creates.
-    fn setup_file(&self, name: &str) -> Result<PathBuf, Fault> {
+    /// Returns a path in [`SETUP_DIR`], which it creates.
+    fn setup_path(&self, name: &str) -> Result<PathBuf, Fault> {
         let dir = self.file(SETUP_DIR);
         create_private_dir(&dir).map_err(|e| write_fault(&dir, e))?;
         Ok(dir.join(name))

@@ -341,12 +341,6 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
 
 pub(crate) fn home_fault(home: &Home, error: &std::io::Error) -> Fault {
     let message = format!("cannot use {} as home: {error}", home.root().display());
-    let code = match error.kind() {
-        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            FaultCode::ReadOnly
-        }
-        std::io::ErrorKind::StorageFull => FaultCode::DiskFull,
-        _ => FaultCode::Io,
-    };
-    Fault::new(code, message).hint("make that directory writable, or set BRAIN_HOME to another one")
+    Fault::new(brain_base::write_code(error), message)
+        .hint("make that directory writable, or set BRAIN_HOME to another one")
 }

@@ -63,7 +63,7 @@ struct State {
 }
 
 /// The bytes of one connection since a rule was set.
-struct Seen {
+struct ConnectionBytes {
     /// The number of the rule.
     rule: u64,
     is_new: bool,
@@ -177,14 +177,14 @@ impl State {
         let Ok(server) = TcpStream::connect(("127.0.0.1", self.target)) else { return };
         self.open.lock().unwrap().push(client.try_clone().unwrap());
         let rule = self.rule.lock().unwrap().1;
-        let seen = Arc::new(Mutex::new(Seen { rule, is_new: true, bytes: [0; 2] }));
+        let counted = Arc::new(Mutex::new(ConnectionBytes { rule, is_new: true, bytes: [0; 2] }));
         for (direction, from, to) in
             [(Direction::ToServer, client, &server), (Direction::ToClient, &server, client)]
         {
             let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-            let (state, seen) = (self.clone(), seen.clone());
+            let (state, counted) = (self.clone(), counted.clone());
             thread::spawn(move || {
-                state.copy(direction, &from, &to, &seen);
+                state.copy(direction, &from, &to, &counted);
                 drop(from.shutdown(Shutdown::Both));
                 drop(to.shutdown(Shutdown::Both));
             });
@@ -198,18 +198,23 @@ impl State {
     }
 
     /// Asks the rule about a chunk of this length.
-    fn decide(&self, direction: Direction, length: usize, seen: &Mutex<Seen>) -> Decision {
+    fn decide(
+        &self,
+        direction: Direction,
+        length: usize,
+        counted: &Mutex<ConnectionBytes>,
+    ) -> Decision {
         let (Some(rule), number) = self.rule.lock().unwrap().clone() else {
             return Decision::Forward;
         };
         let chunk = {
-            let mut seen = seen.lock().unwrap();
-            if seen.rule != number {
-                *seen = Seen { rule: number, is_new: false, bytes: [0; 2] };
+            let mut counted = counted.lock().unwrap();
+            if counted.rule != number {
+                *counted = ConnectionBytes { rule: number, is_new: false, bytes: [0; 2] };
             }
-            seen.bytes[direction as usize] += length;
-            let [to_server, to_client] = seen.bytes;
-            Chunk { direction, is_new: seen.is_new, to_server, to_client }
+            counted.bytes[direction as usize] += length;
+            let [to_server, to_client] = counted.bytes;
+            Chunk { direction, is_new: counted.is_new, to_server, to_client }
         };
         rule(&chunk)
     }
@@ -220,7 +225,7 @@ impl State {
         direction: Direction,
         mut from: &TcpStream,
         mut to: &TcpStream,
-        seen: &Mutex<Seen>,
+        counted: &Mutex<ConnectionBytes>,
     ) {
         let mut bytes = [0; 4096];
         let (count, limit) = (&self.counts[direction as usize], &self.limits[direction as usize]);
@@ -233,7 +238,7 @@ impl State {
                 limit.store(-1, Ordering::SeqCst);
                 return;
             }
-            match self.decide(direction, length, seen) {
+            match self.decide(direction, length, counted) {
                 Decision::Forward => {}
                 Decision::Cut(rest) => {
                     drop(to.write_all(&bytes[..rest.min(length)]));

@@ -236,7 +236,7 @@ fn outcome_unknown(source: &Error) -> Fault {
         Error::Unavailable { reason, address, .. } => format!("{address}: {reason}"),
         source => source.to_string(),
     };
-    let message = format!("the connection broke during a write ({reason})");
+    let message = format!("the connection to the server broke during the write ({reason})");
     Fault::new(FaultCode::OutcomeUnknown, message).hint(
         "look at the page when `brain machines status` says ready: the write may be stored or not",
     )
@@ -259,8 +259,8 @@ mod tests {
         let fault = fault(&error);
         assert_eq!(
             fault.message,
-            "the connection broke during a write (db.example.org:5432/brain: connection reset by \
-             peer)"
+            "the connection to the server broke during the write (db.example.org:5432/brain: \
+             connection reset by peer)"
         );
         assert!(fault.hint.is_some_and(|hint| hint.contains("look at the page")));
     }

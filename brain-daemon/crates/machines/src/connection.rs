@@ -113,7 +113,7 @@ impl Connection {
 
     /// Waits until the server notifies, at most for `limit`. Returns whether it does.
     #[must_use]
-    pub fn waits_for_notifications(&self, limit: Duration) -> bool {
+    pub fn wait_until_notifying(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         while self.delivery() == Delivery::Polling {
             if Instant::now() >= end {
@@ -124,11 +124,11 @@ impl Connection {
         true
     }
 
-    /// Waits for a notification of a batch after this number, at most for `limit`. Returns whether
-    /// there was one; at once, if the server does not notify.
+    /// Waits for a notification of a later batch, at most for `limit`. Returns whether one arrived.
+    /// Returns false at once if the server does not notify.
     #[must_use]
-    pub fn is_notified(&self, after: u64, limit: Duration) -> bool {
-        self.postgres.as_ref().is_some_and(|log| log.is_notified(after, limit))
+    pub fn wait_for_notification(&self, after: u64, limit: Duration) -> bool {
+        self.postgres.as_ref().is_some_and(|log| log.wait_for_notification(after, limit))
     }
 
     /// Returns the server's settings for durability; `None` without a server.

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brain_commit_log::{BrainId, MachineId};
 use serde::{Deserialize, Serialize};
@@ -49,18 +49,7 @@ impl Identity {
     /// # Errors
     /// The I/O error.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        let new_path = path.with_extension("json.new");
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new_path)?;
-        serde_json::to_writer_pretty(&mut file, self)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        std::fs::rename(&new_path, path)?;
-        flush_directory(path)
+        write_json(path, self)
     }
 
     /// Removes the file durably. A missing file is no error.
@@ -73,6 +62,28 @@ impl Identity {
             _ => flush_directory(path),
         }
     }
+}
+
+/// Writes a value to a file with mode 0600, durably. After a crash the file has the old or the new
+/// content; beside it can be a file with the name of [`half_written`].
+///
+/// # Errors
+/// The I/O error.
+pub fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    let new_path = half_written(path);
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new_path)?;
+    serde_json::to_writer_pretty(&mut file, value)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    std::fs::rename(&new_path, path)?;
+    flush_directory(path)
+}
+
+/// Returns the path of the new content while [`write_json`] writes a file.
+#[must_use]
+pub fn half_written(path: &Path) -> PathBuf {
+    path.with_extension("json.new")
 }
 
 fn flush_directory(path: &Path) -> io::Result<()> {

@@ -22,7 +22,7 @@ mod tests;
 
 pub use condition::{Condition, Stop, fault};
 pub use connection::{Connection, DEADLINE, ServerSecrets, open_settings};
-pub use identity::Identity;
+pub use identity::{Identity, half_written, write_json};
 pub use keyring::Keyring;
 pub use leases::{BootClock, Holding, LeaseKeeper, RENEWAL, TTL, Uptime};
 pub use log::MachineLog;
@@ -40,5 +40,5 @@ pub use brain_commit_log::{
 /// The schema of the batches that this program writes: the store's.
 pub const SCHEMA: u32 = brain_store::SCHEMA as u32;
 
-/// How long compaction keeps the batches that a machine needs that does not report: 30 days.
+/// How long compaction keeps batches for a machine that does not report: 30 days.
 pub const MAX_SILENCE: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 60 * 60);

@@ -457,7 +457,8 @@ impl SharedLog for MachineLog {
         self.set_condition(self.try_read(after, ReadLimit::default()))
     }
 
-    fn wait(&self, after: LogPosition, limit: Duration) -> bool {
-        self.condition() == Condition::Ready && self.connection.is_notified(after.number, limit)
+    fn wait_for_notification(&self, after: LogPosition, limit: Duration) -> bool {
+        self.condition() == Condition::Ready
+            && self.connection.wait_for_notification(after.number, limit)
     }
 }

@@ -171,8 +171,8 @@ impl Replica {
             }
         }
         // `follow` ends when the log has no further batch, and `wait` when the head is the same.
-        // `follow_to` ends at the last notification, which is late by a second at most: `wait`
-        // looks at the head after that time.
+        // After `follow_to`, the store has the last batch of a notification. A lost notification is
+        // made up for by the next look at the head: after a second without any, or after `CHECK`.
         self.log.confirm_current(begin);
         self.report(position)?;
         Ok(batches)

@@ -52,7 +52,7 @@ impl<'q> BatchReceiver<'q> {
         Some(batch)
     }
 
-    /// Adds the tasks that have arrived to a batch that waited.
+    /// Adds the tasks that have arrived meanwhile. Does not wait.
     pub(super) fn add_arrived(&mut self, batch: &mut Batch) {
         self.fill(batch, Instant::now());
         batch.retain(|task| !task.is_wakeup());

@@ -65,9 +65,9 @@ pub trait SharedLog: Send + Sync {
     /// As [`SharedLog::append`].
     fn read(&self, after: LogPosition) -> Result<Vec<LogBatch>, StoreError>;
 
-    /// Waits for a notification of a batch after a position, at most this long. Returns whether
-    /// there was one. A log that does not notify does not wait.
-    fn wait(&self, after: LogPosition, limit: Duration) -> bool;
+    /// Waits for a notification of a later batch, at most for `limit`. Returns whether one arrived.
+    /// Returns false at once if the log does not notify.
+    fn wait_for_notification(&self, after: LogPosition, limit: Duration) -> bool;
 }
 
 /// The result of [`Store::follow`].

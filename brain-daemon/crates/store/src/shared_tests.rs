@@ -87,7 +87,7 @@ impl SharedLog for FakeLog {
         }
     }
 
-    fn wait(&self, after: LogPosition, _: Duration) -> bool {
+    fn wait_for_notification(&self, after: LogPosition, _: Duration) -> bool {
         self.read(after).is_ok_and(|batches| !batches.is_empty())
     }
 }

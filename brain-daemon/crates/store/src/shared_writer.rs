@@ -18,8 +18,8 @@ use super::shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, Share
 use super::shared_state::SharedState;
 use super::spool::{self, Spool};
 use super::writer::{
-    Batch, Cause, Change, CommitError, CommitHook, WriteTask, answer, catch_panic, commit, refuse,
-    run,
+    Batch, Cause, Change, CommitError, CommitHook, WriteTask, answer, catch_panic, commit,
+    commit_after, refuse, run,
 };
 use super::{Draft, StoreError, tables as t};
 
@@ -28,22 +28,22 @@ const MAX_SENT_JOBS: usize = 1_000;
 /// The bytes after which such a batch gets no more jobs.
 const MAX_SENT_BYTES: usize = 4 << 20;
 
-/// How long a machine that has just written lets another one write, while both write: about the
-/// time that a batch takes. In tests, turns do not depend on speed.
+/// The largest number of batches that are applied in the transaction of the next tasks. A larger
+/// number gets a transaction of its own, because a refused append rolls back all of it.
+const MAX_MISSING: usize = 16;
+
+/// How long this machine waits for a batch of another machine before it appends again, while both
+/// write. Unit tests wait longer, so that they do not depend on speed.
 const TURN: Duration = if cfg!(test) { Duration::from_secs(60) } else { Duration::from_millis(25) };
 
 /// Whose turn it is, while several machines write at the same time.
 #[derive(Default)]
 pub(super) struct Turn {
-    /// Whether another machine wrote between the last batches of this one.
+    /// Whether another machine appended since the last batch of this one.
     is_contended: bool,
     /// The last batch of this machine, and when the log accepted it.
     last: Option<(LogPosition, Instant)>,
 }
-
-/// The most batches of other machines that are applied in the transaction of the next tasks. More
-/// are applied before, so that a refused append does not undo much.
-const MAX_MISSING: usize = 16;
 
 /// Runs a batch of tasks. While the log is away, jobs go to the spool, and other tasks are refused.
 pub(super) fn write(
@@ -62,18 +62,18 @@ pub(super) fn write(
     if let Some(batches) = batches_of_others(shared)
         && add_missing(shared, &mut missing, batches, hook).is_err()
     {
-        // The log tells its failures when the tasks are sent.
+        // `send` reports the failure of the log.
         missing.clear();
     }
     receiver.add_arrived(&mut batch);
-    let jobs = commit(shared, batch, missing, hook, &Ok(()), Some(receiver));
+    let jobs = commit_after(shared, missing, batch, hook, &Ok(()), Some(receiver));
     if !jobs.is_empty() {
         spool_jobs(shared, spool, jobs);
     }
 }
 
-/// Waits for the batch of another machine if it is that one's turn. A machine that does not wait
-/// is refused, and runs its tasks in vain. Returns the batches if there are new ones.
+/// While another machine writes too, waits for its next batch. Without the wait, the append would
+/// be refused, and the tasks would run twice. Returns the new batches.
 fn batches_of_others(shared: &SharedState) -> Option<Vec<LogBatch>> {
     let mut turn = shared.turn.lock();
     let (last, at) = turn.last.take().filter(|_| turn.is_contended)?;
@@ -81,7 +81,7 @@ fn batches_of_others(shared: &SharedState) -> Option<Vec<LogBatch>> {
     let left = TURN.saturating_sub(at.elapsed());
     let is_applied = position(shared).ok()? != last;
     let log = attached_log(shared).ok()?;
-    turn.is_contended = is_applied || (!left.is_zero() && log.wait(last, left));
+    turn.is_contended = is_applied || (!left.is_zero() && log.wait_for_notification(last, left));
     if turn.is_contended && !is_applied { log.read(last).ok() } else { None }
 }
 
@@ -140,9 +140,8 @@ fn attached_log(shared: &SharedState) -> Result<Arc<dyn SharedLog>, StoreError> 
     })
 }
 
-/// Adds the batches that came before a refused append to those that the next try applies first.
-/// Many are applied at once. Only a refused append gives this machine a turn, so it does not read
-/// all that follow.
+/// Adds batches to those that the next try applies first. Applies them at once if there are many.
+/// Does not read all that follow: only a refused append gives this machine the next turn.
 ///
 /// # Errors
 /// Errors of the log and of the disk.
@@ -152,13 +151,13 @@ pub(super) fn add_missing(
     batches: Vec<LogBatch>,
     hook: &CommitHook,
 ) -> Result<(), StoreError> {
-    // A large batch does not come with the refusal.
-    let is_large = batches.is_empty();
+    // A refusal contains no batches if the first one is large.
+    let must_read = batches.is_empty();
     missing.extend(batches);
-    if (is_large && !missing.is_empty()) || missing.len() > MAX_MISSING {
+    if (must_read && !missing.is_empty()) || missing.len() > MAX_MISSING {
         apply(shared, &std::mem::take(missing), hook)?;
     }
-    if is_large {
+    if must_read {
         *missing = attached_log(shared)?.read(position(shared)?)?;
     }
     Ok(())
@@ -195,7 +194,8 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Checks that batches can be applied. A failure is none of the disk: the store stays open.
+/// Checks that the store may be written. Does not touch the database, so a failure needs no
+/// recovery.
 ///
 /// # Errors
 /// When the store must not be written.
@@ -348,7 +348,7 @@ fn send_spooled_jobs(
         }
         let (sender, result) = std::sync::mpsc::sync_channel(1);
         let task = SpooledJobs { jobs, sender };
-        let rest = commit(shared, vec![Box::new(task)], Vec::new(), hook, &Ok(()), None);
+        let rest = commit(shared, vec![Box::new(task)], hook, &Ok(()));
         refuse(rest, &StoreError::Closed);
         result.recv().map_err(|_| StoreError::Closed)??;
         shared.forget_jobs_before(shared.replica()?.ok_or(StoreError::Defect)?.next_spooled);

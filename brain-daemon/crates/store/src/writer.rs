@@ -240,7 +240,7 @@ fn run_writer(shared: &SharedState, tasks: &Receiver<Box<dyn WriteTask>>, hook: 
                 }
                 recovered = group_commit.recover();
             }
-            commit(shared, batch, Vec::new(), hook, &recovered, None);
+            commit(shared, batch, hook, &recovered);
         }
         shared_writer::follow_if_requested(shared, &mut log_spool, hook);
         compact_if_requested(shared, &mut group_commit);
@@ -292,13 +292,22 @@ pub(super) type RecoveryResult = Result<(), StoreError>;
 /// Runs a batch in one transaction and reports the results. Runs it again without the failed tasks.
 /// If the log of a shared brain is away, returns the tasks with callbacks, whose jobs can wait for
 /// it, and refuses the others.
-///
-/// The transaction first applies the `missing` batches of other machines. If yet another batch came
-/// first, the tasks run again after it, together with those that have arrived at `receiver`.
 pub(super) fn commit(
     shared: &SharedState,
     batch: Batch,
+    hook: &CommitHook,
+    recovered: &RecoveryResult,
+) -> Batch {
+    commit_after(shared, Vec::new(), batch, hook, recovered, None)
+}
+
+/// As [`commit`], but the transaction first applies the `missing` batches of other machines. If yet
+/// another batch came first, the tasks run again after it, together with those that have arrived at
+/// `receiver`.
+pub(super) fn commit_after(
+    shared: &SharedState,
     mut missing: Vec<LogBatch>,
+    batch: Batch,
     hook: &CommitHook,
     recovered: &RecoveryResult,
     mut receiver: Option<&mut BatchReceiver<'_>>,

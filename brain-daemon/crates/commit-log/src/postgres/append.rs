@@ -137,7 +137,7 @@ impl PostgresLog {
             let begin = limits.begin();
             let answer = pipelined(client, &begin, client.query_typed(&call, &parameters)).await;
             let rows =
-                answer.map_err(|e| Failure::of(e, &self.server, "appending a batch", &limits))?;
+                answer.map_err(|e| Failure::of(e, &self.server, "appending a change", &limits))?;
             Ok(self.outcome(expected, batch, &rows)?)
         };
         let is_unknown = Cell::new(false);

@@ -45,7 +45,7 @@ impl CommitLog for PostgresLog {
                 match self.read_within(after, ReadLimit { batches: 1, bytes })? {
                     Reading::Batches(found) => found,
                     Reading::Large { .. } => {
-                        let text = format!("the batch after {} grew", after.number);
+                        let text = format!("change {} grew while it was read", after.number + 1);
                         return Err(Error::Corrupt(text));
                     }
                 }
@@ -131,7 +131,7 @@ impl PostgresLog {
             };
             let rows = pipelined(client, &begin, body).await;
             let (rows, head) =
-                rows.map_err(|e| Failure::of(e, &self.server, "reading batches", &timeouts))?;
+                rows.map_err(|e| Failure::of(e, &self.server, "reading changes", &timeouts))?;
             if let Some(first) = rows.first()
                 && get::<Option<&[u8]>>(first, 5)?.is_none()
             {

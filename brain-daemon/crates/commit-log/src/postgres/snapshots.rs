@@ -199,7 +199,7 @@ impl Snapshots for PostgresLog {
         loop {
             // Each step locks the head, so that a snapshot is not deleted meanwhile.
             let (through, is_last, count) = self.call(&self.bulk, async |client| {
-                let phase = "deleting old batches";
+                let phase = "deleting old changes";
                 self.with_locked_head(client, phase, async |head| {
                     let head = head_of(head)?;
                     let snapshots = self.snapshot_rows(client).await?;

@@ -150,7 +150,7 @@ fn a_slow_statement_is_named() {
     let refused = log.append(&Position::START, &batch(1, b"text")).unwrap_err();
     let message = refused.to_string();
     assert!(matches!(refused, Error::Timeout { .. }), "{message}");
-    assert!(message.contains("appending a batch after 200 ms"), "{message}");
+    assert!(message.contains("appending a change after 200 ms"), "{message}");
     assert!(message.contains("statement_timeout"), "{message}");
 
     let mut limits = settings(&servers.direct, &namespace);
@@ -160,7 +160,7 @@ fn a_slow_statement_is_named() {
     let start = Instant::now();
     let refused = log.append(&Position::START, &batch(2, b"text")).unwrap_err();
     assert!(matches!(refused, Error::Unavailable { .. }), "{refused}");
-    let reason = "appending a batch: another session holds a lock too long";
+    let reason = "appending a change: another session holds a lock too long";
     assert!(refused.to_string().contains(reason), "{refused}");
     assert!(start.elapsed() >= Duration::from_millis(200), "it was tried again");
     assert_eq!(log.head().unwrap().position, Position::START, "readers do not wait");

@@ -49,7 +49,7 @@ pub(super) fn collect_files(
         remove_if_exists(dir)?;
         create_private_dir(dir)
             .and_then(|()| fs::write(dir.join(ORIGIN_FILE), origin_text))
-            .map_err(|e| write_fault(dir, &e))?;
+            .map_err(|e| model_file_fault(dir, &e))?;
     }
     let get_file = |name: &str, to: &str, max_bytes: u64| match &origin.location {
         Location::Directory(source) => copy(&source.join(name), &dir.join(to), max_bytes, progress),
@@ -68,7 +68,7 @@ pub(super) fn collect_files(
         if !path.exists() {
             let prompts =
                 serde_json::json!({ "prompts": { "query": query, "document": document } });
-            fs::write(&path, prompts.to_string()).map_err(|e| write_fault(&path, &e))?;
+            fs::write(&path, prompts.to_string()).map_err(|e| model_file_fault(&path, &e))?;
         }
     }
     let weights: Vec<(&str, &'static str)> = match &origin.weights {
@@ -78,7 +78,7 @@ pub(super) fn collect_files(
     };
     for (name, to) in weights {
         if get_file(name, to, MAX_WEIGHTS_BYTES)? {
-            fs::remove_file(dir.join(ORIGIN_FILE)).map_err(|e| write_fault(dir, &e))?;
+            fs::remove_file(dir.join(ORIGIN_FILE)).map_err(|e| model_file_fault(dir, &e))?;
             return Ok(to);
         }
     }
@@ -96,23 +96,20 @@ pub(super) fn remove_if_exists(path: &Path) -> Result<(), Fault> {
         Err(e) => Err(e),
     };
     match result {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(write_fault(path, &e)),
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(model_file_fault(path, &e)),
         _ => Ok(()),
     }
 }
 
 /// Converts a write error into a fault with a hint.
-pub(super) fn write_fault(path: &Path, error: &io::Error) -> Fault {
+pub(super) fn model_file_fault(path: &Path, error: &io::Error) -> Fault {
     let message = format!("{} cannot be written: {error}", path.display());
-    match error.kind() {
-        ErrorKind::StorageFull => Fault::new(FaultCode::DiskFull, message)
-            .hint("make room there, and run it again; a download resumes"),
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            Fault::new(FaultCode::ReadOnly, message)
-                .hint("make that directory writable, and run it again")
-        }
-        _ => Fault::new(FaultCode::Io, message).hint("run it again; a download resumes"),
-    }
+    let code = brain_base::write_code(error);
+    Fault::new(code, message).hint(match code {
+        FaultCode::DiskFull => "make room there, and run it again; a download resumes",
+        FaultCode::ReadOnly => "make that directory writable, and run it again",
+        _ => "run it again; a download resumes",
+    })
 }
 
 /// Returns the fault for a cancelled installation.
@@ -152,7 +149,7 @@ fn copy(
         return Err(Fault::new(FaultCode::TooLarge, message)
             .hint("check that this is the model's directory"));
     }
-    let write_failed = |e: &io::Error| write_fault(to, e);
+    let write_failed = |e: &io::Error| model_file_fault(to, e);
     if let Some(parent) = to.parent() {
         create_private_dir(parent).map_err(|e| write_failed(&e))?;
     }
@@ -188,7 +185,7 @@ fn fetch(
     part.push(".part");
     let part = Path::new(&part);
     if let Some(parent) = to.parent() {
-        create_private_dir(parent).map_err(|e| write_fault(parent, &e))?;
+        create_private_dir(parent).map_err(|e| model_file_fault(parent, &e))?;
     }
     let mut delays = RETRY_DELAYS.into_iter();
     loop {
@@ -197,11 +194,11 @@ fn fetch(
             .download(url.as_str(), part, &mut |bytes, of| progress(bytes, of.unwrap_or(0)))
         {
             Ok(_) => {
-                fs::rename(part, to).map_err(|e| write_fault(to, &e))?;
+                fs::rename(part, to).map_err(|e| model_file_fault(to, &e))?;
                 return Ok(true);
             }
             Err(DownloadError::Stopped) => return Err(cancelled()),
-            Err(DownloadError::Disk(e)) => return Err(write_fault(part, &e)),
+            Err(DownloadError::Disk(e)) => return Err(model_file_fault(part, &e)),
             Err(DownloadError::Request(NetError::Status(404 | 410))) => return Ok(false),
             Err(DownloadError::Request(error)) => error,
         };
@@ -379,7 +376,7 @@ mod tests {
 
     #[test]
     fn full_disk_is_reported() {
-        let fault = write_fault(Path::new("/x"), &io::Error::from(ErrorKind::StorageFull));
+        let fault = model_file_fault(Path::new("/x"), &io::Error::from(ErrorKind::StorageFull));
         assert_eq!(fault.code, FaultCode::DiskFull);
         assert!(fault.hint.unwrap().contains("make room"));
     }

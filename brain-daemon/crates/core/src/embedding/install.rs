@@ -9,7 +9,7 @@ use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply};
 use sha2::{Digest as _, Sha256};
 
 use super::estimate::approximate_time;
-use super::fetch_files::{cancelled, collect_files, remove_if_exists, write_fault};
+use super::fetch_files::{cancelled, collect_files, model_file_fault, remove_if_exists};
 use super::known_models::{OPTIONAL_FILES, REQUIRED_FILES};
 use super::model_record::{ModelRecord, size};
 use super::models::{REPLACED_SUFFIX, STAGING_SUFFIX, default_embedding_model};
@@ -45,7 +45,7 @@ impl EmbeddingService {
         let expected = expected_hash(request)?;
         let origin = Origin::of(request)?;
         let models = self.env.home.models();
-        create_private_dir(&models).map_err(|e| write_fault(&models, &e))?;
+        create_private_dir(&models).map_err(|e| model_file_fault(&models, &e))?;
         let _lock = lock_installation(&models)?;
         let target_dir = models.join(&origin.name);
         check_source(&models, &origin)?;
@@ -101,7 +101,7 @@ impl EmbeddingService {
             dimensions: facts.dimensions,
             files,
         };
-        record.write(&tmp).map_err(|e| write_fault(&tmp, &e))?;
+        record.write(&tmp).map_err(|e| model_file_fault(&tmp, &e))?;
         activate(&models, &origin.name)?;
         tracing::info!(
             model = origin.name,
@@ -187,14 +187,14 @@ fn expected_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
 /// Takes the installation lock. Fails with `busy` if another installation holds it.
 fn lock_installation(models: &Path) -> Result<File, Fault> {
     let path = models.join(LOCK_FILE);
-    let file = File::create(&path).map_err(|e| write_fault(&path, &e))?;
+    let file = File::create(&path).map_err(|e| model_file_fault(&path, &e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             Err(Fault::new(FaultCode::Busy, "another model is being installed")
                 .hint("wait for it, and try again"))
         }
-        Err(TryLockError::Error(e)) => Err(write_fault(&path, &e)),
+        Err(TryLockError::Error(e)) => Err(model_file_fault(&path, &e)),
     }
 }
 
@@ -241,7 +241,7 @@ fn replaced_path(models: &Path, name: &str) -> PathBuf {
 fn recover(models: &Path, name: &str) -> Result<(), Fault> {
     let (target_dir, replaced) = (models.join(name), replaced_path(models, name));
     if fs::symlink_metadata(&target_dir).is_err() && ModelRecord::read(&replaced).is_some() {
-        fs::rename(&replaced, &target_dir).map_err(|e| write_fault(&target_dir, &e))?;
+        fs::rename(&replaced, &target_dir).map_err(|e| model_file_fault(&target_dir, &e))?;
     }
     remove_if_exists(&replaced)
 }
@@ -258,7 +258,7 @@ fn check_files(
         let path = dir.join(name);
         let bytes = match fs::read(&path) {
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
-            read => read.map_err(|e| write_fault(&path, &e))?,
+            read => read.map_err(|e| model_file_fault(&path, &e))?,
         };
         let found = hex(&Sha256::digest(&bytes).into());
         let known = known.iter().find(|(file, _)| *file == name).map(|(_, hash)| *hash);
@@ -329,7 +329,7 @@ fn verify(
 /// Renames the staging directory to the model's name, then removes the former model.
 fn activate(models: &Path, name: &str) -> Result<(), Fault> {
     let (target_dir, replaced) = (models.join(name), replaced_path(models, name));
-    let failed = |e: io::Error| write_fault(&target_dir, &e);
+    let failed = |e: io::Error| model_file_fault(&target_dir, &e);
     if target_dir.exists() {
         fs::rename(&target_dir, &replaced).map_err(failed)?;
     }

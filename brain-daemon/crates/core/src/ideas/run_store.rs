@@ -230,12 +230,8 @@ fn parse(bytes: &[u8], run_id: &str) -> Result<Run, RunFileError> {
 }
 
 fn io_fault(action: &str, path: &Path, error: &io::Error) -> Fault {
-    let code = match error.kind() {
-        ErrorKind::StorageFull => FaultCode::DiskFull,
-        ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
-        _ => FaultCode::Io,
-    };
-    Fault::new(code, format!("{} cannot be {action}: {error}", path.display()))
+    let message = format!("{} cannot be {action}: {error}", path.display());
+    Fault::new(brain_base::write_code(error), message)
         .hint("check the free space there, and that the daemon's user can read and write the file")
 }
 

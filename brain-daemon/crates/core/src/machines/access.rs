@@ -134,7 +134,7 @@ impl MachineService {
         let random = self.env.random.clone();
         let settings = open_settings(&access.secrets, &access.namespace, true, random);
         let connection = settings.and_then(Connection::open);
-        connection.is_ok_and(|connection| connection.waits_for_notifications(LISTEN_LIMIT))
+        connection.is_ok_and(|connection| connection.wait_until_notifying(LISTEN_LIMIT))
     }
 
     /// Returns the root key for the log of a brain, and checks that it opens the data keys. `None`

@@ -127,10 +127,10 @@ impl MachineService {
 
         progress.line("copying the pages to the server");
         let report = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
-        let file = self.setup_file(SENT_SNAPSHOT)?;
+        let file = self.setup_path(SENT_SNAPSHOT)?;
         let snapshot = replica.upload_snapshot(&file, self.env.clock.now(), &report)?;
         progress.line("reading the copy back");
-        let dir = self.setup_file(CHECK_DIR)?;
+        let dir = self.setup_path(CHECK_DIR)?;
         let _ = std::fs::remove_dir_all(&dir);
         let compared = std::fs::create_dir(&dir)
             .map_err(|e| write_fault(&dir, e))

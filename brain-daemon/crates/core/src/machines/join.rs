@@ -151,7 +151,7 @@ impl MachineService {
             }
             fault(&e)
         })?;
-        let (file, to) = (self.setup_file(RECEIVED_SNAPSHOT)?, self.setup_file(JOINED_STORE)?);
+        let (file, to) = (self.setup_path(RECEIVED_SNAPSHOT)?, self.setup_path(JOINED_STORE)?);
         // Without its store, the file of an earlier join would give this store another identity.
         PendingJoin::remove(&self.env.home)?;
         let _ = std::fs::remove_file(&file);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use brain_base::home::Home;
 use brain_base::{read_fault, write_fault};
-use brain_machines::Identity;
+use brain_machines::{Identity, write_json};
 use brain_protocol::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,8 @@ pub(super) const SETUP_DIR: &str = "machines.setup";
 /// The name of the built store in [`SETUP_DIR`].
 pub(super) const JOINED_STORE: &str = "joined.redb";
 
+/// The file that says that a built store waits.
+pub(super) const JOINING: &str = "machines.joining.json";
 /// The file with the id under which a join registered this machine, until the join is done.
 pub(super) const REGISTERED: &str = "machines.registered.json";
 
@@ -34,7 +36,7 @@ pub(super) struct PendingJoin {
 }
 
 fn path(home: &Home) -> PathBuf {
-    home.root().join("machines.joining.json")
+    home.root().join(JOINING)
 }
 
 impl PendingJoin {
@@ -57,15 +59,8 @@ impl PendingJoin {
     /// # Errors
     /// The fault of the file.
     pub(super) fn save(&self, home: &Home) -> Result<(), Fault> {
-        let (path, new_path) = (path(home), home.root().join("machines.joining.json.new"));
-        let write = || -> std::io::Result<()> {
-            let mut file = File::create(&new_path)?;
-            serde_json::to_writer(&mut file, self)?;
-            file.sync_all()?;
-            std::fs::rename(&new_path, &path)?;
-            File::open(home.root())?.sync_all()
-        };
-        write().map_err(|e| write_fault(&path, e))
+        let path = path(home);
+        write_json(&path, self).map_err(|e| write_fault(&path, e))
     }
 }
 

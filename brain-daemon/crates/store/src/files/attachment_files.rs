@@ -57,8 +57,8 @@ impl AttachmentFiles {
         self.in_use.read()
     }
 
-    /// As [`Self::block_removal`], for the store's writer. It does not wait for a removal that waits
-    /// for another guard, whose holder may wait for the writer.
+    /// As [`Self::block_removal`], for the store's writer. Succeeds also while a removal waits for
+    /// other guards: their holders can wait for the writer.
     pub(crate) fn block_removal_in_writer(&self) -> RwLockReadGuard<'_, ()> {
         self.in_use.read_recursive()
     }
