@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{is_shared_log_unusable, log_failure};
 use super::runner::{Next, Worker};
+use super::{is_shared_log_unusable, log_failure};
 use brain_base::leases;
 use brain_core::{Brain, IdleLinkCheck};
 

@@ -55,11 +55,11 @@ pub struct LeaseKeeper {
 #[derive(Default)]
 struct State {
     wanted: BTreeSet<&'static str>,
-    leases: BTreeMap<&'static str, Known>,
+    leases: BTreeMap<&'static str, LastAnswer>,
 }
 
 /// The server's last answer about a lease.
-struct Known {
+struct LastAnswer {
     /// The lease with the number of its last holder.
     lease: Lease,
     /// Whether this machine was granted it.
@@ -107,7 +107,7 @@ impl LeaseKeeper {
     fn take(&self, engine: &dyn Engine, name: &'static str) -> Result<(), Error> {
         // The time is taken before the request: the lease ends here before it ends at the server.
         let begin = self.uptime.now();
-        let granted = |known: &&Known| known.is_granted;
+        let granted = |known: &&LastAnswer| known.is_granted;
         let fencing = self.state.lock().leases.get(name).filter(granted).map(|k| k.lease.fencing);
         let holder = self.machine.clone();
         let request = LeaseRequest { name: name.to_owned(), holder, fencing, ttl: TTL };
@@ -116,7 +116,7 @@ impl LeaseKeeper {
             LeaseOutcome::Refused(lease) => (lease, false),
         };
         let until = begin + lease.remaining();
-        let known = Known { lease, is_granted, until };
+        let known = LastAnswer { lease, is_granted, until };
         let former = self.state.lock().leases.insert(name, known);
         let was_granted = former.is_some_and(|known| known.is_granted);
         if is_granted != was_granted {
