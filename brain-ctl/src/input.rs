@@ -106,7 +106,7 @@ pub(crate) fn read_secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
 /// `brain machines init` shows them.
 ///
 /// # Errors
-/// As [`read_secret`].
+/// As [`read_secret`], except for several lines.
 pub(crate) fn read_secret_words(path: &Path, hint: &str) -> Result<Secret, Fault> {
     secret_from(path, "the words of a key", hint, without_numbers)
 }

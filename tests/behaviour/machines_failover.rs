@@ -9,9 +9,9 @@ use brain_tests::{TestHome, report};
 
 use crate::crash::Rng;
 use crate::machines::{MachineStatus, Shared, has_page, server, state, wait_until};
-use crate::machines_fixture::{check_doctor, stop_and_compare, wait_until_settled};
-use crate::machines_kills::check_pages;
-use crate::machines_kills::writers::{Counts, EndOnDrop, Write, Writer};
+use crate::machines_fixture::{stop_and_compare, wait_until_settled};
+use crate::machines_kills::check_machines;
+use crate::machines_kills::writers::{Counts, EndOnDrop, Writer};
 
 /// The longest time until another machine has the tasks of a killed one. The document says 40 s;
 /// a test machine may be busy.
@@ -19,7 +19,7 @@ const TAKEOVER: Duration = Duration::from_secs(60);
 /// Clients that write at the same time, on each machine half of them.
 const WRITERS: usize = 16;
 
-/// Returns whether a machine holds all leases that it wants, if it wants that of the purge.
+/// Returns whether a machine holds all leases that it wants. It must want that of the purge.
 fn holds_all(home: &TestHome) -> bool {
     let status = home.json_status();
     let leases = status["leases"].as_array().unwrap();
@@ -103,14 +103,7 @@ fn a_failover_loses_no_acknowledged_write() {
         [began, killed]
     });
     assert_eq!(cluster.standby_sql("SELECT pg_is_in_recovery()"), "f");
-    wait_until_settled(&[laptop, desktop]);
-    let writes: Vec<&Write> = writers.iter().flat_map(|writer| &writer.writes).collect();
-    let pages = [laptop, desktop].map(|home| check_pages(home, &writes));
-    assert_eq!(pages[0], pages[1], "the machines have the same pages");
-    for home in [laptop, desktop] {
-        check_doctor(home);
-    }
-    stop_and_compare([laptop, desktop].into_iter().zip(daemons).collect());
+    check_machines([laptop, desktop], daemons, &writers);
     let gaps = ["laptop", "desktop"].iter().enumerate().map(|(machine, name)| {
         let of_machine = writers.iter().filter(|writer| writer.number / 4 % 2 == machine);
         let mut stored: Vec<Instant> =

@@ -87,16 +87,8 @@ fn acknowledged_writes_of_two_machines_survive_kills() {
         }
     });
     let written = began.elapsed();
-    wait_until_settled(&[laptop, desktop]);
-    let writes: Vec<&Write> = writers.iter().flat_map(|writer| &writer.writes).collect();
-    let pages = [laptop, desktop].map(|home| check_pages(home, &writes));
-    assert_eq!(pages[0], pages[1], "the machines have the same pages");
-    for home in [laptop, desktop] {
-        check_doctor(home);
-    }
     let Machines { daemons, kills, cluster: _cluster, .. } = machines;
-    let daemons = daemons.map(Option::unwrap);
-    stop_and_compare([laptop, desktop].into_iter().zip(daemons).collect());
+    check_machines([laptop, desktop], daemons.map(Option::unwrap), &writers);
     let counts = Counts::of(&writers);
     report(&format!(
         "machines: {kills:?}, {counts:?}, {written:.0?} and {:.0?}",
@@ -105,9 +97,21 @@ fn acknowledged_writes_of_two_machines_survive_kills() {
     assert!(counts.acknowledged > 0, "no write succeeded");
 }
 
+/// Checks both machines after all writes, and stops them: pages, files, indexes and rows.
+pub(crate) fn check_machines(homes: [&TestHome; 2], daemons: [Daemon; 2], writers: &[Writer]) {
+    wait_until_settled(&homes);
+    let writes: Vec<&Write> = writers.iter().flat_map(|writer| &writer.writes).collect();
+    let pages = homes.map(|home| check_pages(home, &writes));
+    assert_eq!(pages[0], pages[1], "the machines have the same pages");
+    for home in homes {
+        check_doctor(home);
+    }
+    stop_and_compare(homes.into_iter().zip(daemons).collect());
+}
+
 /// Checks pages, files and index of a machine: every acknowledged write is there once, others at
 /// most once. Returns the pages by the words of their texts.
-pub(crate) fn check_pages(home: &TestHome, writes: &[&Write]) -> BTreeMap<String, Page> {
+fn check_pages(home: &TestHome, writes: &[&Write]) -> BTreeMap<String, Page> {
     let mut found: BTreeMap<String, Page> = BTreeMap::new();
     for page in pages_with_files(home) {
         let word = page.body.split_whitespace().next().unwrap().to_owned();
