@@ -26,7 +26,8 @@ after(async () => {
 
 beforeEach(async () => {
   await page.goto(brain.url)
-  await page.waitForSelector('#q')
+  // The browser focuses the field when it first draws the page, which can be after `load`.
+  await page.waitForFunction(() => document.activeElement.id === 'q', { polling: 50 })
   await complaints(page, brain)
 })
 
@@ -53,6 +54,25 @@ test('each keystroke gets results', async () => {
   assert.equal(await page.$eval('#results mark', (it) => it.textContent), 'lanternfish')
   await waitForAddress(/\/\?q=lanternfish$/)
   assert.deepEqual(await complaints(page, brain), [])
+})
+
+test('a text typed before the scripts are loaded gets results', async () => {
+  const delayed = []
+  const slow = (request) => {
+    if (request.url().includes('/search.js')) delayed.push(request)
+    else request.continue()
+  }
+  page.on('request', slow)
+  await page.setRequestInterception(true)
+  const loaded = page.goto(brain.url)
+  await until('the script is requested', () => delayed.length > 0)
+  await page.waitForFunction(() => document.activeElement.id === 'q', { polling: 50 })
+  await page.keyboard.type('lanternfish')
+  await delayed[0].continue()
+  await loaded
+  await shows(page, '#results .count', '1 page')
+  page.off('request', slow)
+  await page.setRequestInterception(false)
 })
 
 test('an older answer never replaces a newer one', async () => {

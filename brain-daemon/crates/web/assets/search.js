@@ -25,10 +25,10 @@ function writeAddress() {
   document.title = `${new URLSearchParams(shownQuery).get("q") || "Search"} · brain`;
 }
 
-function formQuery() {
-  const query = new URLSearchParams(new FormData(form));
-  for (const name of ["q", "since", "until"]) if (!query.get(name)) query.delete(name);
-  return query.toString();
+/** Returns the query of the form's fields; with "defaultValue", as the screen was loaded. */
+function formQuery(property = "value") {
+  const fields = [...form.elements].filter((it) => it.name && it[property]);
+  return new URLSearchParams(fields.map((it) => [it.name, it[property]])).toString();
 }
 
 async function search() {
@@ -89,7 +89,7 @@ export function move(step) {
 }
 
 if (form) {
-  lastQuery = formQuery();
+  lastQuery = formQuery("defaultValue");
   field.addEventListener("input", search);
   form.addEventListener("change", search);
   form.addEventListener("submit", (event) => {
