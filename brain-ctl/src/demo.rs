@@ -59,7 +59,7 @@ pub(crate) struct DemoContent {
 }
 
 impl DemoContent {
-    /// Writes pages and posts as of `now`.
+    /// Generates pages and posts as of `now`.
     ///
     /// # Errors
     /// `internal` if the word lists are damaged.
@@ -82,18 +82,18 @@ impl TemporaryBrain {
     /// # Errors
     /// `io`, `disk_full` or `read_only` if the home cannot be written; `unreachable` if the daemon
     /// does not start.
-    pub(crate) fn start(invented: &DemoContent) -> Result<Self, Fault> {
+    pub(crate) fn start(content: &DemoContent) -> Result<Self, Fault> {
         let base = base_directory();
         remove_abandoned(&base);
         let mut brain = Self::create(&base)?;
         // The daemon opens its store meanwhile.
         brain.daemon = Some(start::start_temporary(&brain.home, isolate)?);
-        write_files(&brain.dir().join(PAGES), &invented.notes)?;
-        write_files(&brain.dir().join("collector"), &invented.posts)?;
+        write_files(&brain.dir().join(PAGES), &content.notes)?;
+        write_files(&brain.dir().join("collector"), &content.posts)?;
         Ok(brain)
     }
 
-    /// Creates the marked home.
+    /// Creates the home with its locked marker file.
     fn create(base: &Path) -> Result<Self, Fault> {
         let since_epoch = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
         let name = format!("{PREFIX}{}-{:x}", std::process::id(), since_epoch.subsec_nanos());
@@ -113,7 +113,7 @@ impl TemporaryBrain {
     /// Returns whether the daemon answers.
     ///
     /// # Errors
-    /// `unreachable` if it has ended; otherwise the fault of [`connect::connect`].
+    /// `unreachable` if the daemon has ended; otherwise the fault of [`connect::connect`].
     pub(crate) fn is_answering(&mut self) -> Result<bool, Fault> {
         let Some(daemon) = &mut self.daemon else { return Ok(false) };
         start::is_answering(&self.home, daemon)
@@ -134,8 +134,8 @@ impl TemporaryBrain {
         self.home.dir()
     }
 
-    /// Returns a command that runs `brain` in this home, without input. It starts no other daemon,
-    /// which would stay after a signal has ended the brain.
+    /// Returns a command that runs `brain` in this home, without input. The command
+    /// never starts a daemon, which could outlive a demonstration that a signal ends.
     ///
     /// # Errors
     /// `io` if the path of this program is unknown.

@@ -16,7 +16,7 @@ pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
     let fault = Fault::new(code, format!("cannot {verb} {}: {}", path.display(), reason(error)));
     match error.kind() {
         io::ErrorKind::NotFound => {
-            fault.hint("check the path; a relative one starts at the current directory")
+            fault.hint("check the path; a relative path starts at the current directory")
         }
         io::ErrorKind::FileTooLarge => fault.hint(SIZE_LIMIT_HINT),
         _ => fault,

@@ -111,20 +111,20 @@ pub struct JobRetry {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = Job))]
 pub struct IngestJob {
-    /// Its id.
+    /// The id of the job.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "job_17"))]
     pub job_id: JobId,
-    /// Its state.
+    /// The state of the job.
     pub status: JobState,
-    /// The SHA-256 of its text, in lower-case hex.
+    /// The SHA-256 of the item's text, in lower-case hex.
     pub content_hash: String,
     /// The source of the page.
     pub source_id: String,
-    /// Its sender.
+    /// The client that sent the item.
     pub client: String,
-    /// Its media type.
+    /// The media type of the item.
     pub content_type: String,
-    /// Its size in bytes.
+    /// The size of the item in bytes.
     pub bytes: u64,
     /// When it was received.
     pub received_at: String,
@@ -134,9 +134,9 @@ pub struct IngestJob {
     pub attempts: u32,
     /// When it is retried.
     pub retry_at: Option<String>,
-    /// Its page.
+    /// The slug of the page.
     pub slug: Option<String>,
-    /// Its last error, if an attempt failed.
+    /// The last error, if an attempt failed.
     pub error: Option<JobError>,
 }
 

@@ -97,7 +97,7 @@ impl Fixture {
         };
         let config = Config::load(&home.config(), env).unwrap();
         let variables = self.settings.clone();
-        let outside = ExternalDependencies {
+        let dependencies = ExternalDependencies {
             random: Arc::new(SystemRandom),
             variables: Box::new(move |name| {
                 variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
@@ -106,7 +106,7 @@ impl Fixture {
             lines: Arc::new(StandardOutput::default()),
         };
         let brain =
-            Brain::open_with(home, config, Arc::new(self.time.clone()), 7, outside).unwrap();
+            Brain::open_with(home, config, Arc::new(self.time.clone()), 7, dependencies).unwrap();
         self.brain = Some(Arc::new(brain));
     }
 

@@ -54,14 +54,14 @@ impl Fixture {
         let home = Home::at(home);
         let config = Config::load(&home.config(), |_| None).unwrap();
         let lines = Arc::new(RecordedLines::default());
-        let outside = ExternalDependencies {
+        let dependencies = ExternalDependencies {
             random: Arc::new(SystemRandom),
             variables: Box::new(|_| None),
             net: Arc::new(Client::new()),
             lines: Arc::clone(&lines) as Arc<dyn EventLines>,
         };
         let clock = Arc::new(platform.time().clone());
-        let brain = Arc::new(Brain::open_with(home, config, clock, 7, outside).unwrap());
+        let brain = Arc::new(Brain::open_with(home, config, clock, 7, dependencies).unwrap());
         let streaming_brain = Arc::clone(&brain);
         let listener = Some(std::thread::spawn(move || streaming_brain.collector.stream()));
         Self { platform, ada, eve, lines, brain, listener, dir, _server: server }

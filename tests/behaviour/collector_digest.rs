@@ -318,17 +318,17 @@ fn models_get_posts_as_untrusted_text() {
 fn long_digests_are_split_into_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    // An answer has about 12 posts of the maximum length. More or longer posts take a debug build
-    // longer than a client waits, on a busy machine.
+    // An answer has about 12 posts of the maximum length. With more or longer posts, a debug build
+    // on a busy machine can exceed the client's timeout.
     fill(&home, 60, &"長い".repeat(1001));
     let agent = mcp(&home, &home.token("agent", "read", &[]));
-    let (mut listed_ids, mut cursor, mut calls) = (Vec::new(), Value::Null, 0);
+    let (mut urls, mut cursor, mut calls) = (Vec::new(), Value::Null, 0);
     loop {
         let digest = agent.call("collector_digest", json!({ "limit": 100, "cursor": cursor }));
         assert!(digest.to_string().len() <= 80_000);
         assert_eq!(digest["note"].is_string(), calls == 0, "{}", digest["note"]);
         calls += 1;
-        listed_ids.extend(
+        urls.extend(
             digest["posts"]
                 .as_array()
                 .unwrap()
@@ -341,7 +341,7 @@ fn long_digests_are_split_into_pages() {
         }
     }
     assert!(calls > 2);
-    listed_ids.sort();
-    listed_ids.dedup();
-    assert_eq!(listed_ids.len(), 60);
+    urls.sort();
+    urls.dedup();
+    assert_eq!(urls.len(), 60);
 }

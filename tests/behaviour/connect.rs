@@ -32,15 +32,15 @@ fn all_steps_pass_for_a_correct_endpoint() {
         "{messages:?}"
     );
 
-    let shown = home.brain(["connect", "test", &fake.url()]).expect(0);
+    let output = home.brain(["connect", "test", &fake.url()]).expect(0);
     for name in names {
         assert!(
-            shown.stdout.lines().any(|line| line.starts_with(&format!("ok   {name} "))),
+            output.stdout.lines().any(|line| line.starts_with(&format!("ok   {name} "))),
             "{}",
-            shown.stdout
+            output.stdout
         );
     }
-    assert!(shown.stdout.ends_with("\npassed\n"), "{}", shown.stdout);
+    assert!(output.stdout.ends_with("\npassed\n"), "{}", output.stdout);
     assert_eq!(
         home.brain(["connect", "test", &fake.url(), "--quiet"]).expect(0).stdout,
         "passed\n"
@@ -48,7 +48,7 @@ fn all_steps_pass_for_a_correct_endpoint() {
 }
 
 #[test]
-fn clients_read_their_secret_from_a_file() {
+fn the_client_secret_comes_from_a_file_and_stays_secret() {
     let home = tester_home();
     let _daemon = home.daemon();
     let file = home.outside().join("secret");
@@ -77,12 +77,12 @@ fn clients_read_their_secret_from_a_file() {
     let report = test_with_secret(&fake.url(), &file).expect(1);
     assert!(!report.stdout.contains("hush"), "{}", report.stdout);
     assert_failed_at(&report.json(), "authorize", "invalid_client", "id or secret is wrong");
-    let target = FakeEndpoint::new(|request, _| {
+    let refusing_endpoint = FakeEndpoint::new(|request, _| {
         (request.path == "/token")
             .then(|| FakeResponse::json(400, &json!({ "error": "invalid_target" })))
     });
     assert_failed_at(
-        &test_with_secret(&target.url(), &file).expect(1).json(),
+        &test_with_secret(&refusing_endpoint.url(), &file).expect(1).json(),
         "authorize",
         "invalid_target",
         "http.base_url",
@@ -131,7 +131,7 @@ fn the_brain_tests_itself_and_revokes_its_token() {
     assert!(steps(&report).iter().all(|step| step.ends_with(" passed")), "{report:#}");
     let message = report["steps"][7]["message"].as_str().unwrap();
     assert!(message.starts_with("1 result"), "{message}");
-    // At another address of this daemon, clients that need consent could not go on.
+    // The metadata names the local address, so clients that ask for consent cannot use this one.
     assert_warns(
         &test_endpoint(&site.home, &format!("http://{}/mcp", site.public), 0),
         "resource",

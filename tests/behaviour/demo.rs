@@ -106,7 +106,7 @@ fn the_tour_shows_real_answers_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn without_a_terminal_it_runs_through_and_prints_each_command() {
+fn without_a_terminal_the_tour_prints_each_command() {
     let user = User::new();
     let tour = user.run(&["demo"]).expect(0);
     for part in [
@@ -137,13 +137,13 @@ fn a_closed_output_ends_the_tour_silently() {
 }
 
 #[test]
-fn a_signal_during_the_preparation_or_a_step_ends_it() {
+fn a_signal_during_preparation_or_a_step_ends_the_tour() {
     let whole_tour = User::new().run(&["demo"]).expect(0).stderr;
-    // The delays in ms reach the start of the daemon, the sync of the pages, the tour, and on a
-    // fast machine its end.
+    // The delays in ms reach the start of the daemon, the sync of the pages, the tour, and, on a
+    // fast machine, the end of the tour.
     for delay in [0, 50, 200, 500, 700] {
         let user = User::new();
-        // With --open, a tour that the signal does not end waits for it.
+        // With --open, the tour waits after its last step, so a late signal still ends the tour.
         let mut command = user.command(&["demo", "--open"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
@@ -173,7 +173,7 @@ fn a_signal_during_the_preparation_or_a_step_ends_it() {
 }
 
 #[test]
-fn signals_to_the_client_remove_everything() {
+fn a_signal_to_the_client_ends_and_removes_the_demo() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let user = User::new();
         let (mut child, home, daemon) = user.waiting_demo();
@@ -181,7 +181,7 @@ fn signals_to_the_client_remove_everything() {
         kill_process(Pid::from_child(&child), signal).unwrap();
         let status = child.wait().unwrap();
         assert!(!status.success(), "{status}");
-        assert_eq!(user.homes(), Vec::<PathBuf>::new(), "it waits for the removal");
+        assert_eq!(user.homes(), Vec::<PathBuf>::new(), "the client waits for the removal");
         user.assert_nothing_is_left(daemon);
     }
 }
@@ -206,15 +206,15 @@ fn a_client_whose_daemon_was_killed_removes_the_home() {
 }
 
 #[test]
-fn the_next_demonstration_removes_what_two_kills_left() {
+fn the_next_demo_removes_the_home_after_two_kills() {
     let user = User::new();
     let (mut child, home, daemon) = user.waiting_demo();
-    // Stopped, the daemon cannot act on the end of its client before it is killed, too.
+    // The daemon is stopped first, so that it does not act on the end of its client.
     kill_process(daemon, Signal::STOP).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     kill_process(daemon, Signal::KILL).unwrap();
-    // Until it has ended, its socket accepts connections as if it ran.
+    // Until the daemon has ended, its socket accepts connections.
     let deadline = Instant::now() + TEST_TIMEOUT;
     while is_running(daemon) {
         assert!(Instant::now() < deadline, "the daemon has not ended");
@@ -239,7 +239,7 @@ fn a_running_demonstration_is_left_alone_by_another_one() {
     user.assert_nothing_is_left(daemon);
 }
 
-/// Runs `brain demo` on a terminal; types `actions` one after the other at each prompt.
+/// Runs `brain demo` on a terminal; types the next one of `actions` at each prompt. The action
 /// `close` closes the terminal.
 fn on_a_terminal(user: &User, actions: &[&str]) -> Option<(i32, String)> {
     const PROGRAM: &str = r"

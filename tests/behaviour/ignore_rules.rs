@@ -1,4 +1,4 @@
-//! Rules that leave files of a source out of sync, import and watching.
+//! Rules that exclude files of a source from sync, import and watching.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::sync::{
 };
 
 #[test]
-fn generated_directories_and_ignored_files_are_left_out() {
+fn generated_directories_and_ignored_files_are_excluded() {
     let (home, _daemon, notes) = home_with_notes();
     for path in [
         "Plan.md",
@@ -98,8 +98,8 @@ fn patterns_of_a_source_and_of_the_configuration_apply() {
     }
     let path = notes.to_str().unwrap();
     let bad = ["sources", "add", "notes", "--path", path, "--exclude", "[z-a]"];
-    let refused = home.brain(bad).expect(2).stderr;
-    assert!(refused.contains("[z-a]") && refused.contains(".gitignore"), "{refused}");
+    let message = home.brain(bad).expect(2).stderr;
+    assert!(message.contains("[z-a]") && message.contains(".gitignore"), "{message}");
     let add_args = ["sources", "add", "notes", "--path", path, "--include", "/plan.md"];
     let output = home.brain(add_args.iter().chain(&["--include", "log/"])).expect(0).stdout;
     assert!(output.contains("includes only: /plan.md, log/"), "{output}");
@@ -107,9 +107,9 @@ fn patterns_of_a_source_and_of_the_configuration_apply() {
     assert_eq!(listed_slugs(&home), ["log/b", "log/c", "plan"]);
     assert_eq!(report["left_out"]["files"], 1, "{report}");
     // Only the patterns for all sources apply to an import.
-    let imported = home.json(["import", path, "--dry-run"]);
-    assert_eq!(imported["files"], 4, "{imported}");
-    assert_eq!(imported["left_out"]["paths"][0], "x.tmp.md");
+    let import_report = home.json(["import", path, "--dry-run"]);
+    assert_eq!(import_report["files"], 4, "{import_report}");
+    assert_eq!(import_report["left_out"]["paths"][0], "x.tmp.md");
     assert_eq!(sync_with(&home, &["--full"], 0)["unchanged"], 3);
 }
 

@@ -204,7 +204,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
             for (id, text) in &accepted {
                 assert!(
                     found.get(id) == Some(text),
-                    "{id} of {} has another text than the accepted item",
+                    "job {id} of {} does not have the text of its item",
                     accepted.len()
                 );
             }
@@ -212,18 +212,18 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
             assert_eq!(texts.len(), found.len(), "an item is stored twice");
         };
         // Copy the files, as SIGKILL would leave them, to a disk with free space.
-        let elsewhere = home.outside().join(format!("{size}-{burst}"));
-        fs::create_dir_all(&elsewhere).unwrap();
+        let copy_dir = home.outside().join(format!("{size}-{burst}"));
+        fs::create_dir_all(&copy_dir).unwrap();
         for entry in fs::read_dir(&home_path).unwrap() {
             let name = entry.unwrap().file_name();
             if name != "filler" {
-                fs::copy(home_path.join(&name), elsewhere.join(&name)).unwrap();
+                fs::copy(home_path.join(&name), copy_dir.join(&name)).unwrap();
             }
         }
-        let copied_store = open(&elsewhere.join("brain.redb")).unwrap();
+        let copied_store = open(&copy_dir.join("brain.redb")).unwrap();
         assert_has_all(&copied_store);
         drop(copied_store);
-        assert_sound(&elsewhere.join("brain.redb"));
+        assert_sound(&copy_dir.join("brain.redb"));
         fs::remove_file(filler).unwrap();
         let record = job("room again");
         let id = store.write(move |draft| draft.add_job(&record)).unwrap();
@@ -237,7 +237,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
 
 /// Stores items in one batch. Copies to `target` the store file from before the batch and the spool
 /// from after it, as a kill on a full disk would leave them.
-fn kill_with_spool(store: &Store, items: usize, target: &Path) {
+fn copy_as_after_kill(store: &Store, items: usize, target: &Path) {
     let (spool, mut unanswered) = (store.path().with_extension("redb.spool"), items);
     let spool_copy = target.join("brain.redb.spool");
     fs::copy(store.path(), target.join("brain.redb")).unwrap();
@@ -280,9 +280,9 @@ fn items_survive_sigkill_on_a_full_disk() {
     home.put("kept/page", "walrus\n");
     let _ = home.token("posting", "read write", &[]);
     assert!(daemon.terminate().0.success());
-    let elsewhere = home.outside().join("brain.redb");
-    fs::copy(home.path().join("brain.redb"), &elsewhere).unwrap();
-    kill_with_spool(&open(&elsewhere).unwrap(), 250, &home.path());
+    let outside_store = home.outside().join("brain.redb");
+    fs::copy(home.path().join("brain.redb"), &outside_store).unwrap();
+    copy_as_after_kill(&open(&outside_store).unwrap(), 250, &home.path());
     let filler = fill(&home.path(), 0);
     daemon = home.daemon();
     for _ in 0..3 {
@@ -357,7 +357,7 @@ fn doctor_reports_items_of_another_store() {
     for dir in [&other, &killed] {
         fs::create_dir_all(dir).unwrap();
     }
-    kill_with_spool(&open(&other.join("brain.redb")).unwrap(), 3, &killed);
+    copy_as_after_kill(&open(&other.join("brain.redb")).unwrap(), 3, &killed);
     let spooled = fs::read(killed.join("brain.redb.spool")).unwrap();
     fs::write(home.path().join("brain.redb.spool"), &spooled).unwrap();
 

@@ -109,10 +109,10 @@ fn a_store_without_permissions_says_which_is_missing() {
             command = unprivileged(&[program("brain-daemon").to_str().unwrap()]);
             command.env_clear().env("BRAIN_HOME", home.path());
         }
-        let done = run(command, b"");
-        assert_ne!(done.code, 0, "{mode:o}: {done:?}");
+        let output = run(command, b"");
+        assert_ne!(output.code, 0, "{mode:o}: {output:?}");
         let message = format!("error: {missing} {}: Permission denied", store.display());
-        assert!(done.stderr.contains(&message), "{mode:o}: {}", done.stderr);
-        assert!(done.stderr.contains("hint: check the owner and mode"), "{}", done.stderr);
+        assert!(output.stderr.contains(&message), "{mode:o}: {}", output.stderr);
+        assert!(output.stderr.contains("hint: check the owner and mode"), "{}", output.stderr);
     }
 }

@@ -86,18 +86,18 @@ fn acknowledged_writes_of_two_machines_survive_kills() {
             std::thread::sleep(Duration::from_millis(rng.below(900)));
         }
     });
-    let written = began.elapsed();
+    let writing_time = began.elapsed();
     let Machines { daemons, kills, cluster: _cluster, .. } = machines;
     check_machines([laptop, desktop], daemons.map(Option::unwrap), &writers);
     let counts = Counts::of(&writers);
     report(&format!(
-        "machines: {kills:?}, {counts:?}, {written:.0?} and {:.0?}",
-        began.elapsed() - written
+        "machines: {kills:?}, {counts:?}, {writing_time:.0?} and {:.0?}",
+        began.elapsed() - writing_time
     ));
     assert!(counts.acknowledged > 0, "no write succeeded");
 }
 
-/// Checks both machines after all writes, and stops them: pages, files, indexes and rows.
+/// Checks pages, files, indexes and rows of both machines after all writes. Stops the daemons.
 pub(crate) fn check_machines(homes: [&TestHome; 2], daemons: [Daemon; 2], writers: &[Writer]) {
     wait_until_settled(&homes);
     let writes: Vec<&Write> = writers.iter().flat_map(|writer| &writer.writes).collect();
@@ -135,7 +135,7 @@ fn check_pages(home: &TestHome, writes: &[&Write]) -> BTreeMap<String, Page> {
     found
 }
 
-/// What is killed and started again.
+/// The processes that are killed and started again.
 struct Machines<'a> {
     homes: [&'a TestHome; 2],
     daemons: [Option<Daemon>; 2],
@@ -143,7 +143,7 @@ struct Machines<'a> {
     kills: BTreeMap<String, u64>,
 }
 
-/// One that is killed.
+/// A process to kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     Daemon(usize),
@@ -155,7 +155,7 @@ impl Machines<'_> {
         self.kills.values().sum()
     }
 
-    /// Kills one or several, and starts them again after a moment.
+    /// Kills one or more processes, and starts them again after a moment.
     fn kill_some(&mut self, rng: &mut Rng) {
         let mut victims = vec![Self::victim(rng)];
         while rng.one_in(4) {

@@ -1,5 +1,5 @@
-//! SIGKILL for the daemon at several moments of `brain machines init` and `join`. After a restart
-//! the brain is shared or not, it has every page, and the way on works.
+//! SIGKILL for the daemon at several moments of `brain machines init` and `join`. After a restart,
+//! the brain is shared or not, it has every page, and the setup can be completed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,8 +15,9 @@ use crate::machines_setup::end_waiting_time;
 
 /// The pages of the brain.
 const PAGES: usize = 2_000;
-/// A machine writes a missing snapshot within a minute after it has the lease.
-const SNAPSHOT: Duration = Duration::from_secs(150);
+/// Maximum time until a snapshot is written. A machine with the lease writes a missing one within a
+/// minute.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(150);
 
 /// Files of the home that appear one after the other.
 const INIT_MOMENTS: [&str; 6] = [
@@ -34,7 +35,7 @@ const JOIN_MOMENTS: [&str; 4] = [
     "machines.joining.json",
 ];
 
-/// Makes a home with many pages, and stops its daemon.
+/// Makes a home with many pages. The import starts its daemon.
 fn home_with_pages() -> TestHome {
     let home = TestHome::new();
     let dir = home.outside().join("notes");
@@ -62,8 +63,8 @@ fn pages_of(home: &TestHome) -> BTreeMap<String, String> {
     pages.map(|page| (page.slug.to_string(), page.body)).collect()
 }
 
-/// Runs `brain machines`, and kills the daemon when a file of the home appears. Starts the daemon
-/// again. Returns it, and whether the command had not ended before.
+/// Runs `brain machines`, and kills the daemon when a file of the home appears. Returns the
+/// restarted daemon, and whether the command was still running at the kill.
 fn kill_at(home: &TestHome, args: &[String], stdin: &str, moment: &str) -> (Daemon, bool) {
     let daemon = home.daemon();
     let mut command = home.command("brain");
@@ -78,11 +79,11 @@ fn kill_at(home: &TestHome, args: &[String], stdin: &str, moment: &str) -> (Daem
         assert!(Instant::now() < deadline, "{moment} does not appear");
         std::thread::sleep(Duration::from_micros(200));
     }
-    let is_hit = child.try_wait().unwrap().is_none();
+    let was_running = child.try_wait().unwrap().is_none();
     daemon.kill();
     let _ = child.kill();
     child.wait().unwrap();
-    (home.daemon(), is_hit)
+    (home.daemon(), was_running)
 }
 
 fn check_killed_init(base: &TestHome, pages: &BTreeMap<String, String>, moment: &str) {
@@ -90,8 +91,8 @@ fn check_killed_init(base: &TestHome, pages: &BTreeMap<String, String>, moment: 
     let shared = Shared::new(url);
     let home = copy_of(&base.path());
     let args = shared.init_args(&home, "laptop");
-    let (_daemon, is_hit) = kill_at(&home, &args, "", moment);
-    assert!(is_hit, "{moment}: the init ended before");
+    let (_daemon, was_running) = kill_at(&home, &args, "", moment);
+    assert!(was_running, "{moment}: the init ended before the kill");
     wait_until("a known state", TEST_TIMEOUT, || state(&home) != "starting");
     let found = state(&home);
     report(&format!("machines: init killed at {moment}: {found}"));
@@ -114,16 +115,18 @@ fn check_killed_init(base: &TestHome, pages: &BTreeMap<String, String>, moment: 
             wait_for_state(&home, "ready");
             let error = home.fault(args, 1);
             assert!(error["message"].as_str().unwrap().contains("shared already"), "{error}");
-            wait_until("a snapshot", SNAPSHOT, || home.json_status()["snapshot_at"].is_string());
+            wait_until("a snapshot", SNAPSHOT_TIMEOUT, || {
+                home.json_status()["snapshot_at"].is_string()
+            });
         }
     }
     assert_eq!(state(&home), "ready");
     let words = std::fs::read_to_string(home.path().join("secrets/machines-key")).unwrap();
-    let joined = TestHome::new();
-    shared.join(&joined, "desktop", &words);
-    wait_until_settled(&[&home, &joined]);
-    assert_eq!(&pages_of(&joined), pages, "{moment}: every page is on the other machine");
-    compare_running(&[&home, &joined]);
+    let desktop = TestHome::new();
+    shared.join(&desktop, "desktop", &words);
+    wait_until_settled(&[&home, &desktop]);
+    assert_eq!(&pages_of(&desktop), pages, "{moment}: every page is on the other machine");
+    compare_running(&[&home, &desktop]);
 }
 
 #[test]
@@ -149,9 +152,12 @@ fn check_killed_join(shared: &Shared, laptop: &TestHome, words: &str, moment: &s
     home.brain(["stop"]).expect(0);
     let name = moment.replace(['.', '/'], "-");
     let args = shared.join_args(&home, &name);
-    let (_daemon, is_hit) = kill_at(&home, &args, words, moment);
+    let (_daemon, was_running) = kill_at(&home, &args, words, moment);
     // The last file appears just before the end.
-    assert!(is_hit || moment == "machines.joining.json", "{moment}: the join ended before");
+    assert!(
+        was_running || moment == "machines.joining.json",
+        "{moment}: the join ended before the kill"
+    );
     wait_until("a known state", TEST_TIMEOUT, || state(&home) != "starting");
     let found = state(&home);
     report(&format!("machines: join killed at {moment}: {found}"));
@@ -182,14 +188,14 @@ fn a_killed_join_can_be_repeated() {
     let laptop = home_with_pages();
     let words = shared.init(&laptop, "laptop", &[])["words"].as_str().unwrap().to_owned();
     let states: Vec<String> = std::thread::scope(|scope| {
-        let started: Vec<_> = JOIN_MOMENTS
+        let threads: Vec<_> = JOIN_MOMENTS
             .into_iter()
             .map(|moment| {
                 let (shared, laptop, words) = (&shared, &laptop, &words);
                 scope.spawn(move || check_killed_join(shared, laptop, words, moment))
             })
             .collect();
-        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert!(states.contains(&"not_shared".to_owned()), "{states:?}");
 }

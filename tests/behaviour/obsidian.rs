@@ -240,7 +240,7 @@ fn a_tag_in_the_text_cannot_be_removed_by_a_command() {
     let before = home.get("a");
     let error = home.fault(["tags", "a", "--remove", "work", "--add", "x"], 1);
     assert_eq!(error["code"], "conflict");
-    assert!(error["message"].as_str().unwrap().contains("stands in the text"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("is in the text"), "{error}");
     assert!(error["message"].as_str().unwrap().contains("#Work"), "{error}");
     assert_eq!(home.get("a"), before, "a refused change changes nothing");
     assert_eq!(home.json(["tags", "a", "--remove", "front"])["tags"], json!(["work"]));

@@ -149,15 +149,15 @@ fn depth_limits_the_neighbourhood_of_a_page() {
     site.home.put("evil", "---\ntitle: \"\\\"><script>alert(1)</script>\"\n---\nx\n");
     site.home.put("alone", "# Alone\n");
     let mut browser = site.open();
-    let mut names = |depth: &str| {
+    let mut neighbours = |depth: &str| {
         let query = format!("?page=default:a{depth}");
         let mut titles = rows(&screen(&site, &mut browser, &query));
         titles.sort();
         titles
     };
-    assert_eq!(names("&depth=1").len(), 3);
-    assert_eq!(names("")[1..], ["A", "B", "C"]);
-    assert_eq!(names("&depth=3").len(), 5);
+    assert_eq!(neighbours("&depth=1").len(), 3);
+    assert_eq!(neighbours("")[1..], ["A", "B", "C"]);
+    assert_eq!(neighbours("&depth=3").len(), 5);
     assert_eq!(graph_data(&site, &browser, "?page=a&depth=1").pages, 3);
     let page = screen(&site, &mut browser, "?page=default:a");
     assert!(page.contains("data-centre=\"default:a\"") && page.contains("All pages"), "{page}");

@@ -36,8 +36,8 @@ fn assert_serves(home: &TestHome) {
     assert!(matches!(home.connect().unwrap().ask(&Request::Status(Status)), Ok(Reply::Status(_))));
 }
 
-/// Sends `payload` and returns the code of the fault. Panics unless the fault has a hint, and the
-/// daemon then closes the connection.
+/// Sends `payload` and returns the code of the fault. Panics unless the fault has a hint and the
+/// daemon closes the connection after it.
 fn expect_fault(home: &TestHome, payload: &[u8]) -> FaultCode {
     let mut client = home.connect().unwrap();
     write_frame(&mut client.stream, payload).unwrap();
@@ -193,16 +193,16 @@ fn silent_clients_are_disconnected_and_disturb_no_others() {
     // More silent clients than allowed connections.
     let silent: Vec<UnixStream> = (0..12).map(|_| connect_raw(&home)).collect();
     assert_eq!(home.json(["capture", "in the crowd"])["status"], "created");
-    let mut half = home.connect().unwrap();
-    half.stream.write_all(&[0, 0, 0, 100, 1, 2, 3]).unwrap();
+    let mut unfinished = home.connect().unwrap();
+    unfinished.stream.write_all(&[0, 0, 0, 100, 1, 2, 3]).unwrap();
     assert_serves(&home);
     for stream in &silent {
         assert_eq!(read_until_closed(stream), b"");
     }
     assert_eq!(
-        read_until_closed(&half.stream),
+        read_until_closed(&unfinished.stream),
         b"",
-        "an incomplete frame is closed after the deadline"
+        "a connection with an incomplete frame is closed after the deadline"
     );
     assert_serves(&home);
 }

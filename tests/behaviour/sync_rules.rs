@@ -139,7 +139,7 @@ fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
     assert_eq!(sync(&home)["conflicts"], json!([]));
     assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Changed on disk.\n");
 
-    // The sync reads the changed file that a put did not overwrite; no write remains.
+    // A put does not overwrite a changed file. The next sync reads the file and empties the outbox.
     write(&notes, "plan.md", "Again on disk.\n");
     let put = home.json_with(["put", "plan", "--source", "notes"], b"Again here.\n");
     assert_eq!(put["written"], false, "{put}");

@@ -192,7 +192,7 @@ fn the_agents_own_connection_error_is_shown() {
         let status = home.json(["tunnel", "status"]);
         let message = status["message"].as_str().unwrap().to_owned();
         status["state"] == "not_connected"
-            && message.ends_with("; it says: lvl=eror msg=\"dial tcp: i/o timeout\"")
+            && message.ends_with("; last error: lvl=eror msg=\"dial tcp: i/o timeout\"")
     });
 }
 

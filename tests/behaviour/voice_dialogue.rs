@@ -262,7 +262,7 @@ fn spoken_markup_is_text_in_pages_and_in_the_answer() {
 }
 
 #[test]
-fn a_call_without_an_id_is_answered_and_leaves_no_page() {
+fn a_call_without_a_valid_id_leaves_no_page() {
     let (home, _daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN_NUMBER, SID);
     for sid in ["", "CA../../x", "CA 1\n2"] {
@@ -296,8 +296,8 @@ fn a_caller_hears_no_error_when_the_brain_cannot_write() {
         "{response:?}"
     );
     // The provider keeps the recording, so the caller is not told about the failure.
-    let ended = call.send_recording(RECORDING_SID, "3").clone();
-    assert!(ended.ends, "{ended:?}");
+    let response = call.send_recording(RECORDING_SID, "3").clone();
+    assert!(response.ends, "{response:?}");
     assert!(
         home.log().contains("cannot answer a turn of a call") && !home.log().contains(words),
         "{}",

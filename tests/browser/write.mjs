@@ -77,7 +77,7 @@ test('a dropped file becomes a page', async () => {
   assert.match(await brain.run(['search', 'one text']), /one text/)
 })
 
-test('a new page with a completed link and a preview', async () => {
+test('a new page gets a completed link and a preview', async () => {
   await page.goto(`${brain.url}/web/new`)
   await page.type('#slug', 'texts/first')
   await page.type('#text', '# First\n\nBy [[ad')
@@ -128,7 +128,7 @@ test('changes of two tabs in different lines are merged for review', async () =>
   const tab = await open(page.browserContext())
   await edit(tab, 'both', '# Both\n\none\n\ntwo\n\nTHREE\n')
   await press(tab, SAVE)
-  // The notice moves the form, so the button is pressed after it.
+  // The notice moves the form, so the button is pressed after the notice appears.
   await page.bringToFront()
   await shows(page, '#live-notice', 'changed while you write')
   await press(page, SAVE)
@@ -147,7 +147,7 @@ test('changes of two tabs in the same line overwrite nothing', async () => {
   const tab = await open(page.browserContext())
   await edit(tab, 'same', '# Same\n\ntheirs\n')
   await press(tab, SAVE)
-  // The notice moves the form, so the button is pressed after it.
+  // The notice moves the form, so the button is pressed after the notice appears.
   await page.bringToFront()
   await shows(page, '#live-notice', 'changed while you write')
   await press(page, SAVE)

@@ -318,7 +318,7 @@ impl TestHome {
 
 impl Drop for TestHome {
     fn drop(&mut self) {
-        // The daemon may be a child of a client, not of the test, so its pid comes from itself.
+        // The daemon may be a child of a client, not of the test, so its greeting has the pid.
         if let Some(client) = self.connect()
             && let Some(pid) = Pid::from_raw(client.hello.pid as i32)
         {
@@ -396,9 +396,9 @@ macro_rules! expect_reply {
 }
 
 /// Reports on standard error that a test is skipped, and why.
-pub fn skip(why: &str) {
+pub fn skip(reason: &str) {
     let mut err = std::io::stderr();
-    let _ = writeln!(err, "SKIPPED: {why}");
+    let _ = writeln!(err, "SKIPPED: {reason}");
 }
 
 /// Writes a line on standard error, also if the test passes.

@@ -60,7 +60,7 @@ impl Splice {
         let mut lines = vec![format!("{verb} {}:", path.display())];
         if !self.removed.trim().is_empty() {
             // The former entry can contain secrets, so it is not shown.
-            lines.push("  - the present entry \"brain\"".to_owned());
+            lines.push("  - the current entry \"brain\"".to_owned());
         }
         let added = self.inserted.trim_matches(['\n', '\r', ' ', ',']);
         lines.extend(added.lines().map(|line| format!("  + {}", clean(line))));
@@ -73,14 +73,14 @@ impl Splice {
     /// `conflict` if its length or the text at the offset changed; otherwise as [`replace`].
     pub(super) fn apply(&self, path: &Path) -> Result<(), Fault> {
         let text = read(path)?;
-        let present = text.as_deref().unwrap_or_default();
+        let current = text.as_deref().unwrap_or_default();
         let end = self.offset + self.removed.len();
         if text.as_ref().map(String::len) != self.length
-            || present.get(self.offset..end) != Some(&self.removed)
+            || current.get(self.offset..end) != Some(&self.removed)
         {
             return Err(changed_meanwhile(path));
         }
-        let after = [&present[..self.offset], &self.inserted, &present[end..]].concat();
+        let after = [&current[..self.offset], &self.inserted, &current[end..]].concat();
         replace(path, text.as_deref(), Some(&after))
     }
 

@@ -1,4 +1,4 @@
-//! Writes files as the collector stores them: posts, curves, a deletion and the journal.
+//! Generates the collector's files: posts, curves, a deletion, the journal and the state.
 //! `docs/collector.md` describes the files.
 
 use brain_protocol::{CollectedStream, CollectorRun, Fault};
@@ -32,7 +32,7 @@ pub(super) struct Posts {
     pub(super) fast_post: String,
 }
 
-/// Writes the files as of `now`.
+/// Generates the files as of `now`.
 ///
 /// # Errors
 /// As [`World::load`].

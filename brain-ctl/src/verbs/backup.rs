@@ -194,7 +194,7 @@ impl Show for BackupListReply {
     fn notes(&self) -> Vec<String> {
         match (&self.dir, self.backups.is_empty()) {
             (None, _) => {
-                vec!["no scheduled backups; to have them: brain config set backup.dir DIR".into()]
+                vec!["no scheduled backups; to enable them: brain config set backup.dir DIR".into()]
             }
             (Some(dir), true) => vec![format!("no backups of this brain in {}", clean(dir))],
             (Some(_), false) => Vec::new(),

@@ -78,7 +78,7 @@ impl Verb for Completions {
 /// the shell.
 ///
 /// # Errors
-/// `usage` for a shell without a standard directory; `invalid_config` without a home of the user.
+/// `usage` for a shell without a standard directory; `invalid_config` as [`xdg::data_home`].
 fn install_path(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
     match shell {
         Shell::Bash => Ok((xdg::data_home()?.join("bash-completion/completions/brain"), None)),

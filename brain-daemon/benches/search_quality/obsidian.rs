@@ -21,8 +21,8 @@ pub(crate) fn with_obsidian_forms(sets: Vec<Set>) -> Vec<Set> {
     all
 }
 
-/// Returns the same pages, questions and answers, with pages that have no `title:`. A title that
-/// cannot be a file name is an alias.
+/// Returns the set with pages in Obsidian's form, without `title:`. A title that cannot be a file
+/// name is an alias. Questions and answers stay the same.
 fn obsidian_form(set: &Set) -> Set {
     let names: HashMap<&str, String> =
         set.docs.iter().map(|doc| (doc.id.as_str(), file_name(&doc.title))).collect();

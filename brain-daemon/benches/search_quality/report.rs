@@ -7,8 +7,9 @@ use crate::Row;
 use crate::figures::Figures;
 use crate::obsidian;
 
-/// Goals: name of the set, whether with vectors, measure, minimum. Without vectors, they are the
-/// best full-text figures known before this program; with vectors, the best of fixed-scale fusion.
+/// Goals: name of the set, whether with vectors, measure, minimum. Goals without vectors are the
+/// best full-text figures known before this program. Goals with vectors are the best figures of a
+/// ranking that adds cosines on a fixed scale.
 const GOALS: [(&str, bool, &str, f64); 13] = [
     ("scifact", false, "nDCG@10", 0.69),
     ("locomo-session", false, "recall@5", 0.86),
@@ -40,7 +41,7 @@ vectors for the next run.
 The benchmark asks questions with known answers. It uses a complete brain with store, index and
 links, and optionally vectors. Each document is a page with its title, its text, and its id as slug.
 All sets use the same configuration. nDCG@10, recall and MRR are means over the questions. The time
-is the median of one search with its passages. *Live links* are links between the set's pages.
+is the median over the searches, with passages. *Live links* are links between the set's pages.
 
 The benchmark generates `films-relational` and `films-plain`. They test the ranking by links
 with data for which it was not developed: other kinds of pages and questions, in English and German.
@@ -87,18 +88,20 @@ computed from the same recorded results of words, vectors and links.
 | the same, without checking whether the model can read the question | 0.786 | 0.981 | 0.981 | 0.840 | 0.734 | 0.957 | 0.918 | 0.899 |
 | meaning counts fully beside links, as in an earlier version | 0.787 | 0.961 | 0.981 | 0.841 | 0.735 | 0.959 | 0.957 | 0.941 |
 
-*Random windows*: the median cosine between the question and a hundred windows of the brain. The
-weight of meaning was chosen with concept, xquad-en, locomo-session and xquad-zh. The other sets
-were measured afterwards. Their nDCG is better than with words alone, or at most 0.001 lower.
+*Random windows* are a hundred text windows of the brain. Their nearness to a question is the median
+cosine. The weight of meaning was chosen with concept, xquad-en, locomo-session and xquad-zh. The
+other sets were measured afterwards. Their nDCG is better than with words alone, or at most 0.001
+lower.
 
-For films-relational it is 0.003 lower. A weakly linked page keeps the excess of its score for
-meaning over its link score. Otherwise a link could lower a page's rank. The reductions were chosen
-with all sets. Questions about relations gain nothing from meaning: words and links suffice, and
-among equally linked pages, meaning was noise.
+For films-relational it is 0.003 lower. If the meaning score of a weakly linked page exceeds its
+link score, the page keeps the difference. Otherwise a link could lower a page's rank. The
+reductions were chosen with all sets. Questions about relations gain nothing from meaning: words and
+links suffice, and among equally linked pages, meaning was noise.
 
 The model reads English. For an unknown model, the scale of its cosines is measured on the pages. An
-endpoint does not say which languages it can read. If it does not know the language of the pages,
-the loss is that of the second-to-last row. Use a model that knows your languages, or none.
+endpoint does not say which languages its model can read. If the model does not know the language of
+the pages, the loss is that of the second-to-last row. Use a model that knows your languages, or
+none.
 ";
 
 /// Formats a row for the terminal.
@@ -227,17 +230,17 @@ fn obsidian_table(out: &mut String, rows: &[Row]) {
          | as in Obsidian |\n\
          |---|---|---:|---:|---:|---:|\n",
     );
-    for (titled, named) in pairs {
+    for (original, in_obsidian) in pairs {
         let figures = [
-            ("no", Some(&titled.without_vectors), Some(&named.without_vectors)),
-            ("yes", titled.with_vectors.as_ref(), named.with_vectors.as_ref()),
+            ("no", Some(&original.without_vectors), Some(&in_obsidian.without_vectors)),
+            ("yes", original.with_vectors.as_ref(), in_obsidian.with_vectors.as_ref()),
         ];
         for (vectors, a, b) in figures {
             let (Some(a), Some(b)) = (a, b) else { continue };
             let _ = writeln!(
                 out,
                 "| {} | {vectors} | {:.3} | {:.3} | {:.3} | {:.3} |",
-                titled.name, a.recall5, b.recall5, a.ndcg10, b.ndcg10
+                original.name, a.recall5, b.recall5, a.ndcg10, b.ndcg10
             );
         }
     }

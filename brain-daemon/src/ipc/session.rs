@@ -102,11 +102,11 @@ async fn serve_requests(
         let request: Request = match decode(&payload) {
             Ok(request) => request,
             Err(error) => {
-                let fault =
-                    Fault::new(FaultCode::BadFrame, format!("this is not a request: {error}"))
-                        .hint(
-                            "client and daemon must be of one build: `brain stop`, then try again",
-                        );
+                let fault = Fault::new(
+                    FaultCode::BadFrame,
+                    format!("this is not a request: {error}"),
+                )
+                .hint("client and daemon must be of the same build: `brain stop`, then try again");
                 send(stream, &Answer::Fault(fault)).await?;
                 return Err("not a request");
             }
@@ -134,13 +134,13 @@ async fn next_frame(
     has_waiting_clients: &mut watch::Receiver<bool>,
 ) -> Result<Option<Result<Vec<u8>, Fault>>, CloseReason> {
     let mut head = [0_u8; 4];
-    let begun = tokio::select! {
+    let first_read = tokio::select! {
         biased;
-        begun = timeout(IDLE_TIMEOUT, stream.read(&mut head)) => begun,
+        first_read = timeout(IDLE_TIMEOUT, stream.read(&mut head)) => first_read,
         () = stop.cancelled() => return Ok(None),
         () = idle_while_full(has_waiting_clients) => return Err("idle while others waited"),
     };
-    let received = match begun {
+    let received = match first_read {
         Err(_) => return Err("idle for too long"),
         Ok(Ok(0)) => return Ok(None),
         Ok(Ok(received)) => received,
@@ -166,7 +166,7 @@ async fn next_frame(
     .await
 }
 
-/// Waits until connections have been full for [`IDLE_TIMEOUT_WHEN_FULL`].
+/// Waits until new clients have waited for a connection for [`IDLE_TIMEOUT_WHEN_FULL`].
 async fn idle_while_full(has_waiting_clients: &mut watch::Receiver<bool>) {
     loop {
         if has_waiting_clients.wait_for(|full| *full).await.is_err() {
@@ -272,7 +272,7 @@ async fn send(stream: &mut Stream, answer: &Answer) -> Result<(), CloseReason> {
                 format!("the answer is over the limit of {MAX_FRAME} bytes"),
             )
             .hint("ask for less: `--limit`");
-            encode(&Answer::Fault(fault)).map_err(|_| "an answer that cannot be written")?
+            encode(&Answer::Fault(fault)).map_err(|_| "an answer that cannot be encoded")?
         }
     };
     let mut frame = Vec::with_capacity(4 + bytes.len());

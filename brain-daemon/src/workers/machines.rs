@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use super::runner::{Next, Worker};
 use brain_core::Brain;
 
-/// The pause while the brain is not shared; sharing it ends the pause.
-const NOT_SHARED: Duration = Duration::from_secs(24 * 60 * 60);
+/// The pause of a worker that has nothing to do. A wakeup ends it.
+const UNTIL_WAKEUP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Does one round of a machine's work. Returns the pause after it, or `None` if the brain is not
 /// shared.
@@ -47,7 +47,7 @@ impl MachineWorker {
 
 impl Worker for MachineWorker {
     fn round(&mut self) -> Next {
-        Next::AfterOrWakeup((self.run)(&self.brain).unwrap_or(NOT_SHARED))
+        Next::AfterOrWakeup((self.run)(&self.brain).unwrap_or(UNTIL_WAKEUP))
     }
 
     /// Completes when the brain is shared, or no longer shared.
@@ -65,7 +65,7 @@ pub(super) struct OutsideFiles(pub(super) Arc<Brain>);
 impl Worker for OutsideFiles {
     fn round(&mut self) -> Next {
         match self.0.write_outside_files() {
-            true => Next::AfterOrWakeup(NOT_SHARED),
+            true => Next::AfterOrWakeup(UNTIL_WAKEUP),
             false => Next::After(Duration::ZERO),
         }
     }

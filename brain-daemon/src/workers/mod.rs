@@ -67,7 +67,7 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("service-watchdog", is_service, brain_worker(brain, Watchdog::new));
 }
 
-/// Whether a write failed because the log of a shared brain cannot be used.
+/// Returns whether a write failed because the log of a shared brain cannot be used.
 fn is_shared_log_unusable(fault: &Fault) -> bool {
     use FaultCode as F;
     matches!(fault.code, F::ServerAway | F::OutcomeUnknown | F::MachineStopped)

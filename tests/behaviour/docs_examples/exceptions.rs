@@ -76,7 +76,7 @@ pub(super) fn is_not_run(document: &str, text: &str) -> bool {
 
 /// Returns the possible exit statuses of a command.
 pub(super) fn exit_statuses(document: &str, command: &str) -> &'static [i32] {
-    let fails =
+    let entry =
         FAILS.iter().find(|(name, start, ..)| *name == document && begins_with(command, start));
-    fails.map_or(&[0], |(_, _, statuses, _)| statuses)
+    entry.map_or(&[0], |(_, _, statuses, _)| statuses)
 }

@@ -22,7 +22,7 @@ const TABLE: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("notes"
 const DUE: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("due");
 const COUNTS: TableDefinition<'static, &str, u64> = TableDefinition::new("counts");
 
-/// A file of 1 MiB on the disk of the measurement, for the duration of a flushed write.
+/// A file of 1 MiB on the measured disk. Measures the duration of flushed writes.
 pub(crate) struct Disk(File);
 
 impl Disk {

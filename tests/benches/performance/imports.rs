@@ -47,14 +47,14 @@ struct Imports {
 }
 
 impl Bench {
-    /// Imports `few` and `many` notes alternately. `alone` is the time of tantivy and redb for few
-    /// notes, if known. Returns three homes: few, many, few. The others stay in `homes` until the
-    /// last import, because ext4 without a journal creates files several times more slowly for some
-    /// minutes after many were removed.
+    /// Imports `few` and `many` notes alternately. `baseline` is the time of tantivy and redb alone
+    /// for few notes, if known. Returns three homes: few, many, few. The others stay in `homes`
+    /// until the last import, because ext4 without a journal creates files several times more
+    /// slowly for some minutes after many were removed.
     pub(crate) fn imports(
         &mut self,
         [few, many]: [&Path; 2],
-        alone: Option<Duration>,
+        baseline: Option<Duration>,
         homes: &mut Vec<TestHome>,
     ) -> [FilledHome; 3] {
         self.step("importing");
@@ -77,7 +77,7 @@ impl Bench {
             homes.extend([small.home, large.home]);
         };
         let last = import_twice(&mut runs, homes);
-        self.report_import(&runs, alone);
+        self.report_import(&runs, baseline);
         self.table.add(Row {
             order: 63,
             description: "background work after importing 100,000 notes: the daemon's processor \
@@ -129,7 +129,7 @@ impl Bench {
 
     /// Adds rows with the times and peaks of few notes, and with the rate of many compared with the
     /// imports of few before and after.
-    fn report_import(&mut self, runs: &Imports, alone: Option<Duration>) {
+    fn report_import(&mut self, runs: &Imports, baseline: Option<Duration>) {
         let [mut seconds, mut peaks, mut few, mut many, mut ratio] =
             std::array::from_fn(|_| Samples::default());
         let mut peak_of_many: f64 = 0.0;
@@ -145,19 +145,19 @@ impl Bench {
             neighbours.iter().flatten().for_each(|(rate, _)| neighbour_rates.push(*rate));
             ratio.push(rate / neighbour_rates.median());
         }
-        let alone = alone.map(|alone| alone.as_secs_f64());
+        let baseline = baseline.map(|duration| duration.as_secs_f64());
         self.table.add(Row {
             order: 60,
             description: "import of 10,000 notes of 1.2 KB, until the last one is found".into(),
             goal: Goal::Below(3.0, "s"),
             value: seconds.median(),
             measured: seconds.text("s"),
-            baseline: alone
-                .map(|alone| (Some(alone), format!("{} s: tantivy and redb alone", short(alone)))),
+            baseline: baseline
+                .map(|value| (Some(value), format!("{} s: tantivy and redb alone", short(value)))),
         });
         self.table.add(Row {
             order: 61,
-            description: "the daemon's peak memory during that (VmHWM)".into(),
+            description: "the daemon's peak memory during this import (VmHWM)".into(),
             goal: Goal::Below(200.0, "MB"),
             value: peaks.quantile(1.0),
             measured: format!(
@@ -169,8 +169,8 @@ impl Bench {
         });
         self.table.add(Row {
             order: 62,
-            description: "import of 100,000: its rate as a part of the rate of 10,000, the two \
-                   imports before it and the two after"
+            description: "import of 100,000: rate relative to 10,000, the median of two imports \
+                before and two after"
                 .into(),
             goal: Goal::AtLeast(0.8, "times"),
             value: ratio.median(),

@@ -17,7 +17,7 @@ const FILES: usize = 5000;
 
 impl Bench {
     /// Measures `doctor` and `sync` as processes, and the time until a search finds a saved file.
-    pub(crate) fn operations(&mut self, few: &FilledHome) {
+    pub(crate) fn operations(&mut self, filled: &FilledHome) {
         let files = FILES.min(self.scale.few);
         let notes = self.notes.write(&self.dir.path().join("source"), 0..files).unwrap();
         let home = TestHome::new();
@@ -28,7 +28,7 @@ impl Bench {
         let began = Instant::now();
         home.brain(["sync", "--source", "notes"]).expect(0);
         let first_sync = began.elapsed();
-        // The second sync reads files again that were too new for the first. Later ones do not.
+        // The second sync reads files again that were too new at the first. Later syncs do not.
         std::thread::sleep(Duration::from_secs(3));
         home.brain(["sync", "--source", "notes"]).expect(0);
 
@@ -37,20 +37,25 @@ impl Bench {
             std::array::from_fn(|_| Samples::default());
         for n in 0..self.scale.processes.div_ceil(10) {
             self.nothing.time(run_time(&mut Command::new(brain_tests::program("brain-nothing"))));
-            doctor.time(time_brain(&few.home, ["doctor"]));
+            doctor.time(time_brain(&filled.home, ["doctor"]));
             resync.time(time_brain(&home, ["sync", "--source", "notes"]));
             round_trip.time(echo.round_trip());
             walk.time(walk_files(&notes, files));
             saved.time(save_and_find(&home, &notes, n));
         }
-        let nothing = self.nothing.median();
+        let empty_process = self.nothing.median();
         let baseline = |parts: &[(&str, f64)]| {
-            let sum = nothing + parts.iter().map(|(_, part)| part).sum::<f64>();
+            let sum = empty_process + parts.iter().map(|(_, part)| part).sum::<f64>();
             let names: Vec<String> =
                 parts.iter().map(|(name, part)| format!(" + {name} {}", short(*part))).collect();
             Some((
                 Some(sum),
-                format!("{} ms: an empty process {}{}", short(sum), short(nothing), names.concat()),
+                format!(
+                    "{} ms: an empty process {}{}",
+                    short(sum),
+                    short(empty_process),
+                    names.concat()
+                ),
             ))
         };
         self.table.add(Row {

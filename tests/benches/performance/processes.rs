@@ -28,7 +28,7 @@ impl Bench {
             std::array::from_fn(|_| Samples::default());
         let [mut sync, mut round_trip, mut commit, mut tantivy_few, mut tantivy_many] =
             std::array::from_fn(|_| Samples::default());
-        let mut nothing = Samples::default();
+        let mut empty_process = Samples::default();
         let mut rng = Rng(1);
         for n in 0..self.scale.processes {
             let note = self.notes.note(rng.below(self.scale.few));
@@ -38,7 +38,7 @@ impl Bench {
             // Each command has each position about equally often.
             for turn in 0..11 {
                 match (turn + n) % 11 {
-                    0 => nothing.time(run_time(&mut Command::new(program("brain-nothing")))),
+                    0 => empty_process.time(run_time(&mut Command::new(program("brain-nothing")))),
                     1 => version.time(time_brain(&few.home, ["--version"])),
                     2 => capture.time(time_brain(&few.home, ["capture", &thought])),
                     3 => get.time(time_brain(&few.home, ["get", note.slug()])),
@@ -52,14 +52,15 @@ impl Bench {
                 }
             }
         }
-        self.nothing = nothing;
-        let start = self.nothing.median();
+        self.nothing = empty_process;
+        let process_ms = self.nothing.median();
         let mut add = |description: &str,
                        goal: f64,
                        samples: &Samples,
                        parts: &[(&str, &Samples)]| {
-            let baseline = start + parts.iter().map(|(_, part)| part.median()).sum::<f64>();
-            let names: Vec<String> = std::iter::once(format!("an empty process {}", short(start)))
+            let baseline = process_ms + parts.iter().map(|(_, part)| part.median()).sum::<f64>();
+            let process = format!("an empty process {}", short(process_ms));
+            let names: Vec<String> = std::iter::once(process)
                 .chain(parts.iter().map(|(name, part)| format!("{name} {}", short(part.median()))))
                 .collect();
             self.table.add(Row {

@@ -17,7 +17,7 @@ impl Bench {
         let redb = Redb::new(self.dir.path(), "shared-commits.redb");
         let [mut single_commits, mut batched_commits] = std::array::from_fn(|_| Samples::default());
         for _ in 0..3 {
-            for (rates, writers) in rates.iter_mut().zip([1_usize, 64]) {
+            for (rate, writers) in rates.iter_mut().zip([1_usize, 64]) {
                 for (samples, size) in [(&mut single_commits, 1), (&mut batched_commits, 64)] {
                     for n in 0..20 {
                         let rows = texts.iter().take(size).enumerate();
@@ -50,7 +50,7 @@ impl Bench {
                         .collect();
                     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
                 });
-                rates.push(written as f64 / began.elapsed().as_secs_f64());
+                rate.push(written as f64 / began.elapsed().as_secs_f64());
             }
         }
         let [one, many] = rates;

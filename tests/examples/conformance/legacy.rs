@@ -1,5 +1,5 @@
-//! Tools that send messages during a call: log lines, progress, and requests for input, which only
-//! older clients answer.
+//! Tools that send messages during a call: log lines, progress, and requests for input. Only
+//! clients of older protocol versions answer such requests.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ async fn log(context: &RequestContext<RoleServer>, level: LoggingLevel, line: &s
     let _ = context.peer.notify_logging_message(line).await;
 }
 
-/// Requests a message of the client's model. Without a message, the tool returns an error in its
+/// Requests a message from the client's model. Without a message, the tool returns an error in its
 /// result.
 async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolResult {
     match context.peer.create_message(ask::sampled(prompt)).await {

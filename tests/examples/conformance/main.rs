@@ -49,6 +49,6 @@ async fn main() {
     println!("{address} {}", reply.token.expose());
 
     let (fixture, stop) = (fixture::Fixture::new(), CancellationToken::new());
-    let tools = http_service(move || fixture.clone(), Mode::Sessions, &stop);
-    listeners.serve_with(brain, tools, stop).await;
+    let mcp_service = http_service(move || fixture.clone(), Mode::Sessions, &stop);
+    listeners.serve_with(brain, mcp_service, stop).await;
 }

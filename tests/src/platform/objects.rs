@@ -160,11 +160,11 @@ impl FieldSelection {
     }
 
     /// Returns the objects that these posts name and the expansions request, and errors for named
-    /// posts that are missing or hidden.
+    /// posts that are missing or hidden. `is_app` says whether the request has an app's token.
     pub(super) fn includes(
         &self,
         world: &World,
-        app: bool,
+        is_app: bool,
         posts: &[&Post],
     ) -> (Option<Value>, Vec<Value>) {
         let (mut users, mut tweets, mut media, mut errors) =
@@ -181,7 +181,7 @@ impl FieldSelection {
             }
             let referenced_ids = [post.reposts, post.quotes, post.reply_to].into_iter().flatten();
             for id in referenced_ids.filter(|_| self.expansions.contains("referenced_tweets.id")) {
-                match world.posts.get(&id).filter(|other| world.can_see(app, other)) {
+                match world.posts.get(&id).filter(|other| world.can_see(is_app, other)) {
                     Some(_) => drop(tweets.insert(id)),
                     None => errors.push(json!({"value": id.to_string(),
                         "resource_id": id.to_string(),

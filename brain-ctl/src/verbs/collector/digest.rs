@@ -1,6 +1,6 @@
 //! `brain collector digest`: lists new posts by author.
 //!
-//! Names and texts come from outside, so they are cleaned, and cut to one line each.
+//! Names and texts come from outside, so each is made safe for the terminal, on one line.
 
 use brain_protocol::{Digest, DigestAuthor, DigestPost, NamedPage};
 
@@ -29,7 +29,7 @@ fn page_list(pages: &[NamedPage]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Formats month, day and minute of a time.
+/// Formats a time as `MM-DD HH:MM`.
 fn short_time(at: &str) -> String {
     format_to_minute(at).get(5..).unwrap_or_default().to_owned()
 }
@@ -59,11 +59,11 @@ impl Show for Digest {
     fn text(&self, t: &mut Text) {
         t.line(&format!("{} to {}", format_to_minute(&self.since), format_to_minute(&self.until)));
         for author in &self.authors {
-            let owner = if author.own { ", you" } else { "" };
+            let own_suffix = if author.own { ", you" } else { "" };
             let head = clean(&author_name(author));
             let posts = count(author.posts.len() as u64, "post");
             t.raw_line("");
-            let line = t.cut(&format!("{head}{owner}: {posts}"), 0);
+            let line = t.cut(&format!("{head}{own_suffix}: {posts}"), 0);
             t.raw_line(&t.paint.bold(&line));
             if !author.pages.is_empty() {
                 let lead = format!("  {} ", t.paint.dim("page"));

@@ -26,31 +26,32 @@ pub(crate) struct Machines {
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
     action: Action,
 
-    /// Machine to remove, or init or join to plan (remove, plan)
+    /// Machine to remove (remove), or action to show: init or join (plan)
     #[arg(value_name = "NAME")]
     target: Option<String>,
 
-    /// File with the URL of the PostgreSQL server or its pooler; - is standard input (init, join)
+    /// File with the URL of the PostgreSQL server or its pooler; - is standard input (init, join,
+    /// plan)
     #[arg(long, value_name = "FILE")]
     url_file: Option<PathBuf>,
 
-    /// File with the URL that leads past the pooler (init, join)
+    /// File with the URL of the server itself, without the pooler (init, join, plan)
     #[arg(long, value_name = "FILE")]
     direct_url_file: Option<PathBuf>,
 
-    /// File with the 24 words of the key; - is standard input (join)
+    /// File with the 24 words of the key; - is standard input (join, plan)
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 
-    /// Name of this machine [default: the host's name] (init, join)
+    /// Name of this machine [default: the host's name] (init, join, plan)
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// PostgreSQL schema of the tables [default: brain] (init, join)
+    /// PostgreSQL schema of the tables [default: brain] (init, join, plan)
     #[arg(long, value_name = "SCHEMA")]
     namespace: Option<String>,
 
-    /// Let the server see the content of pages (init)
+    /// Let the server see the content of pages (init, plan)
     #[arg(long)]
     no_encryption: bool,
 
@@ -72,7 +73,7 @@ enum Action {
     List,
     /// Show how this machine follows the others
     Status,
-    /// Make the store of this machine an ordinary one
+    /// Leave the shared brain; this machine keeps its pages
     Leave,
     /// Remove another machine
     Remove,
@@ -89,7 +90,7 @@ impl Verb for Machines {
   brain machines join --url-file ~/postgres-url --key-file ~/words
 
 Without --url-file and --key-file, init and join ask at the
-terminal and show nothing of what is typed; an empty line means
+terminal and do not show what you type; an empty line means
 the stored secret. docs/machines.md has all steps.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
@@ -116,7 +117,7 @@ the stored secret. docs/machines.md has all steps.";
                     Some("init") => MachinesAction::Init,
                     Some("join") => MachinesAction::Join,
                     _ => {
-                        return Err(fail::usage("a plan is for init or join")
+                        return Err(fail::usage("`plan` needs an action: init or join")
                             .hint("brain machines plan init"));
                     }
                 };
@@ -127,7 +128,7 @@ the stored secret. docs/machines.md has all steps.";
             Status => context.run(MachinesStatus),
             Leave => {
                 self.confirm(
-                    "the store of this machine keeps all pages and follows the others no more",
+                    "the store of this machine keeps all pages and no longer follows the others",
                     "leave the shared brain?",
                 )?;
                 context.run(MachinesLeave)
@@ -137,7 +138,7 @@ the stored secret. docs/machines.md has all steps.";
                     fail::usage("no machine is named").hint("`brain machines list` lists them")
                 })?;
                 self.confirm(
-                    &format!("the machine \"{name}\" can write no more; it keeps its copy"),
+                    &format!("the machine \"{name}\" can no longer write; it keeps its copy"),
                     &format!("remove \"{name}\"?"),
                 )?;
                 context.run(MachineRemove { name })

@@ -37,9 +37,9 @@ pub(super) struct Paths<'a> {
 /// # Errors
 /// `usage` if a path cannot be written into a unit.
 pub(super) fn service(paths: &Paths<'_>) -> Result<String, Fault> {
-    let mut lines = vec![format!("ExecStart={}", quoted(paths.program)?)];
+    let mut lines = vec![format!("ExecStart={}", quote(paths.program)?)];
     if let Some(home) = paths.home {
-        let home = quoted(home)?;
+        let home = quote(home)?;
         // The opening quotation mark belongs before the name of the variable.
         lines.push(format!("Environment=\"BRAIN_HOME={}", &home[1..]));
     }
@@ -95,7 +95,7 @@ fn render(template: &str, key: &str, lines: &[String]) -> String {
 }
 
 /// Quotes a path for systemd.
-fn quoted(path: &Path) -> Result<String, Fault> {
+fn quote(path: &Path) -> Result<String, Fault> {
     let text = unit_text(path)?.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     Ok(format!("\"{text}\""))
 }

@@ -1,9 +1,9 @@
 //! Sessions of the owner's browsers on this machine.
 //!
 //! `brain open` asks for a code over the control socket, whose peer is checked. The code opens one
-//! session, once, within a minute. The browser has the id of the session; this process has the
-//! SHA-256 of the id. Sessions are in memory only. They end after 12 hours, by sign-out, with a new
-//! admin token, and with the daemon.
+//! session and is valid for one minute. The browser has the id of the session; this process has the
+//! SHA-256 of the id. Sessions are in memory only. They end after 12 hours, at sign-out, when the
+//! admin token is replaced, and when the daemon stops.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -53,7 +53,7 @@ impl Default for BrowserSessions {
 struct Inner {
     /// Oldest first.
     codes: Vec<Code>,
-    /// Oldest first, by the digest of their id.
+    /// Each session with the digest of its id, oldest first.
     sessions: Vec<(Hash, BrowserSession)>,
 }
 

@@ -7,9 +7,8 @@
 //! anyone could create a link to this brain that redirects to any address (RFC 9700 section
 //! 4.11.2).
 //!
-//! The id of a client can be the address of its metadata document. Then each request reads the
-//! document. The store has the client's record of the last consent, in case the document is
-//! unavailable.
+//! The id of a client can be the address of its metadata document, which is built in, cached or
+//! fetched. If the document is unavailable, the record of the client's last consent is used.
 
 use brain_protocol::{Fault, GrantType, Scopes};
 
@@ -41,7 +40,7 @@ struct ConsentRequest {
 }
 
 impl Access {
-    /// Returns the question for the owner. May block.
+    /// Returns the question of the consent page. May block.
     ///
     /// # Errors
     /// [`AuthorizeError`] with the reason if the request is refused.
@@ -130,7 +129,7 @@ impl Access {
     /// Checks a request. `metadata` is the metadata of a client that a document describes.
     ///
     /// # Errors
-    /// [`AuthorizeError::Redirect`] if the client is trusted and its address is known, else
+    /// [`AuthorizeError::Redirect`] if the client is trusted and its redirect URI is valid, else
     /// [`AuthorizeError::Page`].
     fn validate_request(
         &self,
@@ -185,7 +184,8 @@ impl Access {
     /// document. `None` if the record in the store must be used.
     ///
     /// # Errors
-    /// The reason why there is no metadata, if the store does not have the client either.
+    /// The fault of an invalid request; or the reason why there is no metadata, if the store does
+    /// not have the client either.
     fn client_metadata(
         &self,
         request: &AuthorizeRequest,
@@ -233,7 +233,7 @@ impl Access {
     ) -> Option<(ClientRecord, bool)> {
         let stored = self.active_client(id);
         let Some(metadata) = metadata else { return stored.map(|client| (client, true)) };
-        let former = stored.clone().unwrap_or_else(|| ClientRecord {
+        let base = stored.clone().unwrap_or_else(|| ClientRecord {
             name: String::new(),
             secret: None,
             // The scopes that it may request; the owner decides at each consent.
@@ -248,7 +248,7 @@ impl Access {
             revoked_at: None,
         });
         let ClientMetadata { name, redirect_uris, grant_types } = metadata;
-        let client = ClientRecord { name, redirect_uris, grant_types, ..former };
+        let client = ClientRecord { name, redirect_uris, grant_types, ..base };
         let is_stored = stored.as_ref() == Some(&client);
         Some((client, is_stored))
     }

@@ -167,9 +167,9 @@ impl Access {
             self.table.write().reload(&self.store)?;
             return Err(Fault::new(
                 FaultCode::Conflict,
-                "another machine changed this access at the same time",
+                "another machine changed the same clients or tokens at the same time",
             )
-            .hint("look at it, and try again"));
+            .hint("list clients and tokens, and try again"));
         }
         let update = Arc::unwrap_or_clone(update);
         self.table.write().apply(update);

@@ -41,8 +41,8 @@ impl ScheduledTask {
     pub fn last_start(&self, now: i64) -> i64 {
         let minute = now.div_euclid(MINUTE_MS);
         // Days begin at multiples of 1440 minutes since the epoch, and `every` divides them.
-        let past = (minute - i64::from(self.at)).rem_euclid(i64::from(self.every));
-        (minute - past) * MINUTE_MS
+        let elapsed = (minute - i64::from(self.at)).rem_euclid(i64::from(self.every));
+        (minute - elapsed) * MINUTE_MS
     }
 
     /// Returns the first start after `now`, in Unix milliseconds.
@@ -72,8 +72,8 @@ impl ScheduledTask {
                 (at / 60..24).step_by(hours as usize).map(|h| h.to_string()).collect();
             return format!("0 {} {} * * *", at % 60, list.join(","));
         }
-        // Cron cannot express, for example, 45 or 48 minutes. The receiver checks whether the task
-        // is due.
+        // Cron cannot express, for example, 45 or 48 minutes. The worker that is woken checks
+        // whether the task is due.
         "0 * * * * *".into()
     }
 }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_of_several_hours_starts_alike_each_day() {
+    fn a_task_every_few_hours_starts_alike_each_day() {
         // Every three hours, ten minutes after the hour.
         let task = task("monitor", 3 * 60, 10);
         assert_eq!(

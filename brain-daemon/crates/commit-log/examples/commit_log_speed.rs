@@ -1,4 +1,5 @@
-//! Measures the log in PostgreSQL beside its floors. It needs the servers of `.ci/postgres`:
+//! Measures the speed of the log in PostgreSQL, beside the same work without the log. Needs the
+//! servers of `.ci/postgres`:
 //!
 //! ```text
 //! .ci/postgres cargo run -p brain-commit-log --example commit_log_speed
@@ -28,21 +29,21 @@ fn main() {
     let (direct, pooler) = (url("BRAIN_TEST_POSTGRES"), url("BRAIN_TEST_PGBOUNCER"));
     for (name, url) in [("direct", &direct), ("pgbouncer", &pooler)] {
         let log = create(&direct, url, &format!("speed_{name}"), false);
-        appends(name, url, &log);
+        measure_appends(name, url, &log);
         let other = open(url, None, &format!("speed_{name}"));
         for work in [Duration::ZERO, Duration::from_micros(1_500)] {
-            two_machines(name, &log, &other, work);
+            measure_two_machines(name, &log, &other, work);
         }
     }
-    writers(&pooler, &direct);
-    visible(&direct, &pooler);
-    // Without the flush, the difference between the floors and the log is what the log costs.
-    let floor = Floor::connect(&direct);
-    floor.run("ALTER ROLE CURRENT_USER SET synchronous_commit = off");
+    measure_writers(&pooler, &direct);
+    measure_visibility(&direct, &pooler);
+    // Without flushes to disk, the log costs the difference between the baselines and the log.
+    let baseline = Baseline::connect(&direct);
+    baseline.run("ALTER ROLE CURRENT_USER SET synchronous_commit = off");
     let log = create(&direct, &direct, "speed_unflushed", false);
-    appends("without flushes", &direct, &log);
-    floor.run("ALTER ROLE CURRENT_USER RESET synchronous_commit");
-    catch_up(&direct);
+    measure_appends("without flushes", &direct, &log);
+    baseline.run("ALTER ROLE CURRENT_USER RESET synchronous_commit");
+    measure_catch_up(&direct);
 }
 
 fn open(url: &str, direct: Option<&str>, namespace: &str) -> PostgresLog {
@@ -75,7 +76,7 @@ fn batch(machine: &str, size: usize) -> NewBatch {
     }
 }
 
-/// Prints the median, the 99th percentile and the rate.
+/// Prints the median, the 99th percentile and the rate of some durations.
 fn print(name: &str, times: &[Duration]) {
     let mut sorted = times.to_vec();
     sorted.sort();
@@ -85,19 +86,19 @@ fn print(name: &str, times: &[Duration]) {
     println!("{name}: median {median:.2} ms, p99 {high:.2} ms, {:.0}/s", 1.0 / mean);
 }
 
-fn timed(work: impl FnOnce()) -> Duration {
+fn measure(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()
 }
 
-/// The driver without the log.
-struct Floor {
+/// A connection of the driver alone, without the log.
+struct Baseline {
     runtime: tokio::runtime::Runtime,
     client: tokio_postgres::Client,
 }
 
-impl Floor {
+impl Baseline {
     fn connect(url: &str) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (base, authority) = url.split_once("?sslmode=verify-full&sslrootcert=").unwrap();
@@ -115,13 +116,13 @@ impl Floor {
         let (client, connection) =
             runtime.block_on(config.connect(MakeRustlsConnect::new(tls))).unwrap();
         runtime.spawn(connection);
-        let floor = Self { runtime, client };
-        floor.run(
-            "CREATE TABLE IF NOT EXISTS floor_rows (number bigint, body bytea); \
-             CREATE TABLE IF NOT EXISTS floor_head (number bigint); \
-             DELETE FROM floor_head; INSERT INTO floor_head VALUES (0)",
+        let baseline = Self { runtime, client };
+        baseline.run(
+            "CREATE TABLE IF NOT EXISTS baseline_rows (number bigint, body bytea); \
+             CREATE TABLE IF NOT EXISTS baseline_head (number bigint); \
+             DELETE FROM baseline_head; INSERT INTO baseline_head VALUES (0)",
         );
-        floor
+        baseline
     }
 
     fn run(&self, statement: &str) {
@@ -131,52 +132,53 @@ impl Floor {
     fn insert(&self, body: &Vec<u8>) {
         let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 1] =
             [(body, Type::BYTEA)];
-        let statement = "INSERT INTO floor_rows VALUES (1, $1)";
+        let statement = "INSERT INTO baseline_rows VALUES (1, $1)";
         self.runtime.block_on(self.client.execute_typed(statement, &parameters)).unwrap();
     }
 
-    fn one_by_one(&self, body: &Vec<u8>) {
+    fn append_one_by_one(&self, body: &Vec<u8>) {
         self.run("BEGIN");
         self.run("SET LOCAL lock_timeout = 5000");
-        self.run("SELECT number FROM floor_head FOR UPDATE");
+        self.run("SELECT number FROM baseline_head FOR UPDATE");
         self.insert(body);
-        self.run("UPDATE floor_head SET number = number + 1");
-        self.run("SELECT pg_notify('floor', '1')");
+        self.run("UPDATE baseline_head SET number = number + 1");
+        self.run("SELECT pg_notify('baseline', '1')");
         self.run("COMMIT");
     }
 }
 
-/// Measures the floors, the append as seven statements one by one, and the log's append. They take
-/// turns, so that a slow disk slows all of them.
-fn appends(name: &str, url: &str, log: &PostgresLog) {
-    let (floor, body) = (Floor::connect(url), vec![b'x'; BODY]);
+/// Measures the baselines and the log's append, one after another in each round, so that a slow
+/// disk slows all of them.
+fn measure_appends(name: &str, url: &str, log: &PostgresLog) {
+    let (baseline, body) = (Baseline::connect(url), vec![b'x'; BODY]);
     let mut position = log.head().unwrap().position;
     let mut times: [Vec<Duration>; 4] = Default::default();
     for _ in 0..ROUNDS {
-        times[0].push(timed(|| {
-            floor.runtime.block_on(floor.client.query_typed("SELECT 1", &[])).unwrap();
+        times[0].push(measure(|| {
+            baseline.runtime.block_on(baseline.client.query_typed("SELECT 1", &[])).unwrap();
         }));
-        times[1].push(timed(|| floor.insert(&body)));
-        times[2].push(timed(|| floor.one_by_one(&body)));
+        times[1].push(measure(|| baseline.insert(&body)));
+        times[2].push(measure(|| baseline.append_one_by_one(&body)));
         let new = batch("a", BODY);
-        times[3].push(timed(|| position = log.append(&position, &new).unwrap().position));
+        times[3].push(measure(|| position = log.append(&position, &new).unwrap().position));
     }
     let names = [
-        "floor, a round trip",
-        "floor, one durable insert",
-        "peer, seven statements one by one",
+        "baseline, a round trip",
+        "baseline, one durable insert",
+        "baseline, seven statements one by one",
         "append of the log",
     ];
-    for (what, times) in names.iter().zip(&times) {
-        print(&format!("{name}: {what}"), times);
+    for (operation, times) in names.iter().zip(&times) {
+        print(&format!("{name}: {operation}"), times);
     }
 }
 
-/// Appends from two machines at once. `work` is the local transaction before each try.
-fn two_machines(name: &str, a: &PostgresLog, b: &PostgresLog, work: Duration) {
+/// Measures appends from two machines at once. `work` is the duration of the local transaction
+/// before each attempt.
+fn measure_two_machines(name: &str, a: &PostgresLog, b: &PostgresLog, work: Duration) {
     let rounds = ROUNDS / 2;
     let run = move |log: &PostgresLog, machine| {
-        let (mut head, mut refused, mut in_a_row): (Head, usize, usize) =
+        let (mut head, mut refused, mut max_in_a_row): (Head, usize, usize) =
             (log.head().unwrap(), 0, 0);
         for _ in 0..rounds {
             let new = batch(machine, BODY);
@@ -190,10 +192,10 @@ fn two_machines(name: &str, a: &PostgresLog, b: &PostgresLog, work: Duration) {
                     Err(Error::Moved(next)) => (head, refused) = (next.head, refused + 1),
                     Err(error) => panic!("{error}"),
                 }
-                in_a_row = in_a_row.max(tries + 1);
+                max_in_a_row = max_in_a_row.max(tries + 1);
             }
         }
-        (refused, in_a_row)
+        (refused, max_in_a_row)
     };
     let start = Instant::now();
     let (one, other) = thread::scope(|scope| {
@@ -209,8 +211,8 @@ fn two_machines(name: &str, a: &PostgresLog, b: &PostgresLog, work: Duration) {
     );
 }
 
-/// Measures writers that wait for their machine, which appends one batch for all of them.
-fn writers(url: &str, direct: &str) {
+/// Measures group commit: writers wait for their machine, which appends one batch for all of them.
+fn measure_writers(url: &str, direct: &str) {
     let time = Duration::from_secs(4);
     for (count, machines) in [(1, 1), (64, 1), (64, 2)] {
         let namespace = format!("speed_writers_{count}_{machines}");
@@ -225,8 +227,8 @@ fn writers(url: &str, direct: &str) {
                 })
                 .collect();
             for machine in running {
-                let (of_machine, its_batches) = machine.join().unwrap();
-                (written, batches) = (written + of_machine, batches + its_batches);
+                let (machine_written, machine_batches) = machine.join().unwrap();
+                (written, batches) = (written + machine_written, batches + machine_batches);
             }
         });
         let rate = written as f64 / time.as_secs_f64();
@@ -274,8 +276,8 @@ fn group_commit(
     })
 }
 
-/// Measures from the start of an append until another machine has read the batch.
-fn visible(direct: &str, pooler: &str) {
+/// Measures the time from the start of an append until another machine has read the batch.
+fn measure_visibility(direct: &str, pooler: &str) {
     for (name, notified, rounds) in [("notified", true, 300), ("polling", false, 20)] {
         let namespace = format!("speed_{name}");
         let writer = create(direct, pooler, &namespace, false);
@@ -300,7 +302,7 @@ fn visible(direct: &str, pooler: &str) {
             let mut position = Position::START;
             let mut times = Vec::new();
             for round in 0..rounds {
-                // The pause differs, so that polling is met at different moments.
+                // Pauses of different lengths, so that appends begin at any moment of a poll.
                 thread::sleep(Duration::from_millis(3 + round * 7 % 13));
                 let start = Instant::now();
                 position = writer.append(&position, &batch("a", BODY)).unwrap().position;
@@ -313,7 +315,7 @@ fn visible(direct: &str, pooler: &str) {
 }
 
 /// Measures a replica that reads 10,000 batches of 2 KB.
-fn catch_up(direct: &str) {
+fn measure_catch_up(direct: &str) {
     const BATCHES: usize = 10_000;
     let log = create(direct, direct, "speed_catch_up", false);
     let mut position = log.head().unwrap().position;

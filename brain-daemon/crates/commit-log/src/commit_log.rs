@@ -25,11 +25,11 @@ pub trait CommitLog: Send + Sync {
     /// - [`Error::TooNew`] if this program cannot read the log's schema
     fn read(&self, after: &Position, limit: ReadLimit) -> Result<Batches, Error>;
 
-    /// Appends a batch after the expected head, and returns the head with it.
+    /// Appends a batch after the expected head, and returns the new head.
     ///
     /// A call with the same expected head and the same batch id succeeds again while the batch is
     /// in the log, also if other batches follow it. So after [`Error::OutcomeUnknown`] the caller
-    /// repeats the call. An engine of several machines lets a machine that was refused write next,
+    /// repeats the call. If several machines append, a refused machine has the next turn
     /// for a short time.
     ///
     /// # Errors
@@ -42,8 +42,8 @@ pub trait CommitLog: Send + Sync {
 
     /// Waits until the log may have a batch after this number, at most for `timeout`.
     ///
-    /// Returns the number of the head if the head seems to be another one. That is a hint; `read`
-    /// decides.
+    /// Returns the number of the head if it seems to differ from `after`. The number is a hint:
+    /// only `read` tells whether there are batches.
     ///
     /// # Errors
     /// As all methods.
@@ -110,7 +110,7 @@ pub trait Snapshots {
     /// Deletes a snapshot with its chunks. Deleting a missing snapshot does nothing.
     ///
     /// # Errors
-    /// [`Error::SnapshotNeeded`] if it is the last one that replaces deleted batches.
+    /// [`Error::SnapshotNeeded`] if it is the last snapshot that contains the deleted batches.
     fn delete_snapshot(&self, id: SnapshotId) -> Result<(), Error>;
 
     /// Deletes batches that a complete snapshot contains and that no machine needs. A machine

@@ -1,4 +1,4 @@
-//! What machines share beside batches: the registry, snapshots, and the sealed keys.
+//! The data that machines share besides batches: the registry, snapshots, and the sealed keys.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub struct Registration {
     pub id: MachineId,
     /// The version of the program.
     pub version: String,
-    /// What the replica contains.
+    /// The last batch that the replica contains.
     pub position: Position,
 }
 
@@ -49,7 +49,7 @@ pub struct Snapshot {
     pub bytes: u64,
     /// When the snapshot was begun, in Unix milliseconds of the engine's clock.
     pub time_ms: i64,
-    /// Whether all chunks are stored. Only a complete snapshot can be joined from.
+    /// Whether all chunks are stored. A machine joins only from a complete snapshot.
     pub complete: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct Compaction {
     pub batches: u64,
 }
 
-/// The keys of the batches, encrypted with the root key that people have as words.
+/// The keys of the batches, encrypted with the root key, which the owner keeps as 24 words.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SealedKeys {
     /// Grows by one at each replacement; 0 before the first.
@@ -71,8 +71,8 @@ pub struct SealedKeys {
     pub bytes: Vec<u8>,
 }
 
-/// Returns the last batch that compaction may delete: the snapshot contains it, and so does each
-/// machine that reported within `max_silence`.
+/// Returns the number of the last batch that compaction may delete: the snapshot contains it, and
+/// so does each machine that reported within `max_silence`.
 pub(crate) fn compactable(
     snapshot: &Snapshot,
     machines: &[Machine],
@@ -81,8 +81,8 @@ pub(crate) fn compactable(
 ) -> u64 {
     let silence = i64::try_from(max_silence.as_millis()).unwrap_or(i64::MAX);
     let seen_since = clock_ms.saturating_sub(silence);
-    let waits_for = machines.iter().filter(|machine| machine.seen_ms >= seen_since);
-    waits_for
+    let recent_machines = machines.iter().filter(|machine| machine.seen_ms >= seen_since);
+    recent_machines
         .map(|machine| machine.position.number)
         .min()
         .map_or(snapshot.contains.number, |slowest| slowest.min(snapshot.contains.number))

@@ -25,7 +25,8 @@ pub(crate) struct LogState {
     machines: BTreeMap<String, Machine>,
     pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) keys: SealedKeys,
-    /// Names of bytes that no state needs. They are deleted after the state is saved.
+    /// Names of stored batches and chunks that the new state does not need. They are deleted after
+    /// it is saved.
     #[serde(skip)]
     pub(crate) garbage: Vec<String>,
 }
@@ -184,17 +185,18 @@ impl LogState {
     }
 }
 
-/// Checks that a snapshot may be deleted: another complete one contains what compaction deleted.
+/// Refuses to delete the last complete snapshot that contains the batches that compaction deleted.
 pub(crate) fn check_deletion(
     snapshots: &[Snapshot],
     id: SnapshotId,
     compacted: u64,
 ) -> Result<(), Error> {
-    let replaces = |snapshot: &Snapshot| {
+    let has_deleted_batches = |snapshot: &Snapshot| {
         snapshot.complete && compacted > 0 && snapshot.contains.number >= compacted
     };
-    let is_needed = snapshots.iter().any(|snapshot| snapshot.id == id && replaces(snapshot))
-        && !snapshots.iter().any(|snapshot| snapshot.id != id && replaces(snapshot));
+    let is_needed =
+        snapshots.iter().any(|snapshot| snapshot.id == id && has_deleted_batches(snapshot))
+            && !snapshots.iter().any(|snapshot| snapshot.id != id && has_deleted_batches(snapshot));
     if is_needed { Err(Error::SnapshotNeeded) } else { Ok(()) }
 }
 

@@ -61,7 +61,7 @@ pub fn verify_backup(file: &Path) -> Result<(BackupReply, Vec<(String, String)>)
     Ok((reply("sound", file, &report), report.directories))
 }
 
-/// Builds the reply about a backup that was written, verified or restored: see `status`.
+/// Builds the reply about a backup. `status` is `written`, `sound` or `restored`.
 pub(crate) fn reply(status: &str, path: &Path, report: &VerifyReport) -> BackupReply {
     let mut warnings = Vec::new();
     if report.schema < SCHEMA {
@@ -96,7 +96,7 @@ pub(crate) fn reply(status: &str, path: &Path, report: &VerifyReport) -> BackupR
 pub(crate) fn backup_fault(error: StoreError) -> Fault {
     match error {
         StoreError::Damaged(reason) => {
-            Fault::new(FaultCode::StoreDamaged, format!("no sound backup: {reason}")).hint(
+            Fault::new(FaultCode::StoreDamaged, format!("not a valid backup: {reason}")).hint(
                 "this file cannot be restored; look at another one: `brain backup verify FILE`",
             )
         }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use brain_store::CommitHook;
 use tokio::sync::watch;
 
-/// A counter of changes that interfaces can wait for. It tells that something changed, but not the
-/// change itself.
+/// A counter of changes that interfaces can wait for. It shows that something changed, not what.
 #[derive(Debug)]
 pub struct ChangeFeed(watch::Sender<u64>);
 

@@ -32,38 +32,40 @@ fn add_text(
 
 #[test]
 fn the_frontmatter_states_the_provenance_of_the_record() {
-    let (own, text) = add_text(&CAPTURE_CLI, "title: x\n", None);
+    let (own, frontmatter) = add_text(&CAPTURE_CLI, "title: x\n", None);
     assert_eq!(own, record("capture-cli", "cli:stdin", "capture", NOW));
     assert_eq!(
-        text.raw(),
+        frontmatter.raw(),
         "title: x\ningested_via: capture\ningested_at: 2026-11-21T10:30:45.123Z\n\
          source_kind: capture-cli\n"
     );
     // A second write changes nothing.
-    let mut rewritten = text.clone();
+    let mut rewritten = frontmatter.clone();
     write_provenance(&mut rewritten, &own, None);
-    assert_eq!(rewritten, text);
+    assert_eq!(rewritten, frontmatter);
 }
 
 #[test]
 fn a_false_claim_is_kept_under_received() {
     let raw =
         "source_kind: voice  # said\nmood: good\ningested_via: put_page\nsource_uri: [a, b]\n";
-    let (own, text) = add_text(&CAPTURE_CLI, raw, None);
-    assert!(provenance_agrees(&text, &own));
+    let (own, frontmatter) = add_text(&CAPTURE_CLI, raw, None);
+    assert!(provenance_agrees(&frontmatter, &own));
     let claims = "ingested_via: put_page\nsource_kind: voice  # said\nsource_uri: [a, b]";
     assert_eq!(
-        (text.get(RECEIVED).as_deref(), text.get("mood").as_deref()),
+        (frontmatter.get(RECEIVED).as_deref(), frontmatter.get("mood").as_deref()),
         (Some(claims), Some("good"))
     );
     // A text or a list that the author has under the key `received` stays.
     let cases = [("received: 2024-01-02\n", "received"), ("received: [a]\n", "received_2")];
     for (existing, key) in cases {
-        let (_, text) = add_text(&PUT_PAGE, &format!("{existing}source_kind: voice\n"), None);
-        assert!(text.get(key).unwrap().ends_with("source_kind: voice"), "{text:?}");
+        let (_, frontmatter) =
+            add_text(&PUT_PAGE, &format!("{existing}source_kind: voice\n"), None);
+        assert!(frontmatter.get(key).unwrap().ends_with("source_kind: voice"), "{frontmatter:?}");
         assert!(
-            text.raw().contains("2024-01-02") || text.raw().contains("received: [a]\n"),
-            "{text:?}"
+            frontmatter.raw().contains("2024-01-02")
+                || frontmatter.raw().contains("received: [a]\n"),
+            "{frontmatter:?}"
         );
     }
     // A claim that `received` has already is not added again; null is no claim.
@@ -78,9 +80,9 @@ fn a_page_put_back_unchanged_has_no_received_claims() {
     let previous = record("capture-cli", "cli:argument", "capture", NOW - 5000);
     let mut current = parse("title: x\n");
     write_provenance(&mut current, &previous, None);
-    let (own, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
+    let (own, frontmatter) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(own, record("put_page", "cli:stdin", "put_page", NOW));
-    assert!(provenance_agrees(&text, &own) && !text.has(RECEIVED), "{text:?}");
+    assert!(provenance_agrees(&frontmatter, &own) && !frontmatter.has(RECEIVED), "{frontmatter:?}");
 }
 
 #[test]
@@ -88,14 +90,17 @@ fn an_edit_of_the_owner_keeps_the_provenance_from_outside() {
     let previous = record("webhook", "https://x.example/a", "webhook", NOW - 5000);
     let mut current = parse("");
     write_provenance(&mut current, &previous, None);
-    let (outside, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
+    let (outside, frontmatter) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(outside, record("webhook", "https://x.example/a", "put_page", NOW));
-    assert!(provenance_agrees(&text, &outside) && !text.has(RECEIVED), "{text:?}");
+    assert!(
+        provenance_agrees(&frontmatter, &outside) && !frontmatter.has(RECEIVED),
+        "{frontmatter:?}"
+    );
     // Without `source_kind`, or with another value of it, the page becomes the owner's.
     current.remove("source_kind");
-    let (own, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
+    let (own, frontmatter) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(own, record("put_page", "cli:stdin", "put_page", NOW));
-    assert!(provenance_agrees(&text, &own), "{text:?}");
+    assert!(provenance_agrees(&frontmatter, &own), "{frontmatter:?}");
     assert_eq!(add_text(&PUT_PAGE, "source_kind: voice\n", Some(&previous)).0, own);
     // A text of an AI client is from outside.
     let mut current = parse("");
@@ -132,9 +137,9 @@ fn a_file_claim_counts_only_if_brain_could_have_written_it() {
     }
     // A file that states the previous provenance keeps it.
     let previous = record("capture-cli", "cli:argument", "capture", NOW + 5);
-    let mut text = parse("");
-    write_provenance(&mut text, &previous, None);
-    assert_eq!(sync(text.raw(), Some(&previous)), previous);
+    let mut frontmatter = parse("");
+    write_provenance(&mut frontmatter, &previous, None);
+    assert_eq!(sync(frontmatter.raw(), Some(&previous)), previous);
     assert_eq!(sync("title: x\n", Some(&previous)), own);
     assert_eq!(sync("source_kind: lsd\n", Some(&previous)), record("lsd", uri, "sync", NOW));
 }
@@ -142,30 +147,30 @@ fn a_file_claim_counts_only_if_brain_could_have_written_it() {
 #[test]
 fn a_note_of_the_owner_gets_no_new_keys() {
     let note = record("import", "file:///v/a.md", "import", NOW);
-    let mut text = parse("title: x\n");
-    write_provenance(&mut text, &note, None);
-    assert_eq!(text.raw(), "title: x\n");
+    let mut frontmatter = parse("title: x\n");
+    write_provenance(&mut frontmatter, &note, None);
+    assert_eq!(frontmatter.raw(), "title: x\n");
     // The provenance of a text from outside is written into every copy.
     let marked = record("webhook", "https://x.example", "import", NOW);
-    let mut text = parse("source_kind: webhook\n");
-    write_provenance(&mut text, &marked, None);
-    assert_eq!(text.get("source_uri").as_deref(), Some("https://x.example"));
+    let mut frontmatter = parse("source_kind: webhook\n");
+    write_provenance(&mut frontmatter, &marked, None);
+    assert_eq!(frontmatter.get("source_uri").as_deref(), Some("https://x.example"));
 }
 
 #[test]
 fn a_local_path_is_not_written_into_a_file() {
     let before = record("webhook", "https://x.example", "webhook", NOW);
-    let mut text = parse("source_uri: https://x.example\n");
+    let mut frontmatter = parse("source_uri: https://x.example\n");
     let local = record("put_page", "file:///home/me/a.md", "put_page", NOW);
-    write_provenance(&mut text, &local, Some(&before));
-    assert!(!text.has("source_uri"), "{text:?}");
+    write_provenance(&mut frontmatter, &local, Some(&before));
+    assert!(!frontmatter.has("source_uri"), "{frontmatter:?}");
 }
 
 #[test]
 fn a_page_without_recorded_provenance_keeps_its_text() {
-    let mut text = parse("source_kind: webhook\n");
-    write_provenance(&mut text, &Provenance::default(), None);
-    assert_eq!(text.raw(), "source_kind: webhook\n");
+    let mut frontmatter = parse("source_kind: webhook\n");
+    write_provenance(&mut frontmatter, &Provenance::default(), None);
+    assert_eq!(frontmatter.raw(), "source_kind: webhook\n");
 }
 
 fn any_claims() -> impl Strategy<Value = String> {
@@ -183,23 +188,26 @@ proptest! {
     ) {
         let mut previous: Option<Provenance> = None;
         for (raw, route, is_file) in claims {
-            let (mut text, route) = (parse(&raw), ROUTES[route]);
+            let (mut frontmatter, route) = (parse(&raw), ROUTES[route]);
             let uri = "https://y.example".to_owned();
             let record = match is_file {
-                true => route.provenance_of_file(&text, uri, NOW, previous.as_ref()),
-                false => route.provenance_of_text(&text, uri, NOW, previous.as_ref()),
+                true => route.provenance_of_file(&frontmatter, uri, NOW, previous.as_ref()),
+                false => route.provenance_of_text(&frontmatter, uri, NOW, previous.as_ref()),
             };
-            let mood = text.get("mood");
-            write_provenance(&mut text, &record, previous.as_ref());
-            prop_assert!(provenance_agrees(&text, &record), "{:?} {:?}", text, record);
-            prop_assert_eq!(text.get("mood"), mood);
+            let mood = frontmatter.get("mood");
+            write_provenance(&mut frontmatter, &record, previous.as_ref());
+            prop_assert!(
+                provenance_agrees(&frontmatter, &record), "{:?} {:?}", frontmatter, record
+            );
+            prop_assert_eq!(frontmatter.get("mood"), mood);
             if !is_authors_note(&record) {
                 for key in [KIND_KEY, VIA_KEY, AT_KEY] {
-                    prop_assert!(text.has(key), "{:?}", text);
+                    prop_assert!(frontmatter.has(key), "{:?}", frontmatter);
                 }
             }
             // Another brain accepts the provenance that this one wrote.
-            let mut other = IMPORT.provenance_of_file(&text, "https://y.example".into(), NOW, None);
+            let uri = "https://y.example".to_owned();
+            let mut other = IMPORT.provenance_of_file(&frontmatter, uri, NOW, None);
             if record.source_uri.as_deref().is_some_and(is_local_uri) {
                 // A local path is not written into a file.
                 other.source_uri.clone_from(&record.source_uri);

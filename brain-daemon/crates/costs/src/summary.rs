@@ -39,8 +39,8 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
         };
         match line.step {
             Step::Enter => {
-                // Two calls have one number only if the file was changed by hand. The former call
-                // was never settled.
+                // Two calls have the same number only if the file was changed by hand. The former
+                // call was never settled.
                 let former = open.insert(line.call, line);
                 let oldest = if open.len() > MAX_OPEN_CALLS {
                     open.pop_first().map(|(_, line)| line)
@@ -50,12 +50,13 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
                 former.into_iter().chain(oldest).for_each(|line| sums.add_open(&line));
             }
             Step::Done | Step::Failed => {
-                let entered = open.remove(&line.call);
-                let line = match &entered {
-                    Some(entered) => at_most_estimated(line, entered),
+                let enter_line = open.remove(&line.call);
+                let line = match &enter_line {
+                    Some(enter_line) => limit_to_estimate(line, enter_line),
                     None => line,
                 };
-                let estimated = entered.map_or(line.micro_usd, |entered| entered.micro_usd);
+                let estimated =
+                    enter_line.map_or(line.micro_usd, |enter_line| enter_line.micro_usd);
                 let state = if line.step == Step::Done { "done" } else { "failed" };
                 sums.add(at, &line, state, Spending { estimated, ..line.spent() });
             }
@@ -65,12 +66,14 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
     Ok(sums.reply())
 }
 
-/// Returns the second line of a call, with the estimate in place of implausible counts, which older
-/// versions wrote.
-fn at_most_estimated(line: Line, entered: &Line) -> Line {
-    let over = |counted, maximum| plausible_tokens(counted, maximum).1;
-    if over(line.tokens_in, entered.tokens_in) || over(line.tokens_out, entered.tokens_out) {
-        return Line { step: line.step, implausible: true, ..entered.clone() };
+/// Returns the last line of a call. If its counts are implausible, the estimate replaces them.
+/// Older versions wrote implausible counts.
+fn limit_to_estimate(line: Line, enter_line: &Line) -> Line {
+    let is_implausible = |counted, maximum| plausible_tokens(counted, maximum).1;
+    if is_implausible(line.tokens_in, enter_line.tokens_in)
+        || is_implausible(line.tokens_out, enter_line.tokens_out)
+    {
+        return Line { step: line.step, implausible: true, ..enter_line.clone() };
     }
     line
 }

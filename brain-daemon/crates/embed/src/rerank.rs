@@ -32,12 +32,12 @@ const HINT: &str = "check search.rerank_base_url, search.rerank_model and the ke
 
 /// Scores how well texts answer a question.
 pub trait Reranker: Send + Sync {
-    /// Returns a number for each text, in their order: higher for a better answer. Numbers for
+    /// Returns a score for each text, in their order: higher for a better answer. Scores for
     /// different questions cannot be compared. Calls `should_continue` about every second, and
     /// stops when it returns `false`. Blocks.
     ///
     /// # Errors
-    /// [`EmbedError`] when there is no number for one of the texts. The others are not returned.
+    /// [`EmbedError`] when there is no score for one of the texts. The others are not returned.
     fn rerank(
         &self,
         question: &str,
@@ -130,8 +130,8 @@ impl Reranker for RerankEndpoint {
             is_complete: |_| false,
         };
         let (mut received, mut is_stopped) = (Vec::new(), false);
-        let answer = self.client.stream(&call, IDLE_TIMEOUT, &mut |part| {
-            if let StreamEvent::Bytes(bytes) = part {
+        let answer = self.client.stream(&call, IDLE_TIMEOUT, &mut |event| {
+            if let StreamEvent::Bytes(bytes) = event {
                 received.extend_from_slice(bytes);
             }
             is_stopped = !should_continue();
@@ -157,8 +157,8 @@ impl Reranker for RerankEndpoint {
                 Err(self.call_error(kind, format_args!("answers with status {}", answer.status)))
             }
             Ok(_) => {
-                let (numbers, tokens) = read(&received, texts.len()).ok_or_else(|| {
-                    let problem = "does not answer with one number for each text";
+                let (scores, tokens) = parse_response(&received, texts.len()).ok_or_else(|| {
+                    let problem = "does not answer with one score for each text";
                     self.call_error(Retryable(None), problem)
                 })?;
                 if let Some(entry) = entry {
@@ -167,7 +167,7 @@ impl Reranker for RerankEndpoint {
                         entry.settle(tokens, 0);
                     }
                 }
-                Ok(numbers)
+                Ok(scores)
             }
         }
     }
@@ -202,19 +202,19 @@ struct Usage {
     total_tokens: Option<u64>,
 }
 
-/// Returns the numbers in the order of the texts, and the paid tokens if the service counts them.
-/// `None` unless each of the `count` texts has exactly one finite number.
-fn read(body: &[u8], count: usize) -> Option<(Vec<f32>, Option<u64>)> {
+/// Returns the scores in the order of the texts, and the paid tokens if the service counts them.
+/// `None` unless each of the `count` texts has exactly one finite score.
+fn parse_response(body: &[u8], count: usize) -> Option<(Vec<f32>, Option<u64>)> {
     let response: RerankResponse = serde_json::from_slice(body).ok()?;
-    let mut numbers = vec![None; count];
+    let mut scores = vec![None; count];
     for row in response.results {
-        match numbers.get_mut(row.index) {
+        match scores.get_mut(row.index) {
             Some(free @ None) if row.relevance_score.is_finite() => {
                 *free = Some(row.relevance_score);
             }
             _ => return None,
         }
     }
-    let numbers: Option<Vec<f32>> = numbers.into_iter().collect();
-    Some((numbers?, response.usage.total_tokens))
+    let scores: Option<Vec<f32>> = scores.into_iter().collect();
+    Some((scores?, response.usage.total_tokens))
 }

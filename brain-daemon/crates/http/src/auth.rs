@@ -94,7 +94,7 @@ pub(crate) fn authenticate_bearer(
         })?,
         // A request without a token gets no error code (RFC 6750 section 3.1).
         Err(TokenError::Absent) => {
-            let message = "this needs a token: send `Authorization: Bearer <token>`; \
+            let message = "the request has no token: send `Authorization: Bearer <token>`; \
                            the owner makes one with `brain token create`";
             return Err(unauthorized(app, resource, "", message));
         }

@@ -29,7 +29,7 @@ pub(crate) enum Purpose {
     Consent,
 }
 
-/// A session, by the SHA-256 of its id.
+/// A session. Its key in the store is the SHA-256 of its id.
 struct Session {
     purpose: Purpose,
     /// Unix milliseconds.

@@ -27,7 +27,7 @@ enum State {
 }
 
 impl ThinkingFilter {
-    /// Takes the next piece and returns its visible part. Leading white space is removed.
+    /// Takes a piece and returns the text that became visible. Removes leading white space.
     pub(super) fn push(&mut self, piece: &str) -> String {
         if self.state == State::Answer {
             return piece.to_owned();

@@ -42,7 +42,7 @@ impl Keyring {
     /// the first use and after a rotation.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] if the root key does not open them; errors of the engine.
+    /// [`Error::WrongKey`] if the root key does not decrypt them; errors of the engine.
     pub fn keys(&self, engine: &dyn Engine) -> Result<Option<Arc<Keys>>, Error> {
         {
             let state = self.state.lock();
@@ -73,7 +73,8 @@ impl Keyring {
         Ok(Some(keys))
     }
 
-    /// Records the generation that the server named. A newer one is read before the next use.
+    /// Records the generation that the server named. If it is newer, the keys are read again before
+    /// their next use.
     pub(crate) fn note_generation(&self, generation: u32) {
         let mut state = self.state.lock();
         state.newest = state.newest.max(generation);

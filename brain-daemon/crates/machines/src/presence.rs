@@ -52,7 +52,7 @@ impl Presence {
                 state.lost_at = Some(now);
                 state.lease = engine.lease(&self.request(None))?.granted();
             }
-            // The former name of this machine holds it until it expires.
+            // Until the lease expires, its holder is the former name of this machine.
             LeaseOutcome::Refused(_) => {}
         }
         Ok(true)

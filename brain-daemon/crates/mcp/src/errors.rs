@@ -50,11 +50,11 @@ fn own_hint(fault: &Fault) -> Option<String> {
     if fault.code == FaultCode::Forbidden && hint.ends_with("sources") {
         return Some(shorten(hint, MAX_MESSAGE_CHARS));
     }
-    let names_command =
+    let is_unsuitable =
         hint.contains("brain ") || hint.contains("--") || fault.code == FaultCode::Forbidden;
     // A hint that names a tool is more useful than general advice.
     let is_more_useful = next_step(fault.code).is_none() || hint.contains('`');
-    (!names_command && is_more_useful).then(|| shorten(hint, MAX_MESSAGE_CHARS))
+    (!is_unsuitable && is_more_useful).then(|| shorten(hint, MAX_MESSAGE_CHARS))
 }
 
 /// Returns what a model should do after a failure of this kind.
@@ -63,14 +63,14 @@ fn next_step(code: FaultCode) -> Option<&'static str> {
         FaultCode::NotFound => {
             "find the page with `query`, or list slugs with `list_pages` and a prefix"
         }
-        FaultCode::AmbiguousSlug => "call it again with one of the slugs above",
+        FaultCode::AmbiguousSlug => "call the tool again with one of the slugs above",
         FaultCode::Conflict => {
-            "read it with `get_page` and write again with the content_hash that it shows"
+            "read the page with `get_page`, and write again with its current content_hash"
         }
         FaultCode::AlreadySoftDeleted => {
             "`restore_page` brings it back; there is nothing more to delete"
         }
-        FaultCode::AlreadyActive => "read it with `get_page`",
+        FaultCode::AlreadyActive => "read the page with `get_page`",
         FaultCode::UnknownVersion => "`get_page` with include [\"versions\"] lists the versions",
         FaultCode::UnknownSource => "`brain_status` lists the sources that you may use",
         FaultCode::Forbidden => {

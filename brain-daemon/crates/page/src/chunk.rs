@@ -40,8 +40,8 @@ struct CutPoint {
 ///
 /// A chunk has about 2,000 characters and at most 2,400. Cuts are made before headings, else
 /// between paragraphs, lines, sentences, words or characters, in this order. A body of up to 2,400
-/// characters has one chunk, one of 2,500 to 4,000 exactly two, and a blank one none. Linear in the
-/// body's length.
+/// characters has one chunk. A body of 2,500 to 4,000 characters has exactly two. A blank body has
+/// none. The time is linear in the length of the body.
 #[must_use]
 pub fn chunks(body: &str) -> Vec<Range<usize>> {
     if body.trim_start().is_empty() {
@@ -51,28 +51,28 @@ pub fn chunks(body: &str) -> Vec<Range<usize>> {
     if body.len() <= MAX_CHARS {
         return vec![Range { start: 0, end: body.len() }];
     }
-    let mut left = body.chars().count();
-    let mut found = Vec::with_capacity(left / 1500 + 1);
+    let mut remaining = body.chars().count();
+    let mut found = Vec::with_capacity(remaining / 1500 + 1);
     let mut start = CutPoint { at: 0, chars: 0, fences: Fences::default() };
-    while left > MAX_CHARS {
-        let next = cut(body, start, left);
+    while remaining > MAX_CHARS {
+        let next = cut(body, start, remaining);
         found.push(start.at..next.at);
-        left -= next.chars;
+        remaining -= next.chars;
         start = next;
     }
     found.push(start.at..body.len());
     found
 }
 
-/// Returns the best end of the chunk that begins at `start`, with `left` characters from there to
-/// the end of the body.
-fn cut(body: &str, start: CutPoint, left: usize) -> CutPoint {
-    // Equal pieces leave no short one at the end.
-    let pieces = if left <= MAX_TWO_CHUNKS { 2 } else { left.div_ceil(TARGET) };
-    let target = left / pieces;
-    let least =
-        (target / 2).max(if pieces == 2 { left.saturating_sub(MAX_CHARS) } else { 0 }).max(1);
-    let max = MAX_CHARS.min(if pieces == 2 { left - target / 2 } else { left });
+/// Returns the best end of the chunk that begins at `start`, with `remaining` characters from
+/// there to the end of the body.
+fn cut(body: &str, start: CutPoint, remaining: usize) -> CutPoint {
+    // Pieces of equal length leave no short piece at the end.
+    let pieces = if remaining <= MAX_TWO_CHUNKS { 2 } else { remaining.div_ceil(TARGET) };
+    let target = remaining / pieces;
+    let min =
+        (target / 2).max(if pieces == 2 { remaining.saturating_sub(MAX_CHARS) } else { 0 }).max(1);
+    let max = MAX_CHARS.min(if pieces == 2 { remaining - target / 2 } else { remaining });
 
     let mut best: [Option<CutPoint>; LEVELS] = [None; LEVELS];
     let mut fences = start.fences;
@@ -104,7 +104,7 @@ fn cut(body: &str, start: CutPoint, left: usize) -> CutPoint {
             is_blank = true;
         }
         is_blank &= c.is_whitespace();
-        if chars >= least {
+        if chars >= min {
             let level = level.or_else(|| before.level(prev, c));
             if let Some(level) = level {
                 let slot = &mut best[level as usize];

@@ -6,7 +6,7 @@
 //! targets.
 //!
 //! All functions are total: untrusted text gives a value or an error, never a panic, in time linear
-//! to its length. Comparisons of two texts take longer, up to a limit. The usual order is
+//! in its length. Comparisons of two texts take longer, up to a limit. The usual order is
 //! [`decode_text`], [`Document::parse`], then [`content_hash`], [`title_of`], [`chunks`],
 //! [`links`], [`body_tags`] and [`timeline`] on the body.
 //!

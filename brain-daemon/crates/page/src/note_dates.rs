@@ -84,8 +84,8 @@ pub struct FormerDates {
 }
 
 impl NoteDates {
-    /// Returns the dates in the frontmatter, and in a name that begins with a day, as those of
-    /// posts and daily notes do. Dates without an offset are in `zone`.
+    /// Returns the dates in the frontmatter, and in a name that begins with a day, as the
+    /// names of posts and daily notes do. Dates without an offset are in `zone`.
     #[must_use]
     pub fn stated(slug: &Slug, frontmatter: &Frontmatter, zone: &TimeZone) -> Self {
         let first = |names: &[&str]| {
@@ -121,21 +121,23 @@ impl NoteDates {
     #[must_use]
     pub fn resolve(&self, former: Option<FormerDates>, now: i64) -> (i64, i64) {
         let stated = |at: Option<i64>| at.filter(|at| *at <= now.saturating_add(MAX_AHEAD_MS));
-        let past = |(first, last): (i64, i64)| (first.min(last).min(now), last.min(now));
-        let commits = self.commits.map(|commits| past((commits.first, commits.last)));
-        let file = self.file.map(past);
-        let committed = commits.map(|(_, last)| last);
+        let until_now = |(first, last): (i64, i64)| (first.min(last).min(now), last.min(now));
+        let commits = self.commits.map(|commits| until_now((commits.first, commits.last)));
+        let file = self.file.map(until_now);
+        let last_commit = commits.map(|(_, last)| last);
         let is_edited = self.commits.is_some_and(|commits| commits.is_edited);
-        let edited = committed.zip(file).map(|(at, (_, last))| at.max(last));
-        let edited = edited.filter(|_| is_edited);
+        let last_edit = last_commit.zip(file).map(|(at, (_, last))| at.max(last));
+        let last_edit = last_edit.filter(|_| is_edited);
         let updated = stated(self.updated).unwrap_or_else(|| match (former, file) {
             (Some(former), _) if former.is_same_text => {
-                committed.map_or(former.updated, |at| at.max(former.updated))
+                last_commit.map_or(former.updated, |at| at.max(former.updated))
             }
             (Some(former), Some((_, last))) => {
-                edited.or(committed.filter(|at| *at > former.updated)).unwrap_or(last)
+                last_edit.or(last_commit.filter(|at| *at > former.updated)).unwrap_or(last)
             }
-            (None, Some((_, last))) => edited.or(committed).or(stated(self.date)).unwrap_or(last),
+            (None, Some((_, last))) => {
+                last_edit.or(last_commit).or(stated(self.date)).unwrap_or(last)
+            }
             (_, None) => now,
         });
         // Keeps created <= updated.
@@ -386,15 +388,16 @@ mod tests {
         assert_eq!(none.resolve(former(false), now), (AT, now));
         // A file that was changed has the time of the commit with the change, else its own.
         let file = Some((AT, AT + 9 * DAY));
-        let changed = |commit: i64| NoteDates { commits: commits(AT, commit), file, ..none };
-        assert_eq!(changed(AT + 7 * DAY).resolve(former(false), now), (AT, AT + 7 * DAY));
-        assert_eq!(changed(AT + 5 * DAY).resolve(former(false), now), (AT, AT + 9 * DAY));
+        let with_last_commit =
+            |commit: i64| NoteDates { commits: commits(AT, commit), file, ..none };
+        assert_eq!(with_last_commit(AT + 7 * DAY).resolve(former(false), now), (AT, AT + 7 * DAY));
+        assert_eq!(with_last_commit(AT + 5 * DAY).resolve(former(false), now), (AT, AT + 9 * DAY));
         // Changed frontmatter does not count as a changed text, but a newer commit sets its own
         // date.
-        let read = NoteDates { file, ..none };
-        assert_eq!(read.resolve(former(true), now), (AT, AT + 5 * DAY));
-        assert_eq!(changed(AT + 4 * DAY).resolve(former(true), now), (AT, AT + 5 * DAY));
-        assert_eq!(changed(AT + 7 * DAY).resolve(former(true), now), (AT, AT + 7 * DAY));
+        let without_commits = NoteDates { file, ..none };
+        assert_eq!(without_commits.resolve(former(true), now), (AT, AT + 5 * DAY));
+        assert_eq!(with_last_commit(AT + 4 * DAY).resolve(former(true), now), (AT, AT + 5 * DAY));
+        assert_eq!(with_last_commit(AT + 7 * DAY).resolve(former(true), now), (AT, AT + 7 * DAY));
         // A text that was changed since its newer commit.
         let edited = FileCommits { first: AT, last: AT + 7 * DAY, is_edited: true };
         let edited = NoteDates { commits: Some(edited), file, ..none };

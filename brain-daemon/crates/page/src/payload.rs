@@ -2,8 +2,8 @@
 //! markdown, JSON by its fields.
 //!
 //! Untrusted text is data: only a few of the fields sent with a text have an effect ([`fields`]).
-//! The module does not know the sender, the destination or the time. It is total, and linear in the
-//! length of the bytes.
+//! The module does not know the sender, the destination or the time. It never panics, and its time
+//! is linear in the length of the bytes.
 
 mod fields;
 mod flow;

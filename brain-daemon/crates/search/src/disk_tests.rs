@@ -16,8 +16,8 @@ fn uncommitted_changes_are_requested_again() {
     index.push(vec![note(3, "three")]);
     assert_eq!((index.committed_seq(), index.uncommitted_count()), (2, 1));
     drop(index);
-    let (index, opened) = Index::open(dir.path(), "store", 3, no_commit_options()).unwrap();
-    assert_eq!(opened, OpenReport { seq: 2, rebuilt: None });
+    let (index, report) = Index::open(dir.path(), "store", 3, no_commit_options()).unwrap();
+    assert_eq!(report, OpenReport { seq: 2, rebuilt: None });
     assert_eq!(ids(&index, "three"), Vec::<u64>::new());
     // The same change may be pushed twice.
     index.push(vec![note(2, "two"), note(3, "three")]);
@@ -48,14 +48,14 @@ fn open_damaged(damage: impl Fn(&Path), store: &str, store_seq: u64) -> OpenRepo
     drop(index);
     fs::write(dir.path().join("mine.txt"), "keep").unwrap();
     damage(dir.path());
-    let (index, opened) = Index::open(dir.path(), store, store_seq, no_commit_options()).unwrap();
+    let (index, report) = Index::open(dir.path(), store, store_seq, no_commit_options()).unwrap();
     // The index works in any case, and foreign files are kept.
     index.push(vec![note(2, "two")]);
     assert_eq!(ids(&index, "two"), [2]);
     index.flush().unwrap();
     assert_eq!(ids(&index, "two"), [2]);
     assert_eq!(fs::read(dir.path().join("mine.txt")).unwrap(), b"keep");
-    opened
+    report
 }
 
 fn files(dir: &Path, ending: &str) -> Vec<std::path::PathBuf> {
@@ -65,11 +65,11 @@ fn files(dir: &Path, ending: &str) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn an_unusable_index_is_replaced() {
-    let sound = open_damaged(|_| (), "store", 5);
-    assert_eq!(sound, OpenReport { seq: 1, rebuilt: None });
+    let intact = open_damaged(|_| (), "store", 5);
+    assert_eq!(intact, OpenReport { seq: 1, rebuilt: None });
     let meta =
         |text: &'static str| move |dir: &Path| fs::write(dir.join("meta.json"), text).unwrap();
-    let replaced = [
+    let reports = [
         open_damaged(meta(""), "store", 5),
         open_damaged(meta("{\"segments\":"), "store", 5),
         open_damaged(meta("[1,2,3]"), "store", 5),
@@ -100,9 +100,9 @@ fn an_unusable_index_is_replaced() {
         open_damaged(|_| (), "other", 5),
         open_damaged(|_| (), "store", 0),
     ];
-    for opened in replaced {
-        assert_eq!(opened.seq, 0);
-        assert!(opened.rebuilt.is_some());
+    for report in reports {
+        assert_eq!(report.seq, 0);
+        assert!(report.rebuilt.is_some());
     }
     // A deleted index is no damage.
     let delete_index = |dir: &Path| {
@@ -131,14 +131,14 @@ fn damage_inside_a_file_does_not_panic() {
             bytes[..end].iter_mut().for_each(|b| *b ^= 0x5A);
             fs::write(&path, bytes).unwrap();
         }
-        let (index, opened) = Index::open(dir.path(), "store", 1000, no_commit_options()).unwrap();
+        let (index, report) = Index::open(dir.path(), "store", 1000, no_commit_options()).unwrap();
         let failed = ["common", "\"more common\"", "com*", "word7"]
             .map(|q| index.search(&question(q)).is_err());
         drop(index);
         // Damage is found on opening, or by the first affected question. The next opening then
         // replaces the index.
         if failed.contains(&true) {
-            assert_eq!(opened.rebuilt, None);
+            assert_eq!(report.rebuilt, None);
             assert!(
                 Index::open(dir.path(), "store", 1000, no_commit_options())
                     .unwrap()
@@ -152,14 +152,14 @@ fn damage_inside_a_file_does_not_panic() {
 }
 
 #[test]
-fn an_unwritable_directory_uses_memory() {
+fn an_index_in_an_unwritable_directory_uses_memory() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "x").unwrap();
     // No directory can be created below a file.
-    let (index, opened) =
+    let (index, report) =
         Index::open(&file.join("index"), "store", 5, no_commit_options()).unwrap();
-    assert!(opened.rebuilt.is_some() && index.problem().is_some());
+    assert!(report.rebuilt.is_some() && index.problem().is_some());
     index.push(vec![note(1, "one")]);
     assert_eq!(ids(&index, "one"), [1]);
     index.flush().unwrap();
@@ -185,24 +185,24 @@ fn an_index_in_memory_returns_to_disk_by_itself() {
     index.flush().unwrap();
     assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
     drop(index);
-    let (index, opened) = Index::open(&path, "store", 5, no_commit_options()).unwrap();
-    assert_eq!((opened.seq, opened.rebuilt, index.problem()), (2, None, None));
+    let (index, report) = Index::open(&path, "store", 5, no_commit_options()).unwrap();
+    assert_eq!((report.seq, report.rebuilt, index.problem()), (2, None, None));
     assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
 }
 
 #[test]
 fn a_failing_disk_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let file_path = dir.path().join("index");
-    let index = Index::open(&file_path, "store", 5, no_commit_options()).unwrap().0;
+    let index_dir = dir.path().join("index");
+    let index = Index::open(&index_dir, "store", 5, no_commit_options()).unwrap().0;
     index.push(vec![note(1, "one")]);
-    fs::rename(&file_path, dir.path().join("away")).unwrap();
+    fs::rename(&index_dir, dir.path().join("away")).unwrap();
     assert!(matches!(index.flush(), Err(IndexError::Unwritable(_))));
     assert!(index.problem().is_some());
     index.push(vec![note(2, "two")]);
     index.wait_for_backlog_below(1);
     assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
-    fs::rename(dir.path().join("away"), &file_path).unwrap();
+    fs::rename(dir.path().join("away"), &index_dir).unwrap();
     index.flush().unwrap();
     assert_eq!((index.problem(), index.committed_seq()), (None, 2));
     assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
@@ -211,16 +211,16 @@ fn a_failing_disk_loses_nothing() {
 #[test]
 fn a_failing_disk_does_not_fill_the_memory() {
     let dir = tempfile::tempdir().unwrap();
-    let file_path = dir.path().join("index");
+    let index_dir = dir.path().join("index");
     let options = Options { overlay_bytes: 200_000, ..no_commit_options() };
-    let index = Index::open(&file_path, "store", 0, options).unwrap().0;
+    let index = Index::open(&index_dir, "store", 0, options).unwrap().0;
     index.push(vec![note(1, "first")]);
-    fs::rename(&file_path, dir.path().join("away")).unwrap();
+    fs::rename(&index_dir, dir.path().join("away")).unwrap();
     assert!(index.flush().is_err());
     index.push((2..=900).map(|id| note(id, "later")).collect());
     wait_until("the first change is dropped", || ids(&index, "first").is_empty());
     assert_eq!(ids(&index, "900"), [900]);
-    fs::rename(dir.path().join("away"), &file_path).unwrap();
+    fs::rename(dir.path().join("away"), &index_dir).unwrap();
     index.flush().unwrap();
     assert_eq!(ids(&index, "900"), [900]);
     // The index reports the problem, and its committed sequence number stays 0.
@@ -229,7 +229,7 @@ fn a_failing_disk_does_not_fill_the_memory() {
     );
     drop(index);
     assert_eq!(
-        Index::open(&file_path, "store", 900, no_commit_options()).unwrap().1,
+        Index::open(&index_dir, "store", 900, no_commit_options()).unwrap().1,
         OpenReport { seq: 0, rebuilt: None }
     );
 }
@@ -262,8 +262,8 @@ fn a_bulk_load_is_merged_when_idle() {
 
     // Segments are merged after a start and after later changes.
     let options = Options { commit_when_idle: Duration::from_millis(30), ..bulk_options };
-    let (index, opened) = Index::open(dir.path(), "store", PAGES + 1, options).unwrap();
-    assert_eq!(opened, OpenReport { seq: PAGES, rebuilt: None });
+    let (index, report) = Index::open(dir.path(), "store", PAGES + 1, options).unwrap();
+    assert_eq!(report, OpenReport { seq: PAGES, rebuilt: None });
     wait_until("one segment is left", || index.segments() == 1);
     index.push(vec![put(page(7, PAGES + 1, "Note 7", "changed"))]);
     wait_until("the changes are committed", || index.uncommitted_count() == 0);

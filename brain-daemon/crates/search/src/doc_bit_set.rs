@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn set_operations_agree() {
+    fn sets_have_the_expected_numbers() {
         let mut bits = DocBitSet::empty(130);
         for n in [0, 63, 64, 129] {
             bits.insert(n);

@@ -107,7 +107,8 @@ pub(super) struct Document {
     pub(super) updated_at: i64,
     pub(super) body: Terms,
     pub(super) title: Terms,
-    /// The distinct words that differ from their stems, each after [`TERM_MARK`].
+    /// The distinct words that differ from their stems, and the exact forms of words (see
+    /// [`exact`]), each after [`TERM_MARK`].
     pub(super) words: String,
     /// The distinct words of the page's names, each after [`TERM_MARK`].
     pub(super) names: String,
@@ -282,7 +283,7 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
     for alias in page.aliases.iter().take(64) {
         add(key::ALIAS, &name_key(alias));
     }
-    // A page is named by its path, by each end of it, and by its file.
+    // A page is found by its path, by each suffix of its path, and by its file name.
     let mut path = Some(page.slug.as_str());
     while let Some(rest) = path {
         let name = name_key(rest);

@@ -35,12 +35,12 @@ pub(super) fn marks(body: &str, range: Range<usize>) -> Vec<Mark> {
             marks.push((start..start + text.len(), Replacement::Nothing));
             continue;
         }
-        let head = head(text);
-        if head > 0 {
-            marks.push((start..start + head, Replacement::Nothing));
+        let prefix_len = line_prefix_len(text);
+        if prefix_len > 0 {
+            marks.push((start..start + prefix_len, Replacement::Nothing));
         }
-        let is_row = text[head..].starts_with('|') || text.trim_start().starts_with('|');
-        inline(body, start + head..start + text.len(), is_row, &mut marks);
+        let is_row = text[prefix_len..].starts_with('|') || text.trim_start().starts_with('|');
+        inline(body, start + prefix_len..start + text.len(), is_row, &mut marks);
     }
     marks
 }
@@ -56,7 +56,7 @@ fn is_rule(line: &str) -> bool {
 
 /// Returns the length of the marks of a quotation, callout, heading or list item at the beginning
 /// of a line.
-fn head(line: &str) -> usize {
+fn line_prefix_len(line: &str) -> usize {
     let mut rest = line.trim_start();
     loop {
         let quote = rest.trim_start_matches('>');
@@ -89,19 +89,19 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
     let mut at = range.start;
     let mut prev = ' ';
     // The range of the closing marks of the link whose text is being read.
-    let mut closes: Option<Range<usize>> = None;
+    let mut closing: Option<Range<usize>> = None;
     loop {
-        // Most of a text is no markup.
-        let limit = closes.as_ref().map_or(line.len(), |close| close.start.max(at));
+        // Skips plain text quickly, because most text is not markup.
+        let limit = closing.as_ref().map_or(line.len(), |close| close.start.max(at));
         let rest = line.as_bytes().get(at..limit).unwrap_or_default();
-        let plain = rest.iter().position(|b| MARKS.contains(b));
-        let end = plain.map_or(limit, |length| at + length);
+        let plain_len = rest.iter().position(|b| MARKS.contains(b));
+        let end = plain_len.map_or(limit, |length| at + length);
         if let Some(last) = line.get(at..end).and_then(|text| text.chars().next_back()) {
             prev = last;
         }
         at = end;
         let Some(c) = line.get(at..).and_then(|rest| rest.chars().next()) else { break };
-        if let Some(close) = closes.take_if(|close| close.start <= at) {
+        if let Some(close) = closing.take_if(|close| close.start <= at) {
             at = close.end;
             marks.push((close, Replacement::Nothing));
             prev = ')';
@@ -113,7 +113,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
         let hidden_bytes = match c {
             '`' => 1,
             '<' if address(rest).is_some() => {
-                closes = address(rest).map(|end| at + end..at + end + 1);
+                closing = address(rest).map(|end| at + end..at + end + 1);
                 1
             }
             '|' if is_row => {
@@ -127,9 +127,9 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
             '\\' if next.is_ascii_punctuation() => 1,
             '!' if next == '[' && link(rest.get(1..).unwrap_or_default()).is_some() => 1,
             '<' => tag(rest),
-            '[' if closes.is_none() => match link(rest) {
+            '[' if closing.is_none() => match link(rest) {
                 Some((open, close)) => {
-                    closes = Some(at + close.start..at + close.end);
+                    closing = Some(at + close.start..at + close.end);
                     open
                 }
                 None => 0,
@@ -148,7 +148,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
         prev = c;
         at += c.len_utf8();
     }
-    if let Some(close) = closes.filter(|close| close.end <= range.end) {
+    if let Some(close) = closing.filter(|close| close.end <= range.end) {
         marks.push((close, Replacement::Nothing));
     }
 }
@@ -162,7 +162,7 @@ fn is_pair(prev: char, rest: &str) -> bool {
 
 /// Returns the end of the address in `<https://…>`.
 fn address(rest: &str) -> Option<usize> {
-    let near = head_of(rest);
+    let near = search_window(rest);
     let end = near.find('>')?;
     let is_address = near[..end].contains("://") && !near[..end].contains(char::is_whitespace);
     is_address.then_some(end)
@@ -170,7 +170,7 @@ fn address(rest: &str) -> Option<usize> {
 
 /// Returns the length of the tag or comment of HTML at the beginning of `rest`.
 fn tag(rest: &str) -> usize {
-    let near = head_of(rest);
+    let near = search_window(rest);
     if near.starts_with("<!--") {
         return near.find("-->").map_or(0, |end| end + 3);
     }
@@ -185,7 +185,7 @@ fn tag(rest: &str) -> usize {
 /// Returns the length of the marks before the text of a link at the beginning of `rest`, and the
 /// range of those after it.
 fn link(rest: &str) -> Option<(usize, Range<usize>)> {
-    let near = head_of(rest);
+    let near = search_window(rest);
     if let Some(inner) = near.strip_prefix("[[") {
         let end = inner.find("]]")?;
         let target = &inner[..end];
@@ -204,7 +204,7 @@ fn link(rest: &str) -> Option<(usize, Range<usize>)> {
 }
 
 /// Returns the beginning of a text in which the end of a link is searched.
-fn head_of(text: &str) -> &str {
+fn search_window(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_DISTANCE)]
 }
 

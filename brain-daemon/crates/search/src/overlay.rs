@@ -306,7 +306,7 @@ fn has_phrase(terms: &Terms, phrase: &Phrase) -> bool {
     })
 }
 
-/// Whether `encoded` has `term`.
+/// Returns whether `encoded` has `term`.
 fn has_term(encoded: &str, term: &str) -> bool {
     encoded.match_indices(term).any(|(at, _)| {
         at > 0
@@ -315,7 +315,7 @@ fn has_term(encoded: &str, term: &str) -> bool {
     })
 }
 
-/// Whether a term of `encoded` begins with `prefix`.
+/// Returns whether a term of `encoded` begins with `prefix`.
 fn has_prefix(encoded: &str, prefix: &str) -> bool {
     encoded
         .match_indices(prefix)

@@ -100,26 +100,26 @@ impl<'a> Segment<'a> {
         };
         for group in &plan.groups {
             let mut found = GroupTerms::default();
-            let anywhere = group.scope == Scope::Anywhere;
+            let is_anywhere = group.scope == Scope::Anywhere;
             for term in &group.terms {
-                if anywhere {
+                if is_anywhere {
                     found.body.extend(segment.find(&segment.body, fields.body, &term.text)?);
                 }
                 found.title.extend(segment.find(&segment.title, fields.title, &term.text)?);
             }
             if let Some(prefix) = &group.prefix {
-                if anywhere {
+                if is_anywhere {
                     found.body = expand(&segment.body, prefix, max_expansions)?;
                     found.words = expand(&segment.words, prefix, max_expansions)?;
                 }
                 found.title = expand(&segment.title, prefix, max_expansions)?;
             }
-            if anywhere {
+            if is_anywhere {
                 found.tag = segment.find(&segment.keys, fields.keys, &group.tag.text)?;
                 found.slug = segment.find(&segment.keys, fields.keys, &group.slug.text)?;
                 // Exact ASCII forms find names with an apostrophe. They are needed only if no page
-                // has the word. For callers who can see only some sources (all expansions), they
-                // are always looked up, so that hidden pages have no influence.
+                // has the word. `open_whole` always looks them up, so that pages that the caller
+                // cannot see have no influence.
                 let is_needed = |exact: &&HashedTerm| {
                     !exact.text.is_ascii() || found.body.is_empty() || max_expansions == usize::MAX
                 };
@@ -170,8 +170,8 @@ impl<'a> Segment<'a> {
         Ok(allowed.bits)
     }
 
-    /// Returns the live documents that meet the conditions, without checking positions of phrases:
-    /// that takes most of the time, and only the best documents need it.
+    /// Returns the live documents that meet the conditions, without checking positions of phrases.
+    /// The check of positions takes most of the time, and only the best documents need it.
     pub(super) fn allowed_without_phrases(&self, plan: &Plan) -> Result<AllowedDocs> {
         let bound = self.reader.max_doc();
         let (mut allowed, mut phrases) = (DocBitSet::full(bound), Vec::new());
@@ -299,7 +299,7 @@ impl<'a> Segment<'a> {
     fn phrase_postings(
         &self,
         condition: &Condition,
-        required: bool,
+        is_required: bool,
     ) -> Result<Option<PhrasePostings>> {
         let Condition::Phrase(phrase) = condition else { return Ok(None) };
         if phrase.words.len() < 2 {
@@ -319,7 +319,7 @@ impl<'a> Segment<'a> {
         }
         let positions = phrase.words.iter().map(|(position, _)| *position).collect();
         let (starts, next) = (Vec::new(), Vec::new());
-        Ok(Some(PhrasePostings { fields, positions, required, starts, next }))
+        Ok(Some(PhrasePostings { fields, positions, is_required, starts, next }))
     }
 }
 
@@ -349,7 +349,7 @@ impl AllowedDocs {
     /// Whether the document has all required phrases and no excluded one. Call it with ascending
     /// documents.
     pub(super) fn phrases_hold(&mut self, doc: u32) -> bool {
-        self.phrases.iter_mut().all(|phrase| phrase.matches(doc) == phrase.required)
+        self.phrases.iter_mut().all(|phrase| phrase.matches(doc) == phrase.is_required)
     }
 }
 
@@ -361,7 +361,7 @@ struct PhrasePostings {
     /// Position of each word in the phrase.
     positions: Vec<u32>,
     /// Whether the phrase is required rather than excluded.
-    required: bool,
+    is_required: bool,
     /// Buffer: where the phrase can begin in a field.
     starts: Vec<u32>,
     /// Buffer: positions of one word in a field.

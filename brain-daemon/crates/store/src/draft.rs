@@ -76,7 +76,7 @@ pub struct Draft<'t> {
     pub(super) write_count: u64,
     /// Whether to commit even if the batch only removes outbox rows.
     pub(super) must_flush: bool,
-    /// Number of the next job while the log is away; see [`Replica::spooled_id`].
+    /// Number of the next job while the log does not answer; see [`Replica::spooled_id`].
     pub(super) next_spooled_id: Option<u64>,
     /// The store's place in the log; `None` if it is not shared.
     pub(super) replica: Option<Replica>,
@@ -84,7 +84,7 @@ pub struct Draft<'t> {
     pub(super) machine: Option<u128>,
     /// The lease that the changes need.
     pub(super) lease: Option<&'static str>,
-    /// The indexes of the tasks that need it.
+    /// The indexes of the tasks that need the lease.
     pub(super) leased_tasks: Vec<usize>,
     /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
     pub(super) spool_records: Option<Vec<Vec<u8>>>,
@@ -94,7 +94,7 @@ pub struct Draft<'t> {
     pub(super) is_bulk: bool,
     /// Whether the current task needs the spool's jobs in the store.
     pub(super) needs_spooled_jobs: bool,
-    /// Changes to `pending_keys` after the commit.
+    /// Changes to `pending_keys`, to apply after the commit.
     pub(super) pending_keys_change: PendingKeysChange,
     pub(super) pending_keys: &'t PendingKeys,
     /// Whether a source was added, removed or changed.
@@ -114,7 +114,7 @@ pub(super) struct CompletedDraft {
     pub(super) sources_changed: bool,
     /// The lease that the changes need.
     pub(super) lease: Option<&'static str>,
-    /// The indexes of the tasks that need it.
+    /// The indexes of the tasks that need the lease.
     pub(super) leased_tasks: Vec<usize>,
     /// The changes for the log, and the store's place in it; `None` if the store is not shared.
     pub(super) for_log: Option<(Replica, RowChanges)>,
@@ -138,7 +138,7 @@ impl<'t> Draft<'t> {
     /// Opens all tables; creates them in a new store.
     pub(super) fn open(
         txn: &'t WriteTransaction,
-        waiting_jobs: &'t PendingKeys,
+        pending_keys: &'t PendingKeys,
     ) -> Result<Self, StoreError> {
         let mut meta = RowTable::new(txn.open_table(t::META)?, false);
         let replica = Replica::read(&*meta)?;
@@ -209,7 +209,7 @@ impl<'t> Draft<'t> {
             is_bulk: false,
             needs_spooled_jobs: false,
             pending_keys_change: PendingKeysChange::default(),
-            pending_keys: waiting_jobs,
+            pending_keys,
             sources_changed: false,
             pending_rows: PendingRows::default(),
             link_changes: LinkChanges::default(),
@@ -228,7 +228,7 @@ impl<'t> Draft<'t> {
             (t::META_WAITING, self.waiting),
             (t::META_FAILED, self.failed),
         ] {
-            // A changed number is part of the batch that a shared store sends.
+            // Only changed numbers are inserted: a shared store sends each inserted row to the log.
             if self.meta.get(key)?.map(|guard| guard.value()) != Some(number) {
                 self.meta.insert(key, number)?;
             }
@@ -373,14 +373,14 @@ impl<'t> Draft<'t> {
     /// [`StoreError::DamagedText`] when the text is missing, cannot be decoded or does not match;
     /// errors of the disk.
     pub fn content(&self, record: &PageRecord) -> Result<Content, StoreError> {
-        let read = || {
+        let read_checked = || {
             let found: Option<Content> =
                 read(self.contents.get(record.id)?.as_ref().map(redb::AccessGuard::value))?;
             let content = found.ok_or_else(|| StoreError::damaged("it has no text"))?;
             check_text(record, &content).map_err(StoreError::damaged)?;
             Ok(content)
         };
-        read().map_err(|error| match error {
+        read_checked().map_err(|error| match error {
             StoreError::Damaged(problem) => {
                 StoreError::DamagedText { path: record.source_path.clone(), problem }
             }

@@ -91,7 +91,8 @@ impl Draft<'_> {
                 .map(redb::AccessGuard::value),
         )?;
         let is_registered = self.sources.get(source.as_str())?.is_some();
-        let ours = record.as_ref().map(|record| self.own_digest(record)).transpose()?.flatten();
+        let own_digest =
+            record.as_ref().map(|record| self.own_digest(record)).transpose()?.flatten();
         self.contents.remove(id)?;
         self.derived.remove(id)?;
         self.erase_attachments(id)?;
@@ -104,7 +105,7 @@ impl Draft<'_> {
             self.seq += 1;
             self.changes.insert(self.seq, id)?;
             if is_registered {
-                self.purge_file(id, &source, &record, ours)?;
+                self.purge_file(id, &source, &record, own_digest)?;
             }
         }
         self.add_change(id, None);
@@ -112,13 +113,14 @@ impl Draft<'_> {
     }
 
     /// Adds the outbox row that removes the file of a purged page, and removes the row of the file.
-    /// `ours` is the digest of the file that brain wrote. Files of a removed source are left alone.
+    /// `own_digest` is the digest of the file that brain wrote. Files of a removed source are left
+    /// alone.
     pub(super) fn purge_file(
         &mut self,
         id: u64,
         source: &str,
         record: &PageRecord,
-        ours: Option<Hash>,
+        own_digest: Option<Hash>,
     ) -> Result<(), StoreError> {
         let file: Option<FileRecord> = read(
             self.files
@@ -130,13 +132,13 @@ impl Draft<'_> {
             || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
         // If the file was not moved to the trash yet, it is removed from its path. Otherwise a file
         // at that path belongs to another program.
-        let want = match self.outbox_row(id)? {
+        let target_state = match self.outbox_row(id)? {
             Some(_) => Some(FileState::Purged),
             None => was_trashed.then_some(FileState::TrashPurged),
         };
-        if let Some(want) = want {
-            let ours = ours.into_iter().collect();
-            self.add_outbox_row(id, source, &record.source_path, want, ours)?;
+        if let Some(state) = target_state {
+            let own_digests = own_digest.into_iter().collect();
+            self.add_outbox_row(id, source, &record.source_path, state, own_digests)?;
         }
         Ok(())
     }

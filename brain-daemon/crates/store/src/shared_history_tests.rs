@@ -20,7 +20,7 @@ enum Step {
     Job { key: u8 },
     Follow,
     Restart,
-    Away(bool),
+    SetServerDown(bool),
     LoseAnswer,
 }
 
@@ -34,19 +34,23 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
         3 => (0..6_u8).prop_map(|key| Step::Job { key }),
         2 => Just(Step::Follow),
         1 => Just(Step::Restart),
-        2 => any::<bool>().prop_map(Step::Away),
+        2 => any::<bool>().prop_map(Step::SetServerDown),
         1 => Just(Step::LoseAnswer),
     ];
     proptest::collection::vec((any::<bool>(), step), 1..40)
 }
 
-fn take(machine: &mut Machine, server: &Mutex<ServerState>, step: &Step) -> Result<(), StoreError> {
+fn run_step(
+    machine: &mut Machine,
+    server: &Mutex<ServerState>,
+    step: &Step,
+) -> Result<(), StoreError> {
     let source = SourceId::default();
     let name = |n: u8| -> Slug { slug(&format!("page-{n}")) };
     match *step {
         Step::Restart => machine.restart(),
-        Step::Away(is_away) => {
-            server.lock().unwrap().fault = is_away.then_some(LogFault::Away);
+        Step::SetServerDown(is_down) => {
+            server.lock().unwrap().fault = is_down.then_some(LogFault::Away);
         }
         Step::LoseAnswer => server.lock().unwrap().fault = Some(LogFault::LostAnswer),
         Step::Follow => _ = machine.store().follow()?,
@@ -105,9 +109,9 @@ proptest! {
     fn all_histories_end_with_equal_stores(steps in steps()) {
         let dir = dirs();
         let (mut one, mut two, server) = two_machines(dir.path());
-        for (is_first, step) in &steps {
-            let machine = if *is_first { &mut one } else { &mut two };
-            match take(machine, &server, step) {
+        for (is_machine_one, step) in &steps {
+            let machine = if *is_machine_one { &mut one } else { &mut two };
+            match run_step(machine, &server, step) {
                 Ok(()) | Err(StoreError::Away(_)) => {}
                 Err(StoreError::Refused(fault)) if fault.code == FaultCode::OutcomeUnknown => {}
                 Err(error) => panic!("{step:?}: {error}"),

@@ -206,8 +206,8 @@ impl Draft<'_> {
     }
 
     /// Gives an active page another slug and path, because its file was renamed. Id, text and
-    /// versions stay. Names, links, and the note's dates of creation and last change become those
-    /// of the new slug. The new slug and path must be free.
+    /// versions stay. The page gets the given names, links, and dates: the times of creation and
+    /// last change, in Unix milliseconds. The new slug and path must be free.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -309,16 +309,16 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Adds the outbox row that moves the file of a deleted page to the trash. `ours` are the
-    /// digests of contents that brain may have written to it.
+    /// Adds the outbox row that moves the file of a deleted page to the trash. `own_digests` are
+    /// the digests of contents that brain may have written to the file.
     pub(super) fn move_to_trash(
         &mut self,
         source: &SourceId,
         record: &PageRecord,
-        ours: Vec<Hash>,
+        own_digests: Vec<Hash>,
     ) -> Result<(), StoreError> {
         let (path, state) = (&record.source_path, FileState::Trashed);
-        self.add_outbox_row(record.id, source.as_str(), path, state, ours)?;
+        self.add_outbox_row(record.id, source.as_str(), path, state, own_digests)?;
         match source.as_str() {
             SourceId::DEFAULT => Ok(()),
             _ => self.record_trashed(source, record),
@@ -328,9 +328,8 @@ impl Draft<'_> {
     /// Records that brain moves the page's file to the trash, so that a purge can remove it there:
     /// other programs may use `.trash` as well.
     fn record_trashed(&mut self, source: &SourceId, record: &PageRecord) -> Result<(), StoreError> {
-        let synced =
-            self.file(source, &record.source_path)?.filter(|file| file.page == Some(record.id));
-        let file = match synced {
+        let file = self.file(source, &record.source_path)?;
+        let file = match file.filter(|file| file.page == Some(record.id)) {
             Some(file) => file,
             None => {
                 // Zeros stand for an unknown digest, because no file has that digest.

@@ -169,7 +169,7 @@ fn encode_all(records: &[JobRecord]) -> Vec<Vec<u8>> {
     records.iter().map(|record| to_bytes(record).unwrap()).collect()
 }
 
-/// What a power loss damages in the last record.
+/// The damage that a power loss leaves in a spool.
 #[derive(Debug, Clone)]
 enum PowerLoss {
     /// The file ends at this place in its used part.
@@ -226,11 +226,12 @@ proptest! {
                         job(&format!("{n} {text}"), n)
                     })
                     .collect();
-                let items = encode_all(&jobs);
+                let encoded_jobs = encode_all(&jobs);
                 before = fs::read(spool_of(&path)).unwrap();
                 let begin = spool.len() as usize;
-                spool.append(id, &items).unwrap();
-                let end = begin + 40 + items.iter().map(|item| 8 + item.len()).sum::<usize>();
+                spool.append(id, &encoded_jobs).unwrap();
+                let end =
+                    begin + 40 + encoded_jobs.iter().map(|bytes| 8 + bytes.len()).sum::<usize>();
                 id += jobs.len() as u64;
                 records.push((begin, end, jobs));
             }
@@ -364,7 +365,7 @@ fn reused_job_numbers_differ_from_spooled_jobs() {
     let store = open(&path);
     assert_eq!(send_and_kill(&store, &[&[Item("a"), Item("b")]], &killed), [Ok(1), Ok(2)]);
     let spooled = fs::read(spool_of(&killed)).unwrap();
-    // This process does not read the spool.
+    // Without the spool, the store gives the same numbers to other jobs.
     fs::remove_file(spool_of(&killed)).unwrap();
     let older = open(&killed);
     older.write(|draft| draft.add_job(&job("other", 6))).unwrap();

@@ -59,9 +59,9 @@ pub struct VerifyReport {
 /// Verifies the store file at `path`, of this schema or an older one.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] with what is wrong, [`StoreError::Newer`], [`StoreError::Locked`] when a
-/// daemon has the file, [`StoreError::Cancelled`] when `progress` returns `false`; errors of the
-/// disk.
+/// [`StoreError::Damaged`] with a description of the damage, [`StoreError::Newer`],
+/// [`StoreError::Locked`] when a daemon uses the file, [`StoreError::Cancelled`] when `progress`
+/// returns `false`; errors of the disk.
 pub fn verify(path: &Path, progress: Progress<'_>) -> Result<VerifyReport, StoreError> {
     verify_against(path, progress, None)
 }
@@ -101,7 +101,8 @@ pub(super) fn verify_against(
 /// Returns the id of the store at `path` without verifying it.
 ///
 /// # Errors
-/// When it is not a store, or a daemon has it.
+/// [`StoreError::Damaged`] if the file is not a store, [`StoreError::Locked`] if a daemon uses it;
+/// errors of the disk.
 pub fn store_id(path: &Path) -> Result<u64, StoreError> {
     let name = path.display().to_string();
     drop(open(path)?);
@@ -123,10 +124,10 @@ fn open(path: &Path) -> Result<File, StoreError> {
     if let Err(std::fs::TryLockError::WouldBlock) = file.try_lock_shared() {
         return Err(StoreError::Locked(name));
     }
-    let mut begins = Vec::with_capacity(MAGIC.len());
-    (&mut file).take(MAGIC.len() as u64).read_to_end(&mut begins).map_err(io)?;
-    match begins.as_slice() {
-        begins if begins == MAGIC => Ok(file),
+    let mut start = Vec::with_capacity(MAGIC.len());
+    (&mut file).take(MAGIC.len() as u64).read_to_end(&mut start).map_err(io)?;
+    match start.as_slice() {
+        start if start == MAGIC => Ok(file),
         [] => Err(StoreError::Damaged(format!("{name} is empty"))),
         _ => Err(StoreError::Damaged(format!("{name} is not a brain store"))),
     }
@@ -180,8 +181,8 @@ fn check_path(path: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether `path` can be the directory of a source.
-fn is_directory(path: &str) -> bool {
+/// Returns whether `path` is valid as the directory of a source. Does not read the disk.
+fn is_valid_directory(path: &str) -> bool {
     let path = Path::new(path);
     path.is_absolute()
         && !path.as_os_str().as_encoded_bytes().contains(&0)
@@ -243,7 +244,7 @@ impl Verifier<'_> {
             let id = SourceId::parse(key.value())
                 .map_err(|e| StoreError::damaged(format!("key of a source: {e}")))?;
             let Some(path) = migrate::source_of(self.schema, value.value())?.path else { continue };
-            if id.as_str() == SourceId::DEFAULT || !is_directory(&path) {
+            if id.as_str() == SourceId::DEFAULT || !is_valid_directory(&path) {
                 return Err(StoreError::damaged(format!(
                     "source \"{id}\": {path:?} is not a valid directory"
                 )));
@@ -292,7 +293,7 @@ impl Verifier<'_> {
         Ok(digest.end())
     }
 
-    /// Checks every page with its text, and that the tables agree on it.
+    /// Checks every page and its text, and that the tables agree.
     fn pages(
         &self,
         report: &mut VerifyReport,
@@ -307,8 +308,8 @@ impl Verifier<'_> {
             step()?;
             let (key, value) = row?;
             let (source, slug) = key.value();
-            let wrong = |what: &str| {
-                StoreError::damaged(format!("page \"{slug}\" of source \"{source}\": {what}"))
+            let wrong = |problem: &str| {
+                StoreError::damaged(format!("page \"{slug}\" of source \"{source}\": {problem}"))
             };
             if SourceId::parse(source).is_err() || Slug::parse(slug).is_err() {
                 return Err(wrong("it has no valid key"));
@@ -321,7 +322,7 @@ impl Verifier<'_> {
                 return Err(wrong("its last change is missing from the change list"));
             }
             let path = record.source_path.as_str();
-            check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
+            check_path(path).map_err(|problem| wrong(&format!("its file {path:?} {problem}")))?;
             if paths.get((source, path))?.is_none_or(|found| found.value() != record.id) {
                 return Err(wrong(&format!("its file {path:?} belongs to another page")));
             }
@@ -341,7 +342,7 @@ impl Verifier<'_> {
         }
         let all = report.pages + report.deleted;
         let active = migrate::meta(self.txn, t::META_ACTIVE)?.unwrap_or_default();
-        for (what, found, expected) in [
+        for (noun, found, expected) in [
             ("ids", ids.len()?, all),
             ("texts", contents.len()?, all),
             ("files", paths.len()?, all),
@@ -350,7 +351,7 @@ impl Verifier<'_> {
         ] {
             if found != expected {
                 return Err(StoreError::damaged(format!(
-                    "it has {found} {what}, and should have {expected}"
+                    "it has {found} {noun}, and should have {expected}"
                 )));
             }
         }
@@ -360,14 +361,14 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Checks that outbox rows belong to their pages' files.
+    /// Checks that each outbox row names the file of its page.
     fn outbox(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
         let (ids, pages) = (self.required_table(t::IDS)?, self.required_table(t::PAGES)?);
         for row in self.required_table(t::OUTBOX)?.iter()? {
             step()?;
             let (key, value) = row?;
             let row: OutboxRow = from_bytes(value.value())?;
-            let wrong = |what: &str| wrong_file(&row.source, &row.path, what);
+            let wrong = |problem: &str| wrong_file(&row.source, &row.path, problem);
             check_path(&row.path).map_err(wrong)?;
             let Some(key) = ids.get(key.value())? else { continue };
             let page = match pages.get(key.value())? {
@@ -391,8 +392,9 @@ impl Verifier<'_> {
             step()?;
             let (key, value) = row?;
             let (id, number) = key.value();
-            let wrong =
-                |what: &str| StoreError::damaged(format!("version {number} of page {id}: {what}"));
+            let wrong = |problem: &str| {
+                StoreError::damaged(format!("version {number} of page {id}: {problem}"))
+            };
             let version = migrate::version_of(self.schema, value.value())?;
             if (version.record.id, version.record.version) != (id, number) {
                 return Err(wrong("its id or number does not match"));
@@ -401,7 +403,7 @@ impl Verifier<'_> {
                 return Err(wrong("there is no such page"));
             }
             let path = version.record.source_path.as_str();
-            check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
+            check_path(path).map_err(|problem| wrong(&format!("its file {path:?} {problem}")))?;
             // Hashes of versions from before schema 81 were not kept up to date.
             let has_valid_hash = version.record.provenance != Provenance::default();
             if has_valid_hash

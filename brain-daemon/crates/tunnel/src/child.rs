@@ -256,17 +256,17 @@ fn run_until_exit(mut command: Command, state: &ExitState, sender: &mpsc::Sender
     let pid = Pid::from_child(&child);
     let pipes = child.stdout.take().zip(child.stderr.take());
     let _ = sender.send(
-        pipes.map(|(out, err)| (pid, out, err)).ok_or_else(|| Error::other("it has no output")),
+        pipes.map(|(out, err)| (pid, out, err)).ok_or_else(|| Error::other("it has no pipes")),
     );
-    // The lock is held while reaping, so `stop` never signals a reused pid.
     while let Err(rustix::io::Errno::INTR) =
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
     {}
+    // The lock is held while reaping, so `stop` never signals a reused pid.
     let mut description = state.lock_description();
-    // Kill what the agent left in its group.
+    // Kill the other processes of the agent's group.
     let _ = kill_process_group(pid, Signal::KILL);
     *description =
-        Some(child.wait().map_or_else(|error| format!("it is gone ({error})"), describe_exit));
+        Some(child.wait().map_or_else(|error| format!("it ended ({error})"), describe_exit));
     state.exit_event.notify_all();
 }
 
@@ -421,9 +421,9 @@ mod tests {
         wait_until("the inner process has ended", || !is_running(&inner_pid));
         // Dropping a child stops it.
         let child = starter.start(&shell("echo $$; sleep 600")).unwrap();
-        let inner_pid = lines(&*child, 1).remove(0);
+        let agent_pid = lines(&*child, 1).remove(0);
         drop(child);
-        wait_until("the dropped agent has ended", || !is_running(&inner_pid));
+        wait_until("the dropped agent has ended", || !is_running(&agent_pid));
     }
 
     #[test]

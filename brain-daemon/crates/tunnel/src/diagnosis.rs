@@ -95,8 +95,8 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                     "{name} has a tunnel to port {port} at {}, not at {domain}",
                     super::join_names(urls)
                 );
-                let hint = "end that agent, so that brain starts one with the right name; or set \
-                            tunnel.domain to the name it has";
+                let hint = "end that agent, so that brain starts an agent at tunnel.domain; or set \
+                            tunnel.domain to the address of that agent's tunnel";
                 match observation.has_child {
                     true => diagnosis("wrong_domain", message, None, Action::Restart),
                     // A foreign agent is left alone.
@@ -125,7 +125,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                 );
             }
             let last_error =
-                observation.last_error.as_ref().map(|line| format!("; it says: {line}"));
+                observation.last_error.as_ref().map(|line| format!("; last error: {line}"));
             let last_error = last_error.unwrap_or_default();
             match (problem, observation.has_child) {
                 (Some((state, description)), true) => {
@@ -165,14 +165,14 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                         Action::Nothing,
                     ),
                     None => {
-                        let ended = observation
+                        let exit_text = observation
                             .exit
                             .as_ref()
                             .map(|exit| format!(": {exit}"))
                             .unwrap_or_default();
                         diagnosis(
                             "agent_down",
-                            format!("{name} does not run{ended}"),
+                            format!("{name} does not run{exit_text}"),
                             None,
                             Action::Start,
                         )
@@ -210,10 +210,10 @@ fn diagnose_reachability(
         ),
         (Ok(()), Some(Err(reason))) => diagnosis(
             "unreachable",
-            format!("{name} reports a tunnel at {url}, but it is not proved: {reason}"),
+            format!("{name} reports a tunnel at {url}, but its address is not proved: {reason}"),
             Some(format!(
-                "try {url}/health from another machine; does the tunnel lead to port {port} of \
-                 this one? Until it is proved, requests to that name are refused"
+                "try {url}/health from another machine, and check that the tunnel leads to port \
+                 {port} of this machine; until the address is proved, brain refuses requests to it"
             )),
         ),
         (Ok(()), Some(Ok(()))) => diagnosis("up", format!("{url}/health answers"), None),
@@ -381,7 +381,7 @@ mod tests {
             last_error: error_line(),
             ..observation(AgentStatus::NotConnected("no tunnel".into()))
         };
-        let expected = "no tunnel; it says: lvl=eror msg=\"dial tcp: i/o timeout\"";
+        let expected = "no tunnel; last error: lvl=eror msg=\"dial tcp: i/o timeout\"";
         assert_eq!(diagnose(&settings(None), "ngrok", &not_connected).message, expected);
         let refused =
             Observation { rejection: rejection(true), ..observation(AgentStatus::NotRunning) };

@@ -54,7 +54,7 @@ pub(super) struct Programs {
     pub(super) stopped: usize,
 }
 
-/// Records what would be started.
+/// Starts nothing, and records the commands.
 #[derive(Clone, Default)]
 pub(super) struct FakeStarter(Arc<Mutex<Programs>>);
 

@@ -42,8 +42,8 @@ impl Ngrok {
         let mut others = Vec::new();
         let mut has_answered = false;
         for (path, parse) in [
-            ("/api/tunnels", tunnels as fn(&Value) -> Option<Vec<Tunnel>>),
-            ("/api/endpoints", endpoints),
+            ("/api/tunnels", parse_tunnels as fn(&Value) -> Option<Vec<Tunnel>>),
+            ("/api/endpoints", parse_endpoints),
         ] {
             let Some(answer) = get(net, &format!("{base}{path}")) else { break };
             let Some(tunnels) = json(&answer, &[200]).as_ref().and_then(parse) else { continue };
@@ -82,12 +82,12 @@ impl Ngrok {
     /// Returns the program's major and minor version; [`FIRST_URL_VERSION`] if it is unknown.
     fn version(&self, starter: &dyn Starter) -> (u32, u32) {
         let output = starter.run(&[self.program(), "version".into()], VERSION_TIMEOUT);
-        output.ok().and_then(|(_, text)| version(&text)).unwrap_or(FIRST_URL_VERSION)
+        output.ok().and_then(|(_, text)| parse_version(&text)).unwrap_or(FIRST_URL_VERSION)
     }
 }
 
 /// Parses `ngrok version 3.22.1`.
-fn version(text: &str) -> Option<(u32, u32)> {
+fn parse_version(text: &str) -> Option<(u32, u32)> {
     let number =
         text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let mut parts = number.split(['.', '-']).map(str::parse);
@@ -95,7 +95,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Parses the answer of `/api/tunnels`.
-fn tunnels(value: &Value) -> Option<Vec<Tunnel>> {
+fn parse_tunnels(value: &Value) -> Option<Vec<Tunnel>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let tunnels = value.get("tunnels")?.as_array()?;
     Some(
@@ -107,7 +107,7 @@ fn tunnels(value: &Value) -> Option<Vec<Tunnel>> {
 }
 
 /// Parses the answer of `/api/endpoints`.
-fn endpoints(value: &Value) -> Option<Vec<Tunnel>> {
+fn parse_endpoints(value: &Value) -> Option<Vec<Tunnel>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let endpoints = value.get("endpoints")?.as_array()?;
     Some(
@@ -183,7 +183,7 @@ impl Agent for Ngrok {
                 true,
             ),
             108 => (
-                "the account has reached the number of agents of its plan".into(),
+                "the account runs as many agents as its plan allows".into(),
                 "end the other agents, see ngrok's dashboard (Agents); brain retries".into(),
                 false,
             ),
@@ -205,12 +205,12 @@ impl Agent for Ngrok {
                 true,
             ),
             9009 => (
-                "ngrok may not be reached through this proxy on this plan".into(),
+                "the account's plan does not permit connections through a proxy".into(),
                 "remove http_proxy from the daemon's environment, or change the plan".into(),
                 true,
             ),
             _ => (
-                "ngrok refuses".into(),
+                "ngrok reported an error".into(),
                 format!(
                     "https://ngrok.com/docs/errors/err_ngrok_{number} explains the code; brain \
                      retries"
@@ -323,7 +323,7 @@ mod tests {
             &json!({"tunnels": [tunnel("https://d.ngrok.app", "8765")]}),
         );
         assert_eq!(ask(&net), AgentStatus::Up(vec!["https://d.ngrok.app".into()]));
-        // The tunnel with the fixed name wins; without it, the message lists the others.
+        // The search ends at the tunnel with the fixed name, or after the last port.
         net.set_answer(
             "http://127.0.0.1:4043/api/tunnels",
             200,

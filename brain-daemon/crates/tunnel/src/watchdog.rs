@@ -59,7 +59,7 @@ pub struct Watchdog {
     agent: Box<dyn Agent>,
     child: Option<Box<dyn Child>>,
     /// How the last child exited.
-    ended: Option<String>,
+    last_exit: Option<String>,
     /// The last output line of our child that reports an error.
     last_error: Option<String>,
     /// Why the platform rejected our last child.
@@ -67,7 +67,7 @@ pub struct Watchdog {
     /// The token at the last start.
     token: Option<Secret>,
     /// Whether the child was given the token.
-    token_passed: bool,
+    child_has_token: bool,
     /// When the agent was last started, in Unix milliseconds.
     last_start: Option<i64>,
     /// Since when our child runs without the right tunnel, in Unix milliseconds.
@@ -88,11 +88,11 @@ impl Watchdog {
             agent: super::agent(&settings),
             settings,
             child: None,
-            ended: None,
+            last_exit: None,
             last_error: None,
             rejection: None,
             token: None,
-            token_passed: false,
+            child_has_token: false,
             last_start: None,
             disconnected_since: None,
             failed_starts: 0,
@@ -129,7 +129,7 @@ impl Watchdog {
         let mut diagnosis = diagnose(&self.settings, self.agent.name(), &observation);
         if diagnosis.url.is_some() {
             // Earlier errors must not explain a later failure.
-            (self.rejection, self.ended, self.last_error) = (None, None, None);
+            (self.rejection, self.last_exit, self.last_error) = (None, None, None);
         }
         self.disconnected_since = match self.child.is_some() && diagnosis.url.is_none() {
             true => self
@@ -160,9 +160,13 @@ impl Watchdog {
             }
         }
         let is_recent = |at: i64| (0..CONNECT_TIMEOUT_MS).contains(&(environment.now - at));
-        let check_soon = self.last_start.is_some_and(is_recent)
+        let should_check_soon = self.last_start.is_some_and(is_recent)
             || self.disconnected_since.is_some_and(is_recent);
-        if check_soon && should_run && !matches!(diagnosis.state, "up") && self.child.is_some() {
+        if should_check_soon
+            && should_run
+            && !matches!(diagnosis.state, "up")
+            && self.child.is_some()
+        {
             next_ms = next_ms.min(CHECK_AFTER_START_MS);
         }
         self.up = match (&diagnosis.url, self.up.take()) {
@@ -178,7 +182,7 @@ impl Watchdog {
         TunnelCheck {
             has_started_agent,
             is_foreign,
-            has_token: self.token_passed,
+            has_token: self.child_has_token,
             is_token_refused: diagnosis.state == "refused"
                 && self.rejection.as_ref().is_some_and(|rejection| rejection.is_about_token),
             up_since: self.up.as_ref().map(|(_, since)| *since),
@@ -188,7 +192,7 @@ impl Watchdog {
         }
     }
 
-    /// Resets errors and backoff, so that the next check can start the agent at once.
+    /// Resets the rejection and the backoff, so that the next check can start the agent at once.
     pub fn reset_backoff(&mut self) {
         (self.rejection, self.failed_starts) = (None, 0);
         // A running child keeps its time to connect.
@@ -220,7 +224,7 @@ impl Watchdog {
         }
         if let Some(exit) = exit {
             let last = lines.last().map(|line| format!("; its last output: {}", self.redact(line)));
-            self.ended = Some(format!("{exit}{}", last.unwrap_or_default()));
+            self.last_exit = Some(format!("{exit}{}", last.unwrap_or_default()));
             self.child = None;
         }
     }
@@ -261,16 +265,16 @@ impl Watchdog {
             AgentStatus::Up(urls) => select_url(&self.settings, urls).cloned(),
             _ => None,
         };
-        let here = format!("http://127.0.0.1:{}", self.settings.local_port);
+        let local_url = format!("http://127.0.0.1:{}", self.settings.local_port);
         let local_health =
-            if url.is_some() { check_health(environment.net, &here) } else { Ok(()) };
+            if url.is_some() { check_health(environment.net, &local_url) } else { Ok(()) };
         let public_health =
             url.filter(|_| local_health.is_ok()).map(|url| (environment.prove)(&url));
         Observation {
             agent,
             missing_program: is_missing.then(|| self.agent.program()),
             has_child: self.child.is_some(),
-            exit: self.ended.clone(),
+            exit: self.last_exit.clone(),
             last_error: self.last_error.clone(),
             rejection: self.rejection.clone(),
             local_health,
@@ -307,16 +311,16 @@ impl Watchdog {
             Ok(child) => {
                 self.child = Some(child);
                 self.disconnected_since = Some(environment.now);
-                (self.ended, self.last_error, self.rejection) = (None, None, None);
+                (self.last_exit, self.last_error, self.rejection) = (None, None, None);
                 self.token = environment.token.cloned();
-                self.token_passed = !launch.variables.is_empty();
+                self.child_has_token = !launch.variables.is_empty();
                 self.starts += 1;
                 (true, launch.warning)
             }
             Err(error) => {
                 diagnosis.message = format!("{} cannot be started: {error}", self.agent.name());
                 diagnosis.hint = Some(
-                    "look at the program that tunnel.binary names, or that is on the daemon's PATH"
+                    "check the program that tunnel.binary names, or that is on the daemon's PATH"
                         .into(),
                 );
                 (false, None)

@@ -1,4 +1,4 @@
-// Captures the markdown and text files that are dropped on a screen as pages.
+// Captures markdown and text files as pages when the user drops them on a screen.
 import { tell } from "./html.js";
 
 const MAX_BYTES = 5_000_000;
@@ -13,14 +13,14 @@ function isText(file) {
 }
 
 async function captureFile(file) {
-  if (!isText(file)) throw new Error(`${file.name} is not a text`);
+  if (!isText(file)) throw new Error(`${file.name} is not a text file`);
   if (file.size > MAX_BYTES) throw new Error(`${file.name} is larger than 5 MB`);
   const body = new URLSearchParams({
     csrf: form.elements.csrf.value,
     text: await file.text(),
   });
   const response = await fetch("/web/capture", { method: "POST", body });
-  if (!response.ok) throw new Error(`${file.name} was not kept (${response.status})`);
+  if (!response.ok) throw new Error(`${file.name} was not saved (${response.status})`);
   return response.url;
 }
 
@@ -49,7 +49,7 @@ if (form) {
       }
     }
     const captured = files.length - failures.length;
-    tell([`${captured} of ${files.length} kept.`, ...failures].join(" "));
+    tell([`${captured} of ${files.length} saved.`, ...failures].join(" "));
     if (files.length === 1 && lastPage) location.href = lastPage;
   });
 }

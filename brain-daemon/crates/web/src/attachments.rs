@@ -1,8 +1,8 @@
 //! Files of pages: shows, attaches and removes them.
 //!
-//! The browser shows pictures that cannot contain scripts, and saves all other files. The ending of
-//! a file's name decides which it is. The content security policy of each response is a sandbox
-//! that loads nothing.
+//! The browser shows pictures that cannot contain scripts, and saves all other files. The extension
+//! decides whether a file is such a picture. The content security policy of each response is a
+//! sandbox that loads nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -126,8 +126,8 @@ impl PageFiles {
                     (csrf(session))
                     input type="hidden" name="file" value=(name);
                     p {
-                        "The file stays on the disk for 72 hours. Until then, restore a version of "
-                        "the page that names the file to bring it back."
+                        "The file stays on the disk for 72 hours. To bring it back in this time, "
+                        "restore a version of the page that names the file."
                     }
                     button { "Remove " bdi { (Name(name)) } }
                 }
@@ -236,7 +236,7 @@ pub(crate) async fn attach(
     }
 }
 
-/// Returns the markdown of a link to a file. The link shows a picture.
+/// Returns the markdown of a link to a file. A picture is embedded.
 fn link_to(name: &str) -> String {
     let mark = if is_picture(name) { "!" } else { "" };
     match name.contains(['[', ']', '|', '#', '^']) {
@@ -259,7 +259,7 @@ fn size(bytes: u64) -> String {
 
 /// Returns the target of a link without percent-encoding.
 fn percent_decoded(target: &str) -> String {
-    // Only the encoding of forms turns `+` into a space.
+    // The decoder is for forms: it takes `+` for a space, and `&` for the end of the value.
     let text = format!("={}", target.replace('+', "%2B").replace('&', "%26"));
     let decoded = form_urlencoded::parse(text.as_bytes()).next();
     decoded.map_or_else(|| target.to_owned(), |(_, value)| value.into_owned())

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::session::FormPost;
 
-/// Values of the form, in one line each.
+/// Values of the form, each in one line.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Fields {
     title: String,
@@ -64,21 +64,21 @@ impl Fields {
 /// A message if a field changed, and it cannot be set or the frontmatter cannot be read.
 pub(crate) fn merged_text(form_post: &FormPost) -> Result<String, String> {
     let text = form_post.field("text").replace("\r\n", "\n");
-    let (Some(now), Some(before)) =
+    let (Some(fields), Some(former)) =
         (Fields::read(form_post, "field-"), Fields::read(form_post, "shown-"))
     else {
         return Ok(text);
     };
-    merge(text, &before, &now)
+    merge(text, &former, &fields)
 }
 
-fn merge(text: String, before: &Fields, now: &Fields) -> Result<String, String> {
-    if before == now {
+fn merge(text: String, former: &Fields, fields: &Fields) -> Result<String, String> {
+    if former == fields {
         return Ok(text);
     }
     let mut document = Document::parse(&text)
         .map_err(|error| format!("line {} of the frontmatter: {}", error.line, error.message))?;
-    for ((key, new), (_, old)) in now.entries().into_iter().zip(before.entries()) {
+    for ((key, new), (_, old)) in fields.entries().into_iter().zip(former.entries()) {
         if new != old {
             set(&mut document.frontmatter, key, new)
                 .map_err(|_| format!("{key} has an unusual form; change it in the text"))?;
@@ -186,8 +186,8 @@ mod tests {
         let shown = Fields::of(text).unwrap();
         assert_eq!(shown, fields("A", "one", ""));
         assert_eq!(merge(text.into(), &shown, &shown).unwrap(), text, "nothing changed");
-        let now = fields("B: c", "one, #two", "Bee; B, the second");
-        let merged = merge(text.into(), &shown, &now).unwrap();
+        let changed = fields("B: c", "one, #two", "Bee; B, the second");
+        let merged = merge(text.into(), &shown, &changed).unwrap();
         assert_eq!(Fields::of(&merged).unwrap(), fields("B: c", "one, two", "Bee; B, the second"));
         assert!(merged.contains("# a comment") && merged.contains("other: 1"), "{merged}");
         assert!(!merged.contains("tag: one") && merged.ends_with("\n\nBody\n"), "{merged}");

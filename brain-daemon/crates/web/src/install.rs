@@ -1,5 +1,5 @@
-//! The files that a phone or a desktop needs to install the web interface, and the screen that its
-//! share menu opens.
+//! The files that a phone or a desktop needs to install the web interface, and the screen for
+//! content from a share menu.
 //!
 //! A manifest and icons suffice; current browsers need no service worker.
 
@@ -83,7 +83,7 @@ async fn share(uri: Uri, session: Session) -> Response {
         form method="post" action="/web/capture" {
             (csrf(&session))
             label for="share-title" { "Title" }
-            // The fields are sent back: they are escaped, but not otherwise changed.
+            // The form sends the fields back, so they are escaped, but not otherwise changed.
             input id="share-title" name="title" value=(shared.title) autocomplete="off" dir="auto";
             label for="share-text" { "Text" }
             textarea id="share-text" name="text" rows="10" required dir="auto" {

@@ -1,4 +1,4 @@
-//! Clients with a metadata document: fetched, cached and limited.
+//! Metadata documents of clients: fetches, cache and limits.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn a_client_is_registered_by_its_document() {
     let credentials = Credentials { client_id: APP.into(), secret: None };
     let issued = fixture.consent_and_redeem(&credentials);
     assert!(fixture.is_accepted(&issued.access_token));
-    assert_eq!(fixture.fetches(), 1, "page, decision and exchange are served by one fetch");
+    assert_eq!(fixture.fetches(), 1, "consent page, decision and exchange need one fetch");
     assert!(fixture.refresh(&credentials, &issued.refresh_token, None).is_ok());
 
     fixture.revoke_client(APP);
@@ -81,7 +81,7 @@ fn a_client_follows_its_document() {
         ..authorize_request(APP)
     };
     fixture.access().approve(&moved, Scopes::READ_WRITE).unwrap();
-    // Without the document, the client stays as at the last consent.
+    // While the document is unavailable, the record of the last consent applies.
     fixture.put(APP, Err(NetError::ConnectionRefused));
     fixture.advance(DAY);
     assert!(fixture.access().consent(&moved).is_ok());
@@ -192,7 +192,7 @@ fn errors_are_not_sent_to_an_address_from_a_document() {
     assert_eq!(
         shown_error(fixture.access().consent(&wrong)),
         OAuthError::InvalidScope,
-        "the scope is invalid after a consent, too"
+        "a consent does not make the client trusted"
     );
 }
 
@@ -209,12 +209,15 @@ fn fetching_can_be_disabled() {
     assert!(refusal(&fixture, &authorize_request(other)).contains("http.client_documents"));
     assert!(
         fixture.access().consent(&authorize_request(APP)).is_ok(),
-        "a client with a consent stays"
+        "a client with a consent needs no document"
     );
     let claude = "https://claude.ai/oauth/mcp-oauth-client-metadata";
     let callback = "https://claude.ai/api/mcp/auth_callback";
-    let copy =
+    let built_in =
         AuthorizeRequest { redirect_uri: Some(callback.into()), ..authorize_request(claude) };
-    assert_eq!(fixture.access().consent(&copy).unwrap().client_host.as_deref(), Some("claude.ai"));
+    assert_eq!(
+        fixture.access().consent(&built_in).unwrap().client_host.as_deref(),
+        Some("claude.ai")
+    );
     assert_eq!(fixture.fetches(), fetches);
 }

@@ -9,7 +9,7 @@ fn a_full_disk_prevents_grants_but_not_revocations() {
     let mut fixture = Fixture::new();
     let (credentials, _) = fixture.confidential_client("phone", "read write", &[]);
     let app = fixture.public_client("read");
-    let (access, consented) = (
+    let (access, app_tokens) = (
         fixture.client_credentials(&credentials, None).unwrap().access_token,
         fixture.consent_and_redeem(&app),
     );
@@ -19,10 +19,10 @@ fn a_full_disk_prevents_grants_but_not_revocations() {
     assert_eq!(fault.code, FaultCode::DiskFull);
     assert_eq!(fixture.access().client_list(&ClientList { all: true }).unwrap().clients.len(), 2);
     assert_eq!(fixture.personal_token("late", "read", None), Err(FaultCode::DiskFull));
-    let refused = fixture.client_credentials(&credentials, None).unwrap_err();
-    assert_eq!(refused.error, OAuthError::ServerError);
+    let oauth_fault = fixture.client_credentials(&credentials, None).unwrap_err();
+    assert_eq!(oauth_fault.error, OAuthError::ServerError);
     let home = fixture.dir.path().display().to_string();
-    assert!(!refused.description.contains(&home), "a client does not learn where the store is");
+    assert!(!oauth_fault.description.contains(&home), "a client does not learn where the store is");
     let code = fixture.code(&authorize_request(&app.client_id));
     assert_eq!(error(fixture.redeem(&app, &code)), OAuthError::ServerError);
     assert_eq!(
@@ -31,12 +31,12 @@ fn a_full_disk_prevents_grants_but_not_revocations() {
         "the code was not used up"
     );
     assert_eq!(
-        error(fixture.refresh(&app, &consented.refresh_token, None)),
+        error(fixture.refresh(&app, &app_tokens.refresh_token, None)),
         OAuthError::ServerError
     );
     assert!(
         fixture.is_accepted(&access)
-            && fixture.is_accepted(&consented.access_token)
+            && fixture.is_accepted(&app_tokens.access_token)
             && fixture.is_accepted(&personal)
     );
 
@@ -46,7 +46,7 @@ fn a_full_disk_prevents_grants_but_not_revocations() {
     fixture.fill_the_disk(false);
     assert!(!fixture.is_accepted(&access) && !fixture.is_accepted(&personal));
     assert!(
-        fixture.refresh(&app, &consented.refresh_token, None).is_ok(),
+        fixture.refresh(&app, &app_tokens.refresh_token, None).is_ok(),
         "the refresh token was not used up"
     );
 }
@@ -80,8 +80,8 @@ fn a_token_issued_during_the_revocation_is_invalid() {
             tries.into_iter().filter_map(|thread| thread.join().unwrap().ok()).collect()
         });
         assert!(issued.iter().all(|tokens| !fixture.is_accepted(&tokens.access_token)));
-        let listed =
+        let all_tokens =
             fixture.access().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
-        assert!(listed.iter().all(|token| token.revoked_at.is_some()), "{listed:?}");
+        assert!(all_tokens.iter().all(|token| token.revoked_at.is_some()), "{all_tokens:?}");
     }
 }

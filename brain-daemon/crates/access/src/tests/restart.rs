@@ -1,4 +1,4 @@
-//! What a restart and a restored backup keep, and what is purged.
+//! Grants after a restart and after a restore, and the purge of expired grants.
 
 use brain_protocol::{ClientList, TokenList, TokenRevoke};
 
@@ -9,7 +9,7 @@ fn clients(fixture: &Fixture) -> Vec<brain_protocol::Client> {
     fixture.access().client_list(&ClientList { all: true }).unwrap().clients
 }
 
-fn tokens(fixture: &Fixture) -> usize {
+fn token_count(fixture: &Fixture) -> usize {
     fixture.access().token_list(&TokenList { all: true }).unwrap().tokens.len()
 }
 
@@ -18,7 +18,7 @@ fn a_restart_keeps_every_grant() {
     let mut fixture = Fixture::new();
     let (credentials, _) = fixture.confidential_client("phone", "read write", &["work"]);
     let app = fixture.public_client("read");
-    let (access, consented) = (
+    let (phone_tokens, app_tokens) = (
         fixture.client_credentials(&credentials, Some("read")).unwrap(),
         fixture.consent_and_redeem(&app),
     );
@@ -26,8 +26,8 @@ fn a_restart_keeps_every_grant() {
     let revoked = fixture.personal_token("gone", "write", None).unwrap();
     fixture.access().token_revoke(&TokenRevoke { token: "gone".into() }).unwrap();
     let code = fixture.code(&authorize_request(&app.client_id));
-    let before = (clients(&fixture), tokens(&fixture));
-    let caller = fixture.access().bearer(access.access_token.expose()).unwrap();
+    let before = (clients(&fixture), token_count(&fixture));
+    let caller = fixture.access().bearer(phone_tokens.access_token.expose()).unwrap();
     fixture.access().write_last_use().unwrap();
     fixture.reopen();
     let listed = |clients: &[brain_protocol::Client]| -> Vec<_> {
@@ -38,18 +38,18 @@ fn a_restart_keeps_every_grant() {
             })
             .collect()
     };
-    assert_eq!((listed(&clients(&fixture)), tokens(&fixture)), (listed(&before.0), before.1));
-    let again = fixture.access().bearer(access.access_token.expose()).unwrap();
+    assert_eq!((listed(&clients(&fixture)), token_count(&fixture)), (listed(&before.0), before.1));
+    let again = fixture.access().bearer(phone_tokens.access_token.expose()).unwrap();
     assert_eq!(
         (again.name.as_str(), again.scopes(), again.visibility()),
         (&*caller.name, caller.scopes(), caller.visibility())
     );
     assert!(
         fixture.is_accepted(&personal)
-            && fixture.is_accepted(&consented.access_token)
+            && fixture.is_accepted(&app_tokens.access_token)
             && !fixture.is_accepted(&revoked)
     );
-    assert!(fixture.refresh(&app, &consented.refresh_token, None).is_ok());
+    assert!(fixture.refresh(&app, &app_tokens.refresh_token, None).is_ok());
     assert_eq!(
         error(fixture.redeem(&app, &code)),
         OAuthError::InvalidGrant,
@@ -62,13 +62,13 @@ fn a_restored_store_has_only_personal_tokens() {
     let mut fixture = Fixture::new();
     let (credentials, _) = fixture.confidential_client("phone", "read", &[]);
     let app = fixture.public_client("read");
-    let (access, consented) =
+    let (phone_tokens, app_tokens) =
         (fixture.client_credentials(&credentials, None).unwrap(), fixture.consent_and_redeem(&app));
     let personal = fixture.personal_token("laptop", "write", None).unwrap();
     let file = fixture.dir.path().join("backup.redb");
     fixture.access().store.back_up(&file, fixture.clock.now(), &|_, _| true).unwrap();
-    // The owner of the tokens revokes them after the backup.
-    fixture.access().revoke(&app, consented.refresh_token.as_ref().unwrap()).unwrap();
+    // The app revokes its grant after the backup.
+    fixture.access().revoke(&app, app_tokens.refresh_token.as_ref().unwrap()).unwrap();
     fixture.access = None;
     std::fs::remove_file(fixture.store_path()).unwrap();
     let options = fixture.store_options();
@@ -77,11 +77,11 @@ fn a_restored_store_has_only_personal_tokens() {
     })
     .unwrap();
     fixture.reopen();
-    for issued in [&access, &consented] {
+    for issued in [&phone_tokens, &app_tokens] {
         assert!(!fixture.is_accepted(&issued.access_token));
     }
     assert_eq!(
-        error(fixture.refresh(&app, &consented.refresh_token, None)),
+        error(fixture.refresh(&app, &app_tokens.refresh_token, None)),
         OAuthError::InvalidGrant
     );
     assert!(fixture.is_accepted(&personal), "personal tokens stay valid; a warning names them");
@@ -129,7 +129,7 @@ fn expired_tokens_are_purged_after_their_retention() {
     let second = fixture.refresh(&app, &first.refresh_token, None).unwrap();
     fixture.personal_token("short", "read", Some(60)).unwrap();
     fixture.personal_token("long", "read", Some(0)).unwrap();
-    assert_eq!(tokens(&fixture), 7);
+    assert_eq!(token_count(&fixture), 7);
     assert_eq!(fixture.access().purge().unwrap(), 0, "nothing has expired");
     fixture.advance(HOUR + DAY);
     assert_eq!(
@@ -155,7 +155,7 @@ fn expired_tokens_are_purged_after_their_retention() {
     );
     fixture.reopen();
     assert_eq!(
-        (tokens(&fixture), clients(&fixture).len()),
+        (token_count(&fixture), clients(&fixture).len()),
         (1, 2),
         "the other token and the clients stay"
     );

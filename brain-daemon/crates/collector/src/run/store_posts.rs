@@ -1,4 +1,4 @@
-//! Stores the posts of a page.
+//! Stores a page of posts, as the platform returns them.
 
 use serde_json::{Map, Value, json};
 
@@ -11,20 +11,20 @@ use crate::{
 use brain_base::clock::rfc3339;
 
 impl RunState<'_> {
-    /// Stores the posts of a page. Writes new posts to the journal first, so a crash in between can
+    /// Stores a page of posts. Writes new posts to the journal first, so a crash in between can
     /// repeat a journal entry, but not lose it.
     pub(super) fn store_page(
         &mut self,
         posts: Vec<Record>,
         search: Option<&str>,
-        pulled: &mut StreamPull,
+        pull: &mut StreamPull,
     ) -> Result<(), StopCause> {
         let now = self.clock.now();
-        let stream = pulled.stream;
+        let stream = pull.stream;
         let mut new_events = Vec::new();
         let mut ready = Vec::new();
         for mut post in posts {
-            if !pulled.ids.insert(post.id().clone()) {
+            if !pull.ids.insert(post.id().clone()) {
                 self.add_search_to_stored(stream, post.id(), search)?;
                 continue;
             }
@@ -43,7 +43,7 @@ impl RunState<'_> {
             }
             ready.push((post, stored.is_none()));
         }
-        pulled.new += new_events.len() as u64;
+        pull.new += new_events.len() as u64;
         // Not `now`: a reader that has read up to a later time would miss these entries.
         self.journal.append(self.clock.now(), &new_events)?;
         self.data.put_posts(stream, ready.iter().map(|(post, _)| post))?;

@@ -1,4 +1,4 @@
-//! What a failure of the driver means, and whether a call is tried again.
+//! Classifies failures of the driver, and decides whether a call is retried.
 
 use std::error::Error as StdError;
 use std::io;
@@ -9,42 +9,43 @@ use super::session::Server;
 use super::settings::Timeouts;
 use crate::Error;
 
-/// A failed try.
+/// A failed attempt of a call.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: Error,
-    next: Next,
+    next: NextStep,
 }
 
+/// How a call continues after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextStep {
     /// The call fails.
     Fail,
     /// The server rolled back; the same call can succeed.
     Retry,
     /// The connection is gone. What was sent may be committed or not.
     Reconnect,
-    /// The call fails: there was no answer in its time. What was sent may be committed or not.
+    /// The call fails: there was no answer in time. What was sent may be committed or not.
     GiveUp,
 }
 
 impl Failure {
     pub(super) fn can_retry(&self) -> bool {
-        matches!(self.next, Next::Retry | Next::Reconnect)
+        matches!(self.next, NextStep::Retry | NextStep::Reconnect)
     }
 
-    /// Returns whether there was no answer, so that an earlier failure says more.
+    /// Returns whether the attempt got no answer. An earlier failure then explains more.
     pub(super) fn is_without_answer(&self) -> bool {
-        self.next == Next::GiveUp
+        self.next == NextStep::GiveUp
     }
 
-    /// A call without an answer in its time.
+    /// Returns the failure of an attempt that got no answer in time.
     pub(super) fn without_answer(error: Error) -> Self {
-        Self { error, next: Next::GiveUp }
+        Self { error, next: NextStep::GiveUp }
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        self.next == Next::Reconnect
+        self.next == NextStep::Reconnect
     }
 
     /// Classifies an error of the driver. `phase` says what was running.
@@ -60,11 +61,11 @@ impl Failure {
         let address = || server.address().to_owned();
         let (reason, cause) = innermost(&error);
         let (error, next) = match cause {
-            Cause::ReadOnly => (Error::ReadOnly { address: address(), reason }, Next::Fail),
-            Cause::Tls => (Error::Tls { address: address(), reason }, Next::Fail),
-            Cause::Authentication => (Error::Denied { address: address(), reason }, Next::Fail),
+            Cause::ReadOnly => (Error::ReadOnly { address: address(), reason }, NextStep::Fail),
+            Cause::Tls => (Error::Tls { address: address(), reason }, NextStep::Fail),
+            Cause::Authentication => (Error::Denied { address: address(), reason }, NextStep::Fail),
             Cause::Connection => {
-                (server.unavailable(&reason, Some(Box::new(error))), Next::Reconnect)
+                (server.unavailable(&reason, Some(Box::new(error))), NextStep::Reconnect)
             }
         };
         Self { error, next }
@@ -72,13 +73,13 @@ impl Failure {
 }
 
 impl From<Error> for Failure {
-    /// A failure that is not tried again.
+    /// Returns a failure after which the call is not retried.
     fn from(error: Error) -> Self {
-        Self { error, next: Next::Fail }
+        Self { error, next: NextStep::Fail }
     }
 }
 
-/// Classifies what the server answered, by its SQLSTATE.
+/// Classifies an error of the server by its SQLSTATE.
 fn of_server(
     error: &DbError,
     server: &Server,
@@ -90,34 +91,34 @@ fn of_server(
     let unavailable = |reason: &str| server.unavailable(reason, Some(Box::new(error.clone())));
     let (error, next) = match code {
         // Serialization failure, deadlock, lock time-out.
-        "40001" | "40P01" => (unavailable(&reason), Next::Retry),
+        "40001" | "40P01" => (unavailable(&reason), NextStep::Retry),
         "55P03" => {
             let reason = format!("{phase}: another session holds a lock too long");
-            (unavailable(&reason), Next::Retry)
+            (unavailable(&reason), NextStep::Retry)
         }
-        // Shutdown, crash, start, and failed connections. 25P03 ends the session.
-        "57P01" | "57P02" | "57P03" | "25P03" => (unavailable(&reason), Next::Reconnect),
+        // Shutdown, crash and start of the server, and a transaction that was idle for too long.
+        "57P01" | "57P02" | "57P03" | "25P03" => (unavailable(&reason), NextStep::Reconnect),
         // pgbouncer has one code for all its errors.
         "08P01" if reason.ends_with("authentication failed") || reason.contains("no such user") => {
-            (Error::Denied { address, reason }, Next::Fail)
+            (Error::Denied { address, reason }, NextStep::Fail)
         }
         "08P01" if reason.contains("no such database") => {
-            (Error::NotCreated { address }, Next::Fail)
+            (Error::NotCreated { address }, NextStep::Fail)
         }
-        code if code.starts_with("08") => (unavailable(&reason), Next::Reconnect),
+        code if code.starts_with("08") => (unavailable(&reason), NextStep::Reconnect),
         "57014" => {
             let limit = timeouts.statement;
-            (Error::Timeout { phase, limit, setting: "statement_timeout" }, Next::Fail)
+            (Error::Timeout { phase, limit, setting: "statement_timeout" }, NextStep::Fail)
         }
-        "25006" => (Error::ReadOnly { address, reason }, Next::Fail),
-        "28000" | "28P01" | "42501" => (Error::Denied { address, reason }, Next::Fail),
-        "42P01" | "3F000" | "3D000" => (Error::NotCreated { address }, Next::Fail),
-        "53100" => (Error::DiskFull { address }, Next::Fail),
+        "25006" => (Error::ReadOnly { address, reason }, NextStep::Fail),
+        "28000" | "28P01" | "42501" => (Error::Denied { address, reason }, NextStep::Fail),
+        "42P01" | "3F000" | "3D000" => (Error::NotCreated { address }, NextStep::Fail),
+        "53100" => (Error::DiskFull { address }, NextStep::Fail),
         "23505" => {
             let text = format!("the server has a row that must not exist ({reason})");
-            (Error::Corrupt(text), Next::Fail)
+            (Error::Corrupt(text), NextStep::Fail)
         }
-        _ => (unavailable(&format!("{reason} ({code})")), Next::Fail),
+        _ => (unavailable(&format!("{reason} ({code})")), NextStep::Fail),
     };
     Failure { error, next }
 }
@@ -129,9 +130,9 @@ enum Cause {
     Connection,
 }
 
-/// Returns the message of the innermost cause, and what kind it is.
+/// Returns the message of the innermost cause, and its kind.
 fn innermost(error: &tokio_postgres::Error) -> (String, Cause) {
-    // The driver tells its kinds apart in its message only.
+    // The driver shows the kind of an error only in the message.
     let mut kind = match error.to_string().as_str() {
         "error performing TLS handshake" => Cause::Tls,
         "authentication error" | "invalid configuration" => Cause::Authentication,
@@ -139,9 +140,9 @@ fn innermost(error: &tokio_postgres::Error) -> (String, Cause) {
     };
     let mut reason = error.to_string();
     let mut cause = error.source();
-    while let Some(at) = cause {
-        reason = at.to_string();
-        if let Some(io) = at.downcast_ref::<io::Error>() {
+    while let Some(source) = cause {
+        reason = source.to_string();
+        if let Some(io) = source.downcast_ref::<io::Error>() {
             let inner: Option<&(dyn StdError + 'static)> = match io.get_ref() {
                 Some(inner) => Some(inner),
                 None => None,
@@ -155,7 +156,7 @@ fn innermost(error: &tokio_postgres::Error) -> (String, Cause) {
                 kind = Cause::Connection;
             }
         }
-        cause = at.source();
+        cause = source.source();
     }
     (reason, kind)
 }

@@ -12,8 +12,8 @@ const CREATE: &str = "
 INSERT INTO @leases (name, holder, fencing, expires_ms) VALUES ($1, '', 0, 0)
 ON CONFLICT DO NOTHING";
 
-/// A takeover gets its number from the head row; a renewal keeps it. The time is taken once,
-/// before the row is locked: an early time refuses a takeover, a late one would permit it.
+/// A takeover gets its fencing number from the head row; a renewal keeps its number. The time is
+/// taken once, before the wait for the row lock: a time that is too early permits no takeover.
 const TAKE: &str = "
 WITH clock AS MATERIALIZED (SELECT $clock AS now), stored AS MATERIALIZED (
     SELECT holder, fencing, expires_ms FROM @leases WHERE name = $1 FOR UPDATE

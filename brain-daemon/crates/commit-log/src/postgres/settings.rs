@@ -1,4 +1,4 @@
-//! What a log in PostgreSQL needs.
+//! Settings of a log in PostgreSQL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::Error;
 /// How to reach a log in PostgreSQL.
 #[derive(Clone)]
 pub struct PostgresSettings {
-    /// The server, or a pooler before it.
+    /// The URL of the server, or of a pooler in front of the server.
     pub url: ServerUrl,
-    /// The server without a pooler, for notifications and for creating tables. Without it new
-    /// batches are noticed by polling.
+    /// The URL of the server without a pooler, for notifications and for creating tables. Without
+    /// this URL, polling finds new batches.
     pub direct_url: Option<ServerUrl>,
     /// The PostgreSQL schema of the tables. See [`PostgresSettings::with_namespace`].
     pub namespace: String,
@@ -22,7 +22,7 @@ pub struct PostgresSettings {
     pub schema: u32,
     /// Time limits.
     pub timeouts: Timeouts,
-    /// Randomness for pauses.
+    /// The random source for pauses between retries, and for probes of notifications.
     pub random: Arc<dyn Random>,
 }
 
@@ -65,9 +65,9 @@ pub struct Timeouts {
     pub lock: Duration,
     /// For one statement (`statement_timeout`). Default 10 s, and 4 s more for each MiB.
     pub statement: Duration,
-    /// For a call with its repetitions. Default 15 s, and 4 s more for each MiB.
+    /// For a call with its retries. Default 15 s, and 4 s more for each MiB.
     pub deadline: Duration,
-    /// Between looks at the head while a caller waits. Default 1 s.
+    /// Between two polls of the head while a caller waits. Default 1 s.
     pub poll: Duration,
 }
 
@@ -93,7 +93,7 @@ impl Timeouts {
         self
     }
 
-    /// Returns limits that end before a call's deadline, the lock's before the statement's.
+    /// Shortens the limits to the time that a call has `left`; the limit of the lock to half of it.
     pub(super) fn within(mut self, left: Duration) -> Self {
         let left = left.max(Duration::from_millis(100));
         self.lock = self.lock.min(left / 2);

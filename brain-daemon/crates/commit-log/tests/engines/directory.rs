@@ -1,4 +1,4 @@
-//! The log in a directory: what a crash leaves, and damage.
+//! Tests of the log in a directory: crashes, and a missing or damaged state.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn a_batch_without_its_state_is_replaced() {
     log.register(&registration("a", Position::START)).unwrap();
     let state = std::fs::read(directory.path().join("state.json")).unwrap();
     log.append(&Position::START, &batch(1)).unwrap();
-    // A crash after the batch was stored and before the state was.
+    // A crash between the two writes leaves the new batch and the former state.
     std::fs::write(directory.path().join("state.json"), state).unwrap();
 
     let log = FileLog::open(directory.path(), SCHEMA, clock).unwrap();
@@ -33,7 +33,7 @@ fn a_batch_without_its_state_is_replaced() {
 }
 
 #[test]
-fn a_directory_has_one_log() {
+fn open_and_create_check_the_state_of_the_directory() {
     let directory = tempfile::tempdir().unwrap();
     let clock = Arc::new(MockClock::default());
     let missing = FileLog::open(directory.path(), SCHEMA, clock.clone());

@@ -1,12 +1,11 @@
 //! Two replicas over the log in memory: all interleavings and crashes up to a limit, and long
-//! random ones.
+//! random runs.
 //!
 //! A replica is a map that is durable at a position, and a transaction that is not committed yet.
 //! A write appends its batch, then commits the transaction, then is acknowledged. If the head has
 //! moved, the write is computed again. A crash between any two of these steps loses the
-//! transaction. The properties: no acknowledged write is lost,
-//! none is applied twice, each was computed from the value before it, and both replicas are equal
-//! at the end.
+//! transaction. The properties: no acknowledged write is lost, none is applied twice, each was
+//! computed from the value before it, and both replicas are equal at the end.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -226,7 +225,8 @@ impl Model {
         assert_eq!(sum, batches.len(), "each write adds one");
     }
 
-    fn key(&self) -> impl std::hash::Hash + Eq + use<> {
+    /// Returns a value that is equal for models in the same state.
+    fn state_key(&self) -> impl std::hash::Hash + Eq + use<> {
         let log: Vec<BatchId> = self.batches().iter().map(|batch| batch.position.id).collect();
         let acknowledged = self.acknowledged.clone();
         (self.replicas.clone(), log, self.delayed.clone(), acknowledged, self.faults)
@@ -251,8 +251,8 @@ fn every_interleaving_keeps_acknowledged_writes() {
         steps.extend(FAULTS.map(|fault| Step::Append(machine, fault)));
     }
     let mut seen = HashSet::new();
-    let mut open = vec![Model::new()];
-    while let Some(model) = open.pop() {
+    let mut to_visit = vec![Model::new()];
+    while let Some(model) = to_visit.pop() {
         for step in steps.iter().copied().filter(|step| model.is_enabled(*step)) {
             let is_beyond_limit = match step {
                 Step::Begin(machine, _) => model.replicas[machine].started == WRITES[machine],
@@ -265,9 +265,9 @@ fn every_interleaving_keeps_acknowledged_writes() {
             }
             let mut next = model.fork();
             next.run(step);
-            if seen.insert(next.key()) {
+            if seen.insert(next.state_key()) {
                 next.fork().check_end();
-                open.push(next);
+                to_visit.push(next);
             }
         }
     }

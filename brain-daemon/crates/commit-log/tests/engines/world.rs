@@ -25,7 +25,7 @@ impl Clock for MockClock {
     }
 }
 
-/// Predictable bytes: a counter.
+/// A random source that returns the bytes of a counter.
 #[derive(Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -111,7 +111,7 @@ impl World {
     }
 }
 
-/// Returns the entry of a machine whose id is made of its name.
+/// Returns the registration of a machine. Its id is the bytes of its name.
 pub(crate) fn registration(name: &str, position: Position) -> Registration {
     let mut id = [0; 16];
     id[..name.len()].copy_from_slice(name.as_bytes());

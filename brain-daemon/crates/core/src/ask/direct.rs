@@ -1,4 +1,4 @@
-//! Answers without a language model: lists the pages linked with the page in question. No I/O.
+//! Answers without a language model: lists the pages that answer by links. No I/O.
 
 use brain_protocol::{AskReply, Citation};
 
@@ -11,7 +11,7 @@ const HINT: &str =
     "this answer comes from the links of your pages; no language model is configured";
 
 /// Returns the answer: a line for each of the first pages, with its day, title and citation.
-pub(super) fn answer(link_answer: LinkAnswer, unanswered: AskReply) -> AskReply {
+pub(super) fn answer(link_answer: LinkAnswer, empty_reply: AskReply) -> AskReply {
     let total = link_answer.pages.len();
     let mut lines = Vec::new();
     if link_answer.is_count || total > 1 {
@@ -29,5 +29,5 @@ pub(super) fn answer(link_answer: LinkAnswer, unanswered: AskReply) -> AskReply 
     if total > MAX_LINES {
         lines.push(format!("- … {} more", total - MAX_LINES));
     }
-    AskReply { answer: Some(lines.join("\n")), citations, hint: Some(HINT.into()), ..unanswered }
+    AskReply { answer: Some(lines.join("\n")), citations, hint: Some(HINT.into()), ..empty_reply }
 }

@@ -212,7 +212,7 @@ pub(super) fn recurring_topics(posts: &[TopicPost]) -> Vec<RecurringTopic> {
     found
 }
 
-/// Returns the posts of the week with the most posts; `None` if it has less than [`MIN_POSTS`].
+/// Returns the posts of the week with the most posts; `None` if it has fewer than [`MIN_POSTS`].
 /// Among equal weeks, returns the latest. `posts` must be sorted by time.
 fn busiest_week<'a, 'b>(posts: &'b [(i64, &'a str)]) -> Option<&'b [(i64, &'a str)]> {
     let mut best: Option<&[(i64, &str)]> = None;
@@ -269,14 +269,15 @@ mod tests {
         assert_eq!(mentioned_accounts(&record(odd)), ["Ann"]);
     }
 
-    fn dated(post: u32, at: i64, topics: &[&str]) -> TopicPost {
+    fn post_at(post: u32, at: i64, topics: &[&str]) -> TopicPost {
         let topics = topics.iter().map(|&it| it.to_owned()).collect();
         TopicPost { author: "1".into(), post: post.to_string(), at, topics }
     }
 
     #[test]
     fn a_week_is_exactly_seven_days() {
-        let posts = |last: i64| [dated(1, 0, &["a"]), dated(2, 5, &["A"]), dated(3, last, &["a"])];
+        let posts =
+            |last: i64| [post_at(1, 0, &["a"]), post_at(2, 5, &["A"]), post_at(3, last, &["a"])];
         let within = recurring_topics(&posts(WEEK_MS));
         assert_eq!(within.len(), 1);
         assert_eq!((within[0].topic.as_str(), within[0].span), ("a", (0, WEEK_MS)));
@@ -286,12 +287,12 @@ mod tests {
 
     #[test]
     fn a_recurring_topic_needs_three_posts() {
-        let twice = [dated(1, 0, &["a", "A"]), dated(2, 1, &["a"]), dated(2, 1, &["a"])];
+        let twice = [post_at(1, 0, &["a", "A"]), post_at(2, 1, &["a"]), post_at(2, 1, &["a"])];
         assert_eq!(recurring_topics(&twice), []);
         let two_authors = [
-            dated(1, 0, &["a"]),
-            dated(2, 1, &["a"]),
-            TopicPost { author: "2".into(), ..dated(3, 2, &["a"]) },
+            post_at(1, 0, &["a"]),
+            post_at(2, 1, &["a"]),
+            TopicPost { author: "2".into(), ..post_at(3, 2, &["a"]) },
         ];
         assert_eq!(recurring_topics(&two_authors), []);
     }
@@ -312,7 +313,8 @@ mod tests {
             42 * day,
             43 * day,
         ];
-        let posts: Vec<TopicPost> = (0..).zip(times).map(|(n, at)| dated(n, at, &["a"])).collect();
+        let posts: Vec<TopicPost> =
+            (0..).zip(times).map(|(n, at)| post_at(n, at, &["a"])).collect();
         let found = recurring_topics(&posts);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].posts.len(), found[0].span), (4, (40 * day, 43 * day)));
@@ -323,7 +325,7 @@ mod tests {
         fn recurring_topics_agree_with_a_model(times in prop::collection::vec(0_i64..40, 0..12)) {
             let day = WEEK_MS / 7;
             let posts: Vec<TopicPost> =
-                (0..).zip(&times).map(|(n, at)| dated(n, at * day, &["a"])).collect();
+                (0..).zip(&times).map(|(n, at)| post_at(n, at * day, &["a"])).collect();
             let max_posts = times.iter().map(|from| times.iter()
                 .filter(|at| (*from..=from + 7).contains(*at)).count()).max();
             let expected = max_posts.filter(|count| *count >= MIN_POSTS);

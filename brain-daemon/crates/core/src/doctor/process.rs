@@ -77,7 +77,10 @@ impl Process {
                 let manager =
                     if std::env::var_os("XDG_RUNTIME_DIR").is_some() { " --user" } else { "" };
                 let hint = format!("systemctl{manager} restart brain-daemon.socket");
-                return fail(format!("{} is not there; systemd made it", path.display()), hint);
+                return fail(
+                    format!("{} is not there, although systemd created it", path.display()),
+                    hint,
+                );
             }
             return fail(
                 format!("{} is not there", path.display()),
@@ -125,7 +128,11 @@ impl Process {
         })?;
         match newest {
             Some(at) if at > now + MAX_CLOCK_LAG_MS => warn(
-                format!("now is {}, but the newest page is of {}", rfc3339(now), rfc3339(at)),
+                format!(
+                    "the clock shows {}, but the newest page was written at {}",
+                    rfc3339(now),
+                    rfc3339(at)
+                ),
                 "date -u",
             ),
             _ => ok(rfc3339(now)),

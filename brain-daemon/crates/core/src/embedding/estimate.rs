@@ -5,7 +5,7 @@ use super::known_models::{KnownModel, find_known};
 use brain_base::caller::Visibility;
 use brain_store::StoreError;
 
-/// Average bytes of text that each window adds to those before it: 60 words.
+/// Average bytes by which a window extends beyond the previous window: 60 words.
 const WINDOW_BYTES: u64 = 360;
 
 impl EmbeddingService {

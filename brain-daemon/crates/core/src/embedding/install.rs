@@ -92,7 +92,7 @@ impl EmbeddingService {
                 return Err(fault);
             }
         };
-        let already = inspect(&target_dir).is_ok_and(|there| there.sha256 == facts.sha256);
+        let already = inspect(&target_dir).is_ok_and(|installed| installed.sha256 == facts.sha256);
         let record = ModelRecord {
             from,
             installed_at: rfc3339(self.env.clock.now()),
@@ -130,7 +130,7 @@ impl EmbeddingService {
             .map(|seconds| format!(", which takes {}", approximate_time(seconds)))
             .unwrap_or_default();
         let background = format!(
-            "pages get their vectors in the background{time}: `brain model list` shows how far"
+            "pages get their vectors in the background{time}: `brain model list` shows the progress"
         );
         let message = match provider {
             _ if is_reranker(target_dir) => format!(
@@ -152,7 +152,7 @@ impl EmbeddingService {
             }
             _ if configured == name => format!("search uses it from now on; {background}"),
             _ if configured.is_empty() => {
-                format!("search uses a newer one; to use this one: embedding.model = \"{name}\"")
+                format!("search uses a newer model; to use this one: embedding.model = \"{name}\"")
             }
             _ => format!(
                 "search uses \"{configured}\"; to use this one: embedding.model = \"{name}\""
@@ -231,7 +231,7 @@ fn check_target(target_dir: &Path) -> Result<(), Fault> {
     .hint("move it away, or give the new model another name: --name NAME"))
 }
 
-/// Returns the hidden path of a model while it is being replaced.
+/// Returns the hidden path of the former model while it is being replaced.
 fn replaced_path(models: &Path, name: &str) -> PathBuf {
     models.join(format!(".{name}{REPLACED_SUFFIX}"))
 }
@@ -277,7 +277,7 @@ fn check_files(
     Ok(files)
 }
 
-/// Verifies the hash of the weights. Then checks that a reranker gives scores, and that another
+/// Verifies the hash of the weights. Then checks that a reranker gives scores, and that any other
 /// model makes vectors of the right length.
 fn verify(
     dir: &Path,

@@ -259,9 +259,9 @@ mod tests {
         );
         assert_eq!(file.location, web(&format!("{location}onnx/")));
         let url = "https://files.example.org/My%20Models/tiny/model.safetensors";
-        let own = origin_of(url).unwrap();
+        let other_host = origin_of(url).unwrap();
         assert_eq!(
-            (own.name.as_str(), own.weights.as_deref()),
+            (other_host.name.as_str(), other_host.weights.as_deref()),
             ("tiny", Some("model.safetensors"))
         );
 
@@ -296,9 +296,9 @@ mod tests {
         for name in ["model.safetensors", "m.whl", "notes.txt"] {
             std::fs::write(model.join(name), "x").unwrap();
         }
-        let whole = origin_of(model.to_str().unwrap()).unwrap();
+        let directory = origin_of(model.to_str().unwrap()).unwrap();
         assert_eq!(
-            (whole.name.as_str(), &whole.location),
+            (directory.name.as_str(), &directory.location),
             ("tiny-model", &Location::Directory(model.clone()))
         );
         let file = origin_of(model.join("model.safetensors").to_str().unwrap()).unwrap();
@@ -306,7 +306,7 @@ mod tests {
             (file.name.as_str(), file.weights.as_deref()),
             ("tiny-model", Some("model.safetensors"))
         );
-        assert_eq!(file.location, whole.location);
+        assert_eq!(file.location, directory.location);
         for (name, hint) in [("m.whl", "unpack it"), ("notes.txt", "model.safetensors")] {
             let fault = origin_of(model.join(name).to_str().unwrap()).unwrap_err();
             assert!(fault.hint.as_ref().unwrap().contains(hint), "{fault:?}");

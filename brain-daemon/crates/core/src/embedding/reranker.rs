@@ -46,7 +46,7 @@ impl EmbeddingService {
     /// [`QUERY_DEADLINE`].
     ///
     /// # Errors
-    /// The reason for `degraded`, if there is no score for every text.
+    /// The reason for `degraded`, unless every text has a score.
     pub(crate) fn rerank(
         &self,
         caller: &Caller,
@@ -64,7 +64,7 @@ impl EmbeddingService {
 
     /// Returns the scores, or the reason why there are none.
     fn rerank_in_time(&self, question: &str, texts: Vec<String>) -> Result<Vec<f32>, EmbedError> {
-        let until = Instant::now() + QUERY_DEADLINE;
+        let deadline = Instant::now() + QUERY_DEADLINE;
         let reranker = self.reranker()?;
         let call = Arc::clone(&self.state.reranker.calls);
         if Arc::strong_count(&call) > MAX_CALLS + 1 {
@@ -73,14 +73,14 @@ impl EmbeddingService {
         let (sender, receiver) = sync_channel(1);
         let question = question.to_owned();
         let work = move || {
-            let scores = reranker.rerank(&question, &texts, &|| Instant::now() < until);
+            let scores = reranker.rerank(&question, &texts, &|| Instant::now() < deadline);
             drop(call);
             // The search may have continued without the scores.
             let _ = sender.send(scores.map(|scores| (texts.len(), scores)));
         };
         let spawned = std::thread::Builder::new().name("rerank".into()).spawn(work);
-        spawned.map_err(|error| transient_error(&format!("has no thread: {error}")))?;
-        match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        spawned.map_err(|error| transient_error(&format!("could not start a thread: {error}")))?;
+        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Ok((count, scores))) if scores.len() == count => Ok(scores),
             Ok(Ok(_)) => Err(transient_error("did not score every text")),
             Ok(Err(error)) => Err(error),

@@ -23,7 +23,7 @@ pub(crate) struct Outbox {
     pub(crate) recovering: Mutex<HashSet<u64>>,
     /// Overwritten edits of other programs that became versions.
     pub(crate) preserved_edits: Mutex<Vec<PreservedEdit>>,
-    /// Outbox rows of changes by other machines that wait for their files.
+    /// Pages that other machines changed. Their files are not written yet.
     pub(super) outside_changes: Mutex<Vec<u64>>,
     pub(super) outside_changes_added: Notify,
     /// The default source's directory.

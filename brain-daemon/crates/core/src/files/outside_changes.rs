@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use crate::FileService;
 use crate::batch::map_in_parallel;
 
-/// How many files are written between two looks at the time.
+/// How many files are written between two checks of the time limit.
 const CHUNK: usize = 64;
 /// How long one call writes files.
 const CALL_LIMIT: Duration = Duration::from_millis(500);
 
 impl FileService {
-    /// Adds outbox rows to those that wait.
+    /// Queues the outbox rows of these pages.
     pub(crate) fn add_outside_changes(&self, ids: Vec<u64>) {
         if !ids.is_empty() {
             self.outbox.outside_changes.lock().extend(ids);
@@ -24,7 +24,7 @@ impl FileService {
         self.outbox.outside_changes_added.notified().await;
     }
 
-    /// Processes outbox rows that wait, for about half a second. Returns whether all are done. A
+    /// Processes queued outbox rows for about half a second. Returns whether the queue is empty. A
     /// file that cannot be written is tried again with the other failed files.
     pub(crate) fn write_outside_changes(&self) -> bool {
         let until = Instant::now() + CALL_LIMIT;

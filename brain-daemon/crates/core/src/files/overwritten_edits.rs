@@ -34,7 +34,7 @@ impl FileService {
         let mut preserved = Vec::new();
         for tree in self.trees() {
             for edit in tree.take_overwritten_edits() {
-                let why = match self.preserve_edit(&edit) {
+                let reason = match self.preserve_edit(&edit) {
                     Ok(None) => continue,
                     Ok(Some(new)) => {
                         let (source, version) = (&new.source, new.conflict.kept_version);
@@ -53,10 +53,10 @@ impl FileService {
                 match tree.keep_in_trash(&edit) {
                     Ok(path) => {
                         let path = path.display();
-                        tracing::warn!(why, %path, "overwritten edit moved to the trash");
+                        tracing::warn!(reason, %path, "overwritten edit moved to the trash");
                     }
                     Err(error) => {
-                        tracing::error!(why, %error, path = edit.path, "overwritten edit lost");
+                        tracing::error!(reason, %error, path = edit.path, "overwritten edit lost");
                     }
                 }
             }

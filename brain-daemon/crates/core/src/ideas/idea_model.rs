@@ -20,7 +20,7 @@ pub(super) enum FailureReason {
     Stopped,
     /// The service is unavailable for any question.
     Service,
-    /// A failure that a later question may not have: a timeout, an overload, a server error.
+    /// A temporary failure: a timeout, an overload, a server error.
     Transient,
     /// A failure of this question or answer only.
     Question,

@@ -46,14 +46,14 @@ impl MachineService {
         self.rebuild(request, &plan, identity, root, progress)
     }
 
-    /// Returns the id under which a join that did not finish registered this machine. The name
-    /// belongs to that id.
+    /// Returns the id under which an unfinished join registered this machine. The name belongs to
+    /// that id.
     fn registered_id(&self, brain: BrainId, name: &str) -> Option<MachineId> {
         let identity = Identity::load(&self.file(REGISTERED)).ok().flatten()?;
         (identity.brain == brain && identity.name == name).then_some(identity.machine)
     }
 
-    /// Removes what a join that did not finish registered under another name.
+    /// Removes the registration that an unfinished join made under another name.
     fn remove_other_registration(
         &self,
         engine: &dyn Engine,
@@ -151,32 +151,34 @@ impl MachineService {
             }
             fault(&e)
         })?;
-        let (file, to) = (self.setup_path(RECEIVED_SNAPSHOT)?, self.setup_path(JOINED_STORE)?);
-        // Without its store, the file of an earlier join would give this store another identity.
+        let snapshot_path = self.setup_path(RECEIVED_SNAPSHOT)?;
+        let store_path = self.setup_path(JOINED_STORE)?;
+        // A pending join from before would give the new store the identity of that join.
         PendingJoin::remove(&self.env.home)?;
-        let _ = std::fs::remove_file(&file);
-        let _ = std::fs::remove_file(&to);
+        let _ = std::fs::remove_file(&snapshot_path);
+        let _ = std::fs::remove_file(&store_path);
         let result = (|| {
             let report = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
             progress.line("copying the snapshot from the server");
             let keyring = Keyring::new(identity.brain, root);
-            download(&**engine, &keyring, identity.brain, &snapshot, &file, &report)
+            download(&**engine, &keyring, identity.brain, &snapshot, &snapshot_path, &report)
                 .map_err(|e| fault(&e))?;
             progress.line("building the store");
             let machine = u128::from_be_bytes(identity.machine.0);
             let options = self.store_options()?;
-            let position = restore_replica(&file, &to, &options, machine, &report)?;
+            let position =
+                restore_replica(&snapshot_path, &store_path, &options, machine, &report)?;
             self.store_secrets(&request.access, None, &mut identity)?;
             let number = self.joining_number();
-            let joining = PendingJoin { identity: identity.clone(), number };
-            joining.save(&self.env.home)?;
+            let pending = PendingJoin { identity: identity.clone(), number };
+            pending.save(&self.env.home)?;
             Ok((position, number))
         })();
-        let _ = std::fs::remove_file(&file);
+        let _ = std::fs::remove_file(&snapshot_path);
         let (position, number) = match result {
             Ok(done) => done,
             Err(fault) => {
-                let _ = std::fs::remove_file(&to);
+                let _ = std::fs::remove_file(&store_path);
                 self.remove_setup_dir();
                 let is_new = plan.member.as_ref().is_none_or(|member| member.name != identity.name);
                 if is_new && let Err(error) = engine.remove_machine(&identity.name) {

@@ -17,7 +17,7 @@ enum Mode {
     Alone,
     /// The brain is shared, but this machine cannot use the log.
     Stopped,
-    /// The keeper knows.
+    /// The brain is shared, and the keeper has this machine's leases.
     Keeper(Arc<LeaseKeeper>),
 }
 

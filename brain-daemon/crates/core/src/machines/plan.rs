@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::access::{Access, fault};
 use super::{MachineService, State};
 
-/// An unused log belongs to an interrupted `init` if its machine was silent for so long.
+/// An unused log belongs to an interrupted `init` if its machine was silent for this long.
 pub(super) const ABANDONED: Duration = Duration::from_secs(2 * 60);
 
 /// A plan and what it was made from.
@@ -59,7 +59,7 @@ impl MachineService {
     fn plan_init(&self, request: &MachinesAccess) -> Result<Plan, Fault> {
         if !matches!(self.state(), State::Alone) {
             return Err(Fault::new(FaultCode::Conflict, "this brain is shared already")
-                .hint("`brain machines status` shows how; `brain machines leave` ends it"));
+                .hint("see `brain machines status`; to end sharing here: `brain machines leave`"));
         }
         let access = self.complete(request, None)?;
         let connection = self.open(&access)?;
@@ -69,7 +69,7 @@ impl MachineService {
             Ok(head) if is_unused(&connection, &head).map_err(|e| fault(&e))? => {
                 let silence = silence_ms(&connection, &head).map_err(|e| fault(&e))?;
                 if u128::try_from(silence).unwrap_or(0) < ABANDONED.as_millis() {
-                    let message = "another setup uses this place on the server, or was \
+                    let message = "another setup uses this schema on the server, or was \
                                    interrupted just now";
                     return Err(Fault::new(FaultCode::Conflict, message)
                         .hint("try again in 3 minutes; or name another schema with --namespace"));
@@ -84,12 +84,13 @@ impl MachineService {
         let durability = connection.durability().map_err(|e| fault(&e))?;
         let (pages, bytes) = self.size()?;
         let server = connection.address().to_owned();
-        let former = format!("brain.redb.before-sharing-{}", self.former_number());
-        let sealing = if request.encrypt { "encrypted on this machine" } else { "not encrypted" };
+        let copy_name = format!("brain.redb.before-sharing-{}", self.former_number());
+        let encryption =
+            if request.encrypt { "encrypted on this machine" } else { "not encrypted" };
         let steps = vec![
-            format!("keep a copy of the store in the home: {former}"),
+            format!("keep a copy of the store in the home: {copy_name}"),
             format!("create the tables of the log in the schema \"{}\"", access.namespace),
-            format!("copy all pages ({pages}) to the server, {sealing}"),
+            format!("copy all pages ({pages}) to the server, {encryption}"),
             "read the copy back, and compare it row by row".to_owned(),
             format!("from then on, every write of \"{}\" goes to the server first", access.name),
         ];
@@ -101,7 +102,7 @@ impl MachineService {
         if !request.encrypt {
             warnings.push("the server, its backups and its operators can read every page".into());
         }
-        let plan = hash(&["init", &server, &access.name, &access.namespace, sealing]);
+        let plan = hash(&["init", &server, &access.name, &access.namespace, encryption]);
         let reply = MachinesPlanReply {
             action: "init".into(),
             plan,
@@ -119,7 +120,7 @@ impl MachineService {
 
     fn plan_join(&self, request: &MachinesAccess) -> Result<Plan, Fault> {
         let stored = self.store.machine()?;
-        // A missing or damaged identity is made anew.
+        // A missing or damaged identity is created again.
         let member = stored.and_then(|machine| self.stored_identity(machine).ok());
         let access = self.complete(request, member.as_ref())?;
         let connection = self.open(&access)?;
@@ -134,13 +135,13 @@ impl MachineService {
         let mut warnings =
             durability_warnings(connection.durability().map_err(|e| fault(&e))?.as_ref());
         warnings.extend(tls_warning(&connection));
-        let is_usable = match &member {
+        let can_continue = match &member {
             Some(member) if member.name == access.name => {
                 self.can_continue(&connection, member, root.clone())?
             }
             _ => false,
         };
-        let (bytes, steps) = if is_usable {
+        let (bytes, steps) = if can_continue {
             let step = "use the given URL and key; the store stays as it is".to_owned();
             (0, vec![step])
         } else {
@@ -154,8 +155,8 @@ impl MachineService {
             ];
             if pages > 0 && member.is_none() {
                 steps.push(format!(
-                    "the {pages} pages that are here now are then in \
-                     pages.before-joining-{number}: `brain import` can add them"
+                    "move this machine's {pages} pages to pages.before-joining-{number}: `brain \
+                     import` can add them"
                 ));
             }
             let queued = self.store.jobs_for_log();
@@ -164,7 +165,7 @@ impl MachineService {
             }
             (snapshot.bytes, steps)
         };
-        let kind = if is_usable { "secrets" } else { "rebuild" };
+        let kind = if can_continue { "secrets" } else { "rebuild" };
         let plan = hash(&["join", &server, &access.name, &access.namespace, &brain, kind]);
         let reply = MachinesPlanReply {
             action: "join".into(),
@@ -193,7 +194,7 @@ impl MachineService {
         self.free_number(&["brain.redb.before-sharing-"])
     }
 
-    /// Returns the number in the names of what `join` keeps.
+    /// Returns the number in the names of the store and files that `join` keeps.
     pub(super) fn joining_number(&self) -> u32 {
         self.free_number(&[
             "brain.redb.before-joining-",
@@ -210,7 +211,8 @@ fn silence_ms(connection: &Connection, head: &Head) -> Result<i64, Error> {
     Ok(head.clock_ms - head.time_ms.max(seen))
 }
 
-/// Returns whether a log has nothing that a machine can join, as during an `init`.
+/// Returns whether a log has no batch, no complete snapshot and at most one machine, as during an
+/// `init`.
 fn is_unused(connection: &Connection, head: &Head) -> Result<bool, Error> {
     if head.position.number > 0 || connection.engine().machines()?.len() > 1 {
         return Ok(false);
@@ -237,7 +239,7 @@ pub(super) fn durability_warnings(durability: Option<&Durability>) -> Vec<String
     warnings
 }
 
-/// Returns a warning about an unencrypted connection, which is possible on this machine only.
+/// Returns a warning about a connection without TLS, which only a server on this machine can have.
 fn tls_warning(connection: &Connection) -> Option<String> {
     (!connection.uses_tls()).then(|| {
         "the server is on this machine, and the connection has no TLS; other machines need a URL \
@@ -246,7 +248,7 @@ fn tls_warning(connection: &Connection) -> Option<String> {
     })
 }
 
-/// Returns a text that depends on all parts.
+/// Returns a hash of all parts, in hex.
 fn hash(parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     for part in parts {

@@ -53,7 +53,7 @@ impl PageService {
                 text_tags.iter().find(|tag| remove.contains(&page::normalize_tag(tag)))
             {
                 let message = format!(
-                    "the tag \"{}\" stands in the text of \"{page_slug}\", as #{tag}",
+                    "the tag \"{}\" is in the text of \"{page_slug}\", as #{tag}",
                     page::normalize_tag(tag)
                 );
                 return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
@@ -154,7 +154,7 @@ impl PageService {
         let now = self.clock.now();
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, page)?;
         let (source_id, slug) = (source.clone(), page.slug.clone());
-        let (author, lines) = author_of_change(caller);
+        let (author, line_change) = author_of_change(caller);
         let applied = self.store.write(move |draft| {
             let record = draft.page(&source_id, &slug)?.filter(|r| r.deleted_at.is_none());
             let record: PageRecord =
@@ -167,7 +167,7 @@ impl PageService {
             }
             let page = build_new_page(&slug, document, record.provenance, None, false)?;
             let author = Some(author.clone());
-            let page = NewPage { author, line_change: lines.clone(), ..page };
+            let page = NewPage { author, line_change: line_change.clone(), ..page };
             draft.write_page(&source_id, &slug, page, now).map(Some)
         })?;
         Ok((source, applied))

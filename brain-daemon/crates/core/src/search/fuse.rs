@@ -51,7 +51,7 @@ pub(super) struct Rankings<'a> {
     pub(super) relations: Relations,
     /// The pages that the question names, each with its bonus, where the best text score is 1.
     pub(super) named: Vec<(u64, f32)>,
-    /// How much of the question each page of its days answers, 0 to 1.5.
+    /// The pages of the days that the question names, each with its weight, 0 to 1.5.
     pub(super) dated: &'a BTreeMap<u64, f32>,
     /// The word of the question that asks for recent pages, and the age of each page in days.
     pub(super) recency: Option<(String, HashMap<u64, f32>)>,
@@ -103,7 +103,7 @@ impl RankingEntry {
 /// Converts cosines with a question into nearness.
 struct Nearness {
     /// The cosine that counts as nearness 0: that of the question with random windows.
-    chance: f32,
+    zero: f32,
     /// The difference between the cosines of nearness 0 and 1.
     span: f32,
     /// The reliability of cosines for this question, 0 to 1. It is low if all texts are near each
@@ -121,7 +121,7 @@ impl Nearness {
             / (FULL_KNOWN_LETTERS - MIN_KNOWN_LETTERS))
             .clamp(0.0, 1.0);
         Self {
-            chance: vectors.background,
+            zero: vectors.background,
             // Windows may be nearer to each other than to a question, so the floor may be too high.
             span: top - vectors.background.min(vectors.floor),
             reliability: (1.0 - background_share).max(0.0) * language_trust,
@@ -129,12 +129,13 @@ impl Nearness {
     }
 
     /// Returns the nearness of a cosine, 0 to [`MAX_NEARNESS`], times the reliability.
-    fn share(&self, cosine: f32) -> f32 {
-        ((cosine - self.chance) / self.span).clamp(0.0, MAX_NEARNESS) * self.reliability
+    fn reliable_nearness(&self, cosine: f32) -> f32 {
+        ((cosine - self.zero) / self.span).clamp(0.0, MAX_NEARNESS) * self.reliability
     }
 }
 
-/// Returns the pages of `rankings`, best first. The text ranking alone stays as it is.
+/// Returns the pages of `rankings`, best first. Without other rankings, the text ranking
+/// keeps its order.
 pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
     let Rankings { text, vectors, relations, named, dated, recency, explain } = rankings;
     let best = text.iter().map(|hit| hit.score - f32::from(hit.tier) * TIER).fold(0.0, f32::max);
@@ -167,17 +168,19 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
         .map(|related| (related.page, related.weight * LINK_WEIGHT))
         .collect();
     for near in &vectors.near {
-        let mut share = nearness.share(near.cosine);
+        let mut page_nearness = nearness.reliable_nearness(near.cosine);
         if !linked.is_empty() {
-            share *= SUBJECT_FACTOR;
+            page_nearness *= SUBJECT_FACTOR;
         }
         // A link already matched the question's other words in the sentence around it. So nearness
         // counts only as far as it exceeds the link's weight.
         let link = linked.get(&near.page).copied().unwrap_or(0.0);
-        let excess = (share * VECTOR_WEIGHT - link).max(0.0);
+        let excess = (page_nearness * VECTOR_WEIGHT - link).max(0.0);
         let index = entry_index(&mut pages, near.page);
         let page = &mut pages[index];
-        if share <= 0.0 || (page.matched.is_empty() && link <= 0.0 && share < MIN_VECTOR_ONLY) {
+        if page_nearness <= 0.0
+            || (page.matched.is_empty() && link <= 0.0 && page_nearness < MIN_VECTOR_ONLY)
+        {
             continue;
         }
         if !page.matched.contains(&"text") {
@@ -219,8 +222,8 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
         };
         for page in &mut pages {
             let Some(age) = ages.get(&page.id) else { continue };
-            let share = RECENCY_WEIGHT * (-age.max(0.0) / RECENCY_HALF_LIFE).exp2();
-            page.add(share * full_scale, explain, || {
+            let bonus = RECENCY_WEIGHT * (-age.max(0.0) / RECENCY_HALF_LIFE).exp2();
+            page.add(bonus * full_scale, explain, || {
                 format!("\"{word}\": changed {age:.0} days ago")
             });
         }
@@ -321,7 +324,7 @@ mod tests {
         let text = || vec![ranked(1, 8.0, 0), ranked(2, 7.0, 0)];
         let mut near = vectors(&[(2, 0.68), (1, 0.6), (3, 0.66)]);
         assert_eq!(ids(&fuse_with(text(), &near, Relations::default())), [2, 1, 3]);
-        // Random windows reach half of the scale, or the model knows few letters of the question.
+        // Random windows reach half of the span, or the model knows few letters of the question.
         for (background, coverage) in [(0.4, 1.0), (0.1, 0.3)] {
             (near.background, near.coverage) = (background, coverage);
             let found = fuse_with(text(), &near, Relations::default());
@@ -375,8 +378,9 @@ mod tests {
                     subjects: vec![1],
                 };
                 let found = fuse_with(vec![ranked(1, 9.0, 0)], &near, links);
-                let of = |id| found.iter().find(|page| page.id == id).cloned().unwrap_or_default();
-                let (weak, strong) = (of(3), of(4));
+                let entry =
+                    |id| found.iter().find(|page| page.id == id).cloned().unwrap_or_default();
+                let (weak, strong) = (entry(3), entry(4));
                 assert!(
                     strong.score > weak.score - 1e-4,
                     "{cosine} {weaker} {stronger}: {found:?}"
@@ -412,13 +416,13 @@ mod tests {
     #[test]
     fn newer_page_comes_first_if_asked_for() {
         let ages = HashMap::from([(1, 400.0), (2, 1.0)]);
-        let (nothing, none) = (VectorResults::default(), BTreeMap::new());
+        let (no_vectors, no_days) = (VectorResults::default(), BTreeMap::new());
         let rankings = |recency| Rankings {
             text: vec![ranked(1, 9.0, 0), ranked(2, 8.9, 0)],
-            vectors: &nothing,
+            vectors: &no_vectors,
             relations: Relations::default(),
             named: Vec::new(),
-            dated: &none,
+            dated: &no_days,
             recency,
             explain: true,
         };

@@ -46,12 +46,12 @@ const RELATIONS: [&[&str]; 6] = [
 
 /// Returns the beginnings of the words for the relation that `word` names.
 pub(super) fn relation_of(word: &str) -> Option<&'static [&'static str]> {
-    RELATIONS.into_iter().find(|words| names_relation(word, words))
+    RELATIONS.into_iter().find(|beginnings| names_relation(word, beginnings))
 }
 
-/// Returns whether `word` begins with one of `words` and has only a short ending.
-pub(super) fn names_relation(word: &str, words: &[&str]) -> bool {
-    words.iter().any(|begin| {
+/// Returns whether `word` is one of `beginnings` with only a short ending.
+pub(super) fn names_relation(word: &str, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|begin| {
         // `workers` and `employment`, but not `workshop`.
         word.strip_prefix(begin).is_some_and(|end| end.len() <= begin.len() / 2 + 1)
     })

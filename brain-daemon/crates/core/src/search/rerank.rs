@@ -15,7 +15,7 @@ const MAX_PAGES: usize = 24;
 const PASSAGE_BYTES: usize = 1000;
 
 /// A page whose place can change.
-struct Place {
+struct Candidate {
     /// Its index in the ranking.
     at: usize,
     /// Its title and passage.
@@ -33,27 +33,28 @@ impl SearchService {
         ranking: &mut [RankingEntry],
         (snippets, explain): (&Snippeter, bool),
     ) -> Result<Option<String>, StoreError> {
-        let mut places = Vec::new();
+        let mut candidates = Vec::new();
         for (at, page) in ranking.iter().enumerate().take(MAX_PAGES) {
             if page.is_pinned() {
                 continue;
             }
             // A damaged page is reported where it would be shown.
             if let Some(Some(text)) = unless_damaged(text(reader, page, snippets))? {
-                places.push(Place { at, text });
+                candidates.push(Candidate { at, text });
             }
         }
-        if places.len() < 2 {
+        if candidates.len() < 2 {
             return Ok(None);
         }
-        let texts = places.iter_mut().map(|place| std::mem::take(&mut place.text)).collect();
+        let texts =
+            candidates.iter_mut().map(|candidate| std::mem::take(&mut candidate.text)).collect();
         match self.embedding.rerank(caller, question, texts) {
             Ok(relevances) => {
-                let places: Vec<usize> = places.iter().map(|place| place.at).collect();
+                let places: Vec<usize> = candidates.iter().map(|candidate| candidate.at).collect();
                 reorder(ranking, &places, &relevances, explain);
                 Ok(None)
             }
-            Err(why) => Ok(Some(why)),
+            Err(reason) => Ok(Some(reason)),
         }
     }
 }
@@ -88,7 +89,7 @@ fn reorder(ranking: &mut [RankingEntry], places: &[usize], relevances: &[f32], e
     for ((&place, score), (before, relevance, mut page)) in places.iter().zip(scores).zip(pages) {
         let difference = score - page.score;
         page.add(difference, explain, || {
-            format!("rerank: relevance {relevance:.3}, place {} before", before + 1)
+            format!("rerank: relevance {relevance:.3}, previous place {}", before + 1)
         });
         ranking[place] = page;
     }
@@ -113,8 +114,8 @@ mod tests {
         let scores: Vec<f32> = ranking.iter().map(|page| page.score).collect();
         assert_eq!(scores, [9.0, 8.0, 7.0, 6.0, 5.0]);
         let part = &ranking[1].explain[0];
-        assert_eq!(part.reason, "rerank: relevance 0.900, place 5 before");
-        assert_eq!(part.score.to_bits(), 3.0_f32.to_bits(), "the parts are the score");
+        assert_eq!(part.reason, "rerank: relevance 0.900, previous place 5");
+        assert_eq!(part.score.to_bits(), 3.0_f32.to_bits(), "the part is the gain of the score");
         assert_eq!(ranking[0].explain, []);
     }
 }

@@ -49,8 +49,8 @@ impl Times {
     /// Reads the times of a question.
     pub(crate) fn of(text: &str, today: Date) -> Self {
         let tokens = tokens(&text[..text.floor_char_boundary(MAX_TEXT)]);
-        let reader = TimeParser { text, tokens: &tokens, today };
-        let period = (0..tokens.len()).find_map(|at| reader.period(at));
+        let parser = TimeParser { text, tokens: &tokens, today };
+        let period = (0..tokens.len()).find_map(|at| parser.period(at));
         let in_period =
             |token: &Token| period.as_ref().is_some_and(|p| p.range.contains(&token.range.start));
         let order = tokens.iter().filter(|token| !in_period(token)).find_map(|token| {
@@ -165,7 +165,7 @@ impl TimeParser<'_> {
     fn bounded(&self, at: usize) -> Option<(Date, Date, usize)> {
         let lists: [&[&str]; 4] = [&words::SINCE, &words::AFTER, &words::BEFORE, &words::UNTIL];
         let bound = lists.iter().position(|list| self.is(at, list))?;
-        // `vor 3 Tagen` is an age; Portuguese has `na semana passada` and `na segunda-feira`.
+        // `vor 3 Tagen` is an age. `na` is `after` in Dutch, and `in the` in Portuguese.
         let is_portuguese =
             self.is(at, &["na"]) && (self.is(at + 1, &["semana"]) || self.is(at + 2, &["feira"]));
         if self.age(at).is_some() || is_portuguese {

@@ -139,11 +139,11 @@ fn turn_lines(turn: &VoiceTurn, reply: &VoiceReply) -> PageLines {
         VoiceEvent::Digits(keys) => vec![caller_line(format!("(pressed {})", escape_line(keys)))],
         VoiceEvent::Silence => vec![caller_line("(nothing)".into())],
         VoiceEvent::Recording { id, url, seconds } => {
-            let at = if is_linkable(url) { format!("<{url}>") } else { String::new() };
+            let link = if is_linkable(url) { format!("<{url}>") } else { String::new() };
             return vec![(
                 RECORDINGS,
                 format!("- Recording {id}:"),
-                format!("({seconds} s) {at}").trim().into(),
+                format!("({seconds} s) {link}").trim().into(),
             )];
         }
         VoiceEvent::Transcription { id, text } => {

@@ -41,7 +41,7 @@ pub(super) struct Engine {
     card: Arc<ModelCard>,
     tokenizer: Tokenizer,
     runner: Runner,
-    /// Length of its vectors.
+    /// Length of the model's vectors.
     dimensions: usize,
     /// Pool of all threads, for a single batch.
     shared_pool: Arc<ThreadPool>,
@@ -124,7 +124,7 @@ impl Engine {
         self.vectors(LeadingText::Prefix(prefix), texts, should_continue)
     }
 
-    /// Returns a number for each text, higher for a better answer to the question; see
+    /// Returns a score for each text, higher for a better answer to the question; see
     /// [`Reranker::rerank`](crate::Reranker::rerank).
     pub(super) fn rerank(
         &self,
@@ -132,12 +132,12 @@ impl Engine {
         texts: &[String],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<f32>, EmbedError> {
-        let numbers = self.vectors(LeadingText::Question(question), texts, should_continue)?;
-        let numbers: Vec<f32> = numbers.into_iter().flatten().collect();
-        match numbers.len() == texts.len() && numbers.iter().all(|number| number.is_finite()) {
-            true => Ok(numbers),
+        let scores = self.vectors(LeadingText::Question(question), texts, should_continue)?;
+        let scores: Vec<f32> = scores.into_iter().flatten().collect();
+        match scores.len() == texts.len() && scores.iter().all(|score| score.is_finite()) {
+            true => Ok(scores),
             false => {
-                Err(damaged(&self.card.weights_file, "is damaged: it makes no number of a text"))
+                Err(damaged(&self.card.weights_file, "is damaged: it makes no score for a text"))
             }
         }
     }
@@ -180,13 +180,13 @@ impl Engine {
         text::coverage(&self.tokenizer, &text::prepare(&self.card, "", text))
     }
 
-    /// Runs batches in parallel and passes their vectors to `take`.
+    /// Runs batches in parallel and passes their vectors to `on_batch`.
     fn run(
         &self,
         tokens: &[Tokens],
         batches: &[Range<usize>],
         should_continue: &dyn Fn() -> bool,
-        mut take: impl FnMut(IndexedVectors),
+        mut on_batch: impl FnMut(IndexedVectors),
     ) -> Result<(), EmbedError> {
         let pools = if batches.len() == 1 {
             std::slice::from_ref(&self.shared_pool)
@@ -210,7 +210,7 @@ impl Engine {
             drop(send);
             let end = loop {
                 match receive.recv_timeout(CHECK_INTERVAL) {
-                    Ok(Ok(made)) => take(made),
+                    Ok(Ok(vectors)) => on_batch(vectors),
                     Ok(Err(fault)) => break Err(fault),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break Ok(()),
@@ -236,10 +236,10 @@ impl Engine {
     ) {
         while !stop.load(Ordering::Relaxed) {
             let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-            let made = self.batch(tokens.get(batch.clone()).unwrap_or_default(), pool);
-            let failed = made.is_err();
+            let result = self.batch(tokens.get(batch.clone()).unwrap_or_default(), pool);
+            let failed = result.is_err();
             // Without a receiver, the work was stopped.
-            if send.send(made).is_err() || failed {
+            if send.send(result).is_err() || failed {
                 return;
             }
         }
@@ -270,28 +270,28 @@ impl Engine {
             _ => return Err(wrong_shape()),
         };
         let rows = numbers.chunks_exact((tokens * self.dimensions).max(1));
-        let mut made = IndexedVectors::with_capacity(texts.len());
+        let mut vectors = IndexedVectors::with_capacity(texts.len());
         for (text, rows) in texts.iter().zip(rows) {
             if self.card.is_reranker {
-                made.push((text.text_index, rows.to_vec()));
+                vectors.push((text.text_index, rows.to_vec()));
                 continue;
             }
             let count = match self.card.pooling {
                 Pooling::Mean => text.ids.len().min(tokens),
                 Pooling::First => 1,
             };
-            let vector = pooled(rows, count, self.dimensions).ok_or_else(|| {
-                damaged(&self.card.weights_file, "is damaged: it makes no vector of a text")
+            let vector = pool_rows(rows, count, self.dimensions).ok_or_else(|| {
+                damaged(&self.card.weights_file, "is damaged: it makes no vector for a text")
             })?;
-            made.push((text.text_index, vector));
+            vectors.push((text.text_index, vector));
         }
-        Ok(made)
+        Ok(vectors)
     }
 }
 
 /// Returns the mean of the first `count` rows, scaled to length one; `None` when it is zero or not
 /// finite.
-fn pooled(rows: &[f32], count: usize, dimensions: usize) -> Option<Vec<f32>> {
+fn pool_rows(rows: &[f32], count: usize, dimensions: usize) -> Option<Vec<f32>> {
     let mut vector = vec![0.0_f32; dimensions];
     for row in rows.chunks_exact(dimensions).take(count) {
         vector.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
@@ -421,7 +421,7 @@ fn stopped() -> EmbedError {
 fn no_thread(error: &std::io::Error) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Retryable(None),
-        message: format!("the machine has no thread for the model: {error}"),
+        message: format!("cannot start a thread for the model: {error}"),
         hint: None,
     }
 }

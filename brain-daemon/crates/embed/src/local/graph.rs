@@ -1,7 +1,7 @@
 //! Builds an ONNX graph of a BERT encoder from the tensors of its file. A reranker has two dense
 //! layers above the encoder, and reads the types of tokens.
 //!
-//! All tensors are in one memory block, which the runtime takes over and uses in its layout.
+//! All tensors are in one memory block, which the runtime takes over and uses without a copy.
 //! Matrices are transposed so that rows are inputs. The three matrices of an attention block are
 //! joined. Besides the block, only the tensors that are being copied are in memory.
 
@@ -19,7 +19,8 @@ pub(super) const TOKENS: &str = "input_ids";
 pub(super) const MASK: &str = "attention_mask";
 /// Name of the input of token types, for a reranker.
 pub(super) const TYPES: &str = "token_type_ids";
-/// Name of the input of token positions, from 0; one row for all texts.
+/// Name of the input of token positions, from 0: one row for all texts. Other models have
+/// `position_ids`, with one row for each text.
 pub(super) const POSITIONS: &str = "places";
 /// Name of the output.
 pub(super) const OUTPUT: &str = "last_hidden_state";
@@ -259,15 +260,15 @@ impl Builder<'_> {
     /// Adds one layer and returns the name of its output.
     fn layer(&mut self, at: usize, input: &str) -> Result<String, EmbedError> {
         let Shape { hidden, inner, heads, .. } = *self.shape;
-        let named = |part: &str| format!("encoder.layer.{at}.{part}");
+        let full_name = |part: &str| format!("encoder.layer.{at}.{part}");
         self.copy_attention(at)?;
-        let (all, split) = (named("attention"), named("split"));
-        let attention_output = named("attention_output");
-        let sizes = named("sizes");
-        self.dense(input, &all, &named("all"));
+        let (all, split) = (full_name("attention"), full_name("split"));
+        let attention_output = full_name("attention_output");
+        let sizes = full_name("sizes");
+        self.dense(input, &all, &full_name("all"));
         // A size of 0 keeps an axis: texts and tokens. Query, key and value of a head are adjacent.
         self.graph.integers(&sizes, &[0, 0, heads as i64, 3, (hidden / heads) as i64]);
-        self.graph.run("Reshape", &[&named("all"), &sizes], &split, &[]);
+        self.graph.run("Reshape", &[&full_name("all"), &sizes], &split, &[]);
         let attributes = [("num_heads", Attribute::Int(heads as u64))];
         self.graph.run_extended(
             "MultiHeadAttention",
@@ -276,30 +277,31 @@ impl Builder<'_> {
             &attributes,
         );
 
-        let (out, norm) = (named("attention.output.dense"), named("attention.output.LayerNorm"));
+        let (out, norm) =
+            (full_name("attention.output.dense"), full_name("attention.output.LayerNorm"));
         self.copy_transposed(&format!("{out}.weight"), hidden, hidden)?;
         self.copy_tensor(&format!("{out}.bias"), &[hidden])?;
         self.copy_norm(&norm)?;
-        self.dense(&attention_output, &out, &named("attended"));
-        self.norm([input, &named("attended")], &norm, &named("middle"));
+        self.dense(&attention_output, &out, &full_name("attended"));
+        self.norm([input, &full_name("attended")], &norm, &full_name("middle"));
 
-        let (up, down) = (named("intermediate.dense"), named("output.dense"));
+        let (up, down) = (full_name("intermediate.dense"), full_name("output.dense"));
         self.copy_transposed(&format!("{up}.weight"), inner, hidden)?;
         self.copy_tensor(&format!("{up}.bias"), &[inner])?;
         self.copy_transposed(&format!("{down}.weight"), hidden, inner)?;
         self.copy_tensor(&format!("{down}.bias"), &[hidden])?;
-        let norm = named("output.LayerNorm");
+        let norm = full_name("output.LayerNorm");
         self.copy_norm(&norm)?;
-        self.dense(&named("middle"), &up, &named("wide"));
+        self.dense(&full_name("middle"), &up, &full_name("wide"));
         let (operator, attributes): (_, &[_]) = match self.shape.activation {
             Activation::Gelu => ("Gelu", &[]),
             Activation::GeluTanh => ("Gelu", &[("approximate", Attribute::Text("tanh"))]),
             Activation::Relu => ("Relu", &[]),
         };
-        self.graph.run(operator, &[&named("wide")], &named("active"), attributes);
-        self.dense(&named("active"), &down, &named("narrow"));
-        self.norm([&named("middle"), &named("narrow")], &norm, &named("end"));
-        Ok(named("end"))
+        self.graph.run(operator, &[&full_name("wide")], &full_name("active"), attributes);
+        self.dense(&full_name("active"), &down, &full_name("narrow"));
+        self.norm([&full_name("middle"), &full_name("narrow")], &norm, &full_name("end"));
+        Ok(full_name("end"))
     }
 
     /// Copies scale and shift of a layer norm.

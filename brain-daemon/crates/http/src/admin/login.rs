@@ -19,7 +19,10 @@ use brain_base::clock::rfc3339;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(login)).routes(routes!(logout)).routes(routes!(shown))
+    OpenApiRouter::new()
+        .routes(routes!(login))
+        .routes(routes!(logout))
+        .routes(routes!(show_session))
 }
 
 /// The admin token.
@@ -50,7 +53,7 @@ struct SessionState {
 /// Signs in, in a browser.
 ///
 /// Sets a cookie for 12 hours. After 10 wrong tokens from one address in a minute, further wrong
-/// ones are answered with 429.
+/// tokens get 429.
 #[utoipa::path(
     post,
     path = "/admin/login",
@@ -69,7 +72,7 @@ struct SessionState {
 async fn login(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
     let from = client_address::of_request(&app, &request);
     if !session::is_same_origin(&app, request.headers()) {
-        return Err(session::csrf_error("open the page of this brain itself"));
+        return Err(session::csrf_error("sign in on its own page"));
     }
     let JsonObject(Login { token }) = JsonObject::from_request(request, &app).await?;
     let now = app.brain.now();
@@ -104,7 +107,7 @@ async fn login(State(app): State<AppState>, request: Request) -> Result<Response
     security(("session" = [])),
     responses((status = 200, description = "The session", body = SessionState), AdminErrors)
 )]
-async fn shown(
+async fn show_session(
     State(app): State<AppState>,
     headers: HeaderMap,
 ) -> Result<Json<SessionState>, HttpError> {

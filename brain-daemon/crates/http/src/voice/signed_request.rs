@@ -13,14 +13,14 @@ use super::super::{AppState, HttpError, body, client_address, dispatch};
 use brain_core::TELEPHONE;
 use brain_voice::signature::{Signature, is_valid};
 
-/// The field that has the signature.
+/// The header that contains the signature.
 const SIGNATURE: &str = "x-twilio-signature";
-/// The field that says how the request was signed.
+/// The header that says how the request was signed.
 const SETTINGS: &str = "x-twilio-webhooks-signature-settings";
 
 /// A request with a valid signature.
 pub(super) struct SignedRequest {
-    /// Its head.
+    /// Its method, URI and headers.
     pub(super) parts: Parts,
     /// Its body.
     pub(super) body: Bytes,
@@ -40,8 +40,8 @@ impl SignedRequest {
 /// Reads a request and verifies its signature before anything else is done.
 ///
 /// # Errors
-/// 403 if the signature is missing or invalid, 429 after too many of these, 413 or 400 if the body
-/// is too large or incomplete, 503 if the configuration is incomplete.
+/// 403 if the signature is missing or invalid, 429 after too many such requests, 413 or 400 if the
+/// body is too large or incomplete, 503 if the configuration is incomplete.
 pub(super) async fn verify(app: &AppState, request: Request) -> Result<SignedRequest, HttpError> {
     let from = client_address::of_request(app, &request);
     let (parts, body) = request.into_parts();
@@ -60,8 +60,8 @@ pub(super) async fn verify(app: &AppState, request: Request) -> Result<SignedReq
 
 /// Verifies the signature, without a limit on failures.
 async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequest, HttpError> {
-    let signature = single_field(&parts.headers, SIGNATURE)
-        .and_then(|text| Signature::parse(text, single_field(&parts.headers, SETTINGS)))
+    let signature = single_header(&parts.headers, SIGNATURE)
+        .and_then(|text| Signature::parse(text, single_header(&parts.headers, SETTINGS)))
         .ok_or_else(invalid_signature)?;
     let body = body::read(content)
         .await
@@ -71,16 +71,16 @@ async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequ
     let (token, public_address) = require_setup(app, token, public)?;
     let is_form = body::media_type(&parts.headers)
         .is_some_and(|kind| kind == "application/x-www-form-urlencoded");
-    let posted = if is_form { pairs(&body) } else { Vec::new() };
+    let form = if is_form { pairs(&body) } else { Vec::new() };
     // The signature covers the parameters of a form, or the digest of another body.
     let signed_body = Some(&body[..]).filter(|body| !is_form && !body.is_empty());
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let url = format!("{public_address}{path}");
-    let mut is_signed = is_valid(&token, &signature, &url, &posted, signed_body);
+    let mut is_signed = is_valid(&token, &signature, &url, &form, signed_body);
     if parts.method == Method::GET {
         // The provider signs a WebSocket's URL with the scheme `ws` or `wss`.
         let url = url.replacen("http", "ws", 1);
-        is_signed |= is_valid(&token, &signature, &url, &posted, signed_body);
+        is_signed |= is_valid(&token, &signature, &url, &form, signed_body);
     }
     if !is_signed {
         app.shared.telephone.log_invalid(&public_address);
@@ -88,7 +88,7 @@ async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequ
     }
     dispatch::set_caller(TELEPHONE);
     let query = pairs(parts.uri.query().unwrap_or_default().as_bytes());
-    let parameters = posted.into_iter().chain(query).collect();
+    let parameters = form.into_iter().chain(query).collect();
     Ok(SignedRequest { parts, body, public_address, parameters })
 }
 
@@ -123,8 +123,8 @@ fn invalid_signature() -> HttpError {
     HttpError::new(StatusCode::FORBIDDEN, "invalid_signature", message)
 }
 
-/// Returns the value of a field that occurs once.
-fn single_field<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+/// Returns the value of a header that occurs once.
+fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let (value, None) = (values.next()?, values.next()) else { return None };
     value.to_str().ok()

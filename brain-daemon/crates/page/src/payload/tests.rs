@@ -7,12 +7,12 @@ use crate::{MAX_FRONTMATTER, MAX_TITLE, links};
 use brain_protocol::Slug;
 use proptest::prelude::*;
 
-fn read(media_type: MediaType, text: &str) -> Payload {
+fn parse_payload(media_type: MediaType, text: &str) -> Payload {
     payload(media_type, text.as_bytes()).unwrap()
 }
 
 fn body(media_type: MediaType, text: &str) -> String {
-    read(media_type, text).document.body
+    parse_payload(media_type, text).document.body
 }
 
 fn html(text: &str) -> String {
@@ -20,7 +20,7 @@ fn html(text: &str) -> String {
 }
 
 fn json(text: &str) -> Payload {
-    read(MediaType::Json, text)
+    parse_payload(MediaType::Json, text)
 }
 
 fn field(payload: &Payload, key: &str) -> Option<String> {
@@ -75,7 +75,7 @@ fn bytes_without_text_are_refused_with_a_position() {
 #[test]
 fn plain_text_is_unchanged() {
     for text in ["a\r\nb", "---\ntitle: x\n---\nbody", "  <b>x</b>\n", "# no #heading"] {
-        let read = read(MediaType::Plain, text);
+        let read = parse_payload(MediaType::Plain, text);
         assert_eq!(read.document.body, text);
         assert!(read.document.frontmatter.is_empty() && read.url.is_none());
         assert_eq!(Document::parse(&read.document.render()).unwrap(), read.document);
@@ -88,7 +88,7 @@ fn six_keys_of_untrusted_frontmatter_have_an_effect() {
     let text = "---\ntitle: 'A: b'\ntype: idea\ntags: [Work, '#x']\nalias: [Ann]\ndate: \
                 2024-01-02\nurl: https://e.org/a\n\
                 # mine\narchive: true\nrelated: '[[people/ann]]'\nembed_skip: yes\n---\n\nBody\n";
-    let read = read(MediaType::Markdown, text);
+    let read = parse_payload(MediaType::Markdown, text);
     assert_eq!(read.document.body, "Body\n");
     assert_eq!(read.url.as_deref(), Some("https://e.org/a"));
     let frontmatter = &read.document.frontmatter;
@@ -109,7 +109,7 @@ fn a_malformed_field_is_kept_without_effect() {
     let text = "---\ntype: Big Type\nurl: 'javascript:alert(1)'\ndate: '[[people/ann]]'\ntags: \
                 [{a: b}]\n\
                 title: [x]\n---\nBody";
-    let read = read(MediaType::Markdown, text);
+    let read = parse_payload(MediaType::Markdown, text);
     assert_eq!(read.document.frontmatter.keys().collect::<Vec<_>>(), ["received"]);
     let received = field(&read, "received").unwrap();
     for part in ["Big Type", "javascript:alert(1)", "[[people/ann]]", "{a: b}", "title: [x]"] {
@@ -124,7 +124,7 @@ fn malformed_frontmatter_is_text() {
     for text in
         ["---\ntitle: a: b\n---\nBody", "---\n{a: 1\n---\n", "---\nprose\n---\nx", "---\nno end"]
     {
-        let read = read(MediaType::Markdown, text);
+        let read = parse_payload(MediaType::Markdown, text);
         assert_eq!(read.document.body, text);
         assert_eq!(Document::parse(&read.document.render()).unwrap(), read.document);
     }
@@ -137,13 +137,13 @@ fn titles_are_cleaned_and_long_ones_kept_in_full() {
     let long = "wort ".repeat(200);
     for read in [
         json(&format!("{{\"text\":\"x\",\"title\":\"{long}\"}}")),
-        self::read(MediaType::Markdown, &format!("---\ntitle: {long}\n---\nx")),
+        parse_payload(MediaType::Markdown, &format!("---\ntitle: {long}\n---\nx")),
     ] {
         assert!(field(&read, "title").unwrap().chars().count() <= 300);
         assert!(field(&read, "received").unwrap().contains(long.trim()));
     }
     let page =
-        self::read(MediaType::Html, &format!("<title>&#x202e;A &amp;\n B {long}</title><p>x"));
+        parse_payload(MediaType::Html, &format!("<title>&#x202e;A &amp;\n B {long}</title><p>x"));
     let title = field(&page, "title").unwrap();
     assert!(title.starts_with("A & B wort") && title.chars().count() <= MAX_TITLE);
 }
@@ -157,7 +157,7 @@ fn long_fields_are_appended_to_the_body() {
         format!("Body\n\n````json\n{{\n  \"extra\": \"{long}```\",\n  \"n\": 1\n}}\n````\n");
     assert_eq!(read.document.body, expected);
     let text = format!("---\nkey: {}\n---\nBody", "\u{85}y".repeat(9000));
-    let read = self::read(MediaType::Markdown, &text);
+    let read = parse_payload(MediaType::Markdown, &text);
     assert!(read.document.frontmatter.raw().len() < MAX_FRONTMATTER);
     assert!(
         read.document.body.starts_with("Body") && read.document.body.matches('y').count() > 9000
@@ -205,7 +205,7 @@ fn other_json_is_kept_verbatim() {
         assert_eq!(field(&json(text), "title").as_deref(), Some(title), "{text}");
         assert_eq!(json(text).document.body, format!("```json\n{text}\n```\n"));
     }
-    // The reader of JSON does not recurse, so depth is harmless.
+    // The JSON parser does not recurse, so depth is harmless.
     let deep = format!("{}{}", "[".repeat(300_000), "]".repeat(300_000));
     assert!(json(&deep).document.body.contains(&deep));
 }
@@ -277,8 +277,8 @@ fn html_yields_no_executable_markup() {
     assert!(!text.contains("gone") && !text.contains("](") && !text.contains('<'), "{text}");
 }
 
-/// Returns HTML of about `n` bytes each that makes the bare converter overflow its stack, or take
-/// quadratic time.
+/// Returns HTML texts of about `n` bytes each. The converter alone would overflow its stack or take
+/// quadratic time with them.
 fn hostile(n: usize) -> Vec<String> {
     let many = |part: &str| part.repeat(n / part.len());
     vec![

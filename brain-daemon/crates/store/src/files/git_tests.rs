@@ -1,4 +1,4 @@
-//! A pull runs no program that a repository's own configuration names, unless it is approved.
+//! A pull runs no program of a repository's configuration, unless that configuration is approved.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -22,7 +22,7 @@ fn git(dir: &Path, args: &[&str]) {
 }
 
 /// A clone that is behind its remote, and a script that creates the file `marker`.
-struct Clone {
+struct TestClone {
     _dir: tempfile::TempDir,
     notes: PathBuf,
     upstream: PathBuf,
@@ -30,7 +30,7 @@ struct Clone {
     script: PathBuf,
 }
 
-impl Clone {
+impl TestClone {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
@@ -87,7 +87,7 @@ fn git_is_missing() -> bool {
 
 /// A way in which a repository makes git run a program: its name, and a function that prepares a
 /// clone.
-type Trap = (&'static str, fn(&Clone));
+type Trap = (&'static str, fn(&TestClone));
 
 const TRAPS: &[Trap] = &[
     ("hook post-merge", |c| hook(c, "post-merge")),
@@ -180,7 +180,7 @@ const TRAPS: &[Trap] = &[
     }),
 ];
 
-fn hook(clone: &Clone, name: &str) {
+fn hook(clone: &TestClone, name: &str) {
     let hooks = clone.notes.join(".git/hooks");
     std::fs::create_dir_all(&hooks).unwrap();
     std::fs::copy(&clone.script, hooks.join(name)).unwrap();
@@ -193,7 +193,7 @@ fn no_program_of_a_repository_runs() {
     }
     let mut effective_traps = Vec::new();
     for (name, prepare) in TRAPS {
-        let clone = Clone::new();
+        let clone = TestClone::new();
         prepare(&clone);
         let outcome = clone.pull(&[]);
         assert!(!clone.marker.exists(), "{name} ran: {outcome:?}");
@@ -233,7 +233,7 @@ fn a_harmless_configuration_needs_no_approval() {
     if git_is_missing() {
         return;
     }
-    let clone = Clone::new();
+    let clone = TestClone::new();
     for (key, value) in
         [("user.name", "Me"), ("pull.rebase", "true"), ("branch.main.description", "x")]
     {
@@ -248,15 +248,15 @@ fn only_an_approved_configuration_runs_programs() {
     if git_is_missing() {
         return;
     }
-    let clone = Clone::new();
+    let clone = TestClone::new();
     clone.config("filter.x.smudge", "SCRIPT");
-    let PullOutcome::Failed(reason) = clone.pull(&[]) else { panic!("it was pulled") };
+    let PullOutcome::Failed(reason) = clone.pull(&[]) else { panic!("the pull succeeded") };
     assert!(reason.contains("(filter.x.smudge)") && !clone.marker.exists(), "{reason}");
     let fingerprint = reason.split('"').nth(1).unwrap().to_owned();
     let approved = [fingerprint];
-    // An additional entry makes another configuration.
+    // The approval is for the configuration without this entry.
     clone.config("filter.x.clean", "SCRIPT");
-    let PullOutcome::Failed(reason) = clone.pull(&approved) else { panic!("it was pulled") };
+    let PullOutcome::Failed(reason) = clone.pull(&approved) else { panic!("the pull succeeded") };
     assert!(reason.contains("filter.x.clean"), "{reason}");
     assert!(!clone.marker.exists());
     git(&clone.notes, &["config", "--unset", "filter.x.clean"]);
@@ -271,7 +271,7 @@ fn a_repository_among_the_files_of_a_source_is_not_used() {
     }
     // The files of a bare repository can be committed like any others. Its configuration names a
     // program.
-    let clone = Clone::new();
+    let clone = TestClone::new();
     let bare = clone.notes.join("sub");
     git(&clone.notes, &["init", "-q", "--bare", "sub"]);
     git(&bare, &["config", "core.bare", "false"]);

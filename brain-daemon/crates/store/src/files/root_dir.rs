@@ -1,4 +1,4 @@
-//! Path resolution below a directory, which no symbolic link can leave.
+//! Resolves paths below a directory. No symbolic link leads out of it.
 //!
 //! The kernel resolves each path in one step, from a handle of the directory (`openat2` with
 //! `RESOLVE_BENEATH`). So no path leads out, even if a directory is replaced by a link meanwhile.
@@ -60,16 +60,16 @@ impl RootDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             other => return other,
         }
-        let mut here = PathBuf::new();
-        let mut dir = self.open_dir(&here)?;
+        let mut current_path = PathBuf::new();
+        let mut dir = self.open_dir(&current_path)?;
         for part in path.components() {
             let is_new = match mkdirat(&dir, part.as_os_str(), Mode::from_raw_mode(0o777)) {
                 Ok(()) => true,
                 Err(Errno::EXIST) => false,
                 Err(e) => return Err(e.into()),
             };
-            here.push(part);
-            let subdirectory = self.open_dir(&here)?;
+            current_path.push(part);
+            let subdirectory = self.open_dir(&current_path)?;
             if is_new && inherit_mode {
                 // A file system without modes refuses this. The directory is usable nevertheless.
                 let mode = Mode::from_raw_mode(fstat(&dir)?.st_mode & 0o7777);
@@ -112,15 +112,19 @@ fn resolve(
         match openat2(root, path, flags, Mode::empty(), resolve_flags) {
             Err(Errno::AGAIN) => {}
             // Linux before 5.6, or a container without this call.
-            Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, path, flags),
+            Err(Errno::NOSYS | Errno::PERM) => return resolve_step_by_step(root, path, flags),
             other => return other,
         }
     }
-    step_by_step(root, path, flags)
+    resolve_step_by_step(root, path, flags)
 }
 
-/// Opens one directory after another, following no links.
-fn step_by_step(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+/// Opens `path` one component after another, following no links.
+fn resolve_step_by_step(
+    root: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
     let mut parts = path.components().peekable();
     let mut dir = openat(root, ".", DIR, Mode::empty())?;
     while let Some(part) = parts.next() {
@@ -156,7 +160,7 @@ mod tests {
             assert!(root.create_dir(Path::new(path), false).is_err(), "{path}");
         }
         assert!(root.open_file(Path::new("out/x.md")).is_err());
-        let steps = |path: &str| step_by_step(root.handle.as_fd(), Path::new(path), DIR);
+        let steps = |path: &str| resolve_step_by_step(root.handle.as_fd(), Path::new(path), DIR);
         assert!(steps("a/b").is_ok() && steps(".").is_ok());
         assert!(steps("out").is_err() && steps("inside/b").is_err() && steps("../x").is_err());
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);

@@ -1,7 +1,7 @@
-//! Pictures of numbers over time, as inline SVG. Style comes from classes. No I/O.
+//! Charts of numbers over time, as inline SVG. Style comes from classes. No I/O.
 //!
-//! A table with the same numbers follows each picture, except a sparkline. Labels are text beside
-//! the picture, so that they keep their size on a narrow screen.
+//! A table with the same numbers follows each chart, except a sparkline. Labels are text beside
+//! the chart, so that they keep their size on a narrow screen.
 
 mod bars;
 mod curves;
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_inside_the_picture() {
+    fn values_are_scaled_into_the_chart() {
         assert_eq!(scale(5, 0, 10, 600), 300);
         assert_eq!(scale(7, 7, 7, 600), 300);
         assert_eq!(scale(99, 0, 10, 600), 600);

@@ -61,7 +61,7 @@ pub(super) fn posts(
             "Collected from " (time(&digest.since)) " to " (time(&digest.until))
             " (UTC). Check the texts of others before you rely on them."
         }
-        @if digest.authors.is_empty() { p { "There are none." } }
+        @if digest.authors.is_empty() { p { "No posts." } }
         @for author in &digest.authors { (author_posts(author, curves)) }
         @if let Some(next) = &digest.next {
             @let mut query = form_urlencoded::Serializer::new(String::new());
@@ -113,7 +113,7 @@ fn post_row(post: &DigestPost, is_own: bool, snapshots: Option<&Vec<Snapshot>>) 
             " · " (time(at)) " · " (Text(&post.streams.join(", ")))
             @if !is_own { " · " span class="outside" { "from outside" } }
             @if let Some(at) = &post.deleted {
-                " · " span class="state bad" { "deleted" } ", found at " (time(at))
+                " · " span class="state bad" { "deleted" } ", detected at " (time(at))
             }
             @for topic in &post.topics { " " bdi { (Text(topic)) } }
             @if let Some(url) = web_url(&post.url) {
@@ -199,7 +199,7 @@ pub(super) fn alerts(reply: &CollectorAlertsReply) -> Markup {
             "Alerts",
             &["Time (UTC)", "Kind", "Post", "Account", "What happened"],
             &rows,
-            "There are none.",
+            "No alerts.",
         ))
         @if reply.truncated {
             p class="note" { "There are more: " code { "brain collector alerts" } }

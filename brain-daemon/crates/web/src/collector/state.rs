@@ -23,7 +23,9 @@ pub(super) fn state(session: &Session, status: &CollectorStatusReply) -> Markup 
                 p { "The file has the bearer token of your app on the platform." }
             }
         } @else if let Some(reason) = &status.off_because {
-            p class="notice" role="note" { "It does not run by itself: " (text(reason)) "." }
+            p class="notice" role="note" {
+                "The collector does not run by itself: " (text(reason)) "."
+            }
         }
         (facts(status))
         @if is_set_up {
@@ -67,8 +69,9 @@ fn facts(status: &CollectorStatusReply) -> Markup {
 /// Shows the state of the persistent connection.
 fn connection(stream: &StreamStatus) -> Markup {
     html! {
-        (text(&stream.state)) ", " (stream.posts) " posts in " (stream.connections)
-        " connections: " (text(&stream.message))
+        (text(&stream.state)) ", " (with_noun(stream.posts, "post", "posts")) " in "
+        (with_noun(stream.connections, "connection", "connections")) ": "
+        (text(&stream.message))
     }
 }
 
@@ -104,15 +107,18 @@ pub(super) fn runs(status: &CollectorStatusReply, now: i64) -> Markup {
     html! {
         h2 id="runs" { "Runs" }
         @match &status.last_run {
-            None => { p { "It has not run yet." } }
+            None => { p { "The collector has not run yet." } }
             Some(run) => {
                 @let rows: Vec<Vec<Markup>> = run.streams.iter().map(stream).collect();
                 p {
-                    "Last from " (time(&run.started_at)) " to " (time(&run.finished_at)) ". "
+                    "Last run from " (time(&run.started_at)) " to " (time(&run.finished_at)) ". "
                     (summary(run))
                 }
                 @if run.unverified > 0 {
-                    p { (run.unverified) " missing posts are checked again by the next run." }
+                    p {
+                        (with_noun(run.unverified, "missing post", "missing posts"))
+                        " will be checked again by the next run."
+                    }
                 }
                 @if !run.warnings.is_empty() {
                     ul { @for warning in &run.warnings { li { (text(warning)) } } }

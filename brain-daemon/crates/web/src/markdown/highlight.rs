@@ -132,18 +132,18 @@ pub(crate) fn highlight(name: &str, code: &str) -> Markup {
 /// Splits code into pairs of a class and a text. Text without a mark has an empty class.
 fn tokens<'a>(family: &Family, code: &'a str) -> Vec<(&'static str, &'a str)> {
     let mut out: Vec<(&'static str, &'a str)> = Vec::new();
-    let (mut at, mut plain) = (0, 0);
+    let (mut at, mut plain_start) = (0, 0);
     while let Some(rest) = code.get(at..).filter(|rest| !rest.is_empty()) {
         let before = code.get(..at).and_then(|text| text.chars().next_back());
         let (class, length) = token(family, rest, before);
         if !class.is_empty() && out.len() < MAX_MARKS {
-            out.push(("", code.get(plain..at).unwrap_or_default()));
+            out.push(("", code.get(plain_start..at).unwrap_or_default()));
             out.push((class, rest.get(..length).unwrap_or_default()));
-            plain = at + length;
+            plain_start = at + length;
         }
         at += length;
     }
-    out.push(("", code.get(plain..).unwrap_or_default()));
+    out.push(("", code.get(plain_start..).unwrap_or_default()));
     out
 }
 

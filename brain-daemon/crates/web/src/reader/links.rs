@@ -1,4 +1,4 @@
-//! Links to a page: the first ones beside it, and the longer list of `GET /web/links/{name}`.
+//! Links to a page: the first links beside the page, and the list of `GET /web/links/{name}`.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn screen(reply: &LinksReply) -> Markup {
     let links: Vec<LinkedPage> = reply.links.iter().filter_map(linked_page).collect();
     html! {
         h1 { "Links to " a href=(Text(&page_path(&name))) { code { (Text(&name)) } } }
-        @if links.is_empty() { p { "No page links to it." } }
+        @if links.is_empty() { p { "No page links to this page." } }
         ul class="mentions" { @for link in &links { (row(link)) } }
         @if reply.truncated { p { "There are more links than this list shows." } }
     }

@@ -131,7 +131,7 @@ fn a_page_without_meta_is_stored_and_not_compared() {
 }
 
 #[test]
-fn an_account_refusal_ends_the_run_at_every_request() {
+fn an_account_refusal_of_any_request_ends_the_run() {
     for (failure, reason) in
         [(status(401), "unauthorized"), (problem(402, "credits"), "payment_required")]
     {
@@ -337,7 +337,7 @@ fn refused_expansions_are_omitted() {
         );
         assert_eq!(fixture.stored(Stream::Mentions, 7).author(), "6");
     }
-    // A rejection with and without expansions has another cause.
+    // If the request without expansions is refused, too, expansions are not the cause.
     let mut fixture = FakePlatform::new(&[]);
     fixture.settings.request_authors = true;
     fixture.fail("own", status(403));
@@ -382,7 +382,7 @@ fn the_pull_continues_after_an_empty_page() {
 }
 
 #[test]
-fn only_pages_of_repeated_posts_are_abandoned() {
+fn repeated_posts_end_a_pull_and_empty_pages_do_not() {
     for (post, expected_line, requests) in
         [(Some("8"), "STREAM_SKIPPED:own:paging", 2), (None, "MENTIONS:0 (0 new)", 5)]
     {

@@ -37,14 +37,14 @@ fn damaged_files_of_posts_are_kept_aside_with_a_warning() {
     assert_eq!(
         (report.deletions, report.streams[1].new),
         (0, 1),
-        "the deleted post has no record, and the other one counts as new"
+        "the deletion of post 1 is not recorded, and post 2 counts as new"
     );
     assert_eq!(fixture.stored(Stream::Mentions, 2).instant(COLLECTED_AT), Some(fixture.time.now()));
     assert_eq!(fixture.data.snapshots(&post_id(3)).unwrap().len(), 1);
 }
 
 #[test]
-fn a_curve_with_a_damaged_beginning_fails_no_run() {
+fn a_curve_with_a_damaged_start_does_not_fail_a_run() {
     let fixture = three_posts();
     let file = fixture.root().join("engagement/1.json");
     let text = fs::read_to_string(&file).unwrap();
@@ -66,12 +66,12 @@ fn a_damaged_post_file_hides_no_deletion() {
 }
 
 #[test]
-fn a_damaged_deletion_fails_no_redacting_run() {
+fn a_redacting_run_survives_a_damaged_deletion_record() {
     let mut fixture = three_posts();
     fixture.delete(1);
     fixture.run();
     let mut state = fixture.state();
-    // As after a crash between the record and the state.
+    // A crash between the writes of the record and of the state leaves this.
     state.streams.get_mut("own").unwrap().ids.push("1".into());
     state.redacted = true;
     state.save(&fixture.data).unwrap();
@@ -105,7 +105,7 @@ fn a_new_post_is_journaled_before_its_file_is_written() {
 }
 
 #[test]
-fn alerts_precede_the_files_that_prevent_repetition() {
+fn alerts_are_sent_before_their_files_are_written() {
     let fixture = three_posts();
     fixture.delete(1);
     fixture.like(2, 500);

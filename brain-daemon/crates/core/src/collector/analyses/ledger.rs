@@ -1,4 +1,6 @@
-//! Append-only ledgers of JSON lines that all posts share. Redaction removes lines.
+//! The ledgers of videos and articles, as JSON lines.
+//!
+//! Lines are appended. Redaction removes the lines of deleted posts.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -13,7 +15,7 @@ use brain_collector::{DataFault, PostId};
 /// A line of `videos.jsonl`: a video to transcribe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Video {
-    /// When the video was listed, in RFC 3339.
+    /// When the line was added, in RFC 3339.
     pub(super) queued_at: String,
     /// The first post that links to it.
     pub(super) id: String,
@@ -66,7 +68,7 @@ impl Ledger {
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    /// Appends a line durably. First ends a line that a crash cut.
+    /// Appends a line durably. If a crash cut the last line, ends that line first.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -72,7 +72,7 @@ fn only_transient_failures_are_retried() {
         degradation(&brain, "boats").unwrap(),
         format!("{incomplete}: the endpoint is offline")
     );
-    // The problem may contain local paths, which outsiders must not see.
+    // The problem may contain local paths. Only callers that may run `doctor` see it.
     let guest = Caller::granted("guest", Scope::Read.into(), Visibility::All);
     assert_eq!(
         brain.embedding.near("boats", 10, &|_| true, None).degradation.unwrap().text(&guest),

@@ -11,7 +11,7 @@ use super::{Point, Sequence, WeightedGraph};
 const MAX_SAMPLE: usize = 12;
 /// The part of the way to its equilibrium that a page moves in a round.
 const STEP: f32 = 0.5;
-/// The finest grid has 4 to the power of this many squares at most.
+/// The finest grid has at most 4^`MAX_DEPTH` squares.
 const MAX_DEPTH: u32 = 9;
 
 /// A square of the grid.
@@ -84,7 +84,7 @@ impl<'a> Forces<'a> {
         let mut moves = vec![Point::default(); points.len()];
         for round in 0..rounds {
             self.lay_grid(points, sequence);
-            self.sum_up();
+            self.sum_masses();
             self.push_far();
             let remaining = 1.0 - round as f32 / rounds as f32;
             for (page, moved) in moves.iter_mut().enumerate() {
@@ -148,7 +148,7 @@ impl<'a> Forces<'a> {
         for square in 1..self.starts.len() {
             self.starts[square] += self.starts[square - 1];
         }
-        // Each entry moves from the end of its square down to its first page.
+        // Counts the end of each square down until it is the index of the first page.
         for (page, &square) in self.square_of.iter().enumerate().rev() {
             let end = &mut self.starts[square as usize + 1];
             *end -= 1;
@@ -161,11 +161,11 @@ impl<'a> Forces<'a> {
     }
 
     /// Computes mass and centre of mass of all squares, from the finest grid to the coarsest.
-    fn sum_up(&mut self) {
+    fn sum_masses(&mut self) {
         self.squares.fill(Square::default());
         let finest = first_square(self.depth);
-        for (at, pair) in self.starts.windows(2).enumerate() {
-            let square = &mut self.squares[finest + at];
+        for (index, pair) in self.starts.windows(2).enumerate() {
+            let square = &mut self.squares[finest + index];
             for &(x, y, mass) in &self.bodies[pair[0] as usize..pair[1] as usize] {
                 square.mass += mass;
                 square.x += mass * x;
@@ -174,9 +174,9 @@ impl<'a> Forces<'a> {
         }
         for depth in (1..=self.depth).rev() {
             let (first, above) = (first_square(depth), first_square(depth - 1));
-            for at in 0..1_usize << (2 * depth) {
-                let (x, y) = (at & ((1 << depth) - 1), at >> depth);
-                let square = self.squares[first + at];
+            for index in 0..1_usize << (2 * depth) {
+                let (x, y) = (index & ((1 << depth) - 1), index >> depth);
+                let square = self.squares[first + index];
                 let parent = &mut self.squares[above + ((y / 2) << (depth - 1)) + x / 2];
                 parent.mass += square.mass;
                 parent.x += square.x;
@@ -194,13 +194,13 @@ impl<'a> Forces<'a> {
     fn push_far(&mut self) {
         for depth in 2..=self.depth {
             let (first, above) = (first_square(depth), first_square(depth - 1));
-            for at in 0..1_u32 << (2 * depth) {
-                if self.squares[first + at as usize].mass == 0.0 {
+            for index in 0..1_u32 << (2 * depth) {
+                if self.squares[first + index as usize].mass == 0.0 {
                     continue;
                 }
-                let (x, y) = (at & ((1 << depth) - 1), at >> depth);
+                let (x, y) = (index & ((1 << depth) - 1), index >> depth);
                 let parent = ((y / 2) << (depth - 1)) + x / 2;
-                let (from, to) = (self.middle(depth - 1, parent), self.middle(depth, at));
+                let (from, to) = (self.middle(depth - 1, parent), self.middle(depth, index));
                 let parent = self.squares[above + parent as usize];
                 let (dx, dy) = (to.x - from.x, to.y - from.y);
                 let mut push = (
@@ -222,7 +222,7 @@ impl<'a> Forces<'a> {
                     slope.0 -= other.mass * (re * re - im * im);
                     slope.1 -= other.mass * 2.0 * re * im;
                 }
-                let square = &mut self.squares[first + at as usize];
+                let square = &mut self.squares[first + index as usize];
                 (square.push, square.slope) = (push, slope);
             }
         }
