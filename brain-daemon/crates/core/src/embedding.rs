@@ -16,6 +16,7 @@ mod models;
 mod origin;
 mod pending_changes;
 mod query;
+mod query_embedder;
 mod reranker;
 mod rounds;
 mod scale;

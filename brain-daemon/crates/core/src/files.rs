@@ -31,6 +31,10 @@ use brain_page as page;
 use brain_store::files::{Outcome, OwnContents, RootDir, Tree};
 use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, StoreError};
 
+/// Why the directory of a source cannot be used, if another machine of a shared brain has it.
+pub(crate) const OF_ANOTHER_MACHINE: &str =
+    "its directory is on another machine of this brain; its pages are here, its files are not";
+
 /// The result of an attempt to write the file of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct FileReport {
@@ -93,9 +97,8 @@ impl FileService {
                 Some(problem)
             }
         };
-        let problem = problem.or_else(|| {
-            (!self.has_files_of(source)).then(|| crate::sources::OF_ANOTHER_MACHINE.to_owned())
-        });
+        let problem =
+            problem.or_else(|| (!self.has_files_of(source)).then(|| OF_ANOTHER_MACHINE.to_owned()));
         FileReport { is_written: problem.is_none(), path, problem }
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod append;
 pub(crate) mod attachments;
 pub(crate) mod broken_links;
 pub(crate) mod capture;
+mod capture_input;
 pub(crate) mod dedup;
 pub(crate) mod diff;
 pub(crate) mod fields;

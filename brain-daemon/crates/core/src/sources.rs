@@ -17,6 +17,7 @@ use brain_protocol::{
 use rustix::fs::{Access, access};
 use tokio_util::sync::CancellationToken;
 
+use crate::files::OF_ANOTHER_MACHINE;
 use crate::index::IndexFollower;
 use crate::sources::watch_state::WatcherStatus;
 use crate::{Caller, FileService, preferred};
@@ -39,10 +40,6 @@ pub struct SourceService {
     pub(crate) watcher: WatcherStatus,
     pub(crate) config: Arc<Config>,
 }
-
-/// Why the directory of a source cannot be used, if another machine of a shared brain has it.
-pub(crate) const OF_ANOTHER_MACHINE: &str =
-    "its directory is on another machine of this brain; its pages are here, its files are not";
 
 impl SourceService {
     /// Creates the service.

@@ -217,7 +217,7 @@ impl SyncService {
         let root = self.sources.source_dir(record);
         let mut tally = Tally::new(id, root.display().to_string());
         if !self.store.read(Visibility::All)?.has_files_of(id)? {
-            return Ok(tally.into_failure(crate::sources::OF_ANOTHER_MACHINE.into()));
+            return Ok(tally.into_failure(crate::files::OF_ANOTHER_MACHINE.into()));
         }
         if root.is_dir() {
             tally.report.pull = self.pull(&root, options, progress);

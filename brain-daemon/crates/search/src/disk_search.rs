@@ -13,14 +13,13 @@ use tantivy::{
 };
 
 use super::{
-    bm25::{CorpusStatistics, Saturation},
+    bm25::{CorpusStatistics, Saturation, Stats},
+    match_table::{Candidate, Cell, MatchTable, Occurrences},
     names::{self, NameMatch},
     overlay::Overlay,
     plan::Plan,
     query::Scope,
-    rank::{
-        Candidate, Cell, EXACT_WEIGHT, MatchTable, Occurrences, SLUG_WEIGHT, Stats, TAG_WEIGHT,
-    },
+    rank::{EXACT_WEIGHT, SLUG_WEIGHT, TAG_WEIGHT},
     schema::Fields,
     terms::{AllowedDocs, Segment, reach},
     top_docs::TopDocs,

@@ -1,7 +1,4 @@
 //! Turns a page into indexed terms.
-//!
-//! Terms are encoded as text for the disk index, whose tokenizer only splits them, and as hashes by
-//! position for the overlay.
 
 use std::{
     collections::HashSet,
@@ -14,91 +11,16 @@ use parking_lot::Mutex;
 use super::{
     IndexPage,
     days::keys_of_day,
+    encoding::{GAP, GAP_MARK, TERM_MARK, Terms, key, key_of},
     exact,
     fold::{BuildTermHasher, hash},
     language::{Lang, Stems, alphabet, detect},
-    names::words_in_any_order,
-    token::{self, Kind, name_key},
+    name_key::{name_key, words_in_any_order},
+    token::{self, Kind},
 };
-
-/// Precedes a term.
-pub(super) const TERM_MARK: u8 = 1;
-/// Precedes the first term of another alias, whose position is [`GAP`] further.
-pub(super) const GAP_MARK: u8 = 2;
-/// Number of positions between title and aliases, so that no phrase spans both.
-pub(super) const GAP: usize = 4;
-
-/// The terms of one field of a page.
-#[derive(Debug, Default)]
-pub(super) struct Terms {
-    /// Each term after its mark ([`TERM_MARK`] or [`GAP_MARK`]).
-    pub(super) encoded: String,
-    /// The hash of the term at each position; 0 for none.
-    pub(super) hashes: Vec<u64>,
-    /// Number of terms.
-    pub(super) count: u32,
-}
-
-impl Terms {
-    /// Reserves memory for the terms of `text`.
-    fn reserve(&mut self, text: &str) {
-        if text.len() <= LARGE_TEXT_BYTES {
-            self.encoded.reserve(text.len());
-            self.hashes.reserve(text.len() / 6);
-            return;
-        }
-        // Counted first: growing lists would take twice the memory.
-        let (mut count, mut bytes) = (0, 0);
-        token::scan(text, &mut |t| {
-            count += 1;
-            bytes += t.text.len() + 1;
-        });
-        self.hashes.reserve_exact(count);
-        self.encoded.reserve_exact(bytes);
-    }
-
-    fn push(&mut self, term: &str, mark: u8) {
-        if mark == GAP_MARK {
-            self.hashes.extend([0; GAP]);
-        }
-        self.encoded.push(char::from(mark));
-        self.encoded.push_str(term);
-        self.hashes.push(hash(term.as_bytes()));
-        self.count += 1;
-    }
-}
-
-/// The terms of texts longer than this, in bytes, are counted before they are stored.
-const LARGE_TEXT_BYTES: usize = 256 * 1024;
 
 /// Maximum bytes of a name that are read.
 const MAX_NAME_BYTES: usize = 600;
-
-/// Namespaces of [`Document::keys`].
-pub(super) mod key {
-    pub(crate) const TITLE: char = 'n';
-    pub(crate) const ALIAS: char = 'a';
-    pub(crate) const SLUG: char = 'u';
-    pub(crate) const ANY_ORDER: char = 'o';
-    pub(crate) const BEGINNING: char = 'b';
-    pub(crate) const TAG: char = 'g';
-    pub(crate) const TAG_WORD: char = 'w';
-    pub(crate) const SLUG_WORD: char = 'v';
-    pub(crate) const TYPE: char = 't';
-    pub(crate) const SOURCE: char = 's';
-    pub(crate) const LANGUAGE: char = 'l';
-    pub(crate) const DAY: char = 'd';
-}
-
-/// Returns the key `value` in `namespace`.
-pub(super) fn key_of(namespace: char, value: &str) -> String {
-    let mut key = String::with_capacity(value.len() + 2);
-    key.push(namespace);
-    key.push(':');
-    // Keys must not contain marks or exceed a term's length.
-    key.extend(token::head(value, 600).chars().filter(|c| !c.is_control()));
-    key
-}
 
 /// The terms of a page.
 #[derive(Debug)]

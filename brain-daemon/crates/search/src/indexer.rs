@@ -16,10 +16,11 @@ use brain_base::threads::lower_priority;
 use super::{
     disk::{Disk, InMemory, catch_panic, write_to_disk},
     document::Analyzer,
-    index_state::{Op, SharedState, languages},
+    index_state::SharedState,
     index_writer::{commit, open_writer, tantivy_document},
     merge_policy::ChangeRate,
     schema::Fields,
+    view::{Op, languages},
 };
 
 /// Maximum number of changes taken from the feed at once, so that

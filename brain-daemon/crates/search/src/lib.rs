@@ -13,17 +13,19 @@
 //!
 //! | file | purpose |
 //! |---|---|
-//! | `index` | The public index; `index_state` is shared by searches and the indexer |
+//! | `index` | The public index; searches and the indexer share `index_state`, with its `view` |
 //! | `indexer`, `index_writer`, `merge_policy` | The thread that writes to disk |
 //! | `disk` | Opens, checks and replaces the index on disk; `schema` has its fields |
-//! | `token`, `fold`, `exact`, `language`, `stopwords`, `document` | Turn a page into terms |
+//! | `token`, `fold`, `exact`, `language`, `stopwords` | Turn a text into terms |
+//! | `document`, `encoding` | The terms of a page, and their form in the index |
 //! | `query`, `plan`, `days` | Turn a question into groups of terms and conditions |
 //! | `quotes` | Decides whether quoted phrases of a question are conditions |
 //! | `disk_search`, `terms`, `doc_bit_set` | Run a plan on disk; `overlay`: on newer pages |
-//! | `names` | Pages that a question names, also while it is being typed |
+//! | `names` | Pages that a question names (`name_query`); forms of names are in `name_key` |
 //! | `typos` | Other spellings of words that are in no page |
 //! | `visible_pages`, `restricted_search` | Search for callers who can see only some sources |
-//! | `rank`, `runs` | The scoring function; adjacent words in the order of the question |
+//! | `match_table` | The pages that match, and where the words of the question occur in them |
+//! | `rank`, `bm25` | The scoring function; `runs`: adjacent words in the order of the question |
 //! | `question_terms` | Words and subjects of a question, for other kinds of search |
 //! | `snippet` | The passage to show; `begin` skips words without a match, `markup` finds syntax |
 
@@ -38,6 +40,7 @@ mod disk_search;
 mod disk_tests;
 mod doc_bit_set;
 mod document;
+mod encoding;
 mod exact;
 mod fold;
 mod index;
@@ -46,7 +49,10 @@ mod index_writer;
 mod indexer;
 mod language;
 mod markup;
+mod match_table;
 mod merge_policy;
+mod name_key;
+mod name_query;
 #[cfg(test)]
 mod name_tests;
 mod names;
@@ -71,6 +77,7 @@ mod top_docs;
 #[cfg(test)]
 mod typo_tests;
 mod typos;
+mod view;
 mod visible_pages;
 #[cfg(test)]
 mod visible_tests;

@@ -9,10 +9,10 @@ use tantivy::{
 
 use super::{
     doc_bit_set::DocBitSet,
-    document::{Document, TERM_MARK, key, key_of},
-    plan::HashedTerm,
+    document::Document,
+    encoding::TERM_MARK,
+    name_query::{NameQuery, PartialName},
     terms::Segment,
-    token::{self, Kind, name_key},
 };
 
 type Result<T> = tantivy::Result<T>;
@@ -23,103 +23,6 @@ type Result<T> = tantivy::Result<T>;
 pub(super) const MAX_PARTIAL_MATCHES: usize = 2048;
 /// Weight of the typed share of a name, in units of word scores.
 const TYPED_SHARE_WEIGHT: f32 = 10.0;
-
-/// The whole question as a name.
-#[derive(Debug, Clone)]
-pub(super) struct NameQuery {
-    /// Its keys as a title, an alias, a slug, and as a name with its words in any order.
-    pub(super) whole: [HashedTerm; 4],
-    /// As the beginning of a name, if it is being typed.
-    pub(super) partial: Option<PartialName>,
-}
-
-/// A name that is being typed.
-#[derive(Debug, Clone)]
-pub(super) struct PartialName {
-    /// Beginning of the keys of matching names.
-    key: String,
-    /// The typed words without the last one.
-    words: Vec<String>,
-    /// The last typed word, which can be incomplete.
-    last: String,
-}
-
-impl NameQuery {
-    /// Creates the query of `text`; `None` if it has no words.
-    pub(super) fn new(text: &str, is_being_typed: bool) -> Option<Self> {
-        let name = name_key(text);
-        if name.is_empty() {
-            return None;
-        }
-        let any_order = words_in_any_order(&name);
-        let keys = [
-            key_of(key::TITLE, &name),
-            key_of(key::ALIAS, &name),
-            key_of(key::SLUG, &name),
-            key_of(key::ANY_ORDER, &any_order),
-        ];
-        let partial = is_being_typed.then(|| PartialName::new(text, &name)).flatten();
-        Some(Self { whole: keys.map(HashedTerm::new), partial })
-    }
-
-    /// Returns the last word while it is being typed.
-    pub(super) fn half_typed_word(&self) -> Option<&str> {
-        self.partial.as_ref().map(|partial| partial.last.as_str())
-    }
-}
-
-impl PartialName {
-    fn new(text: &str, name: &str) -> Option<Self> {
-        // With a slash, the text is the beginning of a path.
-        let space = if text.contains('/') { key::SLUG } else { key::BEGINNING };
-        let mut words = Vec::new();
-        token::scan(text, &mut |t| {
-            if !matches!(t.kind, Kind::Whole | Kind::Tail) {
-                words.push(t.text.to_owned());
-            }
-        });
-        let last = words.pop()?;
-        Some(Self { key: key_of(space, name), words, last })
-    }
-
-    /// Returns the typed share of the name with the key `key`; `None` if the key does not begin
-    /// with the typed text.
-    fn share(&self, key: &[u8]) -> Option<f32> {
-        // The first two bytes are the namespace and a colon.
-        let begins = key.starts_with(self.key.as_bytes());
-        begins.then(|| (self.key.len() - 2) as f32 / (key.len() - 2).max(1) as f32)
-    }
-}
-
-/// Articles and other short words that people omit from names.
-const LITTLE_WORDS: [&str; 26] = [
-    "the", "a", "an", "of", "and", "der", "die", "das", "des", "und", "von", "le", "la", "les",
-    "du", "de", "et", "el", "los", "las", "del", "y", "il", "lo", "di", "o",
-];
-
-/// Returns the words of a name in alphabetical order. Omits little words if at least two other
-/// words are left. `name` has the form of [`name_key`].
-pub(super) fn words_in_any_order(name: &str) -> String {
-    let mut words: Vec<&str> = name.split(' ').filter(|word| !is_little(word)).collect();
-    if words.len() < 2 {
-        words = name.split(' ').collect();
-    }
-    words.sort_unstable();
-    words.join(" ")
-}
-
-/// Returns whether a name, in the form of [`name_key`], begins or ends with a little word that
-/// [`words_in_any_order`] drops.
-pub(super) fn has_little_word_at_an_end(name: &str) -> bool {
-    let words: Vec<&str> = name.split(' ').collect();
-    let is_little_word = |word: Option<&&str>| word.is_some_and(|word| is_little(word));
-    (is_little_word(words.first()) || is_little_word(words.last()))
-        && words.iter().filter(|word| !is_little(word)).count() > 1
-}
-
-fn is_little(word: &str) -> bool {
-    LITTLE_WORDS.contains(&word)
-}
 
 /// How a question names a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

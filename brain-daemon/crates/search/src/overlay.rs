@@ -5,12 +5,14 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    document::{Document, Entry, GAP_MARK, TERM_MARK, Terms},
+    bm25::Stats,
+    document::{Document, Entry},
+    encoding::{GAP_MARK, HashedTerm, TERM_MARK, Terms},
     fold::BuildTermHasher,
+    match_table::{Candidate, MatchTable, OVERLAY_SEGMENT},
     names::{self, NameMatch},
-    plan::{Condition, HashedTerm, Phrase, Plan},
+    plan::{Condition, Phrase, Plan},
     query::Scope,
-    rank::{Candidate, MatchTable, OVERLAY_SEGMENT, Stats},
     schema::rounded_length,
 };
 

@@ -2,7 +2,10 @@
 //!
 //! Text that does not parse counts as plain words; there are no errors.
 
-use super::token::{divides_hebrew, head, name_key};
+use super::{
+    name_key::name_key,
+    token::{divides_hebrew, head},
+};
 
 /// Maximum bytes read of a question.
 pub(super) const MAX_QUESTION_BYTES: usize = 4096;

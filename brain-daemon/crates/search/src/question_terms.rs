@@ -13,16 +13,17 @@ use tantivy::{DocSet, TERMINATED};
 use super::{
     Index, IndexError, Question,
     doc_bit_set::DocBitSet,
-    document::{Analyzer, key, key_of},
+    document::Analyzer,
+    encoding::{HashedTerm, key, key_of},
     fold::BuildTermHasher,
-    index_state::View,
     language::{Lang, alphabet, of_question, stem, stop_words},
-    names::{has_little_word_at_an_end, words_in_any_order},
+    name_key::{has_little_word_at_an_end, name_key, words_in_any_order},
     overlay,
-    plan::{HashedTerm, Plan},
+    plan::Plan,
     query::{has_words, parse, plain},
     terms::Segment,
-    token::{self, Kind, name_key},
+    token::{self, Kind},
+    view::View,
     visible_pages::VisiblePages,
 };
 

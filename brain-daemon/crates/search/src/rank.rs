@@ -9,18 +9,14 @@ use brain_protocol::ScorePart;
 
 use super::{
     RankedPage,
+    bm25::{Stats, saturation},
     document::Entry,
-    names::NameMatch,
-    plan::{Pair, Plan},
+    match_table::{Counts, MatchTable, PlanMatches},
+    plan::Plan,
     query::Scope,
     runs::{Run, runs},
-    terms::Segment,
 };
 
-/// BM25: how slowly repeated words saturate.
-const K1: f32 = 1.2;
-/// BM25: how much the length of a field damps its words, 0 to 1.
-const B: f32 = 0.75;
 /// Weight of a word in the title or an alias, in addition to its weight in the text.
 const TITLE_WEIGHT: f32 = 0.4;
 /// Weight of a word in a tag.
@@ -35,163 +31,6 @@ const PAIR_WEIGHT: f32 = 0.2;
 const RUN_WEIGHT: f32 = 1.5;
 /// Score of one tier of a name: more than any score of words.
 const TIER_SCORE: f32 = 1000.0;
-
-/// Statistics of the corpus: disk and overlay together.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Stats {
-    /// Number of pages.
-    pub(super) docs: u64,
-    /// Number of terms in all bodies.
-    pub(super) body_terms: u64,
-    /// Number of terms in all titles.
-    pub(super) title_terms: u64,
-    /// Number of pages with each group, by field: body, title, tags, slug.
-    pub(super) frequency: Vec<[u64; 4]>,
-}
-
-impl Stats {
-    /// Returns the inverse document frequency of a group.
-    pub(super) fn idf(&self, group: usize) -> f32 {
-        self.rarity(self.pages_with(group))
-    }
-
-    /// Returns the inverse document frequency of a group in titles.
-    pub(super) fn title_idf(&self, group: usize) -> f32 {
-        self.rarity(self.frequency.get(group).map_or(0, |by_field| by_field[1]))
-    }
-
-    fn rarity(&self, pages: u64) -> f32 {
-        let docs = self.docs as f32;
-        let with = pages.min(self.docs) as f32;
-        (1.0 + (docs - with + 0.5) / (with + 0.5)).ln()
-    }
-
-    /// Estimates the number of pages with a group: the greatest number of one field.
-    pub(super) fn pages_with(&self, group: usize) -> u64 {
-        self.frequency
-            .get(group)
-            .and_then(|by_field| by_field.iter().max())
-            .map_or(0, |&n| n.min(self.docs))
-    }
-
-    /// Returns the average of `terms` in a page, at least 1.
-    pub(super) fn average(&self, terms: u64) -> f32 {
-        (terms as f32 / self.docs.max(1) as f32).max(1.0)
-    }
-}
-
-/// Returns the saturated weight of `count` occurrences in a field of `len` terms, 0 to 2.2.
-pub(super) fn saturation(count: f32, len: f32, average: f32) -> f32 {
-    saturate(count, damping(len, average))
-}
-
-/// As [`saturation`], for a known [`damping`] of the field.
-pub(super) fn saturate(count: f32, damping: f32) -> f32 {
-    count * (K1 + 1.0) / (count + damping)
-}
-
-/// Returns how much a field's length damps its occurrences.
-pub(super) fn damping(len: f32, average: f32) -> f32 {
-    K1 * (1.0 - B + B * len / average)
-}
-
-/// Occurrences of a group in a field of a page.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Occurrences {
-    /// Number of occurrences; a prefix counts once.
-    pub(super) count: u32,
-    /// Index of its first position in [`MatchTable::positions`].
-    pub(super) first_position: u32,
-    /// Number of its positions there; 0 if they do not matter.
-    pub(super) position_count: u32,
-}
-
-/// Occurrences of a group in a page.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cell {
-    pub(super) body: Occurrences,
-    pub(super) title: Occurrences,
-    /// Whether the group is a word of a tag.
-    pub(super) tag: bool,
-    /// Whether the group is a word of the slug.
-    pub(super) slug: bool,
-    /// Whether the page has the group's exact form.
-    pub(super) exact: bool,
-}
-
-/// Stands for the overlay in place of a segment.
-pub(super) const OVERLAY_SEGMENT: u32 = u32::MAX;
-
-/// A page to score.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Candidate {
-    pub(super) id: u64,
-    /// Its segment, or [`OVERLAY_SEGMENT`], and its document there; 0 in the overlay.
-    pub(super) doc_address: (u32, u32),
-    /// When the page was last changed, in Unix milliseconds.
-    pub(super) updated_at: i64,
-    /// Length of the body in terms, rounded as in the disk index.
-    pub(super) body_len: u32,
-    /// Length of the title in terms, rounded as in the disk index.
-    pub(super) title_len: u32,
-    /// How the question names the page.
-    pub(super) names: NameMatch,
-}
-
-/// Candidates with the occurrences of the question's groups.
-#[derive(Debug, Default)]
-pub(super) struct MatchTable {
-    /// Number of groups.
-    pub(super) groups: usize,
-    pub(super) candidates: Vec<Candidate>,
-    /// Cells, one row of `groups` per candidate.
-    pub(super) cells: Vec<Cell>,
-    /// Positions of all occurrences; see [`Occurrences::first_position`].
-    pub(super) positions: Vec<u32>,
-}
-
-impl MatchTable {
-    pub(super) fn new(groups: usize) -> Self {
-        Self { groups, ..Self::default() }
-    }
-
-    /// Adds a candidate with an empty row and returns its index.
-    pub(super) fn push(&mut self, candidate: Candidate) -> usize {
-        self.candidates.push(candidate);
-        self.cells.resize(self.candidates.len() * self.groups, Cell::default());
-        self.candidates.len() - 1
-    }
-
-    pub(super) fn cell(&mut self, candidate: usize, group: usize) -> &mut Cell {
-        &mut self.cells[candidate * self.groups + group]
-    }
-
-    pub(super) fn row(&self, candidate: usize) -> &[Cell] {
-        &self.cells[candidate * self.groups..(candidate + 1) * self.groups]
-    }
-
-    /// Returns the positions of `occurrences`, ascending.
-    pub(super) fn places(&self, occurrences: Occurrences) -> &[u32] {
-        let start = occurrences.first_position as usize;
-        self.positions.get(start..start + occurrences.position_count as usize).unwrap_or(&[])
-    }
-
-    /// Returns how often the words of a pair have its distance in body and title of a candidate.
-    fn count_pair(&self, candidate: usize, pair: Pair) -> u32 {
-        let row = self.row(candidate);
-        let (first, second) = (row[pair.first], row[pair.second]);
-        let count = |a, b| count_at_distance(self.places(a), self.places(b), pair.distance);
-        count(first.body, second.body) + count(first.title, second.title)
-    }
-}
-
-/// The matches of a plan in all pages, or in the pages that a caller can see.
-pub(super) struct PlanMatches<'a> {
-    pub(super) stats: Stats,
-    pub(super) hits: MatchTable,
-    /// The searched segments.
-    pub(super) segments: Vec<Segment<'a>>,
-}
 
 /// Tier, score and index of a candidate.
 type ScoredCandidate = (u8, f32, usize);
@@ -226,29 +65,6 @@ pub(super) fn rank(
     scored.sort_unstable_by(order);
     let ranked = |(tier, score, i)| scorer.ranked(i, tier, score, explain);
     Ok(scored.into_iter().map(ranked).collect())
-}
-
-/// A [`Cell`] without positions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) body: u32,
-    pub(super) title: u32,
-    pub(super) tag: bool,
-    pub(super) slug: bool,
-    pub(super) exact: bool,
-}
-
-impl Cell {
-    /// Returns the cell's counts, without positions.
-    pub(super) fn counts(&self) -> Counts {
-        Counts {
-            body: self.body.count,
-            title: self.title.count,
-            tag: self.tag,
-            slug: self.slug,
-            exact: self.exact,
-        }
-    }
 }
 
 /// Scores the groups of a question by the statistics, without pairs and runs.
@@ -480,46 +296,5 @@ impl<'a> Scorer<'a> {
             matched,
             explain: parts,
         }
-    }
-}
-
-/// Returns how often a position of `second` is `distance` after one of `first`; both are sorted.
-fn count_at_distance(first: &[u32], second: &[u32], distance: u32) -> u32 {
-    let mut count = 0;
-    let mut rest = second.iter().copied().peekable();
-    for &position in first {
-        let expected = position.saturating_add(distance);
-        while rest.peek().is_some_and(|&p| p < expected) {
-            rest.next();
-        }
-        if rest.peek() == Some(&expected) {
-            count += 1;
-        }
-    }
-    count
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn positions_at_a_distance_are_counted() {
-        assert_eq!(count_at_distance(&[0, 5, 9], &[1, 6, 11], 1), 2);
-        assert_eq!(count_at_distance(&[], &[1], 1), 0);
-        assert_eq!(count_at_distance(&[u32::MAX], &[1], 1), 0);
-    }
-
-    #[test]
-    fn rare_words_weigh_more() {
-        let stats = Stats {
-            docs: 100,
-            frequency: vec![[1, 0, 0, 0], [50, 3, 0, 0], [200, 0, 0, 0]],
-            ..Stats::default()
-        };
-        assert!(stats.idf(0) > stats.idf(1));
-        assert!(stats.idf(2) > 0.0);
-        assert!(saturation(1.0, 50.0, 100.0) > saturation(1.0, 200.0, 100.0));
-        assert!(saturation(1e9, 50.0, 100.0) <= K1 + 1.0);
     }
 }

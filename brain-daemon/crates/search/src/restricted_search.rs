@@ -21,14 +21,13 @@ use tantivy::{
 };
 
 use super::{
+    bm25::Stats,
     doc_bit_set::DocBitSet,
+    match_table::{Candidate, Cell, Counts, MatchTable, OVERLAY_SEGMENT, Occurrences, PlanMatches},
     names::{self, NameMatch},
     overlay,
     plan::Plan,
-    rank::{
-        Candidate, Cell, Counts, MatchTable, OVERLAY_SEGMENT, Occurrences, PlanMatches, Stats,
-        Weights,
-    },
+    rank::Weights,
     schema::Fields,
     terms::{Segment, reach},
     visible_pages::VisiblePages,

@@ -12,16 +12,16 @@ use tantivy::{
 };
 
 use super::{
+    bm25::Stats,
     document::Entry,
-    plan::{HashedTerm, Plan},
-    rank::{MatchTable, PlanMatches, Stats},
+    encoding::HashedTerm,
+    match_table::{MatchTable, PlanMatches},
+    plan::{Plan, Sequence, SequenceWord},
     terms::{Segment, reach},
 };
 
 /// Minimum words of a run that is not the whole question.
 const MIN_WORDS: usize = 4;
-/// Maximum words of a sequence that are compared.
-pub(super) const MAX_WORDS: usize = 64;
 /// Minimum share of the question's weight that a run of a part of the question must have.
 const MIN_SHARE: f32 = 0.5;
 /// Maximum candidates whose positions are read.
@@ -30,27 +30,6 @@ const MAX_CHECKED: usize = 50;
 const STOP_WEIGHT: f32 = 0.3;
 /// Factor for the value of a run that is only a part of the question.
 const PARTIAL_RUN_FACTOR: f32 = 0.4;
-
-/// Adjacent words of a question, with stop words.
-#[derive(Debug)]
-pub(super) struct Sequence {
-    pub(super) words: Vec<SequenceWord>,
-    /// Whether they were quoted: then only the whole sequence counts.
-    pub(super) is_quoted: bool,
-}
-
-/// A word of a sequence.
-#[derive(Debug)]
-pub(super) struct SequenceWord {
-    /// The folded word.
-    pub(super) text: String,
-    /// Its position in the sequence.
-    pub(super) position: u32,
-    /// Index of its group; `None` for a stop word, and for a word that found no place in the plan.
-    pub(super) group: Option<usize>,
-    /// Its forms.
-    pub(super) forms: Vec<HashedTerm>,
-}
 
 /// The best run of a candidate.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use tantivy::{
     tokenizer::{Token, TokenStream, Tokenizer},
 };
 
-use super::document::{GAP, GAP_MARK, TERM_MARK};
+use super::encoding::{GAP, GAP_MARK, TERM_MARK};
 
 /// Number of the index's format. Raise it when pages get other terms or fields, so that older
 /// indexes are rebuilt.
@@ -60,7 +60,7 @@ pub(super) fn schema() -> (Schema, Fields) {
     (builder.build(), fields)
 }
 
-/// Splits the encoding of [`super::document::Terms`].
+/// Splits the encoding of [`super::encoding::Terms`].
 #[derive(Clone, Default)]
 pub(super) struct EncodedTokenizer {
     token: Token,

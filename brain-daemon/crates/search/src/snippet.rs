@@ -4,11 +4,11 @@ use std::{cell::RefCell, collections::HashMap, ops::Range};
 
 use super::{
     begin::Beginnings,
+    bm25::Stats,
     fold::{BuildTermHasher, hash},
     language::{Lang, alphabet, stem},
     markup::{self, Replacement},
     plan::Plan,
-    rank::Stats,
     token::{self, Kind, Token},
 };
 

@@ -11,7 +11,8 @@ use tantivy::{
 
 use super::{
     doc_bit_set::DocBitSet,
-    plan::{Condition, HashedTerm, Phrase, Plan},
+    encoding::HashedTerm,
+    plan::{Condition, Phrase, Plan},
     query::Scope,
     schema::Fields,
 };
@@ -55,7 +56,7 @@ pub(super) struct GroupTerms {
 
 impl GroupTerms {
     /// Returns the number of documents with the group's terms, added up, by field as in
-    /// [`super::rank::Stats::frequency`].
+    /// [`super::bm25::Stats::frequency`].
     pub(super) fn frequency(&self) -> [u64; 4] {
         let sum = |infos: &[TermInfo]| infos.iter().map(|i| u64::from(i.doc_freq)).sum::<u64>();
         let one = |info: &Option<TermInfo>| info.as_ref().map_or(0, |i| u64::from(i.doc_freq));

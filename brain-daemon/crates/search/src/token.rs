@@ -353,30 +353,6 @@ fn is_elided(word: &str) -> bool {
     )
 }
 
-/// Returns the comparison form of a name: its folded words, separated by one space. Empty for a
-/// text without words.
-pub(super) fn name_key(text: &str) -> String {
-    let mut key = String::with_capacity(text.len());
-    let mut end = 0;
-    scan(text, &mut |t| match t.kind {
-        Kind::Whole | Kind::Tail => {}
-        Kind::Pair if t.start < end => {
-            // Only the second character: the first was added already.
-            let skip = t.text.chars().next().map_or(0, char::len_utf8);
-            key.push_str(&t.text[skip..]);
-            end = t.end;
-        }
-        Kind::Word | Kind::Pair | Kind::Lone => {
-            if !key.is_empty() {
-                key.push(' ');
-            }
-            key.push_str(t.text);
-            end = t.end;
-        }
-    });
-    key
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -428,15 +404,6 @@ mod tests {
         assert_eq!(words("か\u{3099}き"), words("がき"));
         assert_eq!(words("ไทย"), ["ไท", "ทย", "ย"]);
         assert_eq!(words(&"東".repeat(5000)).len(), 5000);
-    }
-
-    #[test]
-    fn name_keys_ignore_case_and_spacing() {
-        assert_eq!(name_key("  Alice   SMITH "), "alice smith");
-        assert_eq!(name_key("alice-smith"), "alice smith");
-        assert_eq!(name_key("東京都庁"), "東京都庁");
-        assert_eq!(name_key("v1.0 東京 x"), "v1 0 東京 x");
-        assert_eq!(name_key("?!"), "");
     }
 
     proptest! {

@@ -16,16 +16,17 @@ use tantivy_fst::Automaton;
 
 use super::{
     Question,
+    bm25::Stats,
     doc_bit_set::DocBitSet,
-    document::{Analyzer, Document, GAP_MARK, TERM_MARK},
+    document::{Analyzer, Document},
+    encoding::{GAP_MARK, TERM_MARK},
     fold::{BuildTermHasher, hash},
-    index_state::View,
-    names::NameQuery,
+    name_query::NameQuery,
     plan::Plan,
     query::{Unit, parse},
-    rank::Stats,
     schema::Fields,
     token::{self, Kind},
+    view::View,
     visible_pages::VisiblePages,
 };
 

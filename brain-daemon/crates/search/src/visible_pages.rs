@@ -15,13 +15,14 @@ use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, index::SegmentId};
 
 use super::{
     doc_bit_set::DocBitSet,
-    document::{Analyzer, Entry, key, key_of},
-    fold::{BuildTermHasher, hash},
-    index_state::View,
+    document::{Analyzer, Entry},
+    encoding::{hashed_key, key},
+    fold::BuildTermHasher,
     language::Lang,
-    plan::{HashedTerm, Plan},
+    plan::Plan,
     schema::{Fields, rounded_length},
     terms::Segment,
+    view::View,
 };
 
 type Result<T> = tantivy::Result<T>;
@@ -142,9 +143,8 @@ fn each_doc_with_key(
     value: &str,
     mut f: impl FnMut(u32),
 ) -> Result<()> {
-    let text = key_of(namespace, value);
-    let hash = hash(text.as_bytes());
-    let Some(mut postings) = segment.with_key(&HashedTerm { text, hash })? else { return Ok(()) };
+    let key = hashed_key(namespace, value);
+    let Some(mut postings) = segment.with_key(&key)? else { return Ok(()) };
     let mut doc = postings.doc();
     while doc != TERMINATED {
         f(doc);

@@ -24,10 +24,11 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use crate::changes::see_other;
+use crate::extract::{FormPost, Upload};
 use crate::history::parse_page;
 use crate::layout::{self, csrf};
 use crate::page_path::{encoded_path, page_path};
-use crate::session::{FormPost, Session, Upload};
+use crate::session::Session;
 use crate::text::{Name, Text};
 
 /// The route of a file: `{*file}` is `source:slug/name`.

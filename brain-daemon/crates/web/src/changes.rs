@@ -12,10 +12,10 @@ use brain_protocol::{
     Capture, Delete, Fault, FaultCode, Origin, PageRef, Precondition, Restore, Revert, Today, Trust,
 };
 
+use crate::extract::FormPost;
 use crate::history::parse_page;
 use crate::layout;
 use crate::page_path::page_path;
-use crate::session::FormPost;
 
 /// Redirects to `path`, or shows the fault.
 fn finish(form_post: &FormPost, result: Result<String, Fault>) -> Response {

@@ -10,7 +10,7 @@ use brain_protocol::Slug;
 use maud::{Markup, html};
 use serde::Serialize;
 
-use crate::session::FormPost;
+use crate::extract::FormPost;
 
 /// Values of the form, each in one line.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]

@@ -14,14 +14,13 @@ use brain_protocol::{GraphLayout, GraphLayoutReply, LayoutNode, SourceId, TrustL
 use maud::{Markup, html};
 
 use crate::layout::{self, Screen};
+use crate::navigation::GRAPH;
 use crate::page_path::page_path;
 use crate::results::day;
 use crate::session::Session;
 use crate::text::Text;
 use selection::Selection;
 
-/// The path of the screen.
-pub(crate) const PATH: &str = "/web/graph";
 /// The path of the binary data for the drawing.
 pub(crate) const DATA: &str = "/web/graph/data";
 /// Maximum number of rows of the table on one screen.
@@ -33,7 +32,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Returns the path of the graph around the page `name`.
 pub(crate) fn path_around(name: &str) -> String {
-    Selection::around(name).path(PATH, 1)
+    Selection::around(name).path(GRAPH, 1)
 }
 
 /// `GET /web/graph?page=…&depth=N&source=…&type=…&tag=…&until=…&part=N`
@@ -47,7 +46,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     match work.await {
         Ok(reply) => {
             let body = screen(&selection, &reply);
-            Screen { path: PATH, ..Screen::new(&session, "Graph", body) }.respond()
+            Screen { path: GRAPH, ..Screen::new(&session, "Graph", body) }.respond()
         }
         Err(fault) => layout::fault(&session, &fault),
     }
@@ -97,12 +96,12 @@ fn centre(selection: &Selection) -> Markup {
             }
             @for depth in 1..=3 {
                 @let other = Selection { depth, ..selection.clone() };
-                a class="chip" href=(Text(&other.path(PATH, 1)))
+                a class="chip" href=(Text(&other.path(GRAPH, 1)))
                     aria-current=[(depth == selection.depth).then_some("true")] {
                     @if depth == 1 { "1 step" } @else { (depth) " steps" }
                 }
             }
-            a href=(PATH) { "All pages" }
+            a href=(GRAPH) { "All pages" }
         }
     }
 }
@@ -111,7 +110,7 @@ fn filters(selection: &Selection, reply: &GraphLayoutReply) -> Markup {
     let sources: Vec<&str> = reply.sources.iter().map(SourceId::as_str).collect();
     let types: Vec<&str> = reply.types.iter().map(String::as_str).collect();
     html! {
-        form class="row filters" action=(PATH) {
+        form class="row filters" action=(GRAPH) {
             @if !selection.page.is_empty() {
                 input type="hidden" name="page" value=(selection.page);
                 input type="hidden" name="depth" value=(selection.depth);
@@ -254,10 +253,10 @@ fn parts(selection: &Selection, reply: &GraphLayoutReply) -> Markup {
     html! {
         p class="row" {
             @if selection.part > 1 {
-                a href=(Text(&selection.path(PATH, selection.part - 1))) { "More links" }
+                a href=(Text(&selection.path(GRAPH, selection.part - 1))) { "More links" }
             }
             @if shown < reply.total {
-                a href=(Text(&selection.path(PATH, selection.part + 1))) { "Fewer links" }
+                a href=(Text(&selection.path(GRAPH, selection.part + 1))) { "Fewer links" }
             }
         }
     }

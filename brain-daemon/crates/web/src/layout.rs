@@ -13,9 +13,9 @@ use axum::response::{IntoResponse as _, Response};
 use brain_protocol::{Fault, FaultCode};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::assets;
 use crate::session::{CSRF_FIELD, Session};
 use crate::text::Text;
+use crate::{assets, navigation};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; \
@@ -32,17 +32,6 @@ const HEADERS: [(HeaderName, &str); 8] = [
     (CACHE_CONTROL, "no-store"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-];
-
-/// The screens in the navigation: path and name.
-const NAVIGATION: [(&str, &str); 7] = [
-    ("/", "Search"),
-    ("/web/new", "New"),
-    (crate::graph::PATH, "Graph"),
-    (crate::timeline::PATH, "Timeline"),
-    (crate::ask::PATH, "Ask"),
-    (crate::collector::PATH, "Collector"),
-    (crate::operations::STATUS, "Status"),
 ];
 
 /// The keyboard shortcuts of the scripts, as the list of shortcuts shows them.
@@ -85,7 +74,7 @@ impl<'a> Screen<'a> {
             a class="skip" href="#main" { "Skip to content" }
             header class="top" {
                 a class="brand" href="/" { "brain" }
-                (navigation(path))
+                (navigation::links(path))
                 @if path != "/" {
                     form class="find" role="search" action="/" {
                         input type="search" name="q" placeholder="Search" aria-label="Search"
@@ -105,23 +94,9 @@ impl<'a> Screen<'a> {
             }
             div id="message" role="status" aria-live="polite" {}
             (key_list())
-            (palette())
+            (navigation::palette())
         };
         html_response(status, &document(title, &html! {}, &frame, true))
-    }
-}
-
-/// The links to the screens. In a narrow window, the button "Menu" shows them.
-fn navigation(path: &str) -> Markup {
-    html! {
-        nav id="menu" popover aria-label="Screens" {
-            @for (target, name) in NAVIGATION {
-                a href=(target) id=[(target == "/web/new").then_some("new")]
-                    aria-current=[(target == path).then_some("page")] {
-                    (name)
-                }
-            }
-        }
     }
 }
 
@@ -150,33 +125,6 @@ fn key_list() -> Markup {
                 @for (key, action) in KEYS { dt { kbd { (key) } } dd { (action) } }
             }
             form method="dialog" { button { "Close" } }
-        }
-    }
-}
-
-/// The list of pages and actions, which `assets/palette.js` opens and fills.
-fn palette() -> Markup {
-    let screens = NAVIGATION.into_iter().chain(crate::operations::SCREENS);
-    let mut screens: Vec<(&str, &str)> = screens.collect();
-    let mut paths = std::collections::HashSet::new();
-    screens.retain(|(path, _)| paths.insert(*path));
-    html! {
-        dialog id="palette" aria-label="Go to a page or an action" {
-            input id="palette-text" type="text" role="combobox" aria-expanded="true"
-                aria-controls="palette-list" aria-autocomplete="list" autocomplete="off"
-                spellcheck="false" aria-label="Page or action" placeholder="Page or action";
-            ul id="palette-list" role="listbox" aria-label="Pages and actions" {
-                @for (path, name) in screens {
-                    li role="option" data-href=(path) { (name) }
-                }
-                li role="option" data-action="capture" { "Capture a thought" }
-                li role="option" data-action="today" { "Today’s note" }
-                li role="option" data-action="edit" { "Edit this page" }
-                li role="option" data-action="history" { "Versions of this page" }
-                li role="option" data-action="keys" { "Keys" }
-                li role="option" data-action="sign-out" { "Sign out" }
-            }
-            p id="palette-count" class="hidden" role="status" {}
         }
     }
 }

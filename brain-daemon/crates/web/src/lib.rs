@@ -5,18 +5,19 @@
 //! without JavaScript; the modules in `assets/` make it faster to use. `docs/web.md` describes the
 //! screens.
 //!
-//! `session` decides who is signed in: a handler receives a caller only from its extractors, and
-//! those for changes check the CSRF token and the origin. Text is escaped by its type ([`Text`]).
+//! `session` decides who is signed in: a handler receives a caller only from the extractors in
+//! `extract`, and those for changes check the CSRF token and the origin. Text is escaped by its
+//! type ([`Text`]).
 
 mod ask;
 mod assets;
 mod attachments;
-mod calendar;
 mod changes;
 mod chart;
 mod collector;
 mod embeds;
 mod event_stream;
+mod extract;
 mod fields;
 mod graph;
 mod history;
@@ -25,15 +26,20 @@ mod layout;
 mod live;
 mod markdown;
 mod mentions;
+mod navigation;
 mod neighbours;
 mod operations;
+mod origin;
 mod page_path;
 mod provenance;
 mod reader;
 mod results;
 mod search;
+mod search_query;
 mod session;
+mod share;
 mod sign_in;
+mod signed_out;
 mod text;
 mod timeline;
 mod writer;
@@ -63,10 +69,10 @@ pub const GET_PATHS: &[&str] = &[
     "/web/new",
     "/web/edit/{*name}",
     "/web/complete",
-    timeline::PATH,
-    graph::PATH,
+    navigation::TIMELINE,
+    navigation::GRAPH,
     graph::DATA,
-    "/web/status",
+    navigation::STATUS,
     "/web/queue",
     "/web/sources",
     "/web/access",
@@ -79,11 +85,11 @@ pub const GET_PATHS: &[&str] = &[
     reader::links::ROUTE,
     install::MANIFEST,
     install::ICONS,
-    install::SHARE,
+    share::SHARE,
     assets::ROUTE,
-    collector::PATH,
+    navigation::COLLECTOR,
     collector::POST_PATH,
-    ask::PATH,
+    navigation::ASK,
     ask::IDEAS,
     ask::PAGE_TEXT,
 ];
@@ -137,8 +143,8 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route("/web/new", get(writer::new))
         .route("/web/edit/{*name}", get(writer::edit))
         .route("/web/complete", get(search::complete))
-        .route(timeline::PATH, get(timeline::show))
-        .route(graph::PATH, get(graph::show))
+        .route(navigation::TIMELINE, get(timeline::show))
+        .route(navigation::GRAPH, get(graph::show))
         .route(graph::DATA, get(graph::data))
         .route("/web/save", post(writer::save))
         .route("/web/preview", post(writer::preview))
@@ -147,13 +153,14 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route(reader::links::ROUTE, get(reader::links::show))
         .route("/web/today", post(changes::today))
         .route("/web/fields", post(fields::apply))
+        .route(share::SHARE, get(share::show))
         .merge(install::routes())
         .merge(operations::routes())
         .merge(collector::routes())
         .merge(ask::routes())
         .route(assets::ROUTE, get(assets::serve))
         .layer(Extension(live::LiveStreams::new()))
-        .layer(DefaultBodyLimit::max(session::MAX_FORM))
+        .layer(DefaultBodyLimit::max(extract::MAX_FORM))
         .route(
             attachments::ATTACH,
             post(attachments::attach).layer(DefaultBodyLimit::max(attachments::MAX_UPLOAD)),

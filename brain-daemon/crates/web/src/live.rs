@@ -23,8 +23,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::layout;
+use crate::origin::is_cross_site;
 use crate::page_path::parse_page_name;
-use crate::session::{self, Session};
+use crate::session::Session;
 
 /// The path of the stream.
 pub(crate) const PATH: &str = "/web/events";
@@ -146,7 +147,7 @@ pub(crate) async fn events(
     uri: Uri,
     session: Session,
 ) -> Response {
-    if session::is_cross_site(&headers) {
+    if is_cross_site(&headers) {
         let message = "this did not come from a page of this brain";
         return layout::plain(StatusCode::FORBIDDEN, "Refused", message);
     }

@@ -6,7 +6,7 @@ use brain_protocol::{Hit, Hits, PageRow, Pages, TagCounts, TrustLevel, page_name
 use maud::{Markup, html};
 
 use crate::page_path::page_path;
-use crate::search::{PERIODS, SearchQuery};
+use crate::search_query::{PERIODS, SearchQuery};
 use crate::text::Text;
 
 /// Maximum number of offered values of one filter.

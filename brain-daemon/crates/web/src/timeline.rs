@@ -1,5 +1,7 @@
 //! The timeline screen: a calendar of one year, then dated entries, newest first.
 
+mod calendar;
+
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -14,25 +16,24 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
-use crate::calendar::calendar;
 use crate::layout::{self, Screen};
+use crate::navigation::TIMELINE;
 use crate::page_path::page_path;
 use crate::results::day;
 use crate::session::Session;
 use crate::text::{MAX_LINE, Text};
+use calendar::calendar;
 
-/// The path of the screen.
-pub(crate) const PATH: &str = "/web/timeline";
 /// Maximum number of entries on one screen.
 const LIMIT: u32 = 100;
 
 /// Returns the path of the timeline of a day.
-pub(crate) fn day_path(day: &str, source: &str) -> String {
+fn day_path(day: &str, source: &str) -> String {
     query_path(&[("day", day), ("source", source)])
 }
 
 /// Returns the path of the timeline of a year.
-pub(crate) fn year_path(year: &str, source: &str) -> String {
+fn year_path(year: &str, source: &str) -> String {
     let (since, until) = (format!("{year}-01-01"), format!("{year}-12-31"));
     query_path(&[("since", &since), ("until", &until), ("source", source)])
 }
@@ -40,7 +41,7 @@ pub(crate) fn year_path(year: &str, source: &str) -> String {
 fn query_path(fields: &[(&str, &str)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(fields.iter().filter(|(_, value)| !value.is_empty()));
-    format!("{PATH}?{}", query.finish())
+    format!("{TIMELINE}?{}", query.finish())
 }
 
 /// The part of the timeline that a URL selects.
@@ -143,7 +144,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     match work.await {
         Ok((entries, days)) => {
             let body = screen(&period, year, &entries, &days);
-            Screen { path: PATH, ..Screen::new(&session, "Timeline", body) }.respond()
+            Screen { path: TIMELINE, ..Screen::new(&session, "Timeline", body) }.respond()
         }
         Err(fault) => layout::fault(&session, &fault),
     }
@@ -153,7 +154,7 @@ fn screen(period: &Period, year: i16, reply: &TimelineReply, days: &TimelineDays
     html! {
         div class="full" {
             h1 { "Timeline" }
-            form class="row period" action=(PATH) {
+            form class="row period" action=(TIMELINE) {
                 label { "From " input type="date" name="since" value=(Text(&period.since)); }
                 label { "to " input type="date" name="until" value=(Text(&period.until)); }
                 @if !period.source.is_empty() {

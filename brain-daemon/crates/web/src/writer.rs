@@ -18,10 +18,11 @@ use maud::{Markup, html};
 
 use crate::attachments::PageFiles;
 use crate::changes::see_other;
+use crate::extract::FormPost;
 use crate::history::parse_page;
 use crate::layout::{self, Screen, csrf};
 use crate::page_path::page_path;
-use crate::session::{FormPost, Session, block};
+use crate::session::{Session, block};
 use crate::text::{Text, direction};
 use crate::{fields, markdown};
 

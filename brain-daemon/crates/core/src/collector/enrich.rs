@@ -7,6 +7,7 @@ mod page_creator;
 mod page_edit;
 mod pattern;
 mod plan;
+mod posts_by_author;
 
 use std::collections::HashSet;
 

@@ -12,8 +12,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-use super::query::MAX_QUESTIONS;
-use super::state::{EmbeddingState, OpenVectors, Provider, SharedState};
+use super::state::{EmbeddingState, MAX_QUESTIONS, OpenVectors, Provider, SharedState};
 use super::{EmbeddingService, default_embedding_model};
 use brain_base::caller::Visibility;
 use brain_config::Config;

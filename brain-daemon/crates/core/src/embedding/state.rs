@@ -1,6 +1,7 @@
 //! The state of search by meaning, shared by searches, the commit hook and the embedding worker.
 
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -12,11 +13,15 @@ use tokio::sync::Notify;
 
 use super::background_throttle::BackgroundThrottle;
 use super::pending_changes::PendingChanges;
-use super::query::QueryEmbedder;
+use super::query_embedder::QueryEmbedder;
 use super::reranker::RerankerState;
 use super::scale::CosineScale;
 use brain_embed::vectors::Vectors;
 use brain_embed::{EmbedError, Embedder, VectorSpace};
+
+/// Maximum number of questions whose vectors are cached: 128, or about 200 KB for a model of 384
+/// dimensions.
+pub(super) const MAX_QUESTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(127);
 
 /// The process-wide state of search by meaning.
 pub(crate) struct EmbeddingState {

@@ -3,52 +3,22 @@
 
 use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteReply, WriteStatus};
 
+use crate::pages::capture_input::{CaptureInput, NewCapture};
 use crate::pages::queued_capture::can_be_queued;
 use crate::provenance::{
-    CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received, without_provenance_keys,
+    CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, without_provenance_keys,
 };
 use crate::write_page::{
-    SlugRequest, build_new_page, check_origin, check_type, choose_slug, clean_tags, inbox_slug,
-    origin_label, origin_route, origin_uri, read_document, stored_document, type_and_title,
-    type_of,
+    SlugRequest, check_origin, check_type, choose_slug, clean_tags, inbox_slug, origin_label,
+    origin_route, origin_uri, read_document, stored_document, type_and_title, type_of,
 };
 use crate::{Caller, PageService};
-use brain_base::clock::{day, rfc3339};
+use brain_base::clock::day;
 use brain_page::{Document, Frontmatter, content_digest, derive_title, hex};
-use brain_store::{
-    Draft, Hash, LineChange, NewPage, PageRecord, Provenance, StoreError, WrittenPage,
-};
+use brain_store::{Draft, LineChange, PageRecord, StoreError, WrittenPage};
 
 /// Types that cause no warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
-
-/// The input of a capture, checked and parsed.
-#[derive(Clone)]
-pub(super) struct CaptureInput {
-    pub(super) source: SourceId,
-    pub(super) slug: Option<Slug>,
-    /// The page that got the same content within the last 24 hours.
-    duplicate: Option<Slug>,
-    /// The text, with the values of the flags in its frontmatter.
-    document: Document,
-    /// Whether the flags or the file set a type.
-    has_type: bool,
-    pub(super) hash: Hash,
-    pub(super) route: &'static IngestRoute,
-    /// The `source_uri` of the page.
-    pub(super) uri: String,
-    pub(super) now: i64,
-}
-
-/// The page of a capture, ready to be stored.
-#[derive(Clone)]
-pub(super) struct NewCapture {
-    pub(super) slug: Slug,
-    pub(super) page: NewPage,
-    pub(super) captured_at: Option<String>,
-    /// The page that it replaces.
-    former: Option<FormerPage>,
-}
 
 /// The result of a write to one page.
 pub(crate) struct PageWrite {
@@ -250,57 +220,6 @@ fn add_tags(tags: &mut Vec<String>, more: Vec<String>) -> bool {
         }
     }
     tags.len() > before
-}
-
-impl CaptureInput {
-    /// Builds the page of this input. `former` is the page that it replaces.
-    fn new_page(&self, slug: Slug, former: Option<FormerPage>) -> Result<NewCapture, Fault> {
-        let mut document = self.document.clone();
-        let via = document.frontmatter.get("captured_via");
-        if !self.is_by_hand() && via.is_some_and(|via| via != self.route.captured_via()) {
-            // A program cannot claim another ingest route.
-            move_to_received(&mut document.frontmatter, &["captured_via"]);
-        }
-        let provenance = self.route.provenance_of_edit(
-            &document.frontmatter,
-            self.uri.clone(),
-            self.now,
-            former.as_ref(),
-        );
-        if !self.is_by_hand() {
-            // `complete_page` writes the key with the value of the route.
-            document.frontmatter.remove("captured_via");
-        }
-        self.complete_page(slug, document, provenance, self.route.line_change(), former)
-    }
-
-    /// Builds the page from `document`, with `captured_at` and `captured_via` where it lacks them.
-    fn complete_page(
-        &self,
-        slug: Slug,
-        mut document: Document,
-        provenance: Provenance,
-        line_change: LineChange,
-        former: Option<FormerPage>,
-    ) -> Result<NewCapture, Fault> {
-        let now = rfc3339(self.now);
-        let mut keys =
-            vec![("captured_at", now.as_str()), ("captured_via", self.route.captured_via())];
-        keys.retain(|(key, _)| document.frontmatter.get(key).is_none());
-        document.frontmatter.set_all(&keys);
-        let captured_at = document.frontmatter.get("captured_at");
-        let is_automatic = self.slug.is_none();
-        let previous = former.as_ref().map(|former| &former.provenance);
-        let page = build_new_page(&slug, document, provenance, previous, is_automatic)?;
-        let author = Some(self.route.author(self.uri.clone()));
-        let page = NewPage { author, line_change, ..page };
-        Ok(NewCapture { slug, page, captured_at, former })
-    }
-
-    /// Returns whether the owner captures, on the command line or in the browser.
-    fn is_by_hand(&self) -> bool {
-        self.route.kind == CAPTURE_CLI.kind
-    }
 }
 
 /// Chooses the slug, and writes the page. Runs in the store's writer.

@@ -8,7 +8,7 @@ use brain_page::hex;
 use brain_protocol::{Fault, JobState, WriteReply, WriteStatus};
 use brain_store::{JobOptions, JobRecord, StoreError};
 
-use super::capture::{CaptureInput, NewCapture};
+use super::capture_input::{CaptureInput, NewCapture};
 use crate::PageService;
 use crate::provenance::{CAPTURE_CLI, IngestRoute, VOICE};
 

@@ -10,8 +10,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::fuse::RankingEntry;
-use super::neighbours::kinds;
 use super::question::names_kind;
+use super::target_pages::kinds;
 use super::times::{Order, Period, Times};
 
 /// Maximum number of pages of a period that are searched for the question's other words.

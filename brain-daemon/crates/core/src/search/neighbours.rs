@@ -7,9 +7,10 @@ use brain_search::each_word;
 use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError, unless_damaged};
 
 use super::question::is_person;
-use super::relations::MAX_ROWS;
-use super::target_pages::TargetPages;
+use super::target_pages::{TargetPages, kinds};
 
+/// Maximum number of rows that are read of the links to a page.
+pub(super) const MAX_ROWS: usize = 10_000;
 /// Maximum number of links followed from a page.
 const MAX_FORWARD: usize = 400;
 /// Maximum length of the text of a link, in characters.
@@ -55,6 +56,11 @@ impl Neighbourhood<'_> {
     /// Returns whether the page can be an answer.
     pub(super) fn is_answer(&self, id: u64) -> bool {
         !self.named_pages.contains(&id) && (self.admits)(id)
+    }
+
+    /// Returns the kinds of all neighbours.
+    pub(super) fn kinds(&self) -> HashSet<&str> {
+        self.neighbours.values().flat_map(|n| &n.kinds).map(String::as_str).collect()
     }
 
     pub(super) fn add_neighbour(&mut self, page: PageEntry) {
@@ -184,25 +190,6 @@ impl Neighbourhood<'_> {
             neighbour.links.push(link);
         }
     }
-}
-
-/// Returns the kinds of a page: its type and its folders.
-pub(super) fn kinds((_, slug, record): &PageEntry) -> Vec<String> {
-    let folders = slug.as_str().rsplit_once('/').map_or("", |(folders, _)| folders);
-    std::iter::once(record.page_type.to_lowercase())
-        .chain(folders.split('/').filter(|f| !f.is_empty()).map(str::to_owned))
-        .map(|kind| match kind.is_ascii() {
-            true => kind,
-            false => folded(&kind),
-        })
-        .collect()
-}
-
-/// Returns the words of `text` without spaces, folded as the words of a question are.
-pub(super) fn folded(text: &str) -> String {
-    let mut out = String::new();
-    each_word(text, &mut |word| out.push_str(word));
-    out
 }
 
 /// Returns a link in the frontmatter of `on`. Its key is compared with the question.

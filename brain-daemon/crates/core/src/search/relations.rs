@@ -11,7 +11,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::chain::chains;
-use super::neighbours::{Neighbourhood, RelationLink, list_label, names_people};
+use super::neighbours::{MAX_ROWS, Neighbourhood, RelationLink, list_label, names_people};
 use super::question::{Form, is_role_noun, question_form};
 use super::target_pages::{strength, target_pages};
 use brain_page::each_link;
@@ -21,8 +21,6 @@ use brain_store::{Content, Reader, StoreError, unless_damaged};
 /// Maximum number of pages whose links are followed: pages with the name in the question, or
 /// intermediate pages.
 const MAX_STARTS: usize = 8;
-/// Maximum number of rows that are read of the links to a page.
-pub(super) const MAX_ROWS: usize = 10_000;
 /// Maximum number of linking pages considered: pages found by words and vectors first, then the
 /// newest.
 const MAX_BACKWARD: usize = 300;
@@ -248,7 +246,7 @@ impl<'a> RelationSearch<'a> {
         for page in &pages {
             neighbourhood.add_backward(page)?;
         }
-        let targets = target_pages(terms, form, &neighbourhood.neighbours);
+        let targets = target_pages(terms, form, &neighbourhood.kinds());
         let (is_strong, is_role_question) = strength(form, &targets, subject, &pages, terms);
         if !is_strong && !is_role_question {
             return Ok(HashMap::new());

@@ -1,12 +1,11 @@
 //! The pages that a question asks for: their kind, and the words that describe the relation. No
 //! I/O.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use brain_search::{QuestionTerms, QuestionWord, Subject, each_word};
 use brain_store::PageEntry;
 
-use super::neighbours::{Neighbour, kinds};
 use super::question::{Form, is_person, names_kind, other_forms, role_root};
 use super::relation_words::{names_relation, relation_of};
 
@@ -89,15 +88,14 @@ impl TargetPages<'_> {
     }
 }
 
-/// Determines the target pages from the question's words and the kinds of the neighbours.
+/// Determines the target pages from the question's words and the `kinds` of the neighbours.
 pub(super) fn target_pages<'a>(
     terms: &'a QuestionTerms,
     form: &Form,
-    neighbours: &HashMap<u64, Neighbour>,
+    kinds: &HashSet<&str>,
 ) -> TargetPages<'a> {
     let words: Vec<&QuestionWord> =
         form.content.iter().filter_map(|&at| terms.words.get(at)).collect();
-    let kinds: HashSet<&String> = neighbours.values().flat_map(|n| &n.kinds).collect();
     let is_kind = |word: &&QuestionWord| kinds.iter().any(|kind| names_kind(word, kind));
     let noun = if form.asks_for_persons { None } else { words.iter().copied().find(is_kind) };
     let content: Vec<&QuestionWord> =
@@ -106,6 +104,25 @@ pub(super) fn target_pages<'a>(
     let relations = content.iter().map(|word| relation_of(&word.text)).collect();
     let asks_for_persons = form.asks_for_persons;
     TargetPages { asks_for_persons, noun, content, forms, relations }
+}
+
+/// Returns the kinds of a page: its type and its folders.
+pub(super) fn kinds((_, slug, record): &PageEntry) -> Vec<String> {
+    let folders = slug.as_str().rsplit_once('/').map_or("", |(folders, _)| folders);
+    std::iter::once(record.page_type.to_lowercase())
+        .chain(folders.split('/').filter(|f| !f.is_empty()).map(str::to_owned))
+        .map(|kind| match kind.is_ascii() {
+            true => kind,
+            false => folded(&kind),
+        })
+        .collect()
+}
+
+/// Returns the words of `text` without spaces, folded as the words of a question are.
+fn folded(text: &str) -> String {
+    let mut out = String::new();
+    each_word(text, &mut |word| out.push_str(word));
+    out
 }
 
 /// Returns whether the question clearly asks for neighbours of the named `pages`, and whether it

@@ -15,20 +15,14 @@ use brain_protocol::{
 use maud::{Markup, html};
 
 use super::ideas_result::{estimate_view, prompts_text, result_view};
-use super::{
-    IDEAS, IDEAS_RUN, IDEAS_STREAM, budget, budget_field, default_budget, fault_view, number,
-    respond,
-};
+use super::{IDEAS, IDEAS_RUN, budget, budget_field, default_budget, fault_view, number, respond};
 use crate::event_stream;
+use crate::extract::FormPost;
 use crate::layout::{self, csrf, status_of};
 use crate::operations::{table, text, time};
 use crate::page_path::page_path;
-use crate::session::{FormPost, Session};
+use crate::session::Session;
 use crate::text::Text;
-
-/// The fields of the form that a run needs again after its estimate.
-pub(super) const FIELDS: [&str; 8] =
-    ["profile", "question", "budget", "limit", "save", "close", "far", "resume"];
 
 /// `GET /web/ideas`
 pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> Response {
@@ -254,25 +248,4 @@ fn run_row(session: &Session, run: &IdeaRunRow) -> Vec<Markup> {
             }
         },
     ]
-}
-
-/// Returns the form that starts the estimated run.
-pub(super) fn start_form(form_post: &FormPost, reply: &IdeasReply, label: &str) -> Markup {
-    let session = &form_post.session;
-    html! {
-        form method="post" action=(IDEAS_RUN) data-stream=(IDEAS_STREAM) {
-            (csrf(session))
-            input type="hidden" name="action" value="run";
-            @for name in FIELDS {
-                @let value = match name {
-                    "profile" => reply.profile.as_str(),
-                    _ => form_post.field(name),
-                };
-                @if !value.is_empty() {
-                    input type="hidden" name=(name) value=(value);
-                }
-            }
-            p { button { (Text(label)) } }
-        }
-    }
 }

@@ -3,16 +3,20 @@
 use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, IdeasReply, usd};
 use maud::{Markup, html};
 
-use super::ideas::start_form;
-use super::{PAGE_TEXT, PROMPTS, cost_view};
+use super::{IDEAS_RUN, IDEAS_STREAM, PAGE_TEXT, PROMPTS, cost_view};
+use crate::extract::FormPost;
 use crate::layout::csrf;
 use crate::operations::table;
 use crate::page_path::{encoded_path, page_path};
-use crate::session::{FormPost, Session};
+use crate::session::Session;
 use crate::text::Text;
 
 /// Maximum number of ideas that are shown uncollapsed if they were judged and none passes.
 const MAX_FAILING: usize = 5;
+
+/// The fields of the form that a run needs again after its estimate.
+const FIELDS: [&str; 8] =
+    ["profile", "question", "budget", "limit", "save", "close", "far", "resume"];
 
 /// Shows the chosen pages and the expected cost, and starts the run.
 pub(super) fn estimate_view(form_post: &FormPost, reply: &IdeasReply) -> Markup {
@@ -39,6 +43,27 @@ pub(super) fn estimate_view(form_post: &FormPost, reply: &IdeasReply) -> Markup 
             @if reply.crosses > 0 { (start_form(form_post, reply, &label)) }
             @else { p { "No pages match the question." } }
             (pages(reply))
+        }
+    }
+}
+
+/// Returns the form that starts the estimated run.
+fn start_form(form_post: &FormPost, reply: &IdeasReply, label: &str) -> Markup {
+    let session = &form_post.session;
+    html! {
+        form method="post" action=(IDEAS_RUN) data-stream=(IDEAS_STREAM) {
+            (csrf(session))
+            input type="hidden" name="action" value="run";
+            @for name in FIELDS {
+                @let value = match name {
+                    "profile" => reply.profile.as_str(),
+                    _ => form_post.field(name),
+                };
+                @if !value.is_empty() {
+                    input type="hidden" name=(name) value=(value);
+                }
+            }
+            p { button { (Text(label)) } }
         }
     }
 }

@@ -20,12 +20,12 @@ use brain_core::Brain;
 use brain_protocol::{Fault, FaultCode, parse_usd, usd};
 use maud::{Markup, html};
 
+use crate::extract::FormPost;
 use crate::layout::Screen;
-use crate::session::{FormPost, Session};
+use crate::navigation::ASK;
+use crate::session::Session;
 use crate::text::Text;
 
-/// The path of the form for questions.
-pub(crate) const PATH: &str = "/web/ask";
 /// The path that returns a complete answer.
 pub(crate) const ANSWER: &str = "/web/ask/answer";
 /// The path that streams an answer while it is written.
@@ -44,7 +44,7 @@ pub(crate) const PAGE_TEXT: &str = "/web/part/{*name}";
 /// Returns the routes of these screens.
 pub(crate) fn routes() -> Router<Arc<Brain>> {
     Router::new()
-        .route(PATH, get(question::show))
+        .route(ASK, get(question::show))
         .route(ANSWER, post(question::answer))
         .route(STREAM, post(question::stream))
         .route(IDEAS, get(ideas::show))
@@ -65,7 +65,7 @@ fn respond(
 ) -> Response {
     let body = html! {
         nav class="tabs" aria-label="Questions" {
-            @for (target, name) in [(PATH, "Ask"), (IDEAS, "Ideas")] {
+            @for (target, name) in [(ASK, "Ask"), (IDEAS, "Ideas")] {
                 a href=(target) aria-current=[(target == path).then_some("page")] { (name) }
             }
         }
@@ -81,7 +81,7 @@ fn respond(
             }
         }
     };
-    Screen { path: PATH, status, ..Screen::new(session, title, body) }.respond()
+    Screen { path: ASK, status, ..Screen::new(session, title, body) }.respond()
 }
 
 /// Shows a fault instead of a result.

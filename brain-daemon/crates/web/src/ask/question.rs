@@ -10,12 +10,12 @@ use brain_protocol::{Ask, AskReply, Fault, FaultCode, SourceId, SourceList};
 use maud::{Markup, html};
 
 use super::answer::{answer_view, estimate_view};
-use super::{
-    ANSWER, PATH, STREAM, budget, budget_field, default_budget, fault_view, number, respond,
-};
+use super::{ANSWER, STREAM, budget, budget_field, default_budget, fault_view, number, respond};
 use crate::event_stream;
+use crate::extract::FormPost;
 use crate::layout::{csrf, status_of};
-use crate::session::{FormPost, Session};
+use crate::navigation::ASK;
+use crate::session::Session;
 use crate::text::Text;
 
 /// The number of pages to read for a question, if the form has none.
@@ -50,7 +50,7 @@ pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
         source: String::new(),
     };
     let form = form(&brain, &session, &values).await;
-    respond(&session, PATH, "Ask", StatusCode::OK, &form, &html! {})
+    respond(&session, ASK, "Ask", StatusCode::OK, &form, &html! {})
 }
 
 /// `POST /web/ask/answer`: an estimate, or the answer when it is complete.
@@ -68,7 +68,7 @@ pub(super) async fn answer(State(brain): State<Arc<Brain>>, form_post: FormPost)
         Err(fault) => (status_of(&fault), fault_view(&fault)),
     };
     let form = form(&brain, &form_post.session, &Values::of(&form_post)).await;
-    respond(&form_post.session, PATH, "Ask", status, &form, &result)
+    respond(&form_post.session, ASK, "Ask", status, &form, &result)
 }
 
 /// `POST /web/ask/stream`: the estimate, the text as it arrives, and the answer.

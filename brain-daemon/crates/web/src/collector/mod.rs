@@ -24,12 +24,12 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
+use crate::extract::FormPost;
 use crate::layout::{self, Screen};
-use crate::search::PERIODS;
-use crate::session::{FormPost, Session, block};
+use crate::navigation::COLLECTOR;
+use crate::search_query::PERIODS;
+use crate::session::{Session, block};
 
-/// The path of the screen.
-pub(crate) const PATH: &str = "/web/collector";
 /// The route of a post with its curve.
 pub(crate) const POST_PATH: &str = "/web/collector/post/{id}";
 /// The path of the button that starts a run.
@@ -44,7 +44,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// Returns the routes of these screens.
 pub(crate) fn routes() -> Router<Arc<Brain>> {
     Router::new()
-        .route(PATH, get(show))
+        .route(COLLECTOR, get(show))
         .route(POST_PATH, get(post::show))
         .route(COLLECT, post(collect))
 }
@@ -108,7 +108,7 @@ async fn respond(
     match read.and_then(|read| read) {
         Ok(data) => {
             let body = screen(session, selection, &data, run, brain.now());
-            Screen { path: PATH, ..Screen::new(session, "Collector", body) }.respond()
+            Screen { path: COLLECTOR, ..Screen::new(session, "Collector", body) }.respond()
         }
         Err(fault) => layout::fault(session, &fault),
     }

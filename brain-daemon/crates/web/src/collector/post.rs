@@ -11,9 +11,10 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
-use super::{PATH, alert_words, posts};
+use super::{alert_words, posts};
 use crate::chart::{Mark, curves};
 use crate::layout::{self, Screen};
+use crate::navigation::COLLECTOR;
 use crate::operations::text;
 use crate::session::{Session, block};
 use crate::text::Text;
@@ -42,7 +43,7 @@ pub(super) async fn show(
     match read.and_then(|read| read) {
         Ok(post) => {
             let title = format!("Post {}", post.curve.id);
-            Screen { path: PATH, ..Screen::new(&session, &title, screen(&post)) }.respond()
+            Screen { path: COLLECTOR, ..Screen::new(&session, &title, screen(&post)) }.respond()
         }
         Err(fault) => layout::fault(&session, &fault),
     }
@@ -76,7 +77,7 @@ fn screen(post: &Post) -> Markup {
         .collect();
     html! {
         div class="full" {
-            p { a href=(PATH) { "Collector" } }
+            p { a href=(COLLECTOR) { "Collector" } }
             h1 {
                 "Post"
                 @if !curve.author.is_empty() { " of @" (text(&curve.author)) }

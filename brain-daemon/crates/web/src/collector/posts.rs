@@ -8,11 +8,12 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
-use super::{PATH, alert_words, post_path};
+use super::{alert_words, post_path};
 use crate::chart::sparkline;
+use crate::navigation::COLLECTOR;
 use crate::operations::{table, text, time};
 use crate::page_path::page_path;
-use crate::search::PERIODS;
+use crate::search_query::PERIODS;
 use crate::text::{Text, with_noun};
 
 /// Shows the posts whose likes grow fastest.
@@ -54,7 +55,7 @@ pub(super) fn posts(
             @for (value, name, _) in &PERIODS {
                 a class={ "chip" @if *value == period { " on" } }
                     aria-current=[(*value == period).then_some("true")]
-                    href={ (PATH) "?when=" (value) "#posts" } { (name) }
+                    href={ (COLLECTOR) "?when=" (value) "#posts" } { (name) }
             }
         }
         p class="facts" {
@@ -66,7 +67,7 @@ pub(super) fn posts(
         @if let Some(next) = &digest.next {
             @let mut query = form_urlencoded::Serializer::new(String::new());
             @let query = query.append_pair("when", period).append_pair("after", next).finish();
-            p { a href={ (PATH) "?" (Text(&query)) "#posts" } { "More posts" } }
+            p { a href={ (COLLECTOR) "?" (Text(&query)) "#posts" } { "More posts" } }
         }
     }
 }

@@ -14,8 +14,9 @@ use maud::{Markup, html};
 
 use super::{optional_time, respond, table, time};
 use crate::changes::see_other;
+use crate::extract::FormPost;
 use crate::layout::{self, csrf};
-use crate::session::{FormPost, Session};
+use crate::session::Session;
 use crate::text::{Name, Text};
 
 const PATH: &str = "/web/access";

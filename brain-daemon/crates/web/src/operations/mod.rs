@@ -16,24 +16,9 @@ use brain_protocol::Fault;
 use maud::{Markup, html};
 
 use crate::layout::{self, Screen};
+use crate::navigation::{ADMINISTRATION, STATUS};
 use crate::session::Session;
 use crate::text::Text;
-
-/// The path of the first of these screens, which the navigation contains.
-pub(crate) const STATUS: &str = "/web/status";
-
-/// The screens: path and name.
-pub(crate) const SCREENS: [(&str, &str); 9] = [
-    (STATUS, "Status"),
-    ("/web/deleted", "Deleted"),
-    ("/web/queue", "Queue"),
-    ("/web/sources", "Sources"),
-    ("/web/access", "Access"),
-    ("/web/audit", "Audit"),
-    ("/web/costs", "Costs"),
-    ("/web/backups", "Backups"),
-    ("/web/configuration", "Configuration"),
-];
 
 /// Returns the routes of these screens.
 pub(crate) fn routes() -> Router<Arc<Brain>> {
@@ -60,10 +45,11 @@ pub(crate) fn respond(session: &Session, path: &str, body: Result<Markup, Fault>
         Ok(body) => body,
         Err(fault) => return layout::fault(session, &fault),
     };
-    let title = SCREENS.iter().find(|(known, _)| *known == path).map_or("Status", |(_, name)| name);
+    let title =
+        ADMINISTRATION.iter().find(|(known, _)| *known == path).map_or("Status", |(_, name)| name);
     let framed = html! {
         nav class="tabs" aria-label="Operations" {
-            @for (target, name) in SCREENS {
+            @for (target, name) in ADMINISTRATION {
                 a href=(target) aria-current=[(target == path).then_some("page")] { (name) }
             }
         }

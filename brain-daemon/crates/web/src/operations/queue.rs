@@ -11,9 +11,10 @@ use maud::{Markup, html};
 
 use super::{bytes, respond, table, text, time};
 use crate::changes::see_other;
+use crate::extract::FormPost;
 use crate::layout::{self, csrf};
 use crate::page_path::page_path;
-use crate::session::{FormPost, Session};
+use crate::session::Session;
 use crate::text::Text;
 
 const PATH: &str = "/web/queue";

@@ -13,10 +13,11 @@ use brain_protocol::{
 use maud::{Markup, html};
 
 use super::{optional_time, respond, table, text};
+use crate::extract::FormPost;
 use crate::layout::csrf;
 use crate::live::LiveStreams;
 use crate::page_path::page_path;
-use crate::session::{FormPost, Session};
+use crate::session::Session;
 use crate::text::Text;
 
 const PATH: &str = "/web/sources";

@@ -11,9 +11,11 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
-use super::{STATUS, bytes, respond, table, text, time};
+use super::{bytes, respond, table, text, time};
+use crate::extract::FormPost;
 use crate::layout::csrf;
-use crate::session::{FormPost, Session};
+use crate::navigation::STATUS;
+use crate::session::Session;
 use crate::text::Text;
 
 /// `GET /web/status`, with `?check` for the checks of the doctor.

@@ -9,7 +9,7 @@ use super::{Reading, links, marked_lines, without_title};
 use crate::layout::csrf;
 use crate::page_path::{encoded_path, page_path};
 use crate::results::day;
-use crate::search::SearchQuery;
+use crate::search_query::SearchQuery;
 use crate::session::Session;
 use crate::text::{MAX_LINE, Text, direction};
 use crate::{embeds, graph, markdown, neighbours, provenance};

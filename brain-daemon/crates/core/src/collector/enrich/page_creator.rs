@@ -7,7 +7,7 @@ use brain_protocol::{Fault, Slug, SourceId};
 use super::super::collected_events::{Author, CollectedFiles};
 use super::super::data_fault;
 use super::super::notability::NotabilityGate;
-use super::plan::PostSummary;
+use super::posts_by_author::PostSummary;
 use brain_collector::JournalEvent;
 use brain_page::{Document, Frontmatter};
 use brain_store::Reader;

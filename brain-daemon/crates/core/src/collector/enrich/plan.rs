@@ -1,36 +1,28 @@
 //! Plans the enrichment: which pages get which lines, and which people get a page. Writes nothing.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use brain_protocol::{Fault, Slug, SourceId};
 
-use super::super::collected_events::{Author, CollectedEvents, CollectedFiles};
+use super::super::collected_events::{Author, CollectedFiles};
 use super::super::name_index::{NameIndex, PROFILE_TYPES};
 use super::super::notability::NotabilityGate;
-use super::super::quote::{cut, plain, quote};
+use super::super::quote::{cut, plain};
 use super::super::topics::{self, WEEK_MS, recurring_topics};
 use super::page_creator::{PageCreator, profile_url};
 use super::page_edit::{DatedLine, PageEdit};
 use super::page_name;
 use super::pattern::Pattern;
+use super::posts_by_author::{DeletedPost, MAX_TOPIC_CHARS, PostSummary, PostsByAuthor, collect};
 use crate::{Caller, CollectorService};
 use brain_base::clock::day;
-use brain_collector::{PostId, Record, Stream};
 use brain_page::{TimelineEntry, escape_inline};
 
-/// Maximum words of a quoted post.
-const MAX_QUOTE_WORDS: usize = 8;
-/// Maximum characters of a quoted post.
-const MAX_QUOTE_CHARS: usize = 80;
 /// Maximum length of a deleted post, in characters: that of a short post on the platform.
 const MAX_DELETED_CHARS: usize = 280;
-/// Maximum length of a topic, in characters.
-const MAX_TOPIC_CHARS: usize = 80;
 /// How far back posts and journal keys are read for pattern notes, in milliseconds. A note covers
 /// at most a week, and so does the note that it replaces.
 const PATTERN_NOTE_WINDOW_MS: i64 = 2 * WEEK_MS;
-/// The reason of a recorded deletion whose post may only be hidden from the collector.
-const HIDDEN: &str = "not_authorized";
 
 /// A page and its new lines.
 pub(super) struct Target {
@@ -59,47 +51,6 @@ pub(super) struct Plan {
     pub(super) people_below_threshold: u64,
     /// Messages about pages that have the name of an author but not the account.
     pub(super) pages_without_account: Vec<String>,
-}
-
-/// The parts of a post that the rules need.
-pub(super) struct PostSummary {
-    id: PostId,
-    /// Time of writing, in Unix milliseconds.
-    pub(super) written_at: i64,
-    /// Whether the post was collected in the requested span.
-    pub(super) is_in_span: bool,
-    /// Whether the post counts for the notability gate: it came from mentions or searches.
-    pub(super) counts_for_gate: bool,
-    /// The topic for the post's line, not escaped. `None` for a redacted post.
-    line_topic: Option<String>,
-    /// All topics; empty if the post is too old for a pattern note.
-    topics: Vec<String>,
-}
-
-/// A deleted post.
-struct DeletedPost {
-    id: PostId,
-    /// When the deletion was recorded, in Unix milliseconds.
-    at: i64,
-    text: String,
-}
-
-/// Collected posts by author.
-#[derive(Default)]
-struct PostsByAuthor {
-    authors: BTreeMap<String, Author>,
-    /// Posts by author id, oldest first.
-    posts: HashMap<String, Vec<PostSummary>>,
-    /// Deleted posts by author id.
-    deleted: HashMap<String, Vec<DeletedPost>>,
-}
-
-impl PostsByAuthor {
-    /// Returns whether the author has posts or deletions in the requested span.
-    fn is_in_span(&self, author: &str) -> bool {
-        self.deleted.contains_key(author)
-            || self.posts.get(author).is_some_and(|posts| posts.iter().any(|post| post.is_in_span))
-    }
 }
 
 impl CollectorService {
@@ -161,69 +112,6 @@ impl CollectorService {
         plan.people_below_threshold = page_creator.rejected_count;
         Ok(plan)
     }
-}
-
-/// Reads posts collected at or after `since` or written at or after `topics_since`, and deletions
-/// recorded at or after `since` (Unix milliseconds). Only posts written at or after `topics_since`
-/// get topics.
-fn collect(
-    files: &CollectedFiles,
-    names: &NameIndex,
-    events: &CollectedEvents,
-    since: i64,
-    topics_since: i64,
-) -> PostsByAuthor {
-    let mut collected = PostsByAuthor::default();
-    for post in &events.posts {
-        let is_in_span = post.at >= since;
-        let Some((record, streams)) = files.post(&post.id) else { continue };
-        let written_at = post.written_at(&record);
-        let is_needed = is_in_span || written_at >= topics_since;
-        let Some(author) = files.author(&record, post.author_id()).filter(|_| is_needed) else {
-            continue;
-        };
-        let subjects = files.subjects(&record, Some(&author), names);
-        let topics = subjects.topics(names);
-        collected.posts.entry(author.id.clone()).or_default().push(PostSummary {
-            id: post.id.clone(),
-            written_at,
-            is_in_span,
-            counts_for_gate: streams.iter().any(|stream| *stream != Stream::Own),
-            line_topic: line_topic(&record, &topics),
-            topics: if written_at >= topics_since { topics } else { Vec::new() },
-        });
-        // Later posts have the current name and number of followers.
-        collected.authors.insert(author.id.clone(), author);
-    }
-    for (at, id) in events.deletions.iter().filter(|(at, _)| *at >= since) {
-        let deletion = files.data.deletion(id).ok().flatten();
-        // A post that is only hidden was not deleted, and the text of a redacted post is unknown.
-        let known_deletion =
-            deletion.filter(|it| it.reason != HIDDEN && !it.text.trim().is_empty());
-        if let Some(deletion) = known_deletion
-            && let Some((record, _)) = files.post(id)
-            && let Some(author) = files.author(&record, None)
-        {
-            let deleted_post = DeletedPost { id: id.clone(), at: *at, text: deletion.text };
-            collected.deleted.entry(author.id.clone()).or_default().push(deleted_post);
-            collected.authors.entry(author.id.clone()).or_insert(author);
-        }
-    }
-    let by_time =
-        |a: &PostSummary, b: &PostSummary| (a.written_at, &a.id).cmp(&(b.written_at, &b.id));
-    collected.posts.values_mut().for_each(|posts| posts.sort_by(by_time));
-    collected
-}
-
-/// Returns the topic for a post's line: its first topic, or its first words. `None` for a redacted
-/// post.
-fn line_topic(record: &Record, topics: &[String]) -> Option<String> {
-    if let Some(topic) = topics.first() {
-        return Some(cut(topic, MAX_TOPIC_CHARS));
-    }
-    record.str("text")?;
-    let quote = quote(record.text(), MAX_QUOTE_WORDS, MAX_QUOTE_CHARS);
-    Some(if quote.is_empty() { "something without words".into() } else { format!("\"{quote}\"") })
 }
 
 /// Returns the index of each author's page. Authors without a page are absent.

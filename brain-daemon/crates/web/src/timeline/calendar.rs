@@ -6,8 +6,8 @@ use brain_base::clock::parse_day;
 use brain_protocol::{DayCount, TimelineDaysReply};
 use maud::{Markup, html};
 
+use super::{day_path, year_path};
 use crate::text::Text;
-use crate::timeline::{day_path, year_path};
 
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] =
@@ -64,7 +64,7 @@ impl Shades {
 }
 
 /// Shows the calendar of `year`. `selected` is the day that the timeline below shows.
-pub(crate) fn calendar(
+pub(super) fn calendar(
     year: i16,
     source: &str,
     selected: Option<&str>,

@@ -1,0 +1,404 @@
+//! Builds a plan: from the units of a question, from its options, and with other spellings.
+
+use super::{
+    super::{
+        Question,
+        days::keys_of_period,
+        document::Analyzer,
+        encoding::{HashedTerm, hashed_key, key},
+        exact,
+        language::{Lang, alphabet, of_question, stop_words},
+        name_key::name_key,
+        name_query::NameQuery,
+        query::{Filter, Scope, Unit, parse},
+        token::{self, Kind},
+    },
+    Condition, Group, Pair, Phrase, Plan, Sequence, SequenceWord,
+};
+
+/// Maximum groups of a plan.
+const MAX_GROUPS: usize = 64;
+/// Maximum words of a phrase.
+const MAX_PHRASE: usize = 32;
+/// Maximum words of a sequence that are compared.
+const MAX_SEQUENCE: usize = 64;
+
+impl Plan {
+    /// Creates the plan of `question` for pages in `languages`.
+    pub(crate) fn new(question: &Question, languages: &[Lang], analyzer: &mut Analyzer) -> Self {
+        let units = parse(&question.text);
+        let mut builder = Builder::new(languages, analyzer);
+        let is_last_open = matches!(units.last(), Some(Unit::Words(_)));
+        let is_being_typed = question.is_being_typed && is_last_open;
+        builder.add_words(&units, is_being_typed, question.prefer_quotes);
+        builder.add_conditions(&units, question.prefer_quotes);
+        if question.asks_for_links {
+            builder.plan.sequences.clear();
+        }
+        builder.plan.with_options(question)
+    }
+
+    /// Creates a plan for the pages that meet the conditions of `question`, without its words.
+    pub(crate) fn conditions(
+        question: &Question,
+        languages: &[Lang],
+        analyzer: &mut Analyzer,
+    ) -> Self {
+        let mut builder = Builder::new(languages, analyzer);
+        builder.add_conditions(&parse(&question.text), question.prefer_quotes);
+        builder.plan.with_options(question)
+    }
+
+    /// Adds the conditions of the question's options.
+    fn with_options(self, question: &Question) -> Self {
+        let mut plan = self;
+        if let Some((first, last)) = question.days {
+            let keys = keys_of_period(first, last);
+            plan.required
+                .push(Condition::Keys(keys.iter().map(|day| hashed_key(key::DAY, day)).collect()));
+        }
+        if plan.is_empty() {
+            return plan;
+        }
+        if let Some(sources) = &question.sources {
+            plan.required.push(Condition::Keys(
+                sources.iter().map(|s| hashed_key(key::SOURCE, s.as_str())).collect(),
+            ));
+        }
+        if let Some(page_type) = &question.page_type {
+            let key = hashed_key(key::TYPE, &page_type.trim().to_lowercase());
+            plan.required.push(Condition::Keys(vec![key]));
+        }
+        for tag in &question.tags {
+            plan.required.push(Condition::Keys(vec![hashed_key(key::TAG, &name_key(tag))]));
+        }
+        plan.since = question.since;
+        plan.until = question.until;
+        plan
+    }
+
+    /// Adds another spelling of the word of `group` with `weight`, and gives it the word's pairs.
+    /// Does nothing if another group has the same terms, or if the plan has the maximum of groups.
+    pub(crate) fn add_spelling(
+        &mut self,
+        group: usize,
+        text: &str,
+        weight: f32,
+        analyzer: &mut Analyzer,
+    ) {
+        let mut builder = Builder { plan: std::mem::take(self), analyzer };
+        let (scope, times) =
+            (builder.plan.groups[group].scope, builder.plan.groups[group].multiplier);
+        let word = Word { text: text.to_owned(), exact: None, position: 0, kind: Kind::Word };
+        let mut spelled = Group { multiplier: 0.0, ..builder.word_group(&word, scope) };
+        // The text may be a stem.
+        if spelled.terms.iter().all(|term| term.text != text) {
+            spelled.terms.push(HashedTerm::new(text));
+        }
+        let index = builder.plan.groups.len();
+        if builder.plan.groups.iter().all(|known| known.terms != spelled.terms)
+            && index < MAX_GROUPS
+        {
+            spelled.multiplier = times * weight;
+            builder.plan.groups.push(spelled);
+            let replaced = |at: usize| if at == group { index } else { at };
+            let pairs =
+                builder.plan.pairs.iter().filter(|it| it.first == group || it.second == group);
+            let pairs: Vec<Pair> = pairs
+                .map(|it| Pair { first: replaced(it.first), second: replaced(it.second), ..*it })
+                .collect();
+            builder.plan.pairs.extend(pairs);
+        }
+        *self = builder.plan;
+    }
+}
+
+/// Builds a plan from the units of a question.
+struct Builder<'a> {
+    plan: Plan,
+    analyzer: &'a mut Analyzer,
+}
+
+/// A word of the question, or a token of another kind.
+struct Word {
+    /// The folded text.
+    text: String,
+    /// The key of its exact form; only for [`Kind::Word`].
+    exact: Option<String>,
+    /// The position among the tokens of its text.
+    position: u32,
+    kind: Kind,
+}
+
+impl<'a> Builder<'a> {
+    fn new(languages: &[Lang], analyzer: &'a mut Analyzer) -> Self {
+        let languages = languages.to_vec();
+        Self { plan: Plan { languages, ..Plan::default() }, analyzer }
+    }
+
+    /// Adds the groups that rank, their pairs, the sequences, and the question as a name.
+    fn add_words(&mut self, units: &[Unit], is_being_typed: bool, prefer_quotes: bool) {
+        let mut name = String::new();
+        let mut can_be_name = true;
+        let mut texts: Vec<(Vec<Word>, Scope)> = Vec::new();
+        let mut sequences = Vec::new();
+        for unit in units {
+            match unit {
+                Unit::Words(text) | Unit::Required(text, Scope::Anywhere) => {
+                    name.push_str(text);
+                    name.push(' ');
+                    texts.push((words(text), Scope::Anywhere));
+                    let is_quoted = matches!(unit, Unit::Required(..));
+                    if !is_quoted || prefer_quotes {
+                        sequences.push((texts.len() - 1, is_quoted));
+                    }
+                }
+                Unit::Required(text, Scope::Title) => {
+                    can_be_name = false;
+                    texts.push((words(text), Scope::Title));
+                }
+                Unit::Prefix(..) => can_be_name = false,
+                Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { .. } => {}
+            }
+        }
+        if can_be_name {
+            self.plan.names = NameQuery::new(&name, is_being_typed);
+        }
+        let plain_words: Vec<&str> = texts
+            .iter()
+            .flat_map(|(words, _)| words)
+            .filter(|w| w.kind == Kind::Word)
+            .map(|w| w.text.as_str())
+            .collect();
+        if let Some(lang) = of_question(&plain_words, &self.plan.languages)
+            && !self.plan.languages.contains(&lang)
+        {
+            self.plan.languages.push(lang);
+        }
+        let has_other_kinds =
+            texts.iter().flat_map(|(words, _)| words).any(|w| w.kind != Kind::Word);
+        let mut stop = stop_words(&plain_words, &self.plan.languages);
+        if has_other_kinds && stop.is_empty() {
+            // Beside tokens of other kinds, stop words are dropped even if there is no other word.
+            // The added word is a stop word in no language.
+            stop = stop_words(&[&plain_words[..], &["\u{0}"]].concat(), &self.plan.languages);
+        }
+        let is_stop = |word: &Word| word.kind == Kind::Word && stop.contains(word.text.as_str());
+        for (words, scope) in &texts {
+            self.add_ranked_words(words, *scope, |word| is_stop(word));
+        }
+        for (text, is_quoted) in sequences {
+            self.add_sequence(&texts[text].0, is_quoted, |word| is_stop(word));
+        }
+        // The last word may be a beginning of a word in titles.
+        if let (true, Some((words, Scope::Anywhere))) = (is_being_typed, texts.last())
+            && let Some(last) = words.last()
+            && last.text.len() > 1
+        {
+            let beginning = self.prefix_group(&last.text, Scope::Title);
+            self.add_group(beginning);
+        }
+        for unit in units {
+            let Unit::Prefix(text, scope) = unit else { continue };
+            let mut words = words(text);
+            let Some(last) = words.pop() else { continue };
+            self.add_ranked_words(&words, *scope, |_| false);
+            let group = match last.kind {
+                Kind::Word | Kind::Whole => self.prefix_group(&last.text, *scope),
+                Kind::Pair | Kind::Lone | Kind::Tail => self.word_group(&last, *scope),
+            };
+            self.add_group(group);
+        }
+    }
+
+    /// Adds the words of a text as a sequence.
+    fn add_sequence(&mut self, words: &[Word], is_quoted: bool, is_stop: impl Fn(&Word) -> bool) {
+        let mut sequence = Sequence { words: Vec::with_capacity(words.len()), is_quoted };
+        for word in words.iter().filter(|word| word.kind != Kind::Lone).take(MAX_SEQUENCE) {
+            let forms = self.forms(word);
+            let group = (!is_stop(word))
+                .then(|| self.plan.groups.iter().position(|group| group.terms == forms))
+                .flatten();
+            sequence.words.push(SequenceWord {
+                text: word.text.clone(),
+                position: word.position,
+                group,
+                forms,
+            });
+        }
+        self.plan.sequences.push(sequence);
+    }
+
+    /// Adds a group for each word, and a pair for each two that follow each other.
+    fn add_ranked_words(&mut self, words: &[Word], scope: Scope, is_stop: impl Fn(&Word) -> bool) {
+        let mut previous: Option<(usize, u32)> = None;
+        for word in words {
+            if is_stop(word) {
+                continue;
+            }
+            let group = self.word_group(word, scope);
+            let Some(index) = self.add_group(group) else { return };
+            if let Some((first, position)) = previous {
+                let pair = Pair { first, second: index, distance: word.position - position };
+                if first != index && scope == Scope::Anywhere && !self.plan.pairs.contains(&pair) {
+                    self.plan.pairs.push(pair);
+                }
+            }
+            previous = Some((index, word.position));
+        }
+    }
+
+    /// Adds `group`, or counts it again if the plan has it. Returns its index; `None` if the plan
+    /// has the maximum of groups.
+    fn add_group(&mut self, group: Group) -> Option<usize> {
+        let is_same = |other: &Group| {
+            other.scope == group.scope && other.prefix == group.prefix && other.terms == group.terms
+        };
+        if let Some(index) = self.plan.groups.iter().position(is_same) {
+            self.plan.groups[index].multiplier += 1.0;
+            return Some(index);
+        }
+        if self.plan.groups.len() >= MAX_GROUPS {
+            return None;
+        }
+        self.plan.groups.push(group);
+        Some(self.plan.groups.len() - 1)
+    }
+
+    /// Returns the group of a word.
+    fn word_group(&mut self, word: &Word, scope: Scope) -> Group {
+        if word.kind == Kind::Lone {
+            return self.prefix_group(&word.text, scope);
+        }
+        Group {
+            terms: self.forms(word),
+            exact: word.exact.as_deref().map(HashedTerm::new),
+            ..self.prefix_group(&word.text, scope)
+        }
+        .without_prefix()
+    }
+
+    /// Returns the group of a prefix.
+    fn prefix_group(&self, text: &str, scope: Scope) -> Group {
+        Group {
+            label: text.to_owned(),
+            multiplier: 1.0,
+            terms: Vec::new(),
+            prefix: Some(text.to_owned()),
+            scope,
+            tag: hashed_key(key::TAG_WORD, text),
+            slug: hashed_key(key::SLUG_WORD, text),
+            exact: None,
+        }
+    }
+
+    /// Returns the terms of `word` in each language.
+    fn forms(&mut self, word: &Word) -> Vec<HashedTerm> {
+        if word.kind != Kind::Word {
+            return vec![HashedTerm::new(&word.text)];
+        }
+        let mut forms: Vec<HashedTerm> = Vec::with_capacity(2);
+        let default = self.analyzer.default_language();
+        let alphabet = alphabet(&word.text);
+        for &lang in &self.plan.languages {
+            self.analyzer.stems.with(&word.text, lang.of_word(alphabet, default), |stem| {
+                if !forms.iter().any(|f| f.text == stem) {
+                    forms.push(HashedTerm::new(stem));
+                }
+            });
+        }
+        forms
+    }
+
+    /// Returns the position and the forms of each word of a phrase.
+    fn phrase(&mut self, text: &str) -> Vec<(u32, Vec<HashedTerm>)> {
+        words(text).iter().take(MAX_PHRASE).map(|word| (word.position, self.forms(word))).collect()
+    }
+
+    /// Adds the conditions of the question's text. With `prefer_quotes`, quoted phrases are not
+    /// conditions.
+    fn add_conditions(&mut self, units: &[Unit], prefer_quotes: bool) {
+        let mut types = Vec::new();
+        let mut sources = Vec::new();
+        for unit in units {
+            let condition = match unit {
+                Unit::Required(_, Scope::Anywhere) if prefer_quotes => continue,
+                Unit::Required(text, scope) | Unit::Excluded(text, scope) => {
+                    let words = self.phrase(text);
+                    if words.is_empty() {
+                        continue;
+                    }
+                    // One character of a script without spaces: any pair that begins with it.
+                    match (words.as_slice(), last_token_kind(text)) {
+                        ([_], Some(Kind::Lone)) => Condition::Prefix(name_key(text), *scope),
+                        _ => Condition::Phrase(Phrase { words, scope: *scope }),
+                    }
+                }
+                Unit::ExcludedPrefix(text, scope) => Condition::Prefix(name_key(text), *scope),
+                Unit::Prefix(text, Scope::Title) => Condition::Prefix(name_key(text), Scope::Title),
+                Unit::Filter { field: Filter::Tag, value, .. } => {
+                    Condition::Keys(vec![hashed_key(key::TAG, value)])
+                }
+                Unit::Filter { field: Filter::Type, value, excluded } => {
+                    if !excluded {
+                        types.push(hashed_key(key::TYPE, value));
+                        continue;
+                    }
+                    Condition::Keys(vec![hashed_key(key::TYPE, value)])
+                }
+                Unit::Filter { field: Filter::Source, value, excluded } => {
+                    if !excluded {
+                        sources.push(hashed_key(key::SOURCE, value));
+                        continue;
+                    }
+                    Condition::Keys(vec![hashed_key(key::SOURCE, value)])
+                }
+                Unit::Words(_) | Unit::Prefix(_, Scope::Anywhere) => continue,
+            };
+            let excluded = matches!(
+                unit,
+                Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. }
+            );
+            if excluded {
+                self.plan.excluded.push(condition);
+            } else {
+                self.plan.required.push(condition);
+            }
+        }
+        // A page has one type and one source: several values mean any of them.
+        for keys in [types, sources] {
+            if !keys.is_empty() {
+                self.plan.required.push(Condition::Keys(keys));
+            }
+        }
+    }
+}
+
+impl Group {
+    fn without_prefix(self) -> Self {
+        Self { prefix: None, ..self }
+    }
+}
+
+/// Returns the kind of the last token of `text`; `None` without tokens.
+fn last_token_kind(text: &str) -> Option<Kind> {
+    let mut kind = None;
+    token::scan(text, &mut |t| kind = Some(t.kind));
+    kind
+}
+
+/// Returns the tokens of a question or phrase with positions. The last character of a run without
+/// spaces is left out, because the pair before it has it, too.
+fn words(text: &str) -> Vec<Word> {
+    let mut out = Vec::new();
+    let mut position = 0;
+    token::scan(text, &mut |t| {
+        // A skipped token takes a position, as in pages.
+        if t.kind != Kind::Tail {
+            let exact = (t.kind == Kind::Word).then(|| exact::key(&text[t.start..t.end], t.text));
+            out.push(Word { text: t.text.to_owned(), exact, position, kind: t.kind });
+        }
+        position += 1;
+    });
+    out
+}
