@@ -8,13 +8,13 @@
 use std::{ffi::OsString, io};
 
 use brain_protocol::{Complete, CompletionKind};
-use clap::Command;
+use clap::{Args, Command};
 use clap_complete::{
     engine::{ArgValueCompleter, CompletionCandidate},
     env::{Bash, EnvCompleter, Fish, Zsh},
 };
 
-use crate::{args::completion_tree, context::Context, output::Outcome};
+use crate::{command::SharedFlags, context::Context, output::Outcome, verbs};
 
 /// The variable with the name of the shell that asks for completions.
 pub(crate) const SHELL_VARIABLE: &str = "BRAIN_COMPLETE";
@@ -41,9 +41,22 @@ fn write_completions(shell: &str, words: Vec<OsString>, out: &mut Vec<u8>) -> io
     }
 }
 
+/// Returns clap's tree for completing `words`. The user waits for it at each key press, so only the
+/// command in `words` has its arguments, and values from the daemon.
+fn completion_tree(words: &[OsString]) -> Command {
+    let root = SharedFlags::augment_args(Command::new("brain")).disable_help_subcommand(true);
+    root.subcommands(verbs::ALL.iter().map(|row| {
+        let command = row.command();
+        match words.iter().skip(1).any(|word| row.is_named(word)) {
+            true => add_values((row.build)(command)),
+            false => command,
+        }
+    }))
+}
+
 /// Adds the daemon's values to the arguments of a command. The kind of values follows from the
 /// argument's `value_name` (`SLUG`, `TAG` and others).
-pub(crate) fn add_values(command: Command) -> Command {
+fn add_values(command: Command) -> Command {
     let verb = command.get_name().to_owned();
     command.mut_args(|arg| {
         let name = arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());

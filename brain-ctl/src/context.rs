@@ -14,8 +14,7 @@ use crate::{
     home::Home,
     output::{self, Outcome, Show},
     progress::Progress,
-    start,
-    verbs::status,
+    start, stop,
 };
 
 /// Maximum silence of the daemon during an ordinary request.
@@ -149,7 +148,7 @@ impl Context {
                     if may_start
                         && !was_replaced
                         && former.protocol < PROTOCOL
-                        && status::is_daemon(former.pid) =>
+                        && stop::is_daemon(former.pid) =>
                 {
                     was_replaced = true;
                     if !self.quiet {
@@ -159,7 +158,7 @@ impl Context {
                             former.pid
                         ));
                     }
-                    status::stop_daemon(&home.socket())?;
+                    stop::stop_daemon(&home.socket())?;
                 }
                 ConnectError::Fault(fault) if fault.code == FaultCode::Stopping && !is_late => {
                     std::thread::sleep(Duration::from_millis(20));

@@ -54,6 +54,17 @@ pub(crate) fn format(seconds: u64) -> String {
     if text.is_empty() { "0s".into() } else { text }
 }
 
+/// Formats seconds in the two largest units.
+pub(crate) fn format_rounded(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, m) => format!("{m} min {} s", seconds % 60),
+        (0, h, m) => format!("{h} h {m} min"),
+        (d, h, _) => format!("{d} d {h} h"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +106,13 @@ mod tests {
         }
         assert!(parse_seconds("90").is_err_and(|message| message.contains("90d")));
         assert!(parse_seconds("1y").is_err_and(|message| message.contains("1h30m")));
+    }
+
+    #[test]
+    fn rounded_durations_have_units() {
+        assert_eq!(format_rounded(7), "7 s");
+        assert_eq!(format_rounded(67), "1 min 7 s");
+        assert_eq!(format_rounded(3600 * 3 + 120), "3 h 2 min");
+        assert_eq!(format_rounded(86_400 * 2 + 3600), "2 d 1 h");
     }
 }

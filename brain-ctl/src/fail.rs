@@ -38,6 +38,50 @@ pub(crate) fn usage(message: impl Into<String>) -> Fault {
     Fault::new(FaultCode::Usage, message)
 }
 
+/// Returns the fault of wrong arguments that clap detects. The first paragraph of its error is the
+/// message, its tips are the hint. `command` is the name of the command, if there is one.
+pub(crate) fn arguments(error: &clap::Error, command: Option<&str>) -> Fault {
+    let help =
+        command.map_or_else(|| "brain --help".to_owned(), |name| format!("brain {name} --help"));
+    let text = error.render().to_string();
+    let mut paragraphs = text.split("\n\n");
+    let first_paragraph = paragraphs.next().unwrap_or_default();
+    let message: Vec<&str> =
+        first_paragraph.trim_start_matches("error: ").lines().map(str::trim).collect();
+    let mut hints: Vec<String> = Vec::new();
+    for line in paragraphs.flat_map(str::lines).map(str::trim) {
+        if line.starts_with("tip: to pass '") {
+            // clap's tip shows only the first letters of the word, so it is replaced.
+            hints.push(match command {
+                Some("capture") => {
+                    "put `--` before words that begin with a dash: brain capture -- \"- buy milk\""
+                        .to_owned()
+                }
+                Some(name @ ("append" | "add")) => format!(
+                    "put `--` before text that begins with a dash: brain {name} SLUG -- \"- buy \
+                        milk\""
+                ),
+                _ => {
+                    format!("see its options: {help}; put `--` before words that begin with a dash")
+                }
+            });
+        } else if let Some(tip) = line.strip_prefix("tip: ") {
+            hints.push(tip.to_owned());
+        } else if let Some(usage) = line.strip_prefix("Usage: ")
+            && hints.is_empty()
+        {
+            hints.push(format!("usage: {usage}"));
+        }
+    }
+    // Rust's reason for a word in the place of a number does not name a number.
+    let message = message.join(" ").replace("invalid digit found in string", "expects a number");
+    let fault = Fault::new(FaultCode::Usage, message);
+    match hints.is_empty() {
+        true => fault.hint(format!("see: {help}")),
+        false => fault.hint(hints.join("; ")),
+    }
+}
+
 /// Parses a slug.
 ///
 /// # Errors

@@ -7,6 +7,7 @@
 
 mod ai_clients;
 mod args;
+mod command;
 mod completion;
 mod connect;
 mod context;
@@ -22,6 +23,7 @@ mod output;
 mod picker;
 mod progress;
 mod start;
+mod stop;
 mod unknown_label;
 mod verbs;
 mod when;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Metrics, Secret, Slug, SourceId, Step};
+use crate::{Secret, Slug, SourceId, Step};
 
 /// `brain collector setup`: sets the collector up, step by step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -300,4 +300,17 @@ pub struct Snapshot {
     pub timestamp: String,
     /// The counts.
     pub metrics: Metrics,
+}
+
+/// The counts of a post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Metrics {
+    /// Likes.
+    pub like_count: u64,
+    /// Reposts.
+    pub retweet_count: u64,
+    /// Replies.
+    pub reply_count: u64,
+    /// Quotes.
+    pub quote_count: u64,
 }

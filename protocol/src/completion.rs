@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Slug, SourceId};
-
 /// The maximum number of values of one completion.
 pub const MAX_COMPLETIONS: usize = 100;
 
@@ -54,14 +52,4 @@ pub struct CompletionValue {
     pub value: String,
     /// Its description in one line: a page's title, the number of a tag's pages.
     pub description: String,
-}
-
-/// Returns the name of a page as a person writes it: `slug`, or `source:slug` if its source is not
-/// the default one.
-#[must_use]
-pub fn page_name(default_source: &str, source: &SourceId, slug: &Slug) -> String {
-    match source.as_str() == default_source {
-        true => slug.to_string(),
-        false => format!("{source}:{slug}"),
-    }
 }

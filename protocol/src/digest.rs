@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Alert, Deletion, Slug, SourceId};
+use crate::{Alert, Deletion, Metrics, Slug, SourceId};
 
 /// `brain collector digest`: summarises collected posts for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -99,19 +99,6 @@ pub struct DigestPost {
     pub image_text: Option<String>,
     /// When its deletion was found; `None` if it exists.
     pub deleted: Option<String>,
-}
-
-/// The counts of a post.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub struct Metrics {
-    /// Likes.
-    pub like_count: u64,
-    /// Reposts.
-    pub retweet_count: u64,
-    /// Replies.
-    pub reply_count: u64,
-    /// Quotes.
-    pub quote_count: u64,
 }
 
 /// The rating of a post: 0 to 10 in each dimension except `sentiment`. A dimension that could not

@@ -2,35 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fault, MarkedLines, Slug, SourceId, TrustLevel};
-
-/// Identifies a page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PageRef {
-    /// The page's source. If absent, a new page is written to the default source. An existing page
-    /// is searched there first, then in all sources that the caller can see.
-    pub source: Option<SourceId>,
-    /// The page's slug.
-    pub slug: Slug,
-}
-
-impl PageRef {
-    /// Creates a reference to the page `slug` of `source`.
-    #[must_use]
-    pub fn new(source: &SourceId, slug: &Slug) -> Self {
-        Self { source: Some(source.clone()), slug: slug.clone() }
-    }
-}
-
-/// `slug`, or `source:slug` if there is a source.
-impl std::fmt::Display for PageRef {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.source {
-            Some(source) => write!(f, "{source}:{}", self.slug),
-            None => self.slug.fmt(f),
-        }
-    }
-}
+use crate::{Fault, MarkedLines, PageRef, Slug, SourceId, TrustLevel};
 
 /// `brain get`: reads a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

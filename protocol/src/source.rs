@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ImportFailure, Slug, SourceId};
+use crate::{IgnoredFiles, ImportFailure, Slug, SourceId};
 
 /// `brain sources list`: lists the registered sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,34 +179,6 @@ pub struct SyncedSource {
     pub warnings: Vec<String>,
     /// Files and directories that rules left out.
     pub left_out: IgnoredFiles,
-}
-
-/// Files and directories that rules left out of a sync or an import.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct IgnoredFiles {
-    /// The number of markdown files.
-    pub files: u64,
-    /// The number of directories, hidden ones included. Directories below them are not counted.
-    pub directories: u64,
-    /// The first [`Self::MAX_PATHS`] paths, relative to the source; directories end with `/`.
-    pub paths: Vec<String>,
-}
-
-impl IgnoredFiles {
-    /// Maximum number of `paths`.
-    pub const MAX_PATHS: usize = 20;
-
-    /// Counts a file or directory.
-    pub fn add(&mut self, path: String, is_dir: bool) {
-        if is_dir {
-            self.directories += 1;
-        } else {
-            self.files += 1;
-        }
-        if self.paths.len() < Self::MAX_PATHS {
-            self.paths.push(if is_dir { format!("{path}/") } else { path });
-        }
-    }
 }
 
 /// The result of `git pull`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{IgnoredFiles, SourceId};
+use crate::SourceId;
 
 /// `brain import`: imports a directory of markdown files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,34 @@ pub struct ImportReply {
     pub took_ms: u64,
     /// Files and directories that rules left out.
     pub left_out: IgnoredFiles,
+}
+
+/// Files and directories that rules left out of a sync or an import.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct IgnoredFiles {
+    /// The number of markdown files.
+    pub files: u64,
+    /// The number of directories, hidden ones included. Directories below them are not counted.
+    pub directories: u64,
+    /// The first [`Self::MAX_PATHS`] paths, relative to the source; directories end with `/`.
+    pub paths: Vec<String>,
+}
+
+impl IgnoredFiles {
+    /// Maximum number of `paths`.
+    pub const MAX_PATHS: usize = 20;
+
+    /// Counts a file or directory.
+    pub fn add(&mut self, path: String, is_dir: bool) {
+        if is_dir {
+            self.directories += 1;
+        } else {
+            self.files += 1;
+        }
+        if self.paths.len() < Self::MAX_PATHS {
+            self.paths.push(if is_dir { format!("{path}/") } else { path });
+        }
+    }
 }
 
 /// A file that could not be imported, or a page that could not be exported.

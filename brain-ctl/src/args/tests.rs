@@ -1,7 +1,7 @@
 //! Tests of the command line.
 
 use super::*;
-use brain_protocol::{Exit, OPERATIONS};
+use brain_protocol::{Exit, FaultCode, OPERATIONS};
 
 #[test]
 fn the_command_tree_is_valid() {

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::search::FoundPages;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     money::{Cost, parse_millionths},

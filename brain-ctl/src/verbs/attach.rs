@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{

@@ -4,7 +4,7 @@ use brain_protocol::{Audit as AuditReply, AuditCall, AuditList, Fault};
 use clap::Args;
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     output::{
         Column, Listing, Outcome, PagingOptions, Paint, Show, Table, TableFormatOption, Text,

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::export::absolute_utf8_path;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{Column, Outcome, Show, Table, Text, clean, count, format_bytes, format_to_minute},

@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::optional_page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     input,
     output::Outcome,

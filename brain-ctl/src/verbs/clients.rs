@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::access::{check_flags, scopes, source_list, sources};
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     duration, fail,
     output::{Column, Outcome, Paint, Show, Table, Text, count, format_to_day, format_to_minute},

@@ -11,7 +11,8 @@ use clap_complete::Shell;
 use serde::Serialize;
 
 use crate::{
-    args::{Group, Verb, tree},
+    args::tree,
+    command::{Group, Verb},
     completion,
     context::Context,
     fail,

@@ -6,7 +6,7 @@ use brain_protocol::{ConnectReport, ConnectTest, Credentials, Exit, Fault, Secre
 use clap::{Args, ValueEnum};
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     input,
     output::{Outcome, Show, Text},

@@ -5,7 +5,7 @@ use clap::Args;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     money::Cost,
     output::{Column, Outcome, Paint, Show, Table, Text, count},

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     output::{Outcome, Show, Text, format_to_minute, page_name},
 };

@@ -14,7 +14,7 @@ use jiff::Zoned;
 use serde_json::{Value, json};
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     demo::{DemoContent, TemporaryBrain, sync_pages},
     end_signals::{at_end_signals, wait_for_end},

@@ -4,7 +4,7 @@ use brain_protocol::{Check, CheckStatus, DoctorReply, Exit, Fault};
 use clap::Args;
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     output::{Outcome, Show, Text, clean, width},
 };

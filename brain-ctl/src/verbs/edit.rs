@@ -8,7 +8,7 @@ use diffy::{ConflictStyle, IncompleteHunkStyle, MergeOptions};
 
 use super::page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     editor::EditedFile,
     output::{self, Outcome},

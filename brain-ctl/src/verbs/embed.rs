@@ -3,10 +3,10 @@
 use brain_protocol::{EmbedReply, Fault};
 use clap::Args;
 
-use super::status::duration;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
+    duration,
     output::{Outcome, Show, Text, count},
 };
 
@@ -45,7 +45,9 @@ impl Show for EmbedReply {
         let pages = count(self.pages, "page");
         let model = format!("{} ({})", self.model, self.provider);
         if self.dry_run {
-            let time = self.seconds.map(|seconds| format!(", about {}", duration(seconds)));
+            let time = self
+                .seconds
+                .map(|seconds| format!(", about {}", duration::format_rounded(seconds)));
             let time = time.unwrap_or_default();
             t.line(&format!("{pages} would get vectors from {model}{time} (dry run)"));
         } else {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::list::PageList;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, page_name},

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::import::failure_lines;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{Outcome, Show, Text, count, format_bytes},

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{Column, Outcome, Paint, Show, Table, Text, clean, page_name},

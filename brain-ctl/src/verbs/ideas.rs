@@ -15,7 +15,7 @@ use brain_protocol::{Exit, Fault, IdeaProfile, IdeasReply, usd};
 use clap::Args;
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     money::parse_millionths,

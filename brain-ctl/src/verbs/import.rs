@@ -6,7 +6,7 @@ use brain_protocol::{Exit, Fault, FaultCode, IgnoredFiles, ImportFailure, Import
 use clap::Args;
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{Outcome, Show, Text, clean, count},

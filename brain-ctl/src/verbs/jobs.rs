@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::access::check_flags;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{

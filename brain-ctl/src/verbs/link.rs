@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, count, page_name},

@@ -16,7 +16,7 @@ use clap::Args;
 
 use super::service;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     home::Home,

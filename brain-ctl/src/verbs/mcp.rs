@@ -16,7 +16,7 @@ use brain_protocol::Fault;
 use clap::Args;
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{self, Outcome},

@@ -56,7 +56,7 @@ mod write_reply;
 
 use brain_protocol::{Fault, PageRef, Slug, SourceId};
 
-use crate::{args::Row, fail};
+use crate::{command::Row, fail};
 
 /// Every command, in the order of the help.
 pub(crate) static ALL: &[Row] = &[

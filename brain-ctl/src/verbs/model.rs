@@ -6,11 +6,10 @@ use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply, ModelLis
 use clap::{Args, ValueEnum};
 
 use super::access::check_flags;
-use super::status::duration;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
-    fail,
+    duration, fail,
     output::{Column, Outcome, Paint, Show, Table, Text, count, format_bytes},
 };
 
@@ -146,7 +145,7 @@ impl Show for Models {
         if !offered.is_empty() {
             let mut table = Table::new(OFFER_COLUMNS);
             for known in offered {
-                let time = duration(known.seconds);
+                let time = duration::format_rounded(known.seconds);
                 table.row([&*known.name, &known.languages, &format_bytes(known.bytes), &time]);
             }
             table.write(t);

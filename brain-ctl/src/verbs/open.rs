@@ -17,7 +17,7 @@ use clap::Args;
 
 use super::page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     home::Home,

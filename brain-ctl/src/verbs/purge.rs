@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{Outcome, Show, Text, clean, count, page_name},

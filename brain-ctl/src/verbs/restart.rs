@@ -6,13 +6,12 @@ use brain_protocol::{Fault, FaultCode};
 use clap::Args;
 use serde::Serialize;
 
-use super::status;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     home::Home,
     output::{Outcome, Show, Text},
-    start,
+    start, stop,
 };
 
 /// Arguments of `restart`.
@@ -43,7 +42,7 @@ Without a running daemon, it starts one; with --no-start or BRAIN_NO_START, it f
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         // A working daemon is not stopped if the configuration would prevent the next start.
         start::run_program(&[OsStr::new("config"), OsStr::new("check")])?;
-        let stopped = status::stop_daemon(&Home::find()?.socket())?;
+        let stopped = stop::stop_daemon(&Home::find()?.socket())?;
         if stopped.is_none() && context.no_start {
             let message = "no daemon runs, and --no-start or BRAIN_NO_START forbids to start one";
             return Err(Fault::new(FaultCode::Unreachable, message)

@@ -5,7 +5,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{FormatOption, Listing, Outcome, Show, Text, clean, cut_to_width, format_to_day},

@@ -6,7 +6,7 @@ use brain_protocol::{Fault, FaultCode};
 use clap::{Args, ValueEnum};
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::Outcome,

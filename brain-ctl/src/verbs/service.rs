@@ -18,13 +18,13 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     connect::{self, ConnectError, Session},
     context::Context,
     fail,
     home::Home,
     output::{Outcome, Show, Text},
-    start, xdg,
+    start, stop, xdg,
 };
 
 /// Arguments of `service`.
@@ -358,7 +358,7 @@ fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     if manager::state(service)?.pid == Some(pid) {
         return Ok(None);
     }
-    super::status::stop_daemon(&socket)
+    stop::stop_daemon(&socket)
 }
 
 /// Writes a file atomically.

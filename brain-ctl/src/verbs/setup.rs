@@ -24,7 +24,7 @@ use serde_json::Value;
 use self::answers::Answers;
 use crate::{
     ai_clients::{Connection, Plan, Server, on_path, read_file, replace_file},
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     end_signals::{at_end_signals, wait_for_end},
     fail,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::completions::write;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     output::{Outcome, Show, Text},
 };

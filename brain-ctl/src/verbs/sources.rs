@@ -9,7 +9,7 @@ use brain_protocol::{
 use clap::{Args, ValueEnum};
 
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{Column, Outcome, Paint, Show, Table, Text, count, format_to_minute},

@@ -8,9 +8,9 @@ use brain_protocol::{
 };
 use serde::Serialize;
 
-use super::status::duration;
 use crate::{
     context::Context,
+    duration,
     home::Home,
     output::{Column, Outcome, Paint, Show, Table, Text, count, format_to_day},
 };
@@ -186,7 +186,7 @@ impl Show for Summary {
             count(reply.pages, "page"),
             count(reply.sources, "source"),
             self.home,
-            duration(reply.uptime_seconds)
+            duration::format_rounded(reply.uptime_seconds)
         );
         t.wrapped("", 0, &first);
         if self.newest.is_empty() {

@@ -10,7 +10,7 @@ use super::{
     sources::{absolute, is_path},
 };
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{Outcome, Show, Text, clean, count},

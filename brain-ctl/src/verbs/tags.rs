@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::optional_page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     output::{Column, Listing, Outcome, Show, Table, TableFormatOption, Text},
 };

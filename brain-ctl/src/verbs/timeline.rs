@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::optional_page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     output::{
         Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, no_lines, page_name,

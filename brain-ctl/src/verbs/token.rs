@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::access::{check_flags, scopes, source_list, sources};
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     duration, fail,
     home::Home,

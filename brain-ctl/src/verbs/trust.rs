@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::page;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     output::{Outcome, format_to_minute},
 };

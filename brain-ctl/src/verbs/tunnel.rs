@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::access::check_flags;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     fail,
     output::{

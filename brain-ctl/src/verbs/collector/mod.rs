@@ -17,7 +17,7 @@ use clap::{Args, ValueEnum};
 
 use super::access::check_flags;
 use crate::{
-    args::{Group, Verb},
+    command::{Group, Verb},
     context::Context,
     input,
     output::Outcome,

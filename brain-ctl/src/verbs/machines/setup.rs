@@ -17,7 +17,7 @@ use crate::{
     home::Home,
     input,
     output::{self, Outcome, Show, Text, clean},
-    verbs::status,
+    stop,
 };
 
 /// Hints for files without a secret.
@@ -44,7 +44,7 @@ impl Machines {
         let reply = context.call_with_progress(request, &mut |line| tell(context, line))?;
         if reply.needs_restart {
             tell(context, "restarting the daemon");
-            status::stop_daemon(&Home::find()?.socket())?;
+            stop::stop_daemon(&Home::find()?.socket())?;
             // This call starts the daemon, unless a service has already started it.
             let starting = Context { quiet: true, no_start: false, ..*context };
             starting.call(brain_protocol::Status)?;

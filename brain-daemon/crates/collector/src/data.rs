@@ -16,7 +16,7 @@ use brain_protocol::{Curve, Deletion};
 use serde_json::{Map, Value, json};
 
 use super::record::{COLLECTED_AT, LAST_UPDATED};
-use super::{PostId, Record, Stream, disk, preview};
+use super::{DataFault, PostId, Record, Stream, disk, preview};
 use brain_base::clock::rfc3339;
 
 /// Directories with additional data of posts. The data of a post is removed when it is redacted.
@@ -25,17 +25,6 @@ const ATTACHMENT_DIRS: [&str; 4] = ["ratings", "images", "outbound", "articles"]
 const DETECTED_AT: &str = "detected_at";
 /// The fields that a redacted post keeps.
 const REDACTED_FIELDS: [&str; 5] = ["id", "created_at", COLLECTED_AT, DETECTED_AT, "reason"];
-
-/// An error of reading or writing a file.
-#[derive(Debug, thiserror::Error)]
-#[error("{path}: {error}")]
-pub struct DataFault {
-    /// The file.
-    pub path: PathBuf,
-    /// The cause.
-    #[source]
-    pub error: io::Error,
-}
 
 /// The `data/` directory of a collector.
 #[derive(Debug, Clone)]
@@ -336,14 +325,6 @@ impl Data {
             Some(record) => Ok(Some(record)),
             None => Err(disk::move_aside(path, "it does not contain the post of its name")),
         }
-    }
-}
-
-impl DataFault {
-    /// Returns whether the file was damaged and moved aside.
-    #[must_use]
-    pub fn is_damage(&self) -> bool {
-        self.error.kind() == ErrorKind::InvalidData
     }
 }
 

@@ -1,11 +1,10 @@
-//! File primitives: read, replace atomically, append, and move aside.
+//! File primitives: read, replace atomically, append, and move aside; and their errors.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::DataFault;
 use parking_lot::{Mutex, MutexGuard};
 
 /// Suffix of a file during its write.
@@ -18,6 +17,25 @@ static WRITE_LOCK: Mutex<()> = Mutex::new(());
 /// Takes the write lock of this process.
 pub(super) fn lock_writes() -> MutexGuard<'static, ()> {
     WRITE_LOCK.lock()
+}
+
+/// An error of reading or writing a file.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {error}")]
+pub struct DataFault {
+    /// The file.
+    pub path: PathBuf,
+    /// The cause.
+    #[source]
+    pub error: io::Error,
+}
+
+impl DataFault {
+    /// Returns whether the file was damaged and moved aside.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        self.error.kind() == ErrorKind::InvalidData
+    }
 }
 
 /// Converts an I/O error into a fault with its path.

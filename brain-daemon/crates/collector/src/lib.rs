@@ -27,7 +27,8 @@ mod settings;
 mod state;
 mod velocity;
 
-pub use data::{Data, DataFault};
+pub use data::Data;
+pub use disk::DataFault;
 pub use heartbeat::{COLLECTOR_VERSION, Heartbeat};
 pub use journal::{Entry, Journal, JournalEvent};
 pub use lines::{Line, preview};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BatchId, BrainId, Error, Fence};
+use crate::{BatchId, BrainId, Fence};
 
 /// A place in the log: a batch's number and id. Replicas store the position that they contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ impl Default for ReadLimit {
 }
 
 impl ReadLimit {
-    /// What comes with [`Error::Moved`]: 16 batches and 256 KiB.
+    /// What comes with [`crate::Error::Moved`]: 16 batches and 256 KiB.
     pub(crate) const MOVED: Self = Self { batches: 16, bytes: 256 << 10 };
 }
 
@@ -98,72 +98,4 @@ pub struct Head {
     pub compacted: u64,
     /// The generation of the sealed keys. It grows when the key is replaced.
     pub key_generation: u32,
-}
-
-impl Head {
-    /// Checks that a program with this schema can read the log.
-    ///
-    /// # Errors
-    /// [`Error::TooNew`].
-    pub fn check_reader(&self, schema: u32) -> Result<(), Error> {
-        if self.min_reader > schema { Err(self.too_new(schema)) } else { Ok(()) }
-    }
-
-    /// Checks that a program with this schema can write to the log.
-    ///
-    /// # Errors
-    /// [`Error::TooNew`].
-    pub fn check_writer(&self, schema: u32) -> Result<(), Error> {
-        if self.schema > schema { Err(self.too_new(schema)) } else { self.check_reader(schema) }
-    }
-
-    fn too_new(&self, supported: u32) -> Error {
-        Error::TooNew { schema: self.schema, min_reader: self.min_reader, supported }
-    }
-}
-
-/// Checks batches that an engine read after a position: no gap, and each names its predecessor.
-///
-/// # Errors
-/// - [`Error::Compacted`] if the batches after the position were deleted
-/// - [`Error::Diverged`] if the position is not in the log's history
-/// - [`Error::Corrupt`] if a later batch does not follow its predecessor
-pub(crate) fn check_order(after: &Position, found: &Batches) -> Result<(), Error> {
-    let head = &found.head;
-    let diverged = |predecessor| Error::Diverged { replica: *after, log: predecessor };
-    let Some(first) = found.batches.first() else {
-        return match head.position.number.cmp(&after.number) {
-            std::cmp::Ordering::Less => Err(diverged(head.position)),
-            std::cmp::Ordering::Equal if head.position.id != after.id => {
-                Err(diverged(head.position))
-            }
-            std::cmp::Ordering::Greater if head.compacted > after.number => {
-                Err(Error::Compacted { replica: after.number, compacted: head.compacted })
-            }
-            _ => Ok(()),
-        };
-    };
-    if first.position.number != after.number + 1 {
-        return Err(if head.compacted > after.number {
-            Error::Compacted { replica: after.number, compacted: head.compacted }
-        } else {
-            Error::Corrupt(format!(
-                "change {} is missing, and compaction did not delete it",
-                after.number + 1
-            ))
-        });
-    }
-    if first.predecessor != after.id {
-        return Err(diverged(Position { number: after.number, id: first.predecessor }));
-    }
-    for pair in found.batches.windows(2) {
-        let [one, next] = pair else { continue };
-        if next.position.number != one.position.number + 1 || next.predecessor != one.position.id {
-            return Err(Error::Corrupt(format!(
-                "change {} does not follow change {}",
-                next.position.number, one.position.number
-            )));
-        }
-    }
-    Ok(())
 }

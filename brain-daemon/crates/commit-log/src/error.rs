@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{BatchId, Batches, Position};
+use crate::{BatchId, Batches, IdError, Position};
 
 /// The cause of an error, from a library.
 pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -217,7 +217,19 @@ pub enum Error {
     Random(#[from] brain_base::Error),
 }
 
+impl From<IdError> for Error {
+    /// Ids come from the log, so an invalid one is damage.
+    fn from(error: IdError) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}
+
 impl Error {
+    /// Returns the error of a log that cannot be reached, or refuses work for now.
+    pub(crate) fn unavailable(address: &str, reason: &str, source: Option<Source>) -> Self {
+        Self::Unavailable { address: address.to_owned(), reason: reason.to_owned(), source }
+    }
+
     /// Returns whether the same call can succeed later without a change by a person.
     #[must_use]
     pub fn is_retryable(&self) -> bool {

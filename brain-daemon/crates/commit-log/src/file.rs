@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use brain_base::clock::Clock;
 
-use crate::local::{Change, LocalLog, State, Storage};
-use crate::{BrainId, Error};
+use crate::storage::{Change, State, Storage};
+use crate::{BrainId, Error, LocalLog};
 
 /// How often a waiting call looks at the directory.
 const POLL: Duration = Duration::from_millis(20);

@@ -6,10 +6,19 @@ use std::str::FromStr;
 use brain_base::random::Random;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Error;
+/// Why a text or some bytes are not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// The text has another length or other characters. The number is its length in bytes.
+    #[error("an id has {0} characters, not 32 digits")]
+    Text(usize),
+    /// The number of bytes is another one.
+    #[error("an id has {0} bytes instead of 16")]
+    Bytes(usize),
+}
 
-fn parse(text: &str) -> Result<[u8; 16], Error> {
-    let invalid = || Error::Corrupt(format!("an id has {} characters, not 32 digits", text.len()));
+fn parse(text: &str) -> Result<[u8; 16], IdError> {
+    let invalid = || IdError::Text(text.len());
     if text.len() != 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(invalid());
     }
@@ -26,8 +35,8 @@ macro_rules! id {
             /// Returns a random id.
             ///
             /// # Errors
-            /// [`Error::Random`] if the system has no random data.
-            pub fn random(random: &dyn Random) -> Result<Self, Error> {
+            /// [`brain_base::Error::NoRandomData`] if the system has no random data.
+            pub fn random(random: &dyn Random) -> Result<Self, brain_base::Error> {
                 let mut bytes = [0; 16];
                 random.fill(&mut bytes)?;
                 Ok(Self(bytes))
@@ -36,11 +45,9 @@ macro_rules! id {
             /// Returns the id with these 16 bytes.
             ///
             /// # Errors
-            /// [`Error::Corrupt`] for another length.
-            pub fn from_slice(bytes: &[u8]) -> Result<Self, Error> {
-                bytes.try_into().map(Self).map_err(|_| {
-                    Error::Corrupt(format!("an id has {} bytes instead of 16", bytes.len()))
-                })
+            /// [`IdError::Bytes`] for another length.
+            pub fn from_slice(bytes: &[u8]) -> Result<Self, IdError> {
+                bytes.try_into().map(Self).map_err(|_| IdError::Bytes(bytes.len()))
             }
         }
 
@@ -57,8 +64,8 @@ macro_rules! id {
         }
 
         impl FromStr for $name {
-            type Err = Error;
-            fn from_str(text: &str) -> Result<Self, Error> {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
                 parse(text).map(Self)
             }
         }

@@ -10,6 +10,7 @@
 //! knows neither pages nor the store.
 
 mod batch;
+mod checks;
 pub mod cipher;
 mod commit_log;
 mod error;
@@ -21,17 +22,19 @@ mod memory;
 mod postgres;
 mod shared;
 mod state;
+mod storage;
 
 pub use batch::{Batch, Batches, Head, NewBatch, Position, ReadLimit};
 pub use commit_log::{Administration, CommitLog, Engine, Snapshots};
 pub use error::Error;
 pub use file::FileLog;
-pub use id::{BatchId, BrainId, MachineId, SnapshotId};
+pub use id::{BatchId, BrainId, IdError, MachineId, SnapshotId};
 pub use lease::{Fence, Lease, LeaseOutcome, LeaseRequest};
 pub use local::LocalLog;
-pub use memory::{Fault, MemoryLog};
+pub use memory::MemoryLog;
 pub use postgres::{Delivery, Durability, PostgresLog, PostgresSettings, ServerUrl, Timeouts};
 pub use shared::{Compaction, Machine, Registration, SealedKeys, Snapshot};
+pub use storage::Fault;
 
 /// The largest payload of a batch in bytes: 256 MiB. PostgreSQL's limit for one value is 1 GiB.
 pub const MAX_PAYLOAD: usize = 256 << 20;

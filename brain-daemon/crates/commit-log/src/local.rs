@@ -6,57 +6,15 @@ use std::time::{Duration, Instant};
 use brain_base::clock::Clock;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::check_order;
+use crate::checks::{check_deletion, check_name, check_order, check_size};
 use crate::shared::compactable;
-use crate::state::{Admission, LogState, check_deletion, check_name, check_size};
+use crate::state::{Admission, LogState};
+use crate::storage::{Fault, State, Storage};
 use crate::{
-    Administration, Batch, BatchId, Batches, BrainId, CommitLog, Compaction, Error, Fault, Head,
-    Lease, LeaseOutcome, LeaseRequest, MAX_CHUNK, Machine, NewBatch, Position, ReadLimit,
-    Registration, SealedKeys, Snapshot, SnapshotId, Snapshots,
+    Administration, Batch, BatchId, Batches, BrainId, CommitLog, Compaction, Error, Head, Lease,
+    LeaseOutcome, LeaseRequest, MAX_CHUNK, Machine, NewBatch, Position, ReadLimit, Registration,
+    SealedKeys, Snapshot, SnapshotId, Snapshots,
 };
-
-/// Where an engine on this machine keeps its state, batches and chunks.
-pub trait Storage: Send + Sync {
-    /// Runs a change of the state and saves the state if the change succeeds. Other transactions
-    /// wait. Deletes what the change put on the list of garbage.
-    ///
-    /// # Errors
-    /// The error of the change; [`Error::File`] or [`Error::Unavailable`].
-    #[doc(hidden)]
-    fn write(&self, change: Change<'_>) -> Result<(), Error>;
-    /// Returns a copy of the state.
-    ///
-    /// # Errors
-    /// [`Error::File`] or [`Error::Unavailable`]
-    #[doc(hidden)]
-    fn state(&self) -> Result<State, Error>;
-    /// Stores bytes durably under a name.
-    ///
-    /// # Errors
-    /// [`Error::File`]
-    fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), Error>;
-    /// Returns the bytes of a name.
-    ///
-    /// # Errors
-    /// [`Error::File`]
-    fn get(&self, name: &str) -> Result<Option<Vec<u8>>, Error>;
-    /// Waits until another transaction may have been saved.
-    fn wait(&self, timeout: Duration);
-    /// Returns the fault that the next append must show.
-    fn next_fault(&self, _expected: &Position, _batch: &NewBatch) -> Option<Fault> {
-        None
-    }
-    /// Returns the name of the storage for messages.
-    fn address(&self) -> String;
-}
-
-/// The state of a log, opaque outside of this crate.
-#[doc(hidden)]
-#[derive(Clone)]
-pub struct State(pub(crate) LogState);
-
-/// A change of the state.
-pub(crate) type Change<'a> = &'a mut dyn FnMut(&mut State) -> Result<(), Error>;
 
 /// A log on this machine.
 pub struct LocalLog<S> {
@@ -165,8 +123,7 @@ impl<S: Storage> LocalLog<S> {
     }
 
     fn unavailable(&self) -> Error {
-        let address = self.storage.address();
-        Error::Unavailable { address, reason: "the test asks for it".into(), source: None }
+        Error::unavailable(&self.storage.address(), "the test asks for it", None)
     }
 }
 

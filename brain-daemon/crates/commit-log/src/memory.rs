@@ -7,21 +7,8 @@ use std::time::Duration;
 use brain_base::clock::Clock;
 use parking_lot::{Condvar, Mutex};
 
-use crate::local::{Change, LocalLog, State, Storage};
-use crate::{BrainId, Error, NewBatch, Position};
-
-/// What goes wrong with an append.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// The log refuses the call. Nothing is appended, and the caller knows it.
-    Unavailable,
-    /// The connection breaks before the log has the request. The caller cannot know it.
-    LostRequest,
-    /// The connection breaks after the log has appended the batch.
-    LostReply,
-    /// The connection breaks, and the log carries out the request at [`MemoryLog::deliver`].
-    DelayedRequest,
-}
+use crate::storage::{Change, Fault, State, Storage};
+use crate::{BrainId, Error, LocalLog, NewBatch, Position};
 
 /// A log in memory.
 pub type MemoryLog = LocalLog<Memory>;

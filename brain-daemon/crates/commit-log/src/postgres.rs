@@ -16,6 +16,7 @@ mod failure;
 mod leases;
 mod listener;
 mod read;
+mod rows;
 mod session;
 mod settings;
 mod snapshots;
@@ -186,5 +187,10 @@ impl PostgresLog {
         let limit = self.settings.timeouts.deadline;
         let work = async move |client: &Client, _| work(client).await;
         self.run(session, limit, &Cell::new(false), &work)
+    }
+
+    /// Classifies an error of the main server.
+    fn failed(&self, phase: &'static str) -> impl Fn(tokio_postgres::Error) -> Failure + use<'_> {
+        move |error| Failure::of(error, self.server.address(), phase, &self.settings.timeouts)
     }
 }

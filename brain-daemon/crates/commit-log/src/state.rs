@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checks::{check_batch, check_name};
 use crate::{
-    BatchId, Batches, BrainId, Error, Head, Lease, LeaseOutcome, LeaseRequest, MAX_NAME,
-    MAX_PAYLOAD, Machine, NewBatch, Position, Registration, SealedKeys, Snapshot, SnapshotId,
+    BatchId, Batches, BrainId, Error, Head, Lease, LeaseOutcome, LeaseRequest, Machine, NewBatch,
+    Position, Registration, SealedKeys, Snapshot, SnapshotId,
 };
 
 /// Everything of a log but the bytes of batches and chunks.
@@ -183,40 +184,6 @@ impl LogState {
             .find(|snapshot| snapshot.id == id)
             .ok_or_else(|| Error::NotFound(format!("snapshot {id}")))
     }
-}
-
-/// Refuses to delete the last complete snapshot that contains the batches that compaction deleted.
-pub(crate) fn check_deletion(
-    snapshots: &[Snapshot],
-    id: SnapshotId,
-    compacted: u64,
-) -> Result<(), Error> {
-    let has_deleted_batches = |snapshot: &Snapshot| {
-        snapshot.complete && compacted > 0 && snapshot.contains.number >= compacted
-    };
-    let is_needed =
-        snapshots.iter().any(|snapshot| snapshot.id == id && has_deleted_batches(snapshot))
-            && !snapshots.iter().any(|snapshot| snapshot.id != id && has_deleted_batches(snapshot));
-    if is_needed { Err(Error::SnapshotNeeded) } else { Ok(()) }
-}
-
-/// Checks the sizes of a batch.
-pub(crate) fn check_batch(batch: &NewBatch) -> Result<(), Error> {
-    check_name(&batch.machine)?;
-    check_size("the change", batch.payload.len(), MAX_PAYLOAD)
-}
-
-/// Checks the length of a name.
-pub(crate) fn check_name(name: &str) -> Result<(), Error> {
-    check_size("the name", name.len(), MAX_NAME)
-}
-
-/// Checks a size against a limit, both in bytes.
-pub(crate) fn check_size(subject: &'static str, size: usize, max: usize) -> Result<(), Error> {
-    if size <= max {
-        return Ok(());
-    }
-    Err(Error::TooLarge { subject, size: size as u64, max: max as u64 })
 }
 
 fn machine(entry: &Registration, clock_ms: i64) -> Machine {

@@ -9,12 +9,7 @@
 //! `a_flood_of_one_client_does_not_end_other_uploads`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
-use hyper::body::Incoming;
-use parking_lot::Mutex;
-
-use super::connection_limiter::ConnectionLimiter;
 use super::connection_state::ConnectionState;
 
 /// Maximum bytes for bodies of authenticated clients.
@@ -50,6 +45,11 @@ impl BodyBudget {
         Self::new(MAX_OTHERS, connections / 8)
     }
 
+    /// Returns the minimum charge of a body while a handler waits for it, in bytes.
+    pub(super) fn min_charge(&self) -> u64 {
+        self.min_charge
+    }
+
     /// Releases the budget that this connection's body uses.
     pub(super) fn release(&self, state: &ConnectionState) {
         self.used.fetch_sub(state.body_charge().swap(0, Ordering::AcqRel), Ordering::AcqRel);
@@ -57,78 +57,9 @@ impl BodyBudget {
 
     /// Raises the charge of this connection's body to `bytes`. Returns whether the budget is
     /// exceeded.
-    fn charge(&self, state: &ConnectionState, bytes: u64) -> bool {
+    pub(super) fn charge(&self, state: &ConnectionState, bytes: u64) -> bool {
         let before = state.body_charge().fetch_max(bytes, Ordering::AcqRel);
         let added = bytes.saturating_sub(before);
         added > 0 && self.used.fetch_add(added, Ordering::AcqRel) + added > self.max
-    }
-}
-
-/// The body of one request, from its head to the end of its response.
-pub(crate) struct RequestBody {
-    limiter: Arc<ConnectionLimiter>,
-    state: Arc<ConnectionState>,
-    /// Whether the client is authenticated, which selects the budget.
-    is_authenticated: OnceLock<bool>,
-    /// The part that the handler did not read.
-    unread: Mutex<Option<Incoming>>,
-}
-
-impl RequestBody {
-    /// Creates the body of the current request of the connection with this state.
-    pub(crate) fn new(limiter: &Arc<ConnectionLimiter>, state: &Arc<ConnectionState>) -> Arc<Self> {
-        let (limiter, state) = (Arc::clone(limiter), Arc::clone(state));
-        let (is_authenticated, unread) = (OnceLock::new(), Mutex::default());
-        Arc::new(Self { limiter, state, is_authenticated, unread })
-    }
-
-    /// Returns the state of the body's connection.
-    pub(crate) fn state(&self) -> &Arc<ConnectionState> {
-        &self.state
-    }
-
-    /// Records that a handler waits for the body.
-    pub(crate) fn start_waiting(&self) {
-        self.state.wait_for_body();
-        self.charge(self.budget().min_charge);
-    }
-
-    /// Records that bytes of the body arrived.
-    pub(crate) fn record_bytes(&self, bytes: usize) {
-        self.state.record_body_bytes(bytes);
-        let received = self.state.body_bytes();
-        if received > SMALL_BODY {
-            self.charge(received);
-        }
-    }
-
-    /// Stores the part that the handler did not read.
-    pub(crate) fn set_unread(&self, unread: Option<Incoming>) {
-        *self.unread.lock() = unread;
-    }
-
-    /// Takes the part that the handler did not read.
-    pub(crate) fn take_unread(&self) -> Option<Incoming> {
-        self.unread.lock().take()
-    }
-
-    fn is_authenticated(&self) -> bool {
-        *self.is_authenticated.get_or_init(|| self.state.is_authenticated())
-    }
-
-    fn budget(&self) -> &BodyBudget {
-        self.limiter.budget(self.is_authenticated())
-    }
-
-    fn charge(&self, bytes: u64) {
-        if !self.state.is_evicted() && self.budget().charge(&self.state, bytes) {
-            self.limiter.evict_body(self.is_authenticated(), &self.state);
-        }
-    }
-}
-
-impl Drop for RequestBody {
-    fn drop(&mut self) {
-        self.budget().release(&self.state);
     }
 }

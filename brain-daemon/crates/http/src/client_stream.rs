@@ -14,8 +14,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-use super::body_budget::{RequestBody, SMALL_BODY};
+use super::body_budget::SMALL_BODY;
 use super::connection_state::{ConnectionState, Phase, Timeouts};
+use super::request_body::RequestBody;
 
 /// A client's socket.
 pub(crate) struct ClientStream {

@@ -185,9 +185,9 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
-    use super::super::body_budget::RequestBody;
     use super::super::connection_state::CloseRequest;
     use super::super::connection_state::tests::slow_body;
+    use super::super::request_body::RequestBody;
     use super::*;
 
     #[tokio::test]

@@ -34,6 +34,7 @@ mod openapi;
 mod page_api;
 mod page_format;
 mod quota;
+mod request_body;
 mod serve;
 mod session;
 mod session_store;

@@ -28,11 +28,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::body_budget::RequestBody;
 use super::client_stream::{ClientStream, ResponseBody, TimedBody};
 use super::connection_limiter::ConnectionLimiter;
 use super::connection_state::{CloseRequest, ConnectionState, Deadline, Timeouts};
 use super::guard::SecurityHeaders;
+use super::request_body::RequestBody;
 use super::{Application, HttpError};
 
 /// The pause after a failure to accept, such as too many open files.

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::stream::StreamState;
+use super::stream_state::StreamState;
 use super::{Completion, Finish, Image, Question, UnsupportedOptions};
 
 /// The version of the API.

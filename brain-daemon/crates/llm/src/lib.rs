@@ -4,8 +4,9 @@
 //! model as data between delimiters, never as instructions.
 //!
 //! `openai` and `anthropic` are the two supported APIs, without I/O. `ask` enters a question into
-//! the ledger and sends it. `stream` reads responses, and `sse` parses server-sent events.
-//! `strip_thinking` removes a model's reasoning. `error` classifies failures.
+//! the ledger and sends it. `stream` reads responses, `sse` parses server-sent events, and
+//! `stream_state` has what they report. `strip_thinking` removes a model's reasoning. `error`
+//! classifies failures.
 //!
 //! The key is sent in one request header and appears nowhere else. Messages of a service are
 //! sanitised before they are repeated in errors: some repeat the key that they reject.
@@ -20,6 +21,7 @@ mod openai;
 mod settings;
 mod sse;
 mod stream;
+mod stream_state;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod stream_tests;

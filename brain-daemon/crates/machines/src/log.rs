@@ -384,7 +384,7 @@ impl MachineLog {
         self.check_log()?;
         self.raise_schema()?;
         let expected = position(expected);
-        let id = BatchId::random(&*self.random).map_err(failed)?;
+        let id = BatchId::random(&*self.random).map_err(|e| failed(e.into()))?;
         let payload = self.seal(&expected, id, changes)?;
         let size = payload.len() as u64;
         let batch = NewBatch { id, machine: self.identity.name.clone(), payload, fence };

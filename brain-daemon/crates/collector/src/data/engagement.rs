@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Data, DataFault};
-use crate::{PostId, disk, parse_metrics};
+use super::Data;
+use crate::{DataFault, PostId, disk, parse_metrics};
 use brain_base::clock::rfc3339;
 
 /// Maximum number of snapshots per post; the oldest are dropped.

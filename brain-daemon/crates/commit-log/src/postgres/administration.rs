@@ -4,8 +4,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::PostgresLog;
-use super::tables::{CLOCK, Parameter, get, pipelined, position, signed};
-use crate::state::check_name;
+use super::rows::{CLOCK, Parameter, get, only, position, signed};
+use super::session::pipelined;
+use crate::checks::check_name;
 use crate::{Administration, Error, Machine, MachineId, Registration, SealedKeys};
 
 /// The server's settings that decide whether an acknowledged batch survives a crash.
@@ -120,7 +121,7 @@ impl Administration for PostgresLog {
     fn sealed_keys(&self) -> Result<SealedKeys, Error> {
         let query = "SELECT key_generation, (SELECT sealed FROM @keys) FROM @head";
         let rows = self.statement("reading the keys", query, &[])?;
-        let row = super::tables::only(&rows, &self.server)?;
+        let row = only(&rows, &self.server)?;
         Ok(SealedKeys {
             generation: u32::try_from(get::<i32>(&row, 0)?).unwrap_or(0),
             bytes: get::<Option<Vec<u8>>>(&row, 1)?.unwrap_or_default(),

@@ -9,10 +9,9 @@ use tokio_postgres::{Client, Row};
 
 use super::PostgresLog;
 use super::failure::Failure;
-use super::read::batch_of;
-use super::tables::{HEAD_COLUMNS, Parameter, get, head_of, only, pipelined, signed};
-use crate::batch::check_order;
-use crate::state::check_batch;
+use super::rows::{HEAD_COLUMNS, Parameter, batch_of, get, head_of, only, signed};
+use super::session::pipelined;
+use crate::checks::{check_batch, check_order};
 use crate::{BatchId, Batches, Error, Head, NewBatch, Position};
 
 /// The server keeps the plans of a function in each of its processes, also behind a pooler. The
@@ -136,8 +135,9 @@ impl PostgresLog {
             let limits = timeouts.within(left);
             let begin = limits.begin();
             let answer = pipelined(client, &begin, client.query_typed(&call, &parameters)).await;
-            let rows =
-                answer.map_err(|e| Failure::of(e, &self.server, "appending a change", &limits))?;
+            let rows = answer.map_err(|e| {
+                Failure::of(e, self.server.address(), "appending a change", &limits)
+            })?;
             Ok(self.outcome(expected, batch, &rows)?)
         };
         let is_unknown = Cell::new(false);

@@ -5,7 +5,6 @@ use std::io;
 
 use tokio_postgres::error::DbError;
 
-use super::session::Server;
 use super::settings::Timeouts;
 use crate::Error;
 
@@ -48,24 +47,25 @@ impl Failure {
         self.next == NextStep::Reconnect
     }
 
-    /// Classifies an error of the driver. `phase` says what was running.
+    /// Classifies an error of the driver. `address` is the server's, without user and password.
+    /// `phase` says what was running.
     pub(super) fn of(
         error: tokio_postgres::Error,
-        server: &Server,
+        address: &str,
         phase: &'static str,
         timeouts: &Timeouts,
     ) -> Self {
         if let Some(db) = error.as_db_error() {
-            return of_server(db, server, phase, timeouts);
+            return of_server(db, address, phase, timeouts);
         }
-        let address = || server.address().to_owned();
         let (reason, cause) = innermost(&error);
+        let address = address.to_owned();
         let (error, next) = match cause {
-            Cause::ReadOnly => (Error::ReadOnly { address: address(), reason }, NextStep::Fail),
-            Cause::Tls => (Error::Tls { address: address(), reason }, NextStep::Fail),
-            Cause::Authentication => (Error::Denied { address: address(), reason }, NextStep::Fail),
+            Cause::ReadOnly => (Error::ReadOnly { address, reason }, NextStep::Fail),
+            Cause::Tls => (Error::Tls { address, reason }, NextStep::Fail),
+            Cause::Authentication => (Error::Denied { address, reason }, NextStep::Fail),
             Cause::Connection => {
-                (server.unavailable(&reason, Some(Box::new(error))), NextStep::Reconnect)
+                (Error::unavailable(&address, &reason, Some(Box::new(error))), NextStep::Reconnect)
             }
         };
         Self { error, next }
@@ -80,15 +80,11 @@ impl From<Error> for Failure {
 }
 
 /// Classifies an error of the server by its SQLSTATE.
-fn of_server(
-    error: &DbError,
-    server: &Server,
-    phase: &'static str,
-    timeouts: &Timeouts,
-) -> Failure {
+fn of_server(error: &DbError, address: &str, phase: &'static str, timeouts: &Timeouts) -> Failure {
     let (code, reason) = (error.code().code(), error.message().to_owned());
-    let address = server.address().to_owned();
-    let unavailable = |reason: &str| server.unavailable(reason, Some(Box::new(error.clone())));
+    let unavailable =
+        |reason: &str| Error::unavailable(address, reason, Some(Box::new(error.clone())));
+    let address = address.to_owned();
     let (error, next) = match code {
         // Serialization failure, deadlock, lock time-out.
         "40001" | "40P01" => (unavailable(&reason), NextStep::Retry),

@@ -4,8 +4,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::PostgresLog;
-use super::tables::{CLOCK, Parameter, get, number, pipelined, signed};
-use crate::state::check_name;
+use super::rows::{CLOCK, Parameter, get, number, signed};
+use super::session::pipelined;
+use crate::checks::check_name;
 use crate::{Error, Lease, LeaseOutcome, LeaseRequest};
 
 const CREATE: &str = "

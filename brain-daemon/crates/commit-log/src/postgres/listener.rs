@@ -142,7 +142,7 @@ async fn listen(
     settings: &PostgresSettings,
     shared: &Shared,
 ) -> Result<(), Failure> {
-    let failed = |error| Failure::of(error, direct, "listening", &settings.timeouts);
+    let failed = |error| Failure::of(error, direct.address(), "listening", &settings.timeouts);
     let (sender, mut payloads) = mpsc::unbounded_channel();
     let receive = move |message| {
         if let AsyncMessage::Notification(notification) = message {
@@ -192,6 +192,6 @@ async fn notify(
     client
         .query_typed("SELECT pg_notify($1, $2)", &[(&channel, Type::TEXT), (&payload, Type::TEXT)])
         .await
-        .map_err(|error| Failure::of(error, main, "notifying", &settings.timeouts))?;
+        .map_err(|error| Failure::of(error, main.address(), "notifying", &settings.timeouts))?;
     Ok(())
 }

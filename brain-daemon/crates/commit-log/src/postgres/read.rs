@@ -3,17 +3,18 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use tokio_postgres::Client;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Row};
 
 use super::PostgresLog;
 use super::failure::Failure;
 use super::listener::{Delivery, Wakeup};
-use super::tables::{HEAD, Parameter, get, head_of, only, pipelined, position, signed};
-use crate::batch::check_order;
+use super::rows::{HEAD, Parameter, batch_of, get, head_of, only, signed};
+use super::session::pipelined;
+use crate::checks::check_order;
 use crate::{
-    Batch, BatchId, Batches, CommitLog, Error, Head, Lease, LeaseOutcome, LeaseRequest,
-    MAX_PAYLOAD, NewBatch, Position, ReadLimit,
+    Batches, CommitLog, Error, Head, Lease, LeaseOutcome, LeaseRequest, MAX_PAYLOAD, NewBatch,
+    Position, ReadLimit,
 };
 
 /// The size of a payload is known without reading it. Of a first batch above the limit only the
@@ -130,8 +131,8 @@ impl PostgresLog {
                 Ok((batches?, head?))
             };
             let rows = pipelined(client, &begin, body).await;
-            let (rows, head) =
-                rows.map_err(|e| Failure::of(e, &self.server, "reading changes", &timeouts))?;
+            let (rows, head) = rows
+                .map_err(|e| Failure::of(e, self.server.address(), "reading changes", &timeouts))?;
             if let Some(first) = rows.first()
                 && get::<Option<&[u8]>>(first, 5)?.is_none()
             {
@@ -144,15 +145,4 @@ impl PostgresLog {
         };
         self.run(&self.reader, timeouts.deadline, &Cell::new(false), &work)
     }
-}
-
-/// Returns the batch in the columns from `first` on.
-pub(super) fn batch_of(row: &Row, first: usize) -> Result<Batch, Error> {
-    Ok(Batch {
-        position: position(row, first)?,
-        predecessor: BatchId::from_slice(get(row, first + 2)?)?,
-        machine: get(row, first + 3)?,
-        time_ms: get(row, first + 4)?,
-        payload: get(row, first + 5)?,
-    })
 }

@@ -63,7 +63,7 @@ impl Server {
     }
 
     pub(super) fn unavailable(&self, reason: &str, source: Option<Source>) -> Error {
-        Error::Unavailable { address: self.address().to_owned(), reason: reason.to_owned(), source }
+        Error::unavailable(self.address(), reason, source)
     }
 
     /// Connects to a server that accepts writes.
@@ -82,7 +82,8 @@ impl Server {
         config.target_session_attrs(TargetSessionAttrs::Any);
         let client = self.connect_as(&config, None).await?;
         let rows = client.query_typed("SELECT pg_is_in_recovery()", &[]).await;
-        let rows = rows.map_err(|e| Failure::of(e, self, "connecting", &self.timeouts))?;
+        let rows =
+            rows.map_err(|e| Failure::of(e, self.address(), "connecting", &self.timeouts))?;
         match rows.first().and_then(|row| row.try_get(0).ok()) {
             Some(false) => Ok(client),
             _ => Err(refused),
@@ -99,7 +100,7 @@ impl Server {
         } else {
             start(config, self.tls.clone(), notified).await
         };
-        result.map_err(|e| Failure::of(e, self, "connecting", &self.timeouts))
+        result.map_err(|e| Failure::of(e, self.address(), "connecting", &self.timeouts))
     }
 }
 
@@ -218,6 +219,27 @@ async fn run_tasks() {
     for _ in 0..3 {
         tokio::task::yield_now().await;
     }
+}
+
+/// Sends `BEGIN`, the body's statements and `COMMIT` without waiting in between: one round trip.
+///
+/// The body must send all its statements when it is polled first. The transaction is committed
+/// only if all statements succeed.
+pub(super) async fn pipelined<T>(
+    client: &Client,
+    begin: &str,
+    body: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, tokio_postgres::Error> {
+    let (begun, result, committed) = tokio::join!(
+        biased;
+        client.batch_execute(begin),
+        body,
+        client.batch_execute("COMMIT")
+    );
+    begun?;
+    let value = result?;
+    committed?;
+    Ok(value)
 }
 
 /// Returns a runtime without threads of its own.

@@ -8,11 +8,10 @@ use tokio_postgres::{Client, Row};
 use super::PostgresLog;
 use super::administration::machine_of;
 use super::failure::Failure;
-use super::tables::{
-    CLOCK, HEAD, Parameter, get, head_of, number, only, pipelined, position, signed,
-};
+use super::rows::{CLOCK, HEAD, Parameter, get, head_of, number, only, position, signed};
+use super::session::pipelined;
+use crate::checks::{check_deletion, check_name, check_size};
 use crate::shared::compactable;
-use crate::state::{check_deletion, check_name, check_size};
 use crate::{Compaction, Error, MAX_CHUNK, Position, Snapshot, SnapshotId, Snapshots};
 
 /// How many batches one transaction of a compaction deletes. Appends wait for it.
@@ -114,7 +113,7 @@ impl Snapshots for PostgresLog {
                 [(&key, Type::BYTEA), (&index, Type::INT4), (&bytes, Type::BYTEA)];
             let stored =
                 pipelined(client, &begin, client.execute_typed(&statement, &parameters)).await;
-            stored.map_err(|e| Failure::of(e, &self.server, "storing a chunk", &timeouts))
+            stored.map_err(|e| Failure::of(e, self.server.address(), "storing a chunk", &timeouts))
         };
         let is_unknown = std::cell::Cell::new(false);
         let stored = self.run(&self.bulk, timeouts.deadline, &is_unknown, &work)?;
@@ -165,7 +164,7 @@ impl Snapshots for PostgresLog {
         let work = async |client: &Client, _| {
             let parameters: [Parameter<'_>; 2] = [(&key, Type::BYTEA), (&number, Type::INT4)];
             let rows = pipelined(client, &begin, client.query_typed(&query, &parameters)).await;
-            rows.map_err(|e| Failure::of(e, &self.server, "reading a chunk", &timeouts))
+            rows.map_err(|e| Failure::of(e, self.server.address(), "reading a chunk", &timeouts))
         };
         let is_unknown = std::cell::Cell::new(false);
         let rows = self.run(&self.bulk, timeouts.deadline, &is_unknown, &work)?;

@@ -1,24 +1,16 @@
-//! The tables of a log, and how rows become values.
+//! Creates and deletes the tables of a log.
 
 use std::time::Duration;
 
-use tokio_postgres::types::{FromSql, ToSql, Type};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
 
 use super::PostgresLog;
 use super::append::FUNCTION;
 use super::failure::Failure;
+use super::rows::{CLOCK, Parameter, get};
 use super::session::{Role, Server, Session};
-use crate::{BatchId, BrainId, Error, Head, Position};
-
-/// The current time in Unix milliseconds. It differs between two uses in one statement.
-pub(super) const CLOCK: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-/// The columns of [`head_of`], before the first of a query's own columns.
-pub(super) const HEAD: &str = "brain, number, id, time_ms, \
-    (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
-    schema, min_reader, fencing, compacted, key_generation";
-/// How many columns [`HEAD`] has.
-pub(super) const HEAD_COLUMNS: usize = 10;
+use crate::{BrainId, Error, Position};
 
 /// The lowest version that the log supports, as in `server_version_num`.
 const MIN_VERSION: i32 = 140_000;
@@ -90,7 +82,7 @@ impl PostgresLog {
         brain: BrainId,
     ) -> Result<BrainId, Failure> {
         let timeouts = &self.settings.timeouts;
-        let failed = |error| Failure::of(error, server, "creating the tables", timeouts);
+        let failed = |error| Failure::of(error, server.address(), "creating the tables", timeouts);
         let version = client
             .query_typed_one(
                 "SELECT current_setting('server_version_num')::integer, \
@@ -132,7 +124,7 @@ impl PostgresLog {
             .await
             .map_err(failed)?;
         client.batch_execute("COMMIT").await.map_err(failed)?;
-        Ok(BrainId::from_slice(get(&stored, 0)?)?)
+        Ok(BrainId::from_slice(get(&stored, 0)?).map_err(Error::from)?)
     }
 
     /// Deletes the tables of a brain, in one transaction. Other things in their schema stay.
@@ -207,82 +199,4 @@ impl PostgresLog {
             client.batch_execute(&schema).await.map_err(self.failed("deleting the schema"))
         });
     }
-
-    /// Classifies an error of the main server.
-    pub(super) fn failed(
-        &self,
-        phase: &'static str,
-    ) -> impl Fn(tokio_postgres::Error) -> Failure + use<'_> {
-        move |error| Failure::of(error, &self.server, phase, &self.settings.timeouts)
-    }
-}
-
-/// Sends `BEGIN`, the body's statements and `COMMIT` without waiting in between: one round trip.
-///
-/// The body must send all its statements when it is polled first. The transaction is committed
-/// only if all statements succeed.
-pub(super) async fn pipelined<T>(
-    client: &Client,
-    begin: &str,
-    body: impl Future<Output = Result<T, tokio_postgres::Error>>,
-) -> Result<T, tokio_postgres::Error> {
-    let (begun, result, committed) = tokio::join!(
-        biased;
-        client.batch_execute(begin),
-        body,
-        client.batch_execute("COMMIT")
-    );
-    begun?;
-    let value = result?;
-    committed?;
-    Ok(value)
-}
-
-/// Returns a column of a row.
-pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T, Error> {
-    row.try_get(index).map_err(|error| Error::Corrupt(format!("column {index} of a row: {error}")))
-}
-
-/// Returns a column with a number that is not negative.
-pub(super) fn number(row: &Row, index: usize) -> Result<u64, Error> {
-    u64::try_from(get::<i64>(row, index)?)
-        .map_err(|_| Error::Corrupt(format!("column {index} of a row is negative")))
-}
-
-fn small_number(row: &Row, index: usize) -> Result<u32, Error> {
-    u32::try_from(get::<i32>(row, index)?)
-        .map_err(|_| Error::Corrupt(format!("column {index} of a row is negative")))
-}
-
-/// Returns the position in two columns.
-pub(super) fn position(row: &Row, index: usize) -> Result<Position, Error> {
-    Ok(Position { number: number(row, index)?, id: BatchId::from_slice(get(row, index + 1)?)? })
-}
-
-/// Returns the head from the columns of [`HEAD`].
-pub(super) fn head_of(row: &Row) -> Result<Head, Error> {
-    Ok(Head {
-        brain: BrainId::from_slice(get(row, 0)?)?,
-        position: position(row, 1)?,
-        time_ms: get(row, 3)?,
-        clock_ms: get(row, 4)?,
-        schema: small_number(row, 5)?,
-        min_reader: small_number(row, 6)?,
-        fencing: number(row, 7)?,
-        compacted: number(row, 8)?,
-        key_generation: small_number(row, 9)?,
-    })
-}
-
-/// Returns the first row of a table that always has one.
-pub(super) fn only(rows: &[Row], server: &Server) -> Result<Row, Error> {
-    rows.first().cloned().ok_or_else(|| Error::NotCreated { address: server.address().to_owned() })
-}
-
-/// A parameter of a statement with its type.
-pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
-
-/// Returns a number as PostgreSQL stores it.
-pub(super) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

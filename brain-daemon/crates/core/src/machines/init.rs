@@ -28,8 +28,8 @@ impl MachineService {
         let _setup = self.setup.lock();
         let plan = self.confirmed_plan(MachinesAction::Init, &request.access, &request.plan)?;
         let random = &*self.env.random;
-        let machine = MachineId::random(random).map_err(|e| fault(&e))?;
-        let brain = BrainId::random(random).map_err(|e| fault(&e))?;
+        let machine = MachineId::random(random).map_err(|e| fault(&e.into()))?;
+        let brain = BrainId::random(random).map_err(|e| fault(&e.into()))?;
         let root = match request.access.encrypt {
             true => Some(RootKey::generate(random).map_err(|e| fault(&e))?),
             false => None,

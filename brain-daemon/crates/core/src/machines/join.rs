@@ -28,7 +28,7 @@ impl MachineService {
             Some(member) => member.machine,
             None => match self.registered_id(head.brain, &plan.access.name) {
                 Some(machine) => machine,
-                None => MachineId::random(&*self.env.random).map_err(|e| fault(&e))?,
+                None => MachineId::random(&*self.env.random).map_err(|e| fault(&e.into()))?,
             },
         };
         let identity = Identity {
