@@ -7,20 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brain_page::{Frontmatter, hex, names_attachment};
-use brain_protocol::MAX_ATTACHMENT;
-use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
+use redb::ReadableTable;
 
-use super::draft::read;
 use super::files::AttachmentFiles;
 use super::read::PageEntry;
+use super::record::read;
 use super::record::{AttachmentRecord, Content, Hash, from_bytes, to_bytes};
 use super::{Draft, RECOVERY_MS, Reader, Store, StoreError, tables as t};
 
 /// Minimum age of a file that is removed because no row names it, in milliseconds: one hour.
 const ORPHAN_MS: i64 = 60 * 60 * 1000;
-
-/// Length of a part of a file in a backup, in bytes.
-const PART_BYTES: usize = 1 << 20;
 
 /// Name and record of an attachment.
 pub type NamedAttachment = (String, AttachmentRecord);
@@ -309,76 +305,4 @@ impl Store {
     fn attachment_error(&self, error: &std::io::Error) -> StoreError {
         StoreError::from_io(error, &self.attachments().root().display().to_string())
     }
-}
-
-/// Splits a file into the parts of a backup, numbered from 0. An empty file has one part.
-pub(super) fn parts(content: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
-    let whole = content.is_empty().then_some(content).into_iter();
-    (0..).zip(whole.chain(content.chunks(PART_BYTES)))
-}
-
-/// Joins the parts of each file in a backup and calls `work` with it, in the order of the hashes.
-///
-/// # Errors
-/// When parts are missing or do not match the file's hash; when the store cannot be read; errors of
-/// `work`.
-pub(super) fn for_each_packed(
-    table: &impl ReadableTable<(&'static [u8; 32], u32), &'static [u8]>,
-    mut work: impl FnMut(&Hash, &[u8]) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let (mut current, mut content): (Option<Hash>, Vec<u8>) = (None, Vec::new());
-    let mut next = 0;
-    let mut finish_file = |hash: Option<Hash>, content: &[u8]| match hash {
-        Some(hash) if super::files::digest(content) == hash => work(&hash, content),
-        Some(hash) => Err(damaged(&hash)),
-        None => Ok(()),
-    };
-    for row in table.iter()? {
-        let (key, value) = row?;
-        let (hash, number) = key.value();
-        if current != Some(*hash) {
-            finish_file(current.replace(*hash), &content)?;
-            content.clear();
-            next = 0;
-        }
-        if number != next || content.len() + value.value().len() > MAX_ATTACHMENT {
-            return Err(damaged(hash));
-        }
-        content.extend_from_slice(value.value());
-        next += 1;
-    }
-    finish_file(current, &content)
-}
-
-fn damaged(hash: &Hash) -> StoreError {
-    StoreError::damaged(format!("attachment {}: its bytes do not match its hash", hex(hash)))
-}
-
-/// Writes the attachments of a restored backup to their directory, then removes them from the
-/// store.
-///
-/// # Errors
-/// When the store cannot be read or written, an attachment is damaged, or a file cannot be written.
-/// The store then keeps all of them.
-pub(super) fn unpack(db: &Database, files: &AttachmentFiles) -> Result<(), StoreError> {
-    let txn = db.begin_read()?;
-    let table = txn.open_table(t::ATTACHMENT_PARTS)?;
-    if table.is_empty()? {
-        return Ok(());
-    }
-    let mut written = 0;
-    for_each_packed(&table, |_, content| {
-        let root = files.root().display().to_string();
-        files.write(content).map_err(|e| StoreError::from_io(&e, &root))?;
-        written += 1;
-        Ok(())
-    })?;
-    drop((table, txn));
-    let mut txn = db.begin_write()?;
-    txn.set_quick_repair(true);
-    txn.delete_table(t::ATTACHMENT_PARTS)?;
-    txn.open_table(t::ATTACHMENT_PARTS)?;
-    txn.commit()?;
-    tracing::info!(files = written, "attachments of the backup were written");
-    Ok(())
 }

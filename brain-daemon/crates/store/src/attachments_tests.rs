@@ -185,7 +185,7 @@ fn count_packed_files(store: &Store) -> usize {
     let snapshot = store.snapshot().unwrap();
     let table = snapshot.open_table(t::ATTACHMENT_PARTS).unwrap();
     let mut files = 0;
-    attachments::for_each_packed(&table, |_, _| {
+    packed_attachments::for_each_packed(&table, |_, _| {
         files += 1;
         Ok(())
     })

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use redb::ReadableTable;
 
-use super::draft::read;
+use super::record::read;
 use super::record::{AuditPage, AuditRecord, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 

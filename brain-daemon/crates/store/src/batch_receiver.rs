@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use super::writer::{Batch, WriteTask};
+use super::write_task::{Batch, WriteTask};
 
 /// Maximum blocking tasks in a batch: large enough that a flush serves many tasks, and small
 /// enough that some writers commit while others still write their files.

@@ -14,7 +14,7 @@ use brain_protocol::{Slug, SourceId};
 use super::links::Resolution;
 use super::read::Reader;
 use super::record::LinkRecord;
-use super::sources::end_of_source;
+use super::tables::end_of_source;
 use super::{StoreError, tables as t};
 use brain_base::caller::Visibility;
 use brain_page as page;

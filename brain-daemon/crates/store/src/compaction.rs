@@ -7,16 +7,16 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
 use std::{fs, io};
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 
-use super::backup::{self, CopyPlan, copy_whole};
+use super::copy::{CopyPlan, copy_whole};
+use super::database::{OpenDatabase, open_closed};
 use super::error::with_damage_report;
-use super::open::{OpenDatabase, open_closed};
 use super::shared_state::SharedState;
-use super::{Reader, Store, StoreError, StoreOptions, migrate, tables as t};
+use super::temporary_file::sweep;
+use super::{Reader, StoreError, StoreOptions, schema, tables as t};
 use brain_base::home::free_bytes;
 
 /// Maximum bytes copied by a start, so that it takes seconds.
@@ -54,17 +54,6 @@ impl Usage {
     }
 }
 
-impl Store {
-    /// Returns the file's space on disk, in bytes.
-    ///
-    /// # Errors
-    /// When the file's metadata cannot be read.
-    pub fn bytes_on_disk(&self) -> Result<u64, StoreError> {
-        on_disk(self.path())
-            .map_err(|e| StoreError::from_io(&e, &self.path().display().to_string()))
-    }
-}
-
 impl Reader {
     /// Returns the space that the tables occupy, in bytes. Reads all of them.
     ///
@@ -86,7 +75,7 @@ pub(super) fn compact_at_start(
     options: &StoreOptions,
 ) -> Result<Database, StoreError> {
     // `path` may be a link; a killed start leaves its copy beside the file itself.
-    backup::sweep(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    sweep(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
     let compacted = with_damage_report(path, || compact_if_due(&db, path, options));
     if matches!(compacted, Ok(false)) {
         return Ok(db);
@@ -111,7 +100,7 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     let from = Box::new(db.begin_read()?);
     let on_disk = on_disk(path).map_err(|e| io(&e))?;
     // A store whose number of changes is 0 may have lost its contents: its file is kept.
-    if migrate::meta(&from, t::META_SEQ)?.unwrap_or_default() == 0 {
+    if schema::meta(&from, t::META_SEQ)?.unwrap_or_default() == 0 {
         return Ok(false);
     }
     let texts = count_texts(&from)?;
@@ -166,23 +155,6 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     Ok(true)
 }
 
-impl Store {
-    /// Copies the store without gaps and replaces its file by the copy, so that the file has no
-    /// bytes of removed rows any more; also removes the empty spool. Writes wait meanwhile.
-    ///
-    /// # Errors
-    /// [`StoreError::DiskFull`] when the disk has too little free space; [`StoreError::ReadOnly`]
-    /// when the file cannot be written; [`StoreError::Closed`] when the writer has stopped; other
-    /// errors of the disk. The file is unchanged then.
-    pub fn compact_now(&self) -> Result<(), StoreError> {
-        let (done, outcome) = sync_channel(1);
-        self.shared.compaction_requests.lock().push(done);
-        // The writer's thread compacts after its next batch.
-        self.write(|_| Ok(()))?;
-        outcome.recv().map_err(|_| StoreError::Closed)?
-    }
-}
-
 /// Replaces the file of an open store by a compact copy; runs between two transactions of the
 /// writer's thread. Snapshots keep the former file open until they end.
 pub(super) fn compact_open(shared: &SharedState) -> Result<(), StoreError> {
@@ -216,7 +188,7 @@ pub(super) fn compact_open(shared: &SharedState) -> Result<(), StoreError> {
 }
 
 /// Returns the space on disk of the file at `path`.
-fn on_disk(path: &Path) -> io::Result<u64> {
+pub(super) fn on_disk(path: &Path) -> io::Result<u64> {
     let meta = fs::metadata(path)?;
     Ok(meta.len().min(meta.blocks().saturating_mul(512)))
 }
@@ -244,8 +216,8 @@ fn count_texts(txn: &ReadTransaction) -> Result<u64, StoreError> {
 /// Returns the file size up to which measuring is not worthwhile, from the last measurement. If
 /// there are fewer texts than then, the size is smaller in proportion.
 fn next_measurement(txn: &ReadTransaction, texts: u64) -> Result<u64, StoreError> {
-    let Some(size) = migrate::meta(txn, t::META_NEXT_MEASUREMENT)? else { return Ok(0) };
-    let measured = migrate::meta(txn, t::META_TEXTS_MEASURED)?.unwrap_or_default().max(1);
+    let Some(size) = schema::meta(txn, t::META_NEXT_MEASUREMENT)? else { return Ok(0) };
+    let measured = schema::meta(txn, t::META_TEXTS_MEASURED)?.unwrap_or_default().max(1);
     let scaled = u128::from(size) * u128::from(texts.min(measured)) / u128::from(measured);
     Ok(u64::try_from(scaled).unwrap_or(size))
 }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadableTable, Table, WriteTransaction};
 
-use super::damage::{check_text, check_version};
+use super::change::{Change, ChangedPage};
 use super::error::unless_damaged;
-use super::jobs::{PendingKeys, PendingKeysChange};
-use super::link_check::LinkChanges;
+use super::link_changes::LinkChanges;
+use super::pending_keys::{PendingKeys, PendingKeysChange};
 use super::record::{
-    Content, DerivedRows, Hash, OutboxRow, PageRecord, StoredValue, VersionRecord, from_bytes,
+    Content, DerivedRows, Hash, OutboxRow, PageRecord, VersionRecord, check_text, check_version,
+    read,
 };
 use super::replica::{Replica, RowChanges, read_id};
 use super::row_table::RowTable;
-use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
 use brain_page as page;
 
@@ -429,11 +429,6 @@ impl<'t> Draft<'t> {
     pub(super) fn derived_of(&self, id: u64) -> Result<DerivedRows, StoreError> {
         Ok(read(self.derived.get(id)?.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
     }
-}
-
-/// Decodes the value, if there is one.
-pub(super) fn read<T: StoredValue>(bytes: Option<&[u8]>) -> Result<Option<T>, StoreError> {
-    bytes.map(from_bytes).transpose()
 }
 
 /// Rows of a lookup table: source, key, page id.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode, SourceId};
 
-use super::damage::DamagedPage;
+use super::damaged_page::DamagedPage;
 
 /// Why a store operation failed.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -6,7 +6,7 @@
 use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT, SourceId};
 
 use super::StoreError;
-use super::damage::{Backup, DamagedPage};
+use super::damaged_page::{Backup, DamagedPage};
 
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {

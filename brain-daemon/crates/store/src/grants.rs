@@ -4,8 +4,8 @@
 
 use redb::ReadableTable;
 
-use super::draft::read;
 use super::error::unless_damaged;
+use super::record::read;
 use super::record::{ClientRecord, Hash, TokenRecord, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 

@@ -8,9 +8,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::batch_receiver::BatchReceiver;
+use super::commit::run;
 use super::shared_state::SharedState;
 use super::spool::{self, Spool, UnstoredJobs};
-use super::writer::{Batch, Cause, CommitError, TaskErrors, answer, catch_panic, run};
+use super::write_task::{Batch, Cause, CommitError, TaskErrors, answer, catch_panic};
 use super::{Draft, StoreError};
 
 /// How long a transaction stays open for more jobs. Any other write ends it at once. Tests use a

@@ -7,13 +7,12 @@
 //!
 //! This module does not know access rights, or how a job becomes a page.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use brain_protocol::{JobCounts, JobState};
-use parking_lot::Mutex;
 use redb::{ReadableTable, ReadableTableMetadata};
 
-use super::draft::read;
+use super::record::read;
 use super::record::{Hash, JobRecord, state_of_job, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
@@ -23,49 +22,6 @@ pub(super) const STORED_KEPT_MS: i64 = (24 * 60 + 10) * 60 * 1000;
 
 /// How long a failed job is kept, in milliseconds: 7 days.
 pub(super) const FAILED_KEPT_MS: i64 = 7 * 24 * 60 * 60 * 1000;
-
-/// Duplicate keys of waiting jobs, in memory. In a table they would double the cost of accepting a
-/// job, because their order is random. They are written when the job finishes. The writer, which
-/// alone uses them, loads them from the jobs on first use.
-#[derive(Default)]
-pub(super) struct PendingKeys {
-    waiting: Mutex<Option<HashMap<Hash, u64>>>,
-    /// Jobs that wait for the log of a shared brain, without their text, by the number in the
-    /// spool.
-    pub(super) spooled: Mutex<BTreeMap<u64, JobRecord>>,
-}
-
-/// Changes to [`PendingKeys`] by one transaction, applied after its commit.
-#[derive(Default)]
-pub(super) struct PendingKeysChange {
-    /// Keys of added jobs, with the latest job of each.
-    added: HashMap<Hash, u64>,
-    /// Keys that the transaction wrote to the table, with their jobs.
-    settled: Vec<(Hash, u64)>,
-}
-
-impl PendingKeys {
-    /// Applies the changes of a committed transaction.
-    pub(super) fn apply(&self, change: PendingKeysChange) {
-        let mut keys = self.waiting.lock();
-        // Not loaded yet: loading reads these jobs too.
-        let Some(keys) = keys.as_mut() else { return };
-        keys.extend(change.added);
-        for (key, id) in change.settled {
-            if keys.get(&key) == Some(&id) {
-                keys.remove(&key);
-            }
-        }
-        if keys.is_empty() {
-            *keys = HashMap::new();
-        }
-    }
-
-    /// Clears the keys after a failed transaction, in which they may have been loaded.
-    pub(super) fn forget(&self) {
-        *self.waiting.lock() = None;
-    }
-}
 
 /// Maximum time until a waiting job is due, in milliseconds. If its due time is later, the clock
 /// was set back, and the job is due now.

@@ -8,6 +8,7 @@
 //! ([`Store::write`]). Reading: short snapshots through a [`Reader`]. Only the reader decides
 //! whether a caller can see a page. `docs/store.md` describes the tables.
 
+mod apply_batches;
 mod attachments;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -22,19 +23,26 @@ mod broken_links;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod broken_links_tests;
+mod change;
+mod commit;
 mod compaction;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod compaction_tests;
+mod copies;
+mod copy;
 mod damage;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod damage_tests;
+mod damaged_page;
+mod database;
 mod date_migration;
 mod draft;
 mod error;
 mod fault;
 pub mod files;
+mod former_records;
 mod grants;
 mod group_commit;
 mod jobs;
@@ -42,6 +50,7 @@ mod jobs;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod jobs_tests;
 mod line_marks;
+mod link_changes;
 mod link_check;
 mod link_target;
 mod links;
@@ -51,14 +60,19 @@ mod migrate;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod migrate_tests;
 mod move_page;
+mod new_page;
 mod open;
 mod overlay;
+mod packed_attachments;
+mod pending_keys;
 mod purge;
 mod read;
 mod record;
 mod replica;
 mod restore;
 mod row_table;
+mod schema;
+mod shared_commit;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod shared_history_tests;
@@ -69,6 +83,7 @@ mod shared_store;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod shared_tests;
 mod shared_writer;
+mod snapshot;
 mod sources;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -82,6 +97,7 @@ mod spool_recovery_tests;
 mod spool_tests;
 mod store;
 mod tables;
+mod temporary_file;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
@@ -92,20 +108,21 @@ mod verify;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod verify_tests;
 mod write_page;
+mod write_task;
 mod writer;
 
 pub use attachments::NamedAttachment;
-pub use backup::sweep_unfinished;
 pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
+pub use change::{Change, CommitHook};
 pub use compaction::Usage;
-pub use damage::DamagedPage;
+pub use damaged_page::DamagedPage;
+pub use database::StoreOptions;
 pub use draft::Draft;
 pub use error::{Failure, StoreError, unless_damaged};
 pub use grants::GrantUpdate;
-pub use line_marks::LineChange;
 pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};
-pub use migrate::{FIRST_SCHEMA, SCHEMA};
+pub use new_page::{FilePlan, LineChange, NewPage};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
@@ -115,14 +132,15 @@ pub use record::{
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
+pub use schema::{FIRST_SCHEMA, SCHEMA};
 pub use shared_log::{
     AppendResult, FollowResult, LogBatch, LogPosition, OutsideChanges, SharedLog,
 };
 pub use shared_state::Sources;
-pub use store::{ReaderFactory, Store, StoreOptions};
+pub use store::{ReaderFactory, Store};
+pub use temporary_file::sweep_unfinished;
 pub use verify::{VerifyReport, store_id, verify};
-pub use write_page::{FilePlan, NewPage, WrittenPage};
-pub use writer::{Change, CommitHook};
+pub use write_page::WrittenPage;
 
 /// How long a soft-deleted page can be restored, in milliseconds: 72 hours.
 pub const RECOVERY_MS: i64 = 72 * 60 * 60 * 1000;

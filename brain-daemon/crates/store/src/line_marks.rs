@@ -7,33 +7,13 @@
 use std::collections::HashMap;
 use std::iter;
 
+use super::new_page::{LineChange, NewPage};
 use super::record::{Author, Content, LineMark, PageRecord};
-use super::write_page::NewPage;
 use brain_page::{changed_lines, file_text};
 
 /// The maximum number of marks of a page. If there are more, one mark covers all lines from the
 /// first marked line to the last.
 const MAX_MARKS: usize = 200;
-
-/// How a write changes the marks of a page's lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LineChange {
-    /// The page's author wrote all lines: no line has a mark.
-    ByPageAuthor,
-    /// [`NewPage::author`], which is not the page's author, wrote the added and changed lines.
-    /// Other lines keep their marks.
-    ByOtherAuthor,
-    /// Lines keep their marks. A new line gets a mark only if it replaces a marked line or has the
-    /// text of one.
-    SameMarks,
-    /// A former version becomes the current one, with its marks.
-    OfVersion {
-        /// The marks.
-        marks: Vec<LineMark>,
-        /// Whether the version's title is from another author than the page's.
-        has_outside_title: bool,
-    },
-}
 
 /// The marks of a new version.
 #[derive(Default)]

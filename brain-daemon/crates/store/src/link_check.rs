@@ -6,46 +6,24 @@
 //! resolves the links of the affected pages and stores their counts. [`super::broken_links`]
 //! resolves the links of the last few unchecked pages itself, so its counts are always exact.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 
 use super::broken_links::{LinkCounts, SUMS};
 use super::draft::add_to_counts;
+use super::link_changes::LinkChanges;
 use super::read::Reader;
 use super::write_page::link_keys;
-use super::{Draft, Store, StoreError, migrate, tables as t};
+use super::{Draft, Store, StoreError, schema, tables as t};
 use brain_base::caller::Visibility;
-use brain_page as page;
 
 /// Maximum number of new page ids, and of rows of [`t::UNCHECKED`], that one round checks. A round
 /// reads one snapshot.
 const ROUND_PAGES: usize = 10_000;
 /// Rows that a check stores at once; other writes wait meanwhile.
 const ROWS_AT_ONCE: usize = 2_000;
-
-/// Changes of a transaction that affect the targets of links.
-#[derive(Default)]
-pub(super) struct LinkChanges {
-    /// Pages whose links must be resolved.
-    pages: BTreeSet<u64>,
-    /// Change in the number of pages with a name or slug: by source, key as in [`t::LINKS_IN`], and
-    /// kind of the key.
-    name_counts: BTreeMap<(String, String, KeyKind), i64>,
-    /// Amounts to add to [`t::BROKEN_SUMS`].
-    sums: BTreeMap<(String, String), i64>,
-}
-
-/// How a page has a key: as a name (file name or alias), as its file name, or as its slug. File
-/// names are counted separately, because a link to a file name leads to that file even if other
-/// pages have the name as an alias.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum KeyKind {
-    Name,
-    FileName,
-    Slug,
-}
 
 /// Pages to check, and the state that the check reaches.
 pub(super) struct LinkCheck {
@@ -80,7 +58,7 @@ impl Draft<'_> {
         id: u64,
         names: &[String],
     ) {
-        self.record_name_changes(source, slug, id, names, 1);
+        self.link_changes.add_page(source, slug, id, names, 1);
     }
 
     /// Records that an active page disappears or is about to change, and removes its counts.
@@ -91,28 +69,8 @@ impl Draft<'_> {
         id: u64,
         names: &[String],
     ) -> Result<(), StoreError> {
-        self.record_name_changes(source, slug, id, names, -1);
+        self.link_changes.add_page(source, slug, id, names, -1);
         self.put_link_counts(source, slug, LinkCounts::default())
-    }
-
-    fn record_name_changes(
-        &mut self,
-        source: &SourceId,
-        slug: &Slug,
-        id: u64,
-        names: &[String],
-        delta: i64,
-    ) {
-        let changes = &mut self.link_changes;
-        changes.pages.insert(id);
-        let names = names.iter().map(|name| (name.clone(), KeyKind::Name));
-        let path = [
-            (page::normalize_name(slug.name()), KeyKind::FileName),
-            (format!("/{slug}"), KeyKind::Slug),
-        ];
-        for (key, kind) in names.chain(path) {
-            *changes.name_counts.entry((source.to_string(), key, kind)).or_default() += delta;
-        }
     }
 
     /// Writes the recorded changes. A name that moved from one page to another changes no link's
@@ -246,7 +204,7 @@ impl Reader {
         round: usize,
         max: usize,
     ) -> Result<Option<LinkCheck>, StoreError> {
-        let number = |key: &str| migrate::meta(&self.txn, key);
+        let number = |key: &str| schema::meta(&self.txn, key);
         let next = number(t::META_NEXT_ID)?.unwrap_or(1);
         let checked = number(t::META_LINKS_CHECKED)?.unwrap_or(1).min(next);
         // Before the first check, every existing page counts as known.

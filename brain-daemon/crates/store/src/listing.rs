@@ -10,7 +10,7 @@ use super::damage::PageKey;
 use super::draft::LabelKey;
 use super::read::{PageEntry, Reader, parse_key};
 use super::record::PageRecord;
-use super::{StoreError, sources::end_of_source, tables as t};
+use super::{StoreError, tables as t, tables::end_of_source};
 
 /// A key of the tables of tags and types: source, label, last change of the page's text in Unix
 /// milliseconds, page id.

@@ -1,4 +1,4 @@
-//! Schema versions and their migrations.
+//! Migrates stores of former schemas.
 //!
 //! An older store is copied, then migrated in one transaction, so a kill leaves it unchanged. A
 //! newer one is refused; the error names both schemas.
@@ -7,54 +7,20 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use bincode::Options;
 use redb::{
-    Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableHandle,
-    WriteTransaction,
+    Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle, WriteTransaction,
 };
-use serde::Deserialize;
 
 use super::draft::{add_to_counts, insert_in_order};
+use super::former_records::{
+    PageRecord80, SourceRecord81, VersionRecord80, any_page, any_version, from_first,
+};
 use super::record::{
-    Author, Content, DerivedRows, Hash, LineMark, PageRecord, Provenance, SourceRecord,
-    VersionRecord, add_checksum, format_of, from_bytes, from_format, to_bytes,
+    DerivedRows, PageRecord, SourceRecord, VersionRecord, add_checksum, from_bytes, to_bytes,
 };
 use super::row_table::RowTable;
+use super::schema::{SCHEMA, check};
 use super::{StoreError, date_migration, spool, tables as t, title_migration, toml_migration};
-
-/// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 89;
-
-/// The oldest schema that can be migrated.
-pub const FIRST_SCHEMA: u64 = 80;
-
-/// Returns a number of the `meta` table.
-pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, StoreError> {
-    match txn.open_table(t::META) {
-        Ok(table) => Ok(table.get(key)?.map(|guard| guard.value())),
-        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
-        Err(e) => Err(e.into()),
-    }
-}
-
-/// Returns the schema of the store at `path`, or refuses one that this program cannot use.
-pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreError> {
-    let name = path.display().to_string();
-    let Some(found) = meta(txn, t::META_SCHEMA)? else {
-        return Err(StoreError::Damaged(format!(
-            "{name} has no schema number: it is not a brain store"
-        )));
-    };
-    if found > SCHEMA {
-        return Err(StoreError::Newer { path: name, found, known: SCHEMA });
-    }
-    if found < FIRST_SCHEMA {
-        return Err(StoreError::Damaged(format!(
-            "{name} has schema {found}, which no version of brain wrote"
-        )));
-    }
-    Ok(found)
-}
 
 /// Migrates the store at `path` to [`SCHEMA`].
 pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {
@@ -133,102 +99,6 @@ fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
     copy_durably(path, &copy_path)
 }
 
-/// A page of schema 80: without provenance.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct PageRecord80 {
-    pub(super) id: u64,
-    pub(super) seq: u64,
-    pub(super) version: u32,
-    pub(super) page_type: String,
-    pub(super) title: String,
-    pub(super) tags: Vec<String>,
-    pub(super) aliases: Vec<String>,
-    pub(super) content_hash: Hash,
-    pub(super) chunks: u32,
-    pub(super) bytes: u64,
-    pub(super) created_at: i64,
-    pub(super) updated_at: i64,
-    pub(super) content_at: i64,
-    pub(super) deleted_at: Option<i64>,
-    pub(super) source_path: String,
-}
-
-/// A version of schema 80.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct VersionRecord80 {
-    pub(super) record: PageRecord80,
-    pub(super) content: Content,
-}
-
-impl From<PageRecord80> for PageRecord {
-    fn from(old: PageRecord80) -> Self {
-        Self {
-            id: old.id,
-            seq: old.seq,
-            version: old.version,
-            page_type: old.page_type,
-            title: old.title,
-            tags: old.tags,
-            aliases: old.aliases,
-            content_hash: old.content_hash,
-            chunks: old.chunks,
-            bytes: old.bytes,
-            created_at: old.created_at,
-            updated_at: old.updated_at,
-            content_at: old.content_at,
-            written_at: old.updated_at,
-            deleted_at: old.deleted_at,
-            source_path: old.source_path,
-            ..Self::default()
-        }
-    }
-}
-
-/// A page of schemas 81 to 85: without author and marks.
-#[derive(Deserialize)]
-pub(super) struct PageRecord81 {
-    first: PageRecord80,
-    provenance: Provenance,
-}
-
-/// A version of schemas 81 to 85.
-#[derive(Deserialize)]
-pub(super) struct VersionRecord81 {
-    record: PageRecord81,
-    content: Content,
-}
-
-impl From<PageRecord81> for PageRecord {
-    fn from(old: PageRecord81) -> Self {
-        Self { provenance: old.provenance, ..old.first.into() }
-    }
-}
-
-/// A page of schema 86: without the time at which its version was written.
-#[derive(Deserialize)]
-pub(super) struct PageRecord86 {
-    first: PageRecord81,
-    author: Option<Author>,
-    marks: Vec<LineMark>,
-    has_outside_title: bool,
-}
-
-/// A version of schema 86.
-#[derive(Deserialize)]
-pub(super) struct VersionRecord86 {
-    record: PageRecord86,
-    content: Content,
-}
-
-impl From<PageRecord86> for PageRecord {
-    fn from(old: PageRecord86) -> Self {
-        let PageRecord86 { first, author, marks, has_outside_title } = old;
-        Self { author, marks, has_outside_title, ..first.into() }
-    }
-}
-
 /// 80 → 81: pages and their versions get the four fields of the provenance, all absent.
 fn add_provenance(txn: &WriteTransaction) -> Result<(), StoreError> {
     let mut pages = txn.open_table(t::PAGES)?;
@@ -256,14 +126,6 @@ fn add_provenance(txn: &WriteTransaction) -> Result<(), StoreError> {
         versions.insert(key, to_bytes(&new)?.as_slice())?;
     }
     Ok(())
-}
-
-/// A source of schemas 80 and 81.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-pub(super) struct SourceRecord81 {
-    pub(super) path: Option<String>,
-    pub(super) created_at: i64,
 }
 
 /// 81 → 82: adds the last sync to sources, and a table of synced files.
@@ -420,63 +282,4 @@ pub(super) fn open_tables_of_attachments(txn: &WriteTransaction) -> Result<(), S
     txn.open_table(t::ATTACHMENT_FILES)?;
     txn.open_table(t::ATTACHMENT_PARTS)?;
     Ok(())
-}
-
-/// Decodes a page of schema `schema`.
-pub(super) fn page_of(schema: u64, bytes: &[u8]) -> Result<PageRecord, StoreError> {
-    if schema >= 87 { from_bytes(bytes) } else { any_page(bytes) }
-}
-
-/// Decodes a version of schema `schema`.
-pub(super) fn version_of(schema: u64, bytes: &[u8]) -> Result<VersionRecord, StoreError> {
-    if schema >= 87 { from_bytes(bytes) } else { any_version(bytes) }
-}
-
-/// Decodes a page of any format. Migrations write the current format.
-fn any_page(bytes: &[u8]) -> Result<PageRecord, StoreError> {
-    match format_of(bytes) {
-        1 => from_first::<PageRecord80>(bytes, "page").map(PageRecord::from),
-        2 => from_format::<PageRecord, PageRecord81>(2, bytes).map(PageRecord::from),
-        3 => from_format::<PageRecord, PageRecord86>(3, bytes).map(PageRecord::from),
-        _ => from_bytes(bytes),
-    }
-}
-
-/// Decodes a version of any format.
-fn any_version(bytes: &[u8]) -> Result<VersionRecord, StoreError> {
-    match format_of(bytes) {
-        1 => {
-            let old: VersionRecord80 = from_first(bytes, "version of a page")?;
-            Ok(VersionRecord { record: old.record.into(), content: old.content })
-        }
-        2 => {
-            let old: VersionRecord81 = from_format::<VersionRecord, _>(2, bytes)?;
-            Ok(VersionRecord { record: old.record.into(), content: old.content })
-        }
-        3 => {
-            let old: VersionRecord86 = from_format::<VersionRecord, _>(3, bytes)?;
-            Ok(VersionRecord { record: old.record.into(), content: old.content })
-        }
-        _ => from_bytes(bytes),
-    }
-}
-
-/// Decodes a source of schema `schema`.
-pub(super) fn source_of(schema: u64, bytes: &[u8]) -> Result<SourceRecord, StoreError> {
-    if schema > 81 {
-        return from_bytes(bytes);
-    }
-    let old: SourceRecord81 = from_first(bytes, "source")?;
-    Ok(SourceRecord::new(old.path, old.created_at))
-}
-
-/// Decodes a value in its first format: format byte 1.
-fn from_first<T: for<'de> Deserialize<'de>>(bytes: &[u8], name: &str) -> Result<T, StoreError> {
-    let rest = match bytes.split_first() {
-        Some((1, rest)) => rest,
-        _ => return Err(StoreError::damaged(format!("a {name} is not in its first format"))),
-    };
-    bincode::DefaultOptions::new().deserialize(rest).map_err(|e| {
-        StoreError::damaged(format!("a {name} in its first format cannot be read: {e}"))
-    })
 }

@@ -7,7 +7,7 @@ use brain_base::caller::Visibility;
 use brain_protocol::SourceId;
 use redb::{Database, ReadableDatabase};
 
-use super::migrate::{PageRecord80, SourceRecord81, VersionRecord80};
+use super::former_records::{PageRecord80, SourceRecord81, VersionRecord80};
 use super::record::to_bytes;
 use super::tests::{link_rows, open, options, page, put, rows, slug};
 use super::*;

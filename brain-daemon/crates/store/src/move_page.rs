@@ -4,10 +4,10 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
+use super::change::ChangedPage;
 use super::record::{
     DerivedRows, FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes,
 };
-use super::writer::ChangedPage;
 use super::{Draft, NewPage, StoreError};
 use brain_page as page;
 

@@ -1,154 +1,111 @@
-//! Opens and creates store files.
+//! Opens a store: creates a missing one, migrates an older one, and starts its writer.
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use brain_protocol::SourceId;
-use redb::{Database, ReadableDatabase};
+use parking_lot::{Mutex, RwLock};
+use redb::ReadableDatabase;
 
+use super::change::CommitHook;
+use super::compaction::compact_at_start;
+use super::damage::DamageReport;
+use super::database::{OpenDatabase, check_schema, create, file_id, open_database};
 use super::error::with_damage_report;
-use super::jobs::PendingKeys;
-use super::overlay::Overlay;
-use super::{Draft, SourceRecord, StoreError, StoreOptions, migrate, tables as t};
+use super::files::AttachmentFiles;
+use super::pending_keys::PendingKeys;
+use super::shared_state::SharedState;
+use super::writer::Writer;
+use super::{
+    Store, StoreError, StoreOptions, group_commit, migrate, packed_attachments, schema, tables as t,
+};
 
-/// A newly opened store file.
-pub(super) struct OpenDatabase {
-    pub(super) db: Database,
-    pub(super) read_only: bool,
-    pub(super) was_repaired: bool,
-}
+impl Store {
+    /// Opens the store at `path`. Creates a missing store and migrates an older one.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when another process has the file, [`StoreError::Newer`] when a newer
+    /// program wrote it, [`StoreError::Damaged`] when it is not a valid store; errors of the spool
+    /// and of the disk.
+    pub fn open(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
+        with_damage_report(path, || Self::open_inner(path, options, hook))
+    }
 
-/// Opens a file that this process has just closed. Waits up to 2 seconds for its lock.
-pub(super) fn open_closed(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError> {
-    let deadline = Instant::now() + Duration::from_secs(2);
-    loop {
-        match open_database(path, cache_bytes) {
-            Err(StoreError::Locked(_)) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            opened => return opened,
+    fn open_inner(
+        path: &Path,
+        options: &StoreOptions,
+        hook: CommitHook,
+    ) -> Result<Self, StoreError> {
+        if fs::symlink_metadata(path).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
+            create(path, options)?;
         }
-    }
-}
-
-/// Opens the file for writing. On a read-only file system, opens it for reading and keeps redb's
-/// writes in memory.
-pub(super) fn open_database(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError> {
-    loop {
-        let before = file_id(path);
-        let opened = open_file(path, cache_bytes)?;
-        // Another daemon may have replaced the file before it was locked here.
-        if before == file_id(path) {
-            return Ok(opened);
+        check_schema(path)?;
+        let OpenDatabase { mut db, read_only, was_repaired } =
+            open_database(path, options.cache_bytes)?;
+        migrate::upgrade(&mut db, path)?;
+        let attachments = AttachmentFiles::at(path.with_file_name("attachments"));
+        if !read_only
+            && !was_repaired
+            && let Err(error) = packed_attachments::unpack(&db, &attachments)
+        {
+            tracing::warn!(%error, "attachments stay in the store; the next start writes them");
         }
-    }
-}
-
-fn open_file(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError> {
-    let name = path.display().to_string();
-    if fs::metadata(path).is_ok_and(|m| m.len() == 0) {
-        // redb would create a new store in it, and all pages would seem lost.
-        return Err(StoreError::Damaged(format!("{name} is empty")));
-    }
-    // A panic must not end the writer thread, which reopens the file after disk failures.
-    with_damage_report(path, || {
-        let repaired = Arc::new(AtomicBool::new(false));
-        let callback_flag = Arc::clone(&repaired);
-        let mut builder = Database::builder();
-        builder
-            .set_cache_size(cache_bytes)
-            .set_repair_callback(move |_| callback_flag.store(true, Ordering::Relaxed));
-        let (opened, read_only) = match builder.open(path) {
-            Err(redb::DatabaseError::Storage(redb::StorageError::Io(e)))
-                if e.kind() == ErrorKind::ReadOnlyFilesystem =>
-            {
-                (builder.create_with_backend(read_only_backend(path)?), true)
-            }
-            opened => (opened, false),
+        // A repaired file stays unchanged until the owner has examined it.
+        if !read_only && !was_repaired {
+            db = compact_at_start(db, path, options)?;
+        }
+        let store_id = schema::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
+        let number_key = schema::meta(&db.begin_read()?, t::META_NUMBER_KEY)?.unwrap_or(store_id);
+        let is_shared = schema::meta(&db.begin_read()?, t::META_LOG_NUMBER)?.is_some();
+        if read_only {
+            tracing::warn!(store = %path.display(), "file system is read-only; writes are refused");
+        }
+        let shared = Arc::new(SharedState {
+            path: path.to_owned(),
+            store_id,
+            number_key,
+            file: Mutex::new(file_id(path)),
+            report: Arc::new(DamageReport::new(path, store_id)),
+            cache_bytes: options.cache_bytes,
+            attachments,
+            min_free_bytes: options.min_free_bytes,
+            db: RwLock::new(Some(Arc::new(db))),
+            read_only: AtomicBool::new(read_only),
+            was_repaired,
+            sources: RwLock::new(None),
+            waiting_jobs: PendingKeys::default(),
+            next_acknowledged_job: AtomicU64::new(0),
+            done_files: Mutex::default(),
+            synced_files: Mutex::default(),
+            compaction_requests: Mutex::default(),
+            is_shared: AtomicBool::new(is_shared),
+            log: RwLock::default(),
+            turn: Mutex::default(),
+            follow_requests: Mutex::default(),
+            outside_changes: Mutex::default(),
+        });
+        let imported = match is_shared {
+            // The jobs go to the log first.
+            true => shared.load_spooled_jobs(),
+            false => group_commit::import_spool(&shared),
         };
-        let db = opened.map_err(|e| match e {
-            redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(name.clone()),
-            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => match fs::File::open(path) {
-                Err(read_error) => StoreError::from_read(&read_error, &name),
-                Ok(_) => StoreError::from_io(&e, &name),
-            },
-            e => StoreError::Damaged(e.to_string()),
-        })?;
-        Ok(OpenDatabase { db, read_only, was_repaired: repaired.load(Ordering::Relaxed) })
-    })
-}
-
-/// Returns an overlay that reads the file and keeps writes in memory.
-fn read_only_backend(path: &Path) -> Result<Overlay, StoreError> {
-    let name = path.display().to_string();
-    let file = fs::File::open(path).map_err(|e| StoreError::from_read(&e, &name))?;
-    if let Err(fs::TryLockError::WouldBlock) = file.try_lock_shared() {
-        return Err(StoreError::Locked(name));
-    }
-    Overlay::new(file).map_err(|e| StoreError::from_io(&e, &name))
-}
-
-/// Checks the schema before redb opens the file for writing, because opening changes the file. A
-/// file that needs a repair is checked after the repair.
-pub(super) fn check_schema(path: &Path) -> Result<(), StoreError> {
-    match redb::ReadOnlyDatabase::open(path) {
-        Ok(db) => migrate::check(&db.begin_read()?, path).map(|_| ()),
-        Err(_) => Ok(()),
-    }
-}
-
-/// Returns device and inode of the file at `path`.
-pub(super) fn file_id(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
-}
-
-/// Creates a store in a temporary file and links it to `path` once it is complete.
-pub(super) fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
-    let name = path.display().to_string();
-    let io = |e: &std::io::Error| StoreError::from_io(e, &name);
-    // The name is unique, because another daemon may be creating this store at the same time.
-    let new_path =
-        path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.new_store_id));
-    // A hard link never replaces a file. The first daemon creates the store; the lock decides which
-    // one serves it.
-    let link_result =
-        create_database(&new_path, &name, options).map(|()| fs::hard_link(&new_path, path));
-    let _ = fs::remove_file(&new_path);
-    match link_result? {
-        Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(io(&e)),
-        _ => {}
-    }
-    if let Some(dir) = path.parent() {
-        fs::File::open(dir).and_then(|d| d.sync_all()).map_err(|e| io(&e))?;
-    }
-    Ok(())
-}
-
-/// Creates a complete store in the file `new_path`. Messages call the file `name`.
-fn create_database(new_path: &Path, name: &str, options: &StoreOptions) -> Result<(), StoreError> {
-    let db =
-        Database::builder().set_cache_size(options.cache_bytes).create(new_path).map_err(|e| {
-            match e {
-                redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
-                    StoreError::from_io(&e, name)
-                }
-                e => StoreError::other(name, e),
+        match imported {
+            // The spool's jobs are known and the store is readable; the writer imports them later.
+            Err(error)
+                if error.is_disk_error()
+                    && shared.next_acknowledged_job.load(Ordering::Acquire) > 0 =>
+            {
+                tracing::warn!(%error, "cannot import the spool yet; writes wait for it");
             }
-        })?;
-    let txn = db.begin_write()?;
-    migrate::open_tables_of_attachments(&txn)?;
-    {
-        let waiting_jobs = PendingKeys::default();
-        let mut draft = Draft::open(&txn, &waiting_jobs)?;
-        draft.set_meta(t::META_SCHEMA, migrate::SCHEMA)?;
-        draft.set_meta(t::META_STORE_ID, options.new_store_id)?;
-        draft.put_source(&SourceId::default(), &SourceRecord::new(None, options.now))?;
-        draft.finish()?;
+            Err(error) if read_only && error.is_disk_error() => {
+                tracing::warn!(%error, "cannot import the spool: the file system is read-only");
+            }
+            other => other?,
+        }
+        let writer = Writer::start(Arc::clone(&shared), hook)
+            .map_err(|e| StoreError::from_io(&e, "store writer"))?;
+        Ok(Self { shared, writer, link_checks: Mutex::default() })
     }
-    Ok(txn.commit()?)
 }

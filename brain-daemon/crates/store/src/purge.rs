@@ -3,7 +3,7 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
-use super::draft::read;
+use super::record::read;
 use super::record::{FileRecord, FileState, Hash, PageRecord};
 use super::{Draft, RECOVERY_MS, StoreError};
 

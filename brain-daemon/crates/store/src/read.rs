@@ -7,16 +7,15 @@ use brain_protocol::{Fault, Slug, SourceId};
 use parking_lot::Mutex;
 use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 
-use super::damage::{PageKey, check_text, check_version};
-use super::draft::read;
+use super::change::{Change, ChangedPage};
+use super::damage::PageKey;
 use super::error::{unless_damaged, with_damage_report};
 use super::record::{
     Content, DerivedRows, FileRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
-    VersionRecord, record_of_version,
+    VersionRecord, check_text, check_version, read, record_of_version,
 };
-use super::shared_state::Snapshot;
-use super::writer::{Change, ChangedPage};
-use super::{StoreError, migrate, sources::end_of_source, tables as t};
+use super::snapshot::Snapshot;
+use super::{StoreError, schema, tables as t, tables::end_of_source};
 
 /// Maximum number of damaged pages that [`Reader::damaged_pages`] returns.
 const MAX_LEFT_OUT: usize = 20;
@@ -141,7 +140,7 @@ impl Reader {
 
     /// Returns how many acknowledged jobs this snapshot does not show.
     pub(super) fn hidden_jobs(&self) -> Result<u64, StoreError> {
-        let next = migrate::meta(&self.txn, t::META_NEXT_JOB)?.unwrap_or(1);
+        let next = schema::meta(&self.txn, t::META_NEXT_JOB)?.unwrap_or(1);
         Ok(self.next_acknowledged_job.saturating_sub(next))
     }
 
@@ -309,12 +308,12 @@ impl Reader {
     /// When the store cannot be read.
     pub fn counts(&self) -> Result<Counts, StoreError> {
         Ok(Counts {
-            active: migrate::meta(&self.txn, t::META_ACTIVE)?.unwrap_or(0),
+            active: schema::meta(&self.txn, t::META_ACTIVE)?.unwrap_or(0),
             deleted: self.table(t::DELETED)?.len()?,
             sources: self.table(t::SOURCES)?.len()?,
             outbox: self.table(t::OUTBOX)?.len()?,
-            seq: migrate::meta(&self.txn, t::META_SEQ)?.unwrap_or(0),
-            schema: migrate::meta(&self.txn, t::META_SCHEMA)?.unwrap_or(0),
+            seq: schema::meta(&self.txn, t::META_SEQ)?.unwrap_or(0),
+            schema: schema::meta(&self.txn, t::META_SCHEMA)?.unwrap_or(0),
         })
     }
 

@@ -12,8 +12,10 @@ use std::borrow::Cow;
 use brain_protocol::{GrantType, JobState, Scopes};
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub(super) use encoding::StoredValue;
 pub(super) use encoding::{
-    StoredValue, add_checksum, format_of, from_bytes, from_format, record_of_version, state_of_job,
+    add_checksum, format_of, from_bytes, from_format, read, record_of_version, state_of_job,
     to_bytes,
 };
 
@@ -423,4 +425,29 @@ pub struct AuditRecord {
     pub took_us: u64,
     /// Names of parameters and their sizes in bytes, never values.
     pub parameters: Vec<(String, u64)>,
+}
+
+/// Checks that the text matches the record; otherwise returns what is wrong.
+pub(super) fn check_text(record: &PageRecord, content: &Content) -> Result<(), &'static str> {
+    match brain_page::content_digest(&content.body) == record.content_hash {
+        true => Ok(()),
+        false => Err("its text does not match its content hash"),
+    }
+}
+
+/// Checks that `former` is version `number` of the page `id`, with a matching text; otherwise
+/// returns what is wrong.
+pub(super) fn check_version(
+    former: &VersionRecord,
+    id: u64,
+    number: u32,
+) -> Result<(), &'static str> {
+    if (former.record.id, former.record.version) != (id, number) {
+        return Err("its id or number does not match");
+    }
+    // Hashes of versions from before schema 81 were not kept up to date.
+    match former.record.provenance == Provenance::default() {
+        true => Ok(()),
+        false => check_text(&former.record, &former.content),
+    }
 }

@@ -7,14 +7,16 @@ use std::path::Path;
 use redb::{Database, ReadableDatabase, ReadableTable, WriteTransaction};
 use sha2::{Digest, Sha256};
 
-use super::backup::{Progress, TemporaryFile, sweep, with_target_path};
-use super::jobs::PendingKeys;
+use super::pending_keys::PendingKeys;
 use super::record::{
     FileState, OutboxRow, PageRecord, SourceRecord, TokenKind, TokenRecord, from_bytes, to_bytes,
 };
 use super::replica::Replica;
 use super::shared_log::LogPosition;
-use super::verify::{VerifyReport, verify};
+use super::temporary_file::{TemporaryFile, sweep, with_target_path};
+
+use super::schema::SCHEMA;
+use super::verify::{Progress, VerifyReport, verify};
 use super::{Draft, StoreError, StoreOptions, migrate, spool, tables as t};
 
 /// Creates the store `to`, which must not exist, from the backup `from`. Verifies it first,
@@ -57,12 +59,12 @@ pub fn restore_replica(
         return Err(StoreError::TargetExists(to.to_owned()));
     }
     let report = verify(from, progress)?;
-    if report.schema != migrate::SCHEMA {
+    if report.schema != SCHEMA {
         return Err(StoreError::Damaged(format!(
             "{} has schema {}, and this program needs {}",
             from.display(),
             report.schema,
-            migrate::SCHEMA
+            SCHEMA
         )));
     }
     publish_copy(from, to, |path| adapt_to_machine(path, options, machine))
@@ -186,7 +188,7 @@ fn adapt_to_home(
     wants_file: &mut dyn FnMut(&str, &SourceRecord, &PageRecord) -> bool,
 ) -> Result<(), StoreError> {
     let db = open_copy(path, options)?;
-    if schema < migrate::SCHEMA {
+    if schema < SCHEMA {
         migrate::migrate(&db, schema)?;
     }
     // Jobs that a daemon accepted before it was killed.

@@ -1,48 +1,40 @@
 //! State shared by readers and the writer: the open file, reopened after disk failures.
 
 use std::fs;
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use brain_protocol::SourceId;
 use parking_lot::{Mutex, RwLock};
-use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
+use redb::{Database, ReadableDatabase, WriteTransaction};
 
 use brain_base::caller::Visibility;
 use brain_base::home::free_bytes;
 
+use super::change::Change;
 use super::damage::DamageReport;
+use super::database::{OpenDatabase, file_id, open_closed};
 use super::draft::CompletedDraft;
 use super::files::AttachmentFiles;
-use super::jobs::PendingKeys;
-use super::open::{OpenDatabase, file_id, open_closed};
+use super::pending_keys::PendingKeys;
 use super::read::Reader;
-use super::shared_log::{FollowRequest, OutsideChanges, SharedLog};
-use super::shared_writer::Turn;
-use super::writer::Change;
+use super::shared_log::{FollowRequest, LogPosition, OutsideChanges, SharedLog};
+use super::snapshot::Snapshot;
 use super::{SourceRecord, StoreError};
 
 /// The registered sources.
 pub type Sources = Vec<(SourceId, SourceRecord)>;
 
-/// A read transaction. Keeps its file open, even after the store was reopened.
-pub(super) struct Snapshot {
-    pub(super) txn: ReadTransaction,
-    pub(super) _db: Arc<Database>,
-    /// Receives damage found in this snapshot.
-    pub(super) report: Arc<DamageReport>,
-}
-
-impl Deref for Snapshot {
-    type Target = ReadTransaction;
-
-    fn deref(&self) -> &ReadTransaction {
-        &self.txn
-    }
+/// Whose turn it is, while several machines write at the same time.
+#[derive(Default)]
+pub(super) struct Turn {
+    /// Whether another machine appended since the last batch of this one.
+    pub(super) is_contended: bool,
+    /// The last batch of this machine, and when the log accepted it.
+    pub(super) last: Option<(LogPosition, Instant)>,
 }
 
 /// State shared by readers and the writer.

@@ -1,26 +1,19 @@
 //! The writer of a shared store: sends each transaction to the log before its commit, applies the
 //! batches of other machines, and keeps jobs while the log is away.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::time::{Duration, Instant};
-
-use brain_protocol::FaultCode;
-use redb::WriteTransaction;
+use std::time::Duration;
 
 use super::batch_receiver::BatchReceiver;
-use super::draft::CompletedDraft;
+use super::change::CommitHook;
+use super::commit::{commit, commit_after, run};
 use super::record::{Content, JobRecord, from_bytes};
-use super::replica::{BatchEffects, Replica, apply_batches};
-use super::row_table::damaged_change;
-use super::shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, SharedLog};
+use super::replica::Replica;
+use super::shared_commit::{add_missing, apply, attached_log, position};
+use super::shared_log::{FollowResult, LogBatch};
 use super::shared_state::SharedState;
 use super::spool::{self, Spool};
-use super::writer::{
-    Batch, Cause, Change, CommitError, CommitHook, WriteTask, answer, catch_panic, commit,
-    commit_after, refuse, run,
-};
+use super::write_task::{Batch, WriteTask, answer, catch_panic, refuse};
 use super::{Draft, StoreError, tables as t};
 
 /// The most spooled jobs that are sent in one batch.
@@ -28,22 +21,9 @@ const MAX_SENT_JOBS: usize = 1_000;
 /// The bytes after which such a batch gets no more jobs.
 const MAX_SENT_BYTES: usize = 4 << 20;
 
-/// The largest number of batches that are applied in the transaction of the next tasks. A larger
-/// number gets a transaction of its own, because a refused append rolls back all of it.
-const MAX_MISSING: usize = 16;
-
 /// How long this machine waits for a batch of another machine before it appends again, while both
 /// write. Unit tests wait longer, so that they do not depend on speed.
 const TURN: Duration = if cfg!(test) { Duration::from_secs(60) } else { Duration::from_millis(25) };
-
-/// Whose turn it is, while several machines write at the same time.
-#[derive(Default)]
-pub(super) struct Turn {
-    /// Whether another machine appended since the last batch of this one.
-    is_contended: bool,
-    /// The last batch of this machine, and when the log accepted it.
-    last: Option<(LogPosition, Instant)>,
-}
 
 /// Runs a batch of tasks. While the log is away, jobs go to the spool, and other tasks are refused.
 pub(super) fn write(
@@ -85,155 +65,6 @@ fn batches_of_others(shared: &SharedState) -> Option<Vec<LogBatch>> {
     if turn.is_contended && !is_applied { log.read(last).ok() } else { None }
 }
 
-/// Refuses tasks that the log did not accept. If it is away, returns those with callbacks, whose
-/// jobs can wait for it.
-pub(super) fn refuse_without_log(tasks: Batch, error: &StoreError) -> Batch {
-    let is_away = matches!(error, StoreError::Away(_));
-    let (jobs, others) = tasks.into_iter().partition(|task| is_away && task.has_callback());
-    refuse(others, error);
-    jobs
-}
-
-/// Sends the changes of a complete draft to the log, and records the new position in the
-/// transaction. Does nothing if the store is not shared, or nothing changed that machines share.
-pub(super) fn send(
-    shared: &SharedState,
-    txn: &WriteTransaction,
-    draft: &mut CompletedDraft,
-) -> Result<(), CommitError> {
-    let Some((mut replica, changes)) = draft.for_log.take() else { return Ok(()) };
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let log_error = |error| CommitError { cause: Cause::Log, error };
-    let log = attached_log(shared).map_err(log_error)?;
-    let bytes = changes.into_batch(shared, &replica);
-    let result = log.append(replica.position, &bytes, draft.lease);
-    match result.map_err(|error| match error {
-        // The lease is lost, which the other tasks of the batch do not need.
-        StoreError::Refused(fault)
-            if draft.lease.is_some() && fault.code == FaultCode::Conflict =>
-        {
-            let error = StoreError::Refused(fault);
-            CommitError { cause: Cause::Refused(std::mem::take(&mut draft.leased_tasks)), error }
-        }
-        error => log_error(error),
-    })? {
-        AppendResult::Appended(position) => {
-            shared.turn.lock().last = Some((position, Instant::now()));
-            replica.position = position;
-            Ok(replica.write(txn)?)
-        }
-        AppendResult::Moved(batches) => {
-            shared.turn.lock().is_contended = true;
-            Err(CommitError {
-                cause: Cause::Moved(batches),
-                error: StoreError::Away("another machine wrote first".into()),
-            })
-        }
-    }
-}
-
-fn attached_log(shared: &SharedState) -> Result<Arc<dyn SharedLog>, StoreError> {
-    shared.log.read().clone().ok_or_else(|| {
-        StoreError::Away("this machine does not have the server's address or the key".into())
-    })
-}
-
-/// Adds batches to those that the next try applies first. Applies them at once if there are many.
-/// Does not read all that follow: only a refused append gives this machine the next turn.
-///
-/// # Errors
-/// Errors of the log and of the disk.
-pub(super) fn add_missing(
-    shared: &SharedState,
-    missing: &mut Vec<LogBatch>,
-    batches: Vec<LogBatch>,
-    hook: &CommitHook,
-) -> Result<(), StoreError> {
-    // A refusal contains no batches if the first one is large.
-    let must_read = batches.is_empty();
-    missing.extend(batches);
-    if (must_read && !missing.is_empty()) || missing.len() > MAX_MISSING {
-        apply(shared, &std::mem::take(missing), hook)?;
-    }
-    if must_read {
-        *missing = attached_log(shared)?.read(position(shared)?)?;
-    }
-    Ok(())
-}
-
-/// Applies batches in a transaction of their own.
-///
-/// # Errors
-/// Errors of the disk, and when the store must not be written.
-pub(super) fn apply(
-    shared: &SharedState,
-    batches: &[LogBatch],
-    hook: &CommitHook,
-) -> Result<(), StoreError> {
-    check_writable(shared)?;
-    // Until rows name the files of applied attachments.
-    let _files = shared.attachments.block_removal_in_writer();
-    let apply = || -> Result<BatchEffects, StoreError> {
-        let txn = shared.begin_write()?;
-        let effects = apply_to(shared, &txn, batches)?;
-        txn.commit()?;
-        Ok(effects)
-    };
-    let effects = apply().inspect_err(|error| {
-        shared.waiting_jobs.forget();
-        if error.is_disk_error() {
-            shared.recover();
-        }
-    })?;
-    let changes = publish(shared, effects);
-    if !changes.is_empty() {
-        hook(changes);
-    }
-    Ok(())
-}
-
-/// Checks that the store may be written. Does not touch the database, so a failure needs no
-/// recovery.
-///
-/// # Errors
-/// When the store must not be written.
-pub(super) fn check_writable(shared: &SharedState) -> Result<(), StoreError> {
-    shared.check_writable()?;
-    shared.check_file_identity()?;
-    shared.check_free_space()
-}
-
-/// Applies batches to a transaction.
-///
-/// # Errors
-/// As [`apply_batches`].
-pub(super) fn apply_to(
-    shared: &SharedState,
-    txn: &WriteTransaction,
-    batches: &[LogBatch],
-) -> Result<BatchEffects, StoreError> {
-    // redb panics on bytes that do not fit a table.
-    let effects = catch_unwind(AssertUnwindSafe(|| apply_batches(shared, txn, batches)))
-        .unwrap_or_else(|_| Err(damaged_change("rows that do not fit their tables")));
-    shared.waiting_jobs.forget();
-    effects
-}
-
-/// Makes the effects of batches known after the commit. Returns the changes of pages.
-pub(super) fn publish(shared: &SharedState, effects: BatchEffects) -> Vec<Change> {
-    if effects.sources_changed {
-        shared.forget_sources();
-    }
-    // The batches can have jobs of the spool, whose acknowledgement was lost.
-    shared.forget_jobs_before(effects.next_spooled);
-    let mut outside = shared.outside_changes.lock();
-    outside.access |= effects.access_changed;
-    outside.files.extend(effects.files);
-    effects.changes
-}
-
 /// Applies all missing batches, then sends the spooled jobs, for the callers that wait for it.
 pub(super) fn follow_if_requested(
     shared: &SharedState,
@@ -253,10 +84,6 @@ pub(super) fn follow_if_requested(
         // The caller may no longer wait.
         let _ = request.sender.send(result.clone());
     }
-}
-
-fn position(shared: &SharedState) -> Result<LogPosition, StoreError> {
-    Ok(shared.replica()?.ok_or(StoreError::Defect)?.position)
 }
 
 /// Applies the batches that the log has and the store does not have, up to the one with the number
@@ -410,7 +237,7 @@ impl SharedState {
     }
 
     /// Forgets the spooled jobs before this number: the store has them.
-    fn forget_jobs_before(&self, next: u64) {
+    pub(super) fn forget_jobs_before(&self, next: u64) {
         let mut known = self.waiting_jobs.spooled.lock();
         *known = known.split_off(&next);
     }

@@ -3,12 +3,13 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
-use super::draft::read;
+use super::change::ChangedPage;
+use super::record::read;
 use super::record::{
     FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
     to_bytes,
 };
-use super::writer::ChangedPage;
+use super::tables::end_of_source;
 use super::{Draft, StoreError};
 
 impl Draft<'_> {
@@ -340,9 +341,4 @@ impl Draft<'_> {
         };
         self.put_file(source, &record.source_path, &file.trashed())
     }
-}
-
-/// Returns the string that sorts directly after all keys of this source.
-pub(super) fn end_of_source(source: &SourceId) -> String {
-    format!("{source}\0")
 }

@@ -1,45 +1,21 @@
-//! The store: opening, writing, snapshots, and the outbox rows of written files.
+//! The store: writing, snapshots, and the outbox rows of written files.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
 
-use parking_lot::{Mutex, RwLock};
-use redb::ReadableDatabase;
+use parking_lot::Mutex;
 
-use super::compaction::compact_at_start;
-use super::damage::DamageReport;
+use super::compaction::on_disk;
 use super::error::with_damage_report;
-use super::files::AttachmentFiles;
-use super::jobs::PendingKeys;
-use super::open::{OpenDatabase, check_schema, create, file_id, open_database};
 use super::read::Reader;
-use super::shared_state::{SharedState, Snapshot, Sources};
-use super::writer::{CommitHook, Writer};
-use super::{Draft, StoreError, attachments, group_commit, migrate, spool, tables as t};
+use super::shared_state::{SharedState, Sources};
+use super::snapshot::Snapshot;
+use super::temporary_file::are_on_one_disk;
+use super::writer::Writer;
+use super::{Draft, StoreError, schema, spool, tables as t};
 use brain_base::caller::Visibility;
-
-/// Options for opening a store.
-pub struct StoreOptions {
-    /// Size of redb's cache in bytes.
-    pub cache_bytes: usize,
-    /// Writes are refused when the disk has less free space than this, in bytes. Reads continue.
-    pub min_free_bytes: u64,
-    /// Current time in Unix milliseconds: creation time of a new store's records.
-    pub now: i64,
-    /// Random id for a new store.
-    pub new_store_id: u64,
-    /// Minimum space that a compaction at the start must return, in bytes.
-    pub min_returned_bytes: u64,
-}
-
-impl StoreOptions {
-    /// The usual [`StoreOptions::min_returned_bytes`]: 64 MiB.
-    pub const MIN_RETURNED_BYTES: u64 = 64 << 20;
-}
 
 /// An open store. A process opens each file once.
 pub struct Store {
@@ -50,92 +26,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `path`. Creates a missing store and migrates an older one.
-    ///
-    /// # Errors
-    /// [`StoreError::Locked`] when another process has the file, [`StoreError::Newer`] when a newer
-    /// program wrote it, [`StoreError::Damaged`] when it is not a valid store; errors of the spool
-    /// and of the disk.
-    pub fn open(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
-        with_damage_report(path, || Self::open_inner(path, options, hook))
-    }
-
-    fn open_inner(
-        path: &Path,
-        options: &StoreOptions,
-        hook: CommitHook,
-    ) -> Result<Self, StoreError> {
-        if fs::symlink_metadata(path).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
-            create(path, options)?;
-        }
-        check_schema(path)?;
-        let OpenDatabase { mut db, read_only, was_repaired } =
-            open_database(path, options.cache_bytes)?;
-        migrate::upgrade(&mut db, path)?;
-        let attachments = AttachmentFiles::at(path.with_file_name("attachments"));
-        if !read_only
-            && !was_repaired
-            && let Err(error) = attachments::unpack(&db, &attachments)
-        {
-            tracing::warn!(%error, "attachments stay in the store; the next start writes them");
-        }
-        // A repaired file stays unchanged until the owner has examined it.
-        if !read_only && !was_repaired {
-            db = compact_at_start(db, path, options)?;
-        }
-        let store_id = migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
-        let number_key = migrate::meta(&db.begin_read()?, t::META_NUMBER_KEY)?.unwrap_or(store_id);
-        let is_shared = migrate::meta(&db.begin_read()?, t::META_LOG_NUMBER)?.is_some();
-        if read_only {
-            tracing::warn!(store = %path.display(), "file system is read-only; writes are refused");
-        }
-        let shared = Arc::new(SharedState {
-            path: path.to_owned(),
-            store_id,
-            number_key,
-            file: Mutex::new(file_id(path)),
-            report: Arc::new(DamageReport::new(path, store_id)),
-            cache_bytes: options.cache_bytes,
-            attachments,
-            min_free_bytes: options.min_free_bytes,
-            db: RwLock::new(Some(Arc::new(db))),
-            read_only: AtomicBool::new(read_only),
-            was_repaired,
-            sources: RwLock::new(None),
-            waiting_jobs: PendingKeys::default(),
-            next_acknowledged_job: AtomicU64::new(0),
-            done_files: Mutex::default(),
-            synced_files: Mutex::default(),
-            compaction_requests: Mutex::default(),
-            is_shared: AtomicBool::new(is_shared),
-            log: RwLock::default(),
-            turn: Mutex::default(),
-            follow_requests: Mutex::default(),
-            outside_changes: Mutex::default(),
-        });
-        let imported = match is_shared {
-            // The jobs go to the log first.
-            true => shared.load_spooled_jobs(),
-            false => group_commit::import_spool(&shared),
-        };
-        match imported {
-            // The spool's jobs are known and the store is readable; the writer imports them later.
-            Err(error)
-                if error.is_disk_error()
-                    && shared.next_acknowledged_job.load(Ordering::Acquire) > 0 =>
-            {
-                tracing::warn!(%error, "cannot import the spool yet; writes wait for it");
-            }
-            Err(error) if read_only && error.is_disk_error() => {
-                tracing::warn!(%error, "cannot import the spool: the file system is read-only");
-            }
-            other => other?,
-        }
-        let writer = Writer::start(Arc::clone(&shared), hook)
-            .map_err(|e| StoreError::from_io(&e, "store writer"))?;
-        Ok(Self { shared, writer, link_checks: Mutex::default() })
-    }
-
     /// Runs `work` in the next transaction and waits until it is durable. `work` can run more than
     /// once, each time on a fresh draft. It must check its preconditions before it writes.
     ///
@@ -189,7 +79,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn is_marked_lost(&self) -> Result<bool, StoreError> {
-        Ok(migrate::meta(&*self.snapshot()?, t::META_LOST)?.is_some())
+        Ok(schema::meta(&*self.snapshot()?, t::META_LOST)?.is_some())
     }
 
     /// Records that a repair left nothing of the store. [`Store::was_repaired`] is true only at the
@@ -337,13 +227,34 @@ impl Store {
 
     /// Checks the free space if `file_path` is on the store's disk.
     pub(super) fn check_free_space_for(&self, file_path: &Path) -> Result<(), StoreError> {
-        match file_path
-            .parent()
-            .is_some_and(|dir| super::backup::are_on_one_disk(dir, &self.shared.path))
-        {
+        match file_path.parent().is_some_and(|dir| are_on_one_disk(dir, &self.shared.path)) {
             true => self.shared.check_free_space(),
             false => Ok(()),
         }
+    }
+
+    /// Returns the file's space on disk, in bytes.
+    ///
+    /// # Errors
+    /// When the file's metadata cannot be read.
+    pub fn bytes_on_disk(&self) -> Result<u64, StoreError> {
+        on_disk(self.path())
+            .map_err(|e| StoreError::from_io(&e, &self.path().display().to_string()))
+    }
+
+    /// Copies the store without gaps and replaces its file by the copy, so that the file has no
+    /// bytes of removed rows any more; also removes the empty spool. Writes wait meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`] when the disk has too little free space; [`StoreError::ReadOnly`]
+    /// when the file cannot be written; [`StoreError::Closed`] when the writer has stopped; other
+    /// errors of the disk. The file is unchanged then.
+    pub fn compact_now(&self) -> Result<(), StoreError> {
+        let (done, outcome) = sync_channel(1);
+        self.shared.compaction_requests.lock().push(done);
+        // The writer's thread compacts after its next batch.
+        self.write(|_| Ok(()))?;
+        outcome.recv().map_err(|_| StoreError::Closed)?
     }
 
     /// Returns a factory of snapshots for another thread, including the writer's.

@@ -1,5 +1,6 @@
 //! Names and types of redb's tables. Keys of derived tables begin with the lookup value.
 
+use brain_protocol::SourceId;
 use redb::TableDefinition;
 
 /// Numbers about the store itself; see the constants below.
@@ -228,3 +229,8 @@ pub(super) const SHARED_META: [&str; 9] = [
     META_LINKS_KNOWN,
     META_NUMBER_KEY,
 ];
+
+/// Returns the string that sorts directly after all keys of this source.
+pub(super) fn end_of_source(source: &SourceId) -> String {
+    format!("{source}\0")
+}

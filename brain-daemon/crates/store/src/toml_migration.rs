@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use brain_page::{self as page, Document};
 use redb::{AccessGuard, ReadableTable, WriteTransaction};
 
-use super::draft::{Rows, add_to_counts, insert_in_order, read};
+use super::draft::{Rows, add_to_counts, insert_in_order};
 use super::line_marks::carry;
-use super::record::{Content, DerivedRows, PageRecord, from_bytes, to_bytes};
+use super::record::{Content, DerivedRows, PageRecord, from_bytes, read, to_bytes};
 use super::row_table::RowTable;
 use super::{StoreError, tables as t};
 

@@ -17,14 +17,17 @@ use redb::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::backup::Progress;
 use super::error::with_damage_report;
 use super::overlay::Overlay;
 use super::record::{Content, DerivedRows, FileRecord, OutboxRow, Provenance, from_bytes};
-use super::{StoreError, migrate, tables as t};
+use super::{StoreError, former_records, schema, tables as t};
 use brain_page as page;
 
 use labels::LabelRows;
+
+/// Receives progress as rows done and rows in total; returns whether to continue. Each row counts
+/// twice: when it is copied, and when it is read back.
+pub(super) type Progress<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 /// First bytes of a redb file.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
@@ -85,7 +88,7 @@ pub(super) fn verify_against(
             return Err(StoreError::damaged("it does not match its checksums"));
         }
         let txn = db.begin_read()?;
-        let schema = migrate::check(&txn, path)?;
+        let schema = schema::check(&txn, path)?;
         let verifier = Verifier { txn: &txn, schema, path, progress };
         let report = verifier.verify_all(bytes)?;
         match expected_digest {
@@ -108,7 +111,7 @@ pub fn store_id(path: &Path) -> Result<u64, StoreError> {
     drop(open(path)?);
     with_damage_report(path, || {
         let db = redb::ReadOnlyDatabase::open(path).map_err(|e| from_redb(e, &name))?;
-        Ok(migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
+        Ok(schema::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
     })
 }
 
@@ -220,8 +223,7 @@ impl Verifier<'_> {
             deleted: 0,
             versions: 0,
             rows,
-            made_at: migrate::meta(self.txn, t::META_MADE_AT)?
-                .and_then(|at| i64::try_from(at).ok()),
+            made_at: schema::meta(self.txn, t::META_MADE_AT)?.and_then(|at| i64::try_from(at).ok()),
             directories: Vec::new(),
             attachments: 0,
             missing_attachments: 0,
@@ -243,7 +245,9 @@ impl Verifier<'_> {
             let (key, value) = row?;
             let id = SourceId::parse(key.value())
                 .map_err(|e| StoreError::damaged(format!("key of a source: {e}")))?;
-            let Some(path) = migrate::source_of(self.schema, value.value())?.path else { continue };
+            let Some(path) = former_records::source_of(self.schema, value.value())?.path else {
+                continue;
+            };
             if id.as_str() == SourceId::DEFAULT || !is_valid_directory(&path) {
                 return Err(StoreError::damaged(format!(
                     "source \"{id}\": {path:?} is not a valid directory"
@@ -314,7 +318,7 @@ impl Verifier<'_> {
             if SourceId::parse(source).is_err() || Slug::parse(slug).is_err() {
                 return Err(wrong("it has no valid key"));
             }
-            let record = migrate::page_of(self.schema, value.value())?;
+            let record = former_records::page_of(self.schema, value.value())?;
             if ids.get(record.id)?.is_none_or(|found| found.value() != (source, slug)) {
                 return Err(wrong("its id belongs to another page"));
             }
@@ -341,7 +345,7 @@ impl Verifier<'_> {
             }
         }
         let all = report.pages + report.deleted;
-        let active = migrate::meta(self.txn, t::META_ACTIVE)?.unwrap_or_default();
+        let active = schema::meta(self.txn, t::META_ACTIVE)?.unwrap_or_default();
         for (noun, found, expected) in [
             ("ids", ids.len()?, all),
             ("texts", contents.len()?, all),
@@ -372,7 +376,7 @@ impl Verifier<'_> {
             check_path(&row.path).map_err(wrong)?;
             let Some(key) = ids.get(key.value())? else { continue };
             let page = match pages.get(key.value())? {
-                Some(page) => migrate::page_of(self.schema, page.value())?,
+                Some(page) => former_records::page_of(self.schema, page.value())?,
                 None => return Err(wrong("belongs to no page")),
             };
             if (key.value().0, page.source_path) != (row.source.as_str(), row.path.clone()) {
@@ -395,7 +399,7 @@ impl Verifier<'_> {
             let wrong = |problem: &str| {
                 StoreError::damaged(format!("version {number} of page {id}: {problem}"))
             };
-            let version = migrate::version_of(self.schema, value.value())?;
+            let version = former_records::version_of(self.schema, value.value())?;
             if (version.record.id, version.record.version) != (id, number) {
                 return Err(wrong("its id or number does not match"));
             }

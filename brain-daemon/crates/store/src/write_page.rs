@@ -7,101 +7,19 @@ use std::collections::BTreeSet;
 use brain_protocol::{Slug, SourceId, WriteStatus};
 use redb::ReadableTable;
 
+use super::change::ChangedPage;
 use super::error::unless_damaged;
 use super::record::{
-    Author, Content, DerivedRows, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
-    TimelineRecord, VersionRecord, to_bytes,
+    DerivedRows, FileState, Hash, LinkRecord, OutboxRow, PageRecord, VersionRecord, to_bytes,
 };
 use super::tables::EVERY_PAGE;
-use super::writer::ChangedPage;
-use super::{Draft, LineChange, StoreError};
-use brain_page::{self as page, FormerDates, NoteDates};
+use super::{Draft, FilePlan, NewPage, StoreError};
+use brain_page as page;
 
 /// Maximum digests of earlier contents in an outbox row, half of them the newest and half the
 /// oldest. If a page changes often, its file has one of the newest contents. If its directory was
 /// missing for a while, its file has one of the oldest.
 const MAX_OWN_DIGESTS: usize = 512;
-
-/// A page to write, prepared before the writer runs.
-#[derive(Debug, Clone)]
-pub struct NewPage {
-    /// The page's type.
-    pub page_type: String,
-    /// The page's title; `None` means the name of its file.
-    pub title: Option<String>,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// Other names of the page.
-    pub aliases: Vec<String>,
-    /// Its text.
-    pub content: Content,
-    /// SHA-256 of the normalised body.
-    pub content_hash: Hash,
-    /// Number of chunks of the body.
-    pub chunks: u32,
-    /// Its links.
-    pub links: Vec<LinkRecord>,
-    /// Its names for bare links.
-    pub names: Vec<String>,
-    /// Its dated lines.
-    pub timeline: Vec<TimelineRecord>,
-    /// Origin of the page.
-    pub provenance: Provenance,
-    /// Dates that it and its file state.
-    pub dates: NoteDates,
-    /// Who writes this version; `None` if that is not known.
-    pub author: Option<Author>,
-    /// How this version changes the marks of lines.
-    pub line_change: LineChange,
-    /// Digest of the file contents from which this page was made, and which may be overwritten.
-    pub replaces: Option<Hash>,
-    /// Whether the slug was made from the content, so that the same content within 24 hours is a
-    /// duplicate.
-    pub is_capture: bool,
-    /// How the page's file changes.
-    pub file: FilePlan,
-}
-
-impl NewPage {
-    /// Returns `record` with the fields of this page.
-    pub(super) fn fill_record(&self, record: PageRecord) -> PageRecord {
-        PageRecord {
-            page_type: self.page_type.clone(),
-            title: self.title.clone().unwrap_or_else(|| {
-                page::file_title(&record.source_path, self.provenance.source_uri.as_deref())
-            }),
-            tags: self.tags.clone(),
-            aliases: self.aliases.clone(),
-            content_hash: self.content_hash,
-            chunks: self.chunks,
-            bytes: self.content.body.len() as u64,
-            provenance: self.provenance.clone(),
-            author: self.author.clone().filter(|author| !author.is_of(&self.provenance)),
-            ..record
-        }
-    }
-
-    /// Returns the times at which the note was created and its text last changed, for a version
-    /// that is written at `now`. `former` is the previous version.
-    pub(super) fn resolve_dates(&self, former: Option<&PageRecord>, now: i64) -> (i64, i64) {
-        let former = former.map(|old| FormerDates {
-            created: old.created_at,
-            updated: old.updated_at,
-            is_same_text: old.content_hash == self.content_hash,
-        });
-        self.dates.resolve(former, now)
-    }
-}
-
-/// How a write changes the page's file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FilePlan {
-    /// The file is written with the page's text.
-    Write,
-    /// The page was read from the file at this path, relative to the source. The file stays as it
-    /// is.
-    Keep(String),
-}
 
 /// Result of writing a page.
 #[derive(Debug, Clone)]

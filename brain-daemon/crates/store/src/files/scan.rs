@@ -7,9 +7,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::ignore_rules::IgnoreRules;
 use super::root_dir::RootDir;
-use super::walk::for_each_markdown_file;
 use brain_protocol::IgnoredFiles;
 
 /// Size and times of a file, to notice changes without reading it.
@@ -75,24 +73,6 @@ pub struct ScanReport {
     pub ignored: IgnoredFiles,
 }
 
-/// Returns all `.md`, `.markdown` and `.mdx` files of `dir` at or below the path `below`; an empty
-/// path means all of `dir`. Leaves out the directory `except`, directories whose names begin with a
-/// dot, paths that the rules leave out, and links.
-#[must_use]
-pub fn markdown_files(
-    dir: &Path,
-    below: &str,
-    rules: &IgnoreRules,
-    except: Option<&Path>,
-) -> ScanReport {
-    let mut files = Vec::new();
-    let found = for_each_markdown_file(dir, below, rules, except, &mut |file| {
-        files.push(file);
-        true
-    });
-    ScanReport { files, ..found }
-}
-
 /// Returns size and times of the file at `path` in `dir`. `None` when there is no regular file, or
 /// when it is below a link or a hidden directory.
 ///
@@ -139,103 +119,4 @@ pub(super) fn is_reachable(dir: &Path, path: &str) -> bool {
         }
     }
     true
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    fn write(dir: &Path, path: &str) {
-        let file_path = dir.join(path);
-        fs::create_dir_all(file_path.parent().unwrap()).unwrap();
-        fs::write(file_path, "x").unwrap();
-    }
-
-    fn paths(found: &ScanReport) -> Vec<&str> {
-        found.files.iter().map(|file| file.path.as_str()).collect()
-    }
-
-    #[test]
-    fn hidden_and_linked_files_are_not_found() {
-        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let root = dir.path();
-        write(outside.path(), "secret.md");
-        for path in [
-            "a.md",
-            "b/c.MDX",
-            "b/.hidden/x.md",
-            ".trash/x.md",
-            "b/pic.png",
-            "lib/.git/HEAD",
-            "lib/r.md",
-        ] {
-            write(root, path);
-        }
-        std::os::unix::fs::symlink(outside.path(), root.join("out")).unwrap();
-        std::os::unix::fs::symlink(outside.path().join("secret.md"), root.join("link.md")).unwrap();
-        let found = markdown_files(root, "", &IgnoreRules::off(), None);
-        assert_eq!(paths(&found), ["a.md", "b/c.MDX", "lib/r.md"]);
-        assert_eq!((found.other_files, found.repositories), (3, vec!["lib".to_owned()]));
-        assert_eq!(paths(&markdown_files(root, "b", &IgnoreRules::off(), None)), ["b/c.MDX"]);
-        assert_eq!(paths(&markdown_files(root, "a.md", &IgnoreRules::off(), None)), ["a.md"]);
-        for below in
-            ["out", "out/secret.md", "link.md", ".trash", "b/.hidden/x.md", "none", "a.md/x"]
-        {
-            let found = markdown_files(root, below, &IgnoreRules::off(), None);
-            assert_eq!(paths(&found), Vec::<&str>::new(), "{below}");
-            assert_eq!(stat_of(root, below).unwrap(), None, "{below}");
-        }
-        assert_eq!(stat_of(root, "a.md").unwrap(), Some(found.files[0].stat));
-    }
-
-    #[test]
-    fn rules_leave_files_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path();
-        for path in [
-            "a.md",
-            "!first.md",
-            "node_modules/x/README.md",
-            "p/.venv/x.md",
-            "p/target/x.md",
-            "p/draft.md",
-            "q/draft.md",
-        ] {
-            write(root, path);
-        }
-        fs::write(root.join("p/.brainignore"), "draft.md\n!target/\n").unwrap();
-        fs::write(root.join(".gitignore"), "\\!first.md\n").unwrap();
-        let rules = IgnoreRules::new(root, &[], &[]).unwrap();
-        let found = markdown_files(root, "", &rules, None);
-        assert_eq!(paths(&found), ["a.md", "p/target/x.md", "q/draft.md"]);
-        assert_eq!((found.ignored.files, found.ignored.directories), (2, 2));
-        let left_out = ["!first.md", "node_modules/", "p/.venv/", "p/draft.md"];
-        assert_eq!(found.ignored.paths, left_out);
-        assert_eq!(paths(&markdown_files(root, "p", &rules, None)), ["p/target/x.md"]);
-        assert_eq!(paths(&markdown_files(root, "p/target/x.md", &rules, None)), ["p/target/x.md"]);
-        for below in ["p/draft.md", "node_modules", "node_modules/x/README.md"] {
-            assert!(markdown_files(root, below, &rules, None).files.is_empty(), "{below}");
-        }
-    }
-
-    #[test]
-    fn files_are_sorted_by_path() {
-        let dir = tempfile::tempdir().unwrap();
-        for path in
-            ["a/x.md", "a-b/x.md", "a.md", "a/b/c.md", "a/b-c.md", "b/é.md", "b/z.md", "B.md"]
-        {
-            write(dir.path(), path);
-        }
-        let found = markdown_files(dir.path(), "", &IgnoreRules::off(), None);
-        assert_eq!(found.files.len(), 8);
-        assert!(paths(&found).is_sorted(), "{:?}", paths(&found));
-    }
-
-    #[test]
-    fn a_missing_directory_is_reported() {
-        let dir = tempfile::tempdir().unwrap();
-        let found = markdown_files(&dir.path().join("none"), "", &IgnoreRules::off(), None);
-        assert_eq!((found.files.len(), found.unreadable[0].0.as_str()), (0, ""));
-    }
 }

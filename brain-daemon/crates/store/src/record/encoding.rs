@@ -52,6 +52,11 @@ const CHECKSUM_FLAG: u8 = 0x80;
 /// Length of the checksum in bytes.
 const CHECKSUM_BYTES: usize = 4;
 
+/// Decodes the value, if there is one.
+pub(crate) fn read<T: StoredValue>(bytes: Option<&[u8]>) -> Result<Option<T>, StoreError> {
+    bytes.map(from_bytes).transpose()
+}
+
 /// Encodes a value.
 pub(crate) fn to_bytes<T: StoredValue>(value: &T) -> Result<Vec<u8>, StoreError> {
     // Bincode writes a few bytes at a time; most values fit without reallocation.

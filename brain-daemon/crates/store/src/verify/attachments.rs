@@ -6,7 +6,7 @@ use redb::{ReadableTable, ReadableTableMetadata};
 
 use brain_protocol::MAX_ATTACHMENT;
 
-use super::super::attachments::for_each_packed;
+use super::super::packed_attachments::for_each_packed;
 use super::super::record::{AttachmentRecord, Hash, from_bytes};
 use super::super::{StoreError, tables as t};
 use super::{Verifier, VerifyReport};

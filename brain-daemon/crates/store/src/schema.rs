@@ -1,0 +1,41 @@
+//! The schema number of a store, and other numbers of its table `meta`.
+
+use std::path::Path;
+
+use redb::ReadTransaction;
+
+use super::{StoreError, tables as t};
+
+/// The schema that this program reads and writes.
+pub const SCHEMA: u64 = 89;
+
+/// The oldest schema that can be migrated.
+pub const FIRST_SCHEMA: u64 = 80;
+
+/// Returns a number of the `meta` table.
+pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, StoreError> {
+    match txn.open_table(t::META) {
+        Ok(table) => Ok(table.get(key)?.map(|guard| guard.value())),
+        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Returns the schema of the store at `path`, or refuses one that this program cannot use.
+pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreError> {
+    let name = path.display().to_string();
+    let Some(found) = meta(txn, t::META_SCHEMA)? else {
+        return Err(StoreError::Damaged(format!(
+            "{name} has no schema number: it is not a brain store"
+        )));
+    };
+    if found > SCHEMA {
+        return Err(StoreError::Newer { path: name, found, known: SCHEMA });
+    }
+    if found < FIRST_SCHEMA {
+        return Err(StoreError::Damaged(format!(
+            "{name} has schema {found}, which no version of brain wrote"
+        )));
+    }
+    Ok(found)
+}
