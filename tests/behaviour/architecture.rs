@@ -13,7 +13,7 @@ struct Row {
     owns: BTreeSet<String>,
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
@@ -155,7 +155,7 @@ fn features_of_core_do_not_name_each_other() {
 }
 
 /// Returns all Rust files below `dir`.
-fn files(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
         match entry.path() {

@@ -40,7 +40,7 @@ fn a_store_emptied_by_repair_is_refused_if_page_files_exist() {
         assert_ne!(output.code, 0, "start {start}: {output:?}");
         let (pages, store) = (home.path().join("pages"), store.display());
         for part in [
-            format!("{store} opened without any page, but {} has 1 pages", pages.display()),
+            format!("{store} opened without any page, but {} has 1 page,", pages.display()),
             "the store had to be repaired".into(),
             format!("move {store} away"),
             "brain backup restore FILE".into(),

@@ -55,6 +55,7 @@ mod everyday;
 mod export;
 mod extreme_input;
 mod faults;
+mod file_circles;
 mod files;
 mod formats;
 mod former_daemon;

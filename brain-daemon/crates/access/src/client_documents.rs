@@ -226,7 +226,7 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
     if redirect_uris.is_empty() {
         return Err(
             "no redirect address in the client's document can be used: it needs one with https://, \
-             or with http:// and this machine's name",
+             or with http:// and localhost, 127.0.0.1 or [::1]",
         );
     }
     let mut methods = texts(&raw.token_endpoint_auth_method);

@@ -289,9 +289,7 @@ fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault
         if let Err(error) = redirect_uri::check(uri) {
             let reason = match error {
                 RedirectError::Invalid(reason) => reason,
-                RedirectError::PrivateScheme => {
-                    "a redirect address begins with https://, or http:// and this machine's name"
-                }
+                RedirectError::PrivateScheme => redirect_uri::ALLOWED,
             };
             return Err(invalid_request(
                 format!("{reason}: \"{}\"", printable(uri)),

@@ -15,6 +15,10 @@ const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const REFUSED_SCHEMES: [&str; 9] =
     ["javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss"];
 
+/// What an address that can be registered looks like.
+pub(crate) const ALLOWED: &str = "a redirect address begins with https://, or with http:// and \
+     localhost, 127.0.0.1 or [::1]";
+
 /// Why an address cannot be registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RedirectError {
@@ -51,9 +55,7 @@ pub(crate) fn check(uri: &str) -> Result<(), RedirectError> {
             Ok(())
         }
         "http" if is_loopback(uri) => Ok(()),
-        "https" | "http" => Err(RedirectError::Invalid(
-            "a redirect address begins with https://, or with http:// and this machine's name",
-        )),
+        "https" | "http" => Err(RedirectError::Invalid(ALLOWED)),
         scheme if REFUSED_SCHEMES.contains(&scheme) || !uri.contains("://") => {
             Err(RedirectError::Invalid("a redirect address begins with https://"))
         }

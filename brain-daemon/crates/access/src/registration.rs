@@ -121,9 +121,7 @@ fn usable_redirect_uris(uris: &[String]) -> Result<Vec<String>, OAuthFault> {
         }
     }
     if out.is_empty() {
-        return refuse(
-            "a redirect address begins with https://, or http:// and this machine's name",
-        );
+        return refuse(redirect_uri::ALLOWED);
     }
     Ok(out)
 }

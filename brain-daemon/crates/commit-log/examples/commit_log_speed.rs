@@ -28,7 +28,7 @@ fn main() {
     let url = |name: &str| std::env::var(name).expect("run it with .ci/postgres");
     let (direct, pooler) = (url("BRAIN_TEST_POSTGRES"), url("BRAIN_TEST_PGBOUNCER"));
     for (name, url) in [("direct", &direct), ("pgbouncer", &pooler)] {
-        let log = create(&direct, url, &format!("speed_{name}"), false);
+        let log = create(&direct, url, &format!("speed_{name}"));
         measure_appends(name, url, &log);
         let other = open(url, None, &format!("speed_{name}"));
         for work in [Duration::ZERO, Duration::from_micros(1_500)] {
@@ -40,7 +40,7 @@ fn main() {
     // Without flushes to disk, the log costs the difference between the baselines and the log.
     let baseline = Baseline::connect(&direct);
     baseline.run("ALTER ROLE CURRENT_USER SET synchronous_commit = off");
-    let log = create(&direct, &direct, "speed_unflushed", false);
+    let log = create(&direct, &direct, "speed_unflushed");
     measure_appends("without flushes", &direct, &log);
     baseline.run("ALTER ROLE CURRENT_USER RESET synchronous_commit");
     measure_catch_up(&direct);
@@ -55,7 +55,7 @@ fn open(url: &str, direct: Option<&str>, namespace: &str) -> PostgresLog {
 }
 
 /// Creates a log with the machines `a` and `b` and opens it through a URL.
-fn create(direct: &str, url: &str, namespace: &str, notified: bool) -> PostgresLog {
+fn create(direct: &str, url: &str, namespace: &str) -> PostgresLog {
     let parsed = ServerUrl::parse(&Secret::new(direct)).unwrap();
     let settings = PostgresSettings::new(parsed, 1, Arc::new(SystemRandom));
     let log = PostgresLog::create(settings.with_namespace(namespace).unwrap(), BRAIN).unwrap();
@@ -64,7 +64,7 @@ fn create(direct: &str, url: &str, namespace: &str, notified: bool) -> PostgresL
         let id = MachineId([id; 16]);
         log.register(&Registration { name, id, version, position: Position::START }).unwrap();
     }
-    open(url, notified.then_some(direct), namespace)
+    open(url, None, namespace)
 }
 
 fn batch(machine: &str, size: usize) -> NewBatch {
@@ -216,7 +216,7 @@ fn measure_writers(url: &str, direct: &str) {
     let time = Duration::from_secs(4);
     for (count, machines) in [(1, 1), (64, 1), (64, 2)] {
         let namespace = format!("speed_writers_{count}_{machines}");
-        drop(create(direct, url, &namespace, false));
+        drop(create(direct, url, &namespace));
         let (mut written, mut batches) = (0, 0);
         thread::scope(|scope| {
             let names = ["a", "b"].into_iter().take(machines);
@@ -280,7 +280,7 @@ fn group_commit(
 fn measure_visibility(direct: &str, pooler: &str) {
     for (name, notified, rounds) in [("notified", true, 300), ("polling", false, 20)] {
         let namespace = format!("speed_{name}");
-        let writer = create(direct, pooler, &namespace, false);
+        let writer = create(direct, pooler, &namespace);
         let reader = open(pooler, notified.then_some(direct), &namespace);
         let end = Instant::now() + Duration::from_secs(10);
         while notified && reader.delivery() == Delivery::Polling && Instant::now() < end {
@@ -317,7 +317,7 @@ fn measure_visibility(direct: &str, pooler: &str) {
 /// Measures a replica that reads 10,000 batches of 2 KB.
 fn measure_catch_up(direct: &str) {
     const BATCHES: usize = 10_000;
-    let log = create(direct, direct, "speed_catch_up", false);
+    let log = create(direct, direct, "speed_catch_up");
     let mut position = log.head().unwrap().position;
     for _ in 0..BATCHES {
         position = log.append(&position, &batch("a", BODY)).unwrap().position;

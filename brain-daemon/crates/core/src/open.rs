@@ -316,14 +316,12 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
         None if is_repaired()? => match file_count() {
             0 => return Ok(()),
             files => {
+                let pages = if files == 1 { "1 page".to_owned() } else { format!("{files} pages") };
                 // Without this mark, the next start would not notice the repair.
                 if let Err(error) = store.mark_lost() {
                     tracing::warn!(%error, "cannot mark the store as lost");
                 }
-                format!(
-                    "{} has {files} pages, and the store had to be repaired",
-                    home.pages().display()
-                )
+                format!("{} has {pages}, and the store had to be repaired", home.pages().display())
             }
         },
         None => return Ok(()),

@@ -99,7 +99,8 @@ fn an_unknown_client_and_a_wrong_secret_get_the_same_error() {
     let (credentials, registered) = fixture.confidential_client("phone", "read", &[]);
     let (_, other) = fixture.confidential_client("other", "read", &[]);
     let app = fixture.public_client("read");
-    fixture.confidential_client("gone", "read", &[]);
+    let (gone, _) = fixture.confidential_client("gone", "read", &[]);
+    fixture.revoke_client("gone");
     let mut errors = Vec::new();
     let mut refuse = |id: &str, secret: Option<&str>| {
         let credentials = Credentials { client_id: id.into(), secret: secret.map(Secret::new) };
@@ -114,6 +115,7 @@ fn an_unknown_client_and_a_wrong_secret_get_the_same_error() {
     refuse(&credentials.client_id, Some(other.client_secret.as_ref().unwrap().expose()));
     refuse(&app.client_id, Some("a secret of which nobody knows"));
     refuse("https://claude.ai/oauth/mcp-oauth-client-metadata", None);
+    refuse(&gone.client_id, gone.secret.as_ref().map(Secret::expose));
     errors.dedup();
     assert_eq!(errors.len(), 1, "{errors:?}");
     assert_eq!(errors[0].error, OAuthError::InvalidClient);

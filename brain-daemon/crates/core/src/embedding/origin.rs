@@ -115,15 +115,17 @@ fn parse_url(text: &str) -> Result<Url, Fault> {
         Err(Fault::new(FaultCode::Usage, format!("a model cannot be fetched from {text}: {why}"))
             .hint("download its files yourself, and give their directory"))
     };
+    // The messages do not repeat an address that may contain a password.
+    let refuse_user = || {
+        Err(Fault::new(FaultCode::Usage, "the address must not contain a user name")
+            .hint("download the files yourself, and give their directory"))
+    };
     match Url::parse(text) {
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => refuse_user(),
         Ok(url) if url.scheme() != "https" => refuse("the address must begin with https://"),
         Ok(url) if url.host_str().is_none() => refuse("the address has no host"),
-        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-            // The message does not repeat the address, because it may contain a password.
-            Err(Fault::new(FaultCode::Usage, "the address must not contain a user name")
-                .hint("download the files yourself, and give their directory"))
-        }
         Ok(url) => Ok(url),
+        Err(_) if text.contains('@') => refuse_user(),
         Err(e) => refuse(&e.to_string()),
     }
 }
@@ -277,6 +279,8 @@ mod tests {
                 FaultCode::Usage,
                 "directory",
             ),
+            ("http://me:word@files.example.org/model.onnx", FaultCode::Usage, "directory"),
+            ("https://me:word@files.example.org:99999/a", FaultCode::Usage, "directory"),
             ("https://files.example.org/", FaultCode::Usage, "config.json"),
             ("https://huggingface.co/a/b/tree/main", FaultCode::Usage, "OWNER/NAME"),
             ("/no/such/place", FaultCode::NotFound, "known names"),

@@ -1,6 +1,6 @@
 //! `orphans`: lists pages that no link connects with another page.
 
-use brain_protocol::{Fault, Orphans, Pages};
+use brain_protocol::{Fault, FaultCode, Orphans, Pages};
 
 use crate::{Caller, PageService, preferred};
 use brain_store::{PageEntry, Reader, Resolution, StoreError};
@@ -26,6 +26,9 @@ impl PageService {
             Ok(found.len() <= limit && !self.stop.is_cancelled())
         })?;
         let truncated = found.len() > limit;
+        if !truncated && self.stop.is_cancelled() {
+            return Err(Fault::new(FaultCode::Stopping, "the daemon is stopping"));
+        }
         found.truncate(limit);
         let pages = found.into_iter().map(|found| self.page_row(caller, found)).collect();
         let default_source = preferred(&reader.sources()?);

@@ -100,11 +100,11 @@ impl Tally {
         report.failed_total = self.failures.total;
         let mut problems = Vec::new();
         if report.held_back > 0 {
-            problems.push(format!(
-                "{} pages have no file any more; to delete them: \
-                 brain sync --source {} --yes",
-                report.held_back, report.source_id
-            ));
+            let pages = match report.held_back {
+                1 => "1 page has no file any more; to delete it".to_owned(),
+                count => format!("{count} pages have no file any more; to delete them"),
+            };
+            problems.push(format!("{pages}: brain sync --source {} --yes", report.source_id));
         }
         if report.pull.status == "failed" {
             let message = report.pull.message.as_deref().unwrap_or("it failed");

@@ -126,7 +126,9 @@ impl Ledger {
                 .open(&temporary)?;
             file.write_all(remaining.as_bytes())?;
             file.sync_all()?;
-            fs::rename(&temporary, &self.path)
+            fs::rename(&temporary, &self.path)?;
+            // After a power loss, the former file would show what was removed.
+            self.path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
         };
         write().map_err(|error| self.fault(error))
     }
