@@ -60,17 +60,17 @@ impl Worker for MachineWorker {
 }
 
 /// Writes the files of pages that other machines changed.
-pub(super) struct OutsideFiles(pub(super) Arc<Brain>);
+pub(super) struct RemoteFiles(pub(super) Arc<Brain>);
 
-impl Worker for OutsideFiles {
+impl Worker for RemoteFiles {
     fn round(&mut self) -> Next {
-        match self.0.write_outside_files() {
+        match self.0.write_remote_files() {
             true => Next::AfterOrWakeup(UNTIL_WAKEUP),
             false => Next::After(Duration::ZERO),
         }
     }
 
     async fn wakeup(&mut self) {
-        self.0.wait_for_outside_files().await;
+        self.0.wait_for_remote_files().await;
     }
 }

@@ -24,7 +24,7 @@ use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
 use ingest::IngestQueue;
-use machines::{MachineWorker, OutsideFiles};
+use machines::{MachineWorker, RemoteFiles};
 use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
 pub use runner::Runner;
 use schedule::Schedule;
@@ -47,7 +47,7 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("ingest", true, brain_worker(brain, IngestQueue::new));
     runner.start("embedding", true, brain_worker(brain, Embedding));
     runner.start("follower", true, brain_worker(brain, MachineWorker::follower));
-    runner.start("outside-files", true, brain_worker(brain, OutsideFiles));
+    runner.start("remote-files", true, brain_worker(brain, RemoteFiles));
     runner.start("leases", true, brain_worker(brain, MachineWorker::leases));
     runner.start("snapshots", true, brain_worker(brain, MachineWorker::snapshots));
     runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));
@@ -58,7 +58,7 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
         scheduled_worker(brain, &schedule, CollectorRuns::new),
     );
     runner.start(
-        "collector-patterns",
+        "collector-analyses",
         collector.has_analyses(),
         scheduled_worker(brain, &schedule, PostAnalysis::new),
     );

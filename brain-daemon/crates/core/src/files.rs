@@ -6,10 +6,10 @@
 
 mod health;
 mod outbox;
-mod outside_changes;
 pub(crate) mod overwritten_edits;
 pub(crate) mod read_only;
 pub(crate) mod recovery;
+mod remote_changes;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use brain_base::leases;
-use brain_store::OutsideChanges;
+use brain_store::RemoteChanges;
 
 use crate::Brain;
 
@@ -13,29 +13,29 @@ impl Brain {
     /// Returns when to begin the next round; `None` if the brain is not shared. Blocks.
     pub fn follow_machines(&self) -> Option<Duration> {
         let pause = self.machines.follow();
-        let OutsideChanges { access, jobs, files } = self.store.take_outside_changes();
+        let RemoteChanges { access, jobs, files } = self.store.take_remote_changes();
         if access && let Err(fault) = self.access.reload() {
             tracing::warn!(%fault, "clients and tokens of other machines not read");
         }
-        if let Err(fault) = self.sources.notice_outside_changes() {
+        if let Err(fault) = self.sources.notice_remote_changes() {
             tracing::debug!(%fault, "sources of other machines not read");
         }
         if jobs {
             self.ingest.wake();
         }
-        self.files.add_outside_changes(files);
+        self.files.add_remote_changes(files);
         pause
     }
 
     /// Writes the files of pages that other machines changed, for about half a second: the follower
     /// must not wait for them. Returns whether all are written. Blocks.
-    pub fn write_outside_files(&self) -> bool {
-        self.files.write_outside_changes()
+    pub fn write_remote_files(&self) -> bool {
+        self.files.write_remote_changes()
     }
 
     /// Completes when other machines changed pages since the last call.
-    pub async fn wait_for_outside_files(&self) {
-        self.files.wait_for_outside_changes().await;
+    pub async fn wait_for_remote_files(&self) {
+        self.files.wait_for_remote_changes().await;
     }
 
     /// Returns the tasks that are set up on this machine and that only one machine of a shared

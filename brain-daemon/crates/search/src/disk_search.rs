@@ -144,14 +144,14 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
     /// replaced in the overlay. Call it with a segment's documents in ascending order.
     fn is_match(&self, segment: &Segment<'_>, allowed: Option<&mut AllowedDocs>, doc: u32) -> bool {
         let may_match = match &allowed {
-            Some(allowed) => allowed.may_hold(doc),
+            Some(allowed) => allowed.may_match(doc),
             None => !segment.reader.is_deleted(doc),
         };
         let is_superseded =
             || segment.ids.first(doc).is_some_and(|id| self.overlay.contains_key(&id));
         may_match
             && (self.overlay.is_empty() || !is_superseded())
-            && allowed.is_none_or(|allowed| allowed.phrases_hold(doc))
+            && allowed.is_none_or(|allowed| allowed.phrases_match(doc))
     }
 
     /// Returns the query for block-max WAND, if the plan has plain words only.

@@ -163,7 +163,7 @@ impl<'a> Segment<'a> {
         let mut allowed = self.allowed_without_phrases(plan)?;
         if !allowed.phrases.is_empty() {
             for doc in allowed.candidates() {
-                if !allowed.phrases_hold(doc) {
+                if !allowed.phrases_match(doc) {
                     allowed.bits.remove(doc);
                 }
             }
@@ -343,13 +343,13 @@ impl AllowedDocs {
     }
 
     /// Whether the document meets the conditions if its phrases match.
-    pub(super) fn may_hold(&self, doc: u32) -> bool {
+    pub(super) fn may_match(&self, doc: u32) -> bool {
         self.bits.contains(doc)
     }
 
     /// Whether the document has all required phrases and no excluded one. Call it with ascending
     /// documents.
-    pub(super) fn phrases_hold(&mut self, doc: u32) -> bool {
+    pub(super) fn phrases_match(&mut self, doc: u32) -> bool {
         self.phrases.iter_mut().all(|phrase| phrase.matches(doc) == phrase.is_required)
     }
 }

@@ -18,10 +18,10 @@ use super::{Draft, Reader, StoreError, tables as t};
 
 /// How long a stored job is kept, in milliseconds. It exceeds the 24 hours of the duplicate check,
 /// so that a reply about a duplicate names an existing job.
-pub(super) const STORED_KEPT_MS: i64 = (24 * 60 + 10) * 60 * 1000;
+pub(super) const STORED_JOB_RETENTION_MS: i64 = (24 * 60 + 10) * 60 * 1000;
 
 /// How long a failed job is kept, in milliseconds: 7 days.
-pub(super) const FAILED_KEPT_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+pub(super) const FAILED_JOB_RETENTION_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// Maximum time until a waiting job is due, in milliseconds. If its due time is later, the clock
 /// was set back, and the job is due now.
@@ -40,8 +40,8 @@ fn job_row(record: &JobRecord) -> JobRow {
     let finished = record.finished_at.unwrap_or(record.received_at);
     match record.state {
         JobState::Queued | JobState::Processing | JobState::Retrying => JobRow::Due(record.due_at),
-        JobState::Stored => JobRow::Finished(finished + STORED_KEPT_MS),
-        JobState::Failed => JobRow::Finished(finished + FAILED_KEPT_MS),
+        JobState::Stored => JobRow::Finished(finished + STORED_JOB_RETENTION_MS),
+        JobState::Failed => JobRow::Finished(finished + FAILED_JOB_RETENTION_MS),
     }
 }
 

@@ -9,7 +9,7 @@ use brain_protocol::{Fault, FaultCode, JobState};
 use proptest::prelude::*;
 use redb::{Database, DatabaseError};
 
-use super::jobs::{FAILED_KEPT_MS, STORED_KEPT_MS};
+use super::jobs::{FAILED_JOB_RETENTION_MS, STORED_JOB_RETENTION_MS};
 use super::record::{state_of_job, to_bytes};
 use super::*;
 use crate::tables as t;
@@ -237,7 +237,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<usize>().prop_map(Step::Fail),
         1 => any::<usize>().prop_map(Step::Retry),
         3 => any::<usize>().prop_map(Step::Store),
-        2 => prop_oneof![0..5000_i64, Just(STORED_KEPT_MS), Just(FAILED_KEPT_MS)]
+        2 => prop_oneof![0..5000_i64, Just(STORED_JOB_RETENTION_MS), Just(FAILED_JOB_RETENTION_MS)]
             .prop_map(Step::Wait),
         1 => Just(Step::Forget),
     ]
@@ -299,8 +299,8 @@ proptest! {
                     let removed = store.write(move |draft| draft.forget_jobs(now, 1000)).unwrap();
                     let before = model.len();
                     model.retain(|_, (state, at)| match state {
-                        JobState::Stored => *at + STORED_KEPT_MS > now,
-                        JobState::Failed => *at + FAILED_KEPT_MS > now,
+                        JobState::Stored => *at + STORED_JOB_RETENTION_MS > now,
+                        JobState::Failed => *at + FAILED_JOB_RETENTION_MS > now,
                         _ => true,
                     });
                     prop_assert_eq!(removed, before - model.len());

@@ -133,9 +133,7 @@ pub use record::{
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
 pub use schema::{FIRST_SCHEMA, SCHEMA};
-pub use shared_log::{
-    AppendResult, FollowResult, LogBatch, LogPosition, OutsideChanges, SharedLog,
-};
+pub use shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, RemoteChanges, SharedLog};
 pub use shared_state::Sources;
 pub use store::{ReaderFactory, Store};
 pub use temporary_file::sweep_unfinished;

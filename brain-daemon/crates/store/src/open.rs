@@ -84,7 +84,7 @@ impl Store {
             log: RwLock::default(),
             turn: Mutex::default(),
             follow_requests: Mutex::default(),
-            outside_changes: Mutex::default(),
+            remote_changes: Mutex::default(),
         });
         let imported = match is_shared {
             // The jobs go to the log first.

@@ -165,9 +165,9 @@ pub(super) fn publish(shared: &SharedState, effects: BatchEffects) -> Vec<Change
     }
     // The batches can have jobs of the spool, whose acknowledgement was lost.
     shared.forget_jobs_before(effects.next_spooled);
-    let mut outside = shared.outside_changes.lock();
-    outside.access |= effects.access_changed;
-    outside.files.extend(effects.files);
+    let mut remote = shared.remote_changes.lock();
+    remote.access |= effects.access_changed;
+    remote.files.extend(effects.files);
     effects.changes
 }
 

@@ -81,7 +81,7 @@ pub(super) struct FollowRequest {
 /// What changed without a caller on this machine: by batches of other machines, or because the log
 /// answers again.
 #[derive(Debug, Default)]
-pub struct OutsideChanges {
+pub struct RemoteChanges {
     /// Whether clients or tokens changed.
     pub access: bool,
     /// Whether jobs that waited for the log were sent, so that they can become pages.

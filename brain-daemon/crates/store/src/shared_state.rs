@@ -21,7 +21,7 @@ use super::draft::CompletedDraft;
 use super::files::AttachmentFiles;
 use super::pending_keys::PendingKeys;
 use super::read::Reader;
-use super::shared_log::{FollowRequest, LogPosition, OutsideChanges, SharedLog};
+use super::shared_log::{FollowRequest, LogPosition, RemoteChanges, SharedLog};
 use super::snapshot::Snapshot;
 use super::{SourceRecord, StoreError};
 
@@ -78,8 +78,8 @@ pub(super) struct SharedState {
     /// Callers that wait for the batches of the log.
     pub(super) follow_requests: Mutex<Vec<FollowRequest>>,
     /// What changed without a caller on this machine since the last
-    /// [`super::Store::take_outside_changes`].
-    pub(super) outside_changes: Mutex<OutsideChanges>,
+    /// [`super::Store::take_remote_changes`].
+    pub(super) remote_changes: Mutex<RemoteChanges>,
 }
 
 impl SharedState {

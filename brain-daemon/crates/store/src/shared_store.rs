@@ -11,7 +11,7 @@ use super::record::{Hash, JobRecord};
 use super::replica::{
     FIRST_SPOOLED_ID, MAX_SHARED_ATTACHMENT, Replica, RowChanges, from_halves, halves, read_id,
 };
-use super::shared_log::{FollowRequest, FollowResult, LogPosition, OutsideChanges, SharedLog};
+use super::shared_log::{FollowRequest, FollowResult, LogPosition, RemoteChanges, SharedLog};
 use super::verify::Digest;
 use super::{Draft, Reader, Store, StoreError, spool, tables as t};
 
@@ -153,8 +153,8 @@ impl Store {
 
     /// Returns what changed without a caller on this machine since the last call.
     #[must_use]
-    pub fn take_outside_changes(&self) -> OutsideChanges {
-        std::mem::take(&mut *self.shared.outside_changes.lock())
+    pub fn take_remote_changes(&self) -> RemoteChanges {
+        std::mem::take(&mut *self.shared.remote_changes.lock())
     }
 
     /// Returns a digest of all rows that machines share. Equal stores at the same position have the

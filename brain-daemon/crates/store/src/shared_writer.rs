@@ -179,7 +179,7 @@ fn send_spooled_jobs(
         refuse(rest, &StoreError::Closed);
         result.recv().map_err(|_| StoreError::Closed)??;
         shared.forget_jobs_before(shared.replica()?.ok_or(StoreError::Defect)?.next_spooled);
-        shared.outside_changes.lock().jobs = true;
+        shared.remote_changes.lock().jobs = true;
     }
     tracing::info!("jobs that waited for the server were sent");
     *spool = None;

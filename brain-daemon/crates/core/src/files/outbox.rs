@@ -24,8 +24,8 @@ pub(crate) struct Outbox {
     /// Overwritten edits of other programs that became versions.
     pub(crate) preserved_edits: Mutex<Vec<PreservedEdit>>,
     /// Pages that other machines changed. Their files are not written yet.
-    pub(super) outside_changes: Mutex<Vec<u64>>,
-    pub(super) outside_changes_added: Notify,
+    pub(super) remote_changes: Mutex<Vec<u64>>,
+    pub(super) remote_changes_added: Notify,
     /// The default source's directory.
     pub(super) default_tree: Arc<Tree>,
     /// The directories of the other sources, as of their last use.
@@ -50,8 +50,8 @@ impl Outbox {
             failing: Mutex::default(),
             recovering: Mutex::default(),
             preserved_edits: Mutex::default(),
-            outside_changes: Mutex::default(),
-            outside_changes_added: Notify::new(),
+            remote_changes: Mutex::default(),
+            remote_changes_added: Notify::new(),
             default_tree: Arc::new(Tree::new(pages)),
             trees: Mutex::default(),
         }

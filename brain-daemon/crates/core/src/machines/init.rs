@@ -12,7 +12,7 @@ use brain_protocol::{Fault, FaultCode, MachinesAction, MachinesInit, MachinesIni
 use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
 
 use super::access::{FormerSecret, fault};
-use super::plan::{ABANDONED, Plan};
+use super::plan::{ABANDONED_AFTER, Plan};
 use super::{CHECK_DIR, MachineService, SENT_SNAPSHOT, State};
 use crate::Progress;
 
@@ -98,7 +98,7 @@ impl MachineService {
         let random = self.env.random.clone();
         let brain = identity.brain;
         if let Some(abandoned) = &plan.head {
-            let dropped = plan.connection.drop_abandoned(abandoned.brain, ABANDONED);
+            let dropped = plan.connection.drop_abandoned(abandoned.brain, ABANDONED_AFTER);
             dropped.map_err(|e| fault(&e))?;
         }
         progress.line("creating the log on the server");

@@ -13,7 +13,7 @@ use super::access::{Access, fault};
 use super::{MachineService, State};
 
 /// An unused log belongs to an interrupted `init` if its machine was silent for this long.
-pub(super) const ABANDONED: Duration = Duration::from_secs(2 * 60);
+pub(super) const ABANDONED_AFTER: Duration = Duration::from_secs(2 * 60);
 
 /// A plan and what it was made from.
 pub(super) struct Plan {
@@ -68,7 +68,7 @@ impl MachineService {
             Err(error) => return Err(fault(&error)),
             Ok(head) if is_unused(&connection, &head).map_err(|e| fault(&e))? => {
                 let silence = silence_ms(&connection, &head).map_err(|e| fault(&e))?;
-                if u128::try_from(silence).unwrap_or(0) < ABANDONED.as_millis() {
+                if u128::try_from(silence).unwrap_or(0) < ABANDONED_AFTER.as_millis() {
                     let message = "another setup uses this schema on the server, or was \
                                    interrupted just now";
                     return Err(Fault::new(FaultCode::Conflict, message)

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use brain_search::{QuestionTerms, QuestionWord};
 
-use super::times::{is_order_word, is_when};
+use super::times::{asks_for_day, is_order_word};
 
 /// Words that ask for a person.
 pub(super) const WHO: [&str; 14] = [
@@ -275,7 +275,7 @@ pub(super) fn question_form(terms: &QuestionTerms) -> Option<Form> {
     // Question words are at the beginning of a question.
     let asks_for_persons = (0..3).any(|at| matches(at, &WHO));
     let asks_for_kind = (0..3).any(|at| matches(at, &WHICH) || matches(at, &COUNT));
-    let asks_for_first_or_last_day = (0..2).any(|at| !named(at) && is_when(word(at)))
+    let asks_for_first_or_last_day = (0..2).any(|at| !named(at) && asks_for_day(word(at)))
         && terms.words.iter().any(|word| is_order_word(&word.text));
     let follows_preposition = |s: &Range<usize>| {
         // `of the Acme …`
@@ -283,7 +283,7 @@ pub(super) fn question_form(terms: &QuestionTerms) -> Option<Form> {
     };
     let content: Vec<usize> = (0..terms.words.len())
         .filter(|&at| !named(at) && !terms.words[at].is_stop_word && word(at).chars().count() > 1)
-        .filter(|&at| !is_order_word(word(at)) && !is_when(word(at)))
+        .filter(|&at| !is_order_word(word(at)) && !asks_for_day(word(at)))
         .filter(|&at| {
             [&WHO[..], &WHICH, &COUNT, &PREPOSITIONS, &PAGE_CONTENT]
                 .iter()

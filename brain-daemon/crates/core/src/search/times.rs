@@ -81,7 +81,7 @@ pub(super) fn is_order_word(word: &str) -> bool {
 }
 
 /// Returns whether a word asks for a day.
-pub(super) fn is_when(word: &str) -> bool {
+pub(super) fn asks_for_day(word: &str) -> bool {
     words::WHEN.contains(&word)
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct WatcherStatus {
     known: Mutex<Option<KnownSources>>,
 }
 
-/// What [`SourceService::notice_outside_changes`] saw last.
+/// What [`SourceService::notice_remote_changes`] saw last.
 struct KnownSources {
     /// All sources, from the store's cache.
     sources: Arc<Sources>,
@@ -72,7 +72,7 @@ impl SourceService {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub(crate) fn notice_outside_changes(&self) -> Result<(), Fault> {
+    pub(crate) fn notice_remote_changes(&self) -> Result<(), Fault> {
         // The store reads the sources again after a change.
         let sources = self.store.sources()?;
         let mut known = self.watcher.known.lock();

@@ -12,25 +12,25 @@ const CALL_LIMIT: Duration = Duration::from_millis(500);
 
 impl FileService {
     /// Queues the outbox rows of these pages.
-    pub(crate) fn add_outside_changes(&self, ids: Vec<u64>) {
+    pub(crate) fn add_remote_changes(&self, ids: Vec<u64>) {
         if !ids.is_empty() {
-            self.outbox.outside_changes.lock().extend(ids);
-            self.outbox.outside_changes_added.notify_one();
+            self.outbox.remote_changes.lock().extend(ids);
+            self.outbox.remote_changes_added.notify_one();
         }
     }
 
     /// Completes when outbox rows were added since the last call.
-    pub(crate) async fn wait_for_outside_changes(&self) {
-        self.outbox.outside_changes_added.notified().await;
+    pub(crate) async fn wait_for_remote_changes(&self) {
+        self.outbox.remote_changes_added.notified().await;
     }
 
     /// Processes queued outbox rows for about half a second. Returns whether the queue is empty. A
     /// file that cannot be written is tried again with the other failed files.
-    pub(crate) fn write_outside_changes(&self) -> bool {
+    pub(crate) fn write_remote_changes(&self) -> bool {
         let until = Instant::now() + CALL_LIMIT;
         while Instant::now() < until && !self.stop.is_cancelled() {
             let chunk: Vec<u64> = {
-                let mut waiting = self.outbox.outside_changes.lock();
+                let mut waiting = self.outbox.remote_changes.lock();
                 let len = CHUNK.min(waiting.len());
                 waiting.drain(..len).collect()
             };
