@@ -154,6 +154,16 @@ fn features_of_core_do_not_name_each_other() {
     assert!(own_files >= FEATURES.len(), "a feature has no file");
 }
 
+#[test]
+fn no_file_has_more_than_500_lines() {
+    for dir in ["protocol", "brain-ctl", "brain-daemon", "tests"] {
+        for path in files(&root().join(dir)) {
+            let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+            assert!(lines <= 500, "{} has {lines} lines", path.display());
+        }
+    }
+}
+
 /// Returns all Rust files below `dir`.
 pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -17,7 +17,7 @@ mod writer;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-use brain_page::{PartText, for_each_event, is_attachment};
+use brain_page::{PartText, for_each_event};
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, LinkType, Options, Tag, TagEnd};
 
@@ -316,36 +316,6 @@ where
         self.out.text(text);
         self.out.text(sign);
         self.out.end();
-    }
-
-    /// Writes the page that `target` names. If it cannot be embedded, begins a link to it or a
-    /// description.
-    fn embed_page(&mut self, target: &str) {
-        let place = self.out.open.last().copied().unwrap_or("div");
-        if matches!(place, "p" | "div" | "li" | "blockquote")
-            && let Some(embedded) = (self.embed)(target)
-        {
-            // A paragraph cannot contain blocks.
-            if place == "p" {
-                self.out.end();
-            }
-            self.out.html.push_str(&embedded.0);
-            if place == "p" {
-                self.out.start("p");
-            }
-            self.muted = 1;
-            return;
-        }
-        let url = (self.page)(target).filter(|_| !is_attachment(target));
-        match url.filter(|_| !self.links.contains(&true)) {
-            Some(url) => {
-                self.images.push(true);
-                self.links.push(true);
-                self.out.start_with("a", &[("href", &url)]);
-            }
-            None if is_attachment(target) => self.describe_only("picture: "),
-            None => self.describe_only("embedded page: "),
-        }
     }
 
     /// Begins the description of something that is not shown.
