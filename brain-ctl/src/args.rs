@@ -10,11 +10,10 @@ use brain_protocol::{Fault, VERSION};
 use clap::{Args, Command, error::ErrorKind};
 
 use crate::{
-    command::{Group, SharedFlags},
+    command::{Group, Row, SharedFlags},
     context::Context,
     fail,
     output::{self, Outcome},
-    verbs,
 };
 
 /// Command names of other programs that brain does not have, with a hint at its own commands.
@@ -49,14 +48,18 @@ pub(crate) fn version_line() -> String {
     format!("brain {VERSION}\n")
 }
 
-/// Parses the command line.
-pub(crate) fn parse(args: &[OsString]) -> CommandLine {
+/// Parses the command line. `rows` is the table of commands; without a command, `summary` runs.
+pub(crate) fn parse(
+    args: &[OsString],
+    rows: &'static [Row],
+    summary: fn(&Context) -> Result<Outcome, Fault>,
+) -> CommandLine {
     let flags = || args.iter().skip(1).take_while(|arg| *arg != "--");
     let json = flags().any(|arg| arg == "--json");
-    let mut root = tree();
+    let mut root = tree(rows);
     // Building the overview takes time, so it is built only on request.
     if flags().any(|arg| arg == "--help" || arg == "-h" || arg == "help") {
-        root = root.override_help(overview(output::stdout_width().unwrap_or(80)));
+        root = root.override_help(overview(rows, output::stdout_width().unwrap_or(80)));
     }
     let mut matches = match root.try_get_matches_from_mut(args) {
         Ok(matches) => matches,
@@ -72,8 +75,7 @@ pub(crate) fn parse(args: &[OsString]) -> CommandLine {
                 ErrorKind::DisplayVersion => CommandLine::Print(Outcome::text(version_line())),
                 _ => {
                     let name = flags().find(|arg| !arg.as_encoded_bytes().starts_with(b"-"));
-                    let command =
-                        name.and_then(|arg| verbs::ALL.iter().find(|row| row.is_named(arg)));
+                    let command = name.and_then(|arg| rows.iter().find(|row| row.is_named(arg)));
                     let foreign_command = FOREIGN_COMMANDS
                         .iter()
                         .find(|(word, _)| name.is_some_and(|arg| arg == word));
@@ -91,9 +93,9 @@ pub(crate) fn parse(args: &[OsString]) -> CommandLine {
     let mut context = Context { no_start: is_set("BRAIN_NO_START"), ..Context::default() };
     let Some((name, mut command_matches)) = matches.remove_subcommand() else {
         context.add_flags(&mut matches);
-        return CommandLine::Run { context, run: Box::new(verbs::summary::run) };
+        return CommandLine::Run { context, run: Box::new(summary) };
     };
-    let Some(row) = verbs::ALL.iter().find(|row| row.name == name) else {
+    let Some(row) = rows.iter().find(|row| row.name == name) else {
         return CommandLine::Invalid { fault: fail::usage(format!("no command \"{name}\"")), json };
     };
     context.add_flags(&mut matches);
@@ -107,18 +109,18 @@ fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Returns clap's tree of all commands.
-pub(crate) fn tree() -> Command {
+/// Returns clap's tree of the commands.
+pub(crate) fn tree(rows: &'static [Row]) -> Command {
     // `augment_args` sets a description, so `about` must come after it.
     let root = SharedFlags::augment_args(Command::new("brain")).about(ABOUT).long_about(None);
     let root = root.version(VERSION).subcommand_value_name("COMMAND");
-    root.subcommands(verbs::ALL.iter().map(|row| row.command().defer(row.build)))
+    root.subcommands(rows.iter().map(|row| row.command().defer(row.build)))
 }
 
 const ABOUT: &str = "A personal knowledge store";
 
 /// Returns the output of `brain --help`: every command in its section.
-fn overview(width: usize) -> String {
+fn overview(rows: &[Row], width: usize) -> String {
     const NAME_WIDTH: usize = 14;
     let mut text = format!("{ABOUT}\n\nUsage: brain [OPTIONS] [COMMAND]\n");
     text.push_str("Without a command, it prints a summary.\n");
@@ -142,7 +144,7 @@ fn overview(width: usize) -> String {
     };
     for (group, title) in Group::HEADINGS {
         text.push_str(&format!("\n{title}:\n"));
-        for row in verbs::ALL.iter().filter(|row| row.group == group) {
+        for row in rows.iter().filter(|row| row.group == group) {
             add_entry(&mut text, row.name, row.about);
         }
     }

@@ -14,25 +14,35 @@ use clap_complete::{
     env::{Bash, EnvCompleter, Fish, Zsh},
 };
 
-use crate::{command::SharedFlags, context::Context, output::Outcome, verbs};
+use crate::{
+    command::{Row, SharedFlags},
+    context::Context,
+    output::Outcome,
+};
 
 /// The variable with the name of the shell that asks for completions.
 pub(crate) const SHELL_VARIABLE: &str = "BRAIN_COMPLETE";
 
 /// Returns the completions for the words in `args`, as the scripts write them: `brain -- WORDS`.
-pub(crate) fn complete(shell: &str, args: &[OsString]) -> Outcome {
+/// `rows` is the table of commands.
+pub(crate) fn complete(shell: &str, args: &[OsString], rows: &[Row]) -> Outcome {
     let words: Vec<OsString> =
         args.iter().skip_while(|arg| *arg != "--").skip(1).cloned().collect();
     let mut out = Vec::new();
     // Without a command line or with an unknown shell, nothing is completed.
-    if !words.is_empty() && write_completions(shell, words, &mut out).is_err() {
+    if !words.is_empty() && write_completions(shell, words, rows, &mut out).is_err() {
         out.clear();
     }
     Outcome::text(String::from_utf8_lossy(&out).into_owned())
 }
 
-fn write_completions(shell: &str, words: Vec<OsString>, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut command = completion_tree(&words);
+fn write_completions(
+    shell: &str,
+    words: Vec<OsString>,
+    rows: &[Row],
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
+    let mut command = completion_tree(&words, rows);
     match shell {
         "bash" => Bash.write_complete(&mut command, words, None, out),
         "fish" => Fish.write_complete(&mut command, words, None, out),
@@ -43,9 +53,9 @@ fn write_completions(shell: &str, words: Vec<OsString>, out: &mut Vec<u8>) -> io
 
 /// Returns clap's tree for completing `words`. The user waits for it at each key press, so only the
 /// command in `words` has its arguments, and values from the daemon.
-fn completion_tree(words: &[OsString]) -> Command {
+fn completion_tree(words: &[OsString], rows: &[Row]) -> Command {
     let root = SharedFlags::augment_args(Command::new("brain")).disable_help_subcommand(true);
-    root.subcommands(verbs::ALL.iter().map(|row| {
+    root.subcommands(rows.iter().map(|row| {
         let command = row.command();
         match words.iter().skip(1).any(|word| row.is_named(word)) {
             true => add_values((row.build)(command)),

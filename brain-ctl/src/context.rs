@@ -12,7 +12,7 @@ use interprocess::local_socket::Stream;
 use crate::{
     connect::{self, ConnectError, Session},
     home::Home,
-    output::{self, Outcome, Show},
+    output::{self, FormatOption, Listing, Outcome, Show},
     progress::Progress,
     start, stop,
 };
@@ -183,6 +183,18 @@ impl Context {
     /// `internal` if `value` cannot be converted to JSON.
     pub(crate) fn show(&self, value: &impl Show) -> Result<Outcome, Fault> {
         output::show(value, self.json, self.quiet)
+    }
+
+    /// Returns the outcome that prints a list. `--json` overrides `--format`.
+    ///
+    /// # Errors
+    /// As [`output::show_list`].
+    pub(crate) fn list(
+        &self,
+        list: &impl Listing,
+        option: &FormatOption,
+    ) -> Result<Outcome, Fault> {
+        output::show_list(list, option, self.json, self.quiet)
     }
 }
 

@@ -18,6 +18,7 @@ mod end_signals;
 mod fail;
 mod home;
 mod input;
+mod list_options;
 mod money;
 mod output;
 mod picker;
@@ -45,9 +46,12 @@ fn main() -> ExitCode {
         return output::finish(&output::Outcome::text(args::version_line()), false);
     }
     if let Some(shell) = std::env::var_os(completion::SHELL_VARIABLE) {
-        return output::finish(&completion::complete(&shell.to_string_lossy(), &args), true);
+        return output::finish(
+            &completion::complete(&shell.to_string_lossy(), &args, verbs::ALL),
+            true,
+        );
     }
-    match args::parse(&args) {
+    match args::parse(&args, verbs::ALL, verbs::summary::run) {
         args::CommandLine::Print(outcome) => output::finish(&outcome, false),
         args::CommandLine::Invalid { fault, json } => output::finish_fault(&fault, json),
         args::CommandLine::Run { context, run } => match run(&context) {

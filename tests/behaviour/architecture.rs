@@ -166,14 +166,19 @@ fn no_file_has_more_than_500_lines() {
 
 /// Returns all Rust files below `dir`.
 pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
+    let found = rust_files(dir);
+    assert!(!found.is_empty(), "no sources in {}", dir.display());
+    found
+}
+
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
         match entry.path() {
-            path if path.is_dir() => found.extend(files(&path)),
+            path if path.is_dir() => found.extend(rust_files(&path)),
             path if path.extension().is_some_and(|extension| extension == "rs") => found.push(path),
             _ => {}
         }
     }
-    assert!(!found.is_empty(), "no sources in {}", dir.display());
     found
 }

@@ -55,7 +55,7 @@ mod everyday;
 mod export;
 mod extreme_input;
 mod faults;
-mod file_circles;
+mod file_cycles;
 mod files;
 mod formats;
 mod former_daemon;

@@ -1,16 +1,17 @@
 //! Tests of the command line.
 
 use super::*;
+use crate::verbs;
 use brain_protocol::{Exit, FaultCode, OPERATIONS};
 
 #[test]
 fn the_command_tree_is_valid() {
-    tree().debug_assert();
+    tree(verbs::ALL).debug_assert();
 }
 
 #[test]
 fn every_command_has_a_purpose_and_two_examples() {
-    let mut root = tree();
+    let mut root = tree(verbs::ALL);
     root.build();
     let mut count = 0;
     for command in root.get_subcommands().filter(|c| c.get_name() != "help") {
@@ -64,7 +65,7 @@ fn every_operation_is_named_after_a_command() {
         "logs",
         "skill",
     ];
-    let mut root = tree();
+    let mut root = tree(verbs::ALL);
     root.build();
     let mut unmatched: Vec<&str> = verbs::ALL.iter().map(|row| row.name).collect();
     unmatched.retain(|name| !NO_OPERATION.contains(name));
@@ -83,7 +84,7 @@ fn every_operation_is_named_after_a_command() {
 
 #[test]
 fn the_overview_lists_every_command_in_60_columns() {
-    let text = overview(60);
+    let text = overview(verbs::ALL, 60);
     for row in verbs::ALL {
         let listed = text.lines().any(|line| line.starts_with(&format!("  {} ", row.name)));
         assert!(listed, "{}", row.name);
@@ -92,12 +93,16 @@ fn the_overview_lists_every_command_in_60_columns() {
         assert!(line.chars().count() <= 60, "{line}");
     }
     // Words and fixed lines are not broken, so a line can exceed 40 columns.
-    assert!(overview(40).lines().all(|line| line.chars().count() <= 41), "{}", overview(40));
+    assert!(
+        overview(verbs::ALL, 40).lines().all(|line| line.chars().count() <= 41),
+        "{}",
+        overview(verbs::ALL, 40)
+    );
 }
 
 fn usage_error(args: &[&str]) -> Fault {
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-    match parse(&args) {
+    match parse(&args, verbs::ALL, verbs::summary::run) {
         CommandLine::Invalid { fault, .. } => fault,
         CommandLine::Print(_) => panic!("{args:?} printed help"),
         CommandLine::Run { context, run } => match run(&Context { no_start: true, ..context }) {
@@ -155,7 +160,13 @@ fn invalid_arguments_are_usage_errors() {
 #[test]
 fn json_flag_is_found_if_parsing_fails() {
     let args = ["brain", "serch", "--json"].map(OsString::from);
-    assert!(matches!(parse(&args), CommandLine::Invalid { json: true, .. }));
+    assert!(matches!(
+        parse(&args, verbs::ALL, verbs::summary::run),
+        CommandLine::Invalid { json: true, .. }
+    ));
     let args = ["brain", "captur", "--", "--json"].map(OsString::from);
-    assert!(matches!(parse(&args), CommandLine::Invalid { json: false, .. }));
+    assert!(matches!(
+        parse(&args, verbs::ALL, verbs::summary::run),
+        CommandLine::Invalid { json: false, .. }
+    ));
 }

@@ -5,7 +5,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::{Outcome, Show, Text, clean, show};
-use crate::context::Context;
 
 /// The format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -46,7 +45,7 @@ impl From<TableFormatOption> for FormatOption {
 }
 
 /// Returns a parser of formats. The help hides `paths`, but the parser accepts it, so that
-/// [`Context::list`] can report a more specific error.
+/// [`show_list`] can report a more specific error.
 fn list_format() -> impl TypedValueParser<Value = Format> {
     let value =
         |format: &Format| Some(format.to_possible_value()?.hide(matches!(format, Format::Paths)));
@@ -68,40 +67,39 @@ pub(crate) trait Listing: Show {
     }
 }
 
-impl Context {
-    /// Returns the outcome that prints a list. `--json` overrides `--format`.
-    ///
-    /// # Errors
-    /// `usage` if paths are requested for a list that has no files; `internal` if the list cannot
-    /// be converted to JSON.
-    pub(crate) fn list<L: Listing>(
-        &self,
-        list: &L,
-        option: &FormatOption,
-    ) -> Result<Outcome, Fault> {
-        let text = match option.format {
-            _ if self.json => return self.show(list),
-            Format::Table => return self.show(list),
-            Format::Json => return show(list, true, false),
-            Format::Csv => lines(L::FIELDS, &list.records(), csv_line),
-            Format::Md => {
-                let mut text = md_line(L::FIELDS);
-                text.push_str(&md_line(&vec!["---"; L::FIELDS.len()]));
-                text + &list.records().iter().map(|row| md_line(row)).collect::<String>()
-            }
-            Format::Paths => {
-                let Some(mut paths) = list.paths() else {
-                    return Err(Fault::new(FaultCode::Usage, "this list has no files")
-                        .hint("use --format table, json, csv or md"));
-                };
-                paths.dedup();
-                paths.iter().map(|path| format!("{path}\n")).collect()
-            }
-        };
-        let mut out = Text::for_stdout();
-        out.verbatim(&text);
-        Ok(Outcome { out: out.into_bytes(), ..show(list, false, true)? })
-    }
+/// Returns the outcome that prints a list. `json` overrides the option.
+///
+/// # Errors
+/// `usage` if paths are requested for a list that has no files; `internal` if the list cannot be
+/// converted to JSON.
+pub(crate) fn show_list<L: Listing>(
+    list: &L,
+    option: &FormatOption,
+    json: bool,
+    quiet: bool,
+) -> Result<Outcome, Fault> {
+    let text = match option.format {
+        _ if json => return show(list, json, quiet),
+        Format::Table => return show(list, json, quiet),
+        Format::Json => return show(list, true, false),
+        Format::Csv => lines(L::FIELDS, &list.records(), csv_line),
+        Format::Md => {
+            let mut text = md_line(L::FIELDS);
+            text.push_str(&md_line(&vec!["---"; L::FIELDS.len()]));
+            text + &list.records().iter().map(|row| md_line(row)).collect::<String>()
+        }
+        Format::Paths => {
+            let Some(mut paths) = list.paths() else {
+                return Err(Fault::new(FaultCode::Usage, "this list has no files")
+                    .hint("use --format table, json, csv or md"));
+            };
+            paths.dedup();
+            paths.iter().map(|path| format!("{path}\n")).collect()
+        }
+    };
+    let mut out = Text::for_stdout();
+    out.verbatim(&text);
+    Ok(Outcome { out: out.into_bytes(), ..show(list, false, true)? })
 }
 
 /// Formats a header and rows with `line`, which adds the line end.
@@ -159,8 +157,7 @@ mod tests {
     fn values_are_quoted_for_each_format() {
         let names = Names(vec!["a|b", "say \"x\", y", "two\nlines"]);
         let printed = |format| {
-            let context = Context::default();
-            let outcome = context.list(&names, &FormatOption { format })?;
+            let outcome = show_list(&names, &FormatOption { format }, false, false)?;
             assert_eq!(outcome.notes, if format == Format::Json { vec![] } else { names.notes() });
             Ok::<_, Fault>(String::from_utf8(outcome.out).expect("utf-8"))
         };

@@ -7,7 +7,6 @@
 mod format;
 mod json;
 mod markup;
-mod paging;
 mod paint;
 mod passage;
 mod table;
@@ -22,8 +21,7 @@ use std::{
 use brain_protocol::{Exit, Fault};
 use serde::Serialize;
 
-pub(crate) use format::{FormatOption, Listing, TableFormatOption};
-pub(crate) use paging::{ListOptions, PagingOptions, no_lines};
+pub(crate) use format::{FormatOption, Listing, TableFormatOption, show_list};
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{

@@ -6,9 +6,9 @@ use clap::Args;
 use crate::{
     command::{Group, Verb},
     context::Context,
+    list_options::PagingOptions,
     output::{
-        Column, Listing, Outcome, PagingOptions, Paint, Show, Table, TableFormatOption, Text,
-        format_to_second,
+        Column, Listing, Outcome, Paint, Show, Table, TableFormatOption, Text, format_to_second,
     },
     when::Period,
 };

@@ -62,7 +62,7 @@ impl Verb for Completions {
         // For other shells, clap generates a script without values from the daemon.
         let script = own_script.unwrap_or_else(|| {
             let mut script = Vec::new();
-            clap_complete::generate(self.shell, &mut tree(), "brain", &mut script);
+            clap_complete::generate(self.shell, &mut tree(super::ALL), "brain", &mut script);
             script
         });
         if !self.install {
@@ -163,7 +163,8 @@ impl Verb for Man {
             Some(dir) => dir,
             None => xdg::data_home()?.join("man/man1"),
         };
-        let result = fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(tree(), &dir));
+        let result = fs::create_dir_all(&dir)
+            .and_then(|()| clap_mangen::generate_to(tree(super::ALL), &dir));
         result.map_err(|e| fail::file("write", &dir, &e))?;
         let note = self.install.then(|| "read them: man brain, man brain-capture".to_owned());
         context.show(&Installation { path: dir.display().to_string(), note })

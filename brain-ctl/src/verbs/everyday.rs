@@ -10,7 +10,8 @@ use crate::{
     command::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, page_name},
+    list_options::ListOptions,
+    output::{Column, Listing, Outcome, Paint, Show, Table, Text, page_name},
     when::{TimePeriod, today},
 };
 

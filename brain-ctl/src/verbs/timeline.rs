@@ -9,9 +9,8 @@ use super::optional_page;
 use crate::{
     command::{Group, Verb},
     context::Context,
-    output::{
-        Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, no_lines, page_name,
-    },
+    list_options::{ListOptions, no_lines},
+    output::{Column, Listing, Outcome, Paint, Show, Table, Text, page_name},
     when::Period,
 };
 

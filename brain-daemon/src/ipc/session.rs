@@ -166,7 +166,7 @@ async fn next_frame(
     .await
 }
 
-/// Waits until new clients have waited for a connection for [`IDLE_TIMEOUT_WHEN_FULL`].
+/// Returns when clients have been waiting for a connection for [`IDLE_TIMEOUT_WHEN_FULL`].
 async fn idle_while_full(has_waiting_clients: &mut watch::Receiver<bool>) {
     loop {
         if has_waiting_clients.wait_for(|full| *full).await.is_err() {

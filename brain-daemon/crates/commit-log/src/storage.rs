@@ -1,4 +1,4 @@
-//! The storage of an engine on this machine, and the faults that tests ask it for.
+//! The storage of an engine on this machine, and the faults that tests inject.
 
 use std::time::Duration;
 

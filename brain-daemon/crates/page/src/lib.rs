@@ -17,6 +17,7 @@ mod attachment;
 mod changed_lines;
 mod chunk;
 mod content;
+mod date_keys;
 mod diff;
 mod document;
 mod edit;

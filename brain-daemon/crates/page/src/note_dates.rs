@@ -11,30 +11,9 @@ use brain_protocol::Slug;
 use jiff::civil::{Date, Time};
 use jiff::tz::{Offset, TimeZone};
 
+use super::date_keys::{CAPTURED_KEYS, CREATED_KEYS, DATE_KEYS, UPDATED_KEYS, is_key};
 use super::frontmatter::Frontmatter;
 use super::page_title::is_captured;
-
-/// Keys of the time at which a note was made, in the order of preference. Keys are compared without
-/// case, and `_` stands for a space and a hyphen, too.
-const CREATED_KEYS: &[&str] = &["created", "created_at", "date_created", "creation_date"];
-/// Keys of the last change.
-const UPDATED_KEYS: &[&str] = &[
-    "updated",
-    "updated_at",
-    "modified",
-    "modified_at",
-    "lastmod",
-    "last_modified",
-    "last_modified_at",
-    "date_updated",
-    "date_modified",
-];
-/// Keys of the day of a post.
-const DATE_KEYS: &[&str] = &["date", "publishdate"];
-/// Keys of the time of a capture, which brain writes.
-const CAPTURED_KEYS: &[&str] = &["captured_at"];
-/// Keys that brain writes and that do not date the note.
-const OTHER_KEYS: &[&str] = &["ingested_at"];
 
 /// How far a time of writing may be in the future, in milliseconds: time zones differ by up to a
 /// day. A later stated date is an appointment or a mistake.
@@ -147,27 +126,6 @@ impl NoteDates {
         });
         (created, updated.max(created))
     }
-}
-
-/// Returns whether the value of this key is a date.
-pub(super) fn is_date_key(key: &str) -> bool {
-    let mut names =
-        [CREATED_KEYS, UPDATED_KEYS, DATE_KEYS, CAPTURED_KEYS, OTHER_KEYS].into_iter().flatten();
-    names.any(|name| is_key(key, name))
-}
-
-/// Returns whether the value of this key says when the note was written or imported.
-pub(super) fn is_time_of_writing(key: &str) -> bool {
-    let mut names = [UPDATED_KEYS, CAPTURED_KEYS, OTHER_KEYS].into_iter().flatten();
-    names.any(|name| is_key(key, name))
-}
-
-/// Returns whether a key of a frontmatter has this name, in one of the spellings of a key.
-fn is_key(key: &str, name: &str) -> bool {
-    let is_same = |(key, name): (u8, u8)| {
-        key.eq_ignore_ascii_case(&name) || (name == b'_' && matches!(key, b' ' | b'-'))
-    };
-    key.len() == name.len() && key.bytes().zip(name.bytes()).all(is_same)
 }
 
 /// Parses a date as Obsidian, Jekyll and Hugo write it, into Unix milliseconds: `2021-03-04` or

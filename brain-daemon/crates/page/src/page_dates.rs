@@ -6,8 +6,9 @@ use std::ops::Range;
 use brain_protocol::Slug;
 use jiff::civil::Date;
 
+use super::date_keys::is_time_of_writing;
 use super::frontmatter::Frontmatter;
-use super::note_dates::{is_time_of_writing, parse_day};
+use super::note_dates::parse_day;
 
 /// Maximum number of days of a page.
 const MAX_DAYS: usize = 1_000;

@@ -1,4 +1,4 @@
-//! The state that one search sees.
+//! The state that one search sees, and the queued changes of the index.
 
 use std::sync::Arc;
 

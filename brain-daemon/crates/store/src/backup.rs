@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::copy::{CopyPlan, copy_whole};
+use super::copy_store::{CopyPlan, copy_whole};
 use super::error::with_damage_report;
 use super::temporary_file::sweep;
 use super::verify::{Progress, VerifyReport};

@@ -4,11 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::batch_receiver::BatchReceiver;
 use super::change::{Change, CommitHook};
+use super::commit_error::{Cause, CommitError};
 use super::shared_log::LogBatch;
 use super::shared_state::SharedState;
-use super::write_task::{
-    Batch, Cause, CommitError, TaskErrors, WriteTask, answer, catch_panic, refuse,
-};
+use super::write_task::{Batch, TaskErrors, WriteTask, answer, catch_panic, refuse};
 use super::{Draft, StoreError, shared_commit};
 
 /// Whether the store has all acknowledged jobs, or why not.
@@ -41,7 +40,7 @@ pub(super) fn commit_after(
     while !waiting.is_empty() {
         let result = catch_panic(|| attempt(shared, &mut waiting, &missing, recovered));
         if result.is_err() {
-            shared.waiting_jobs.forget();
+            shared.pending_keys.forget();
         }
         match result {
             Ok((changes, refusals)) => {
@@ -103,7 +102,7 @@ fn attempt(
             CommitError { cause, error }
         })?),
     };
-    let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
+    let mut draft = Draft::open(&txn, &shared.pending_keys)?;
     let refusals = run(shared, &mut draft, tasks, recovered)?;
     // A finished file does not cause a commit; its outbox row is removed with the next one.
     let takes_files =

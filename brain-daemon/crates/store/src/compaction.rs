@@ -11,12 +11,12 @@ use std::{fs, io};
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 
-use super::copy::{CopyPlan, copy_whole};
-use super::database::{OpenDatabase, open_closed};
+use super::copy_store::{CopyPlan, copy_whole};
 use super::error::with_damage_report;
 use super::shared_state::SharedState;
+use super::store_file::{OpenDatabase, open_closed};
 use super::temporary_file::sweep;
-use super::{Reader, StoreError, StoreOptions, schema, tables as t};
+use super::{Reader, StoreError, StoreOptions, meta, tables as t};
 use brain_base::home::free_bytes;
 
 /// Maximum bytes copied by a start, so that it takes seconds.
@@ -100,7 +100,7 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     let from = Box::new(db.begin_read()?);
     let on_disk = on_disk(path).map_err(|e| io(&e))?;
     // A store whose number of changes is 0 may have lost its contents: its file is kept.
-    if schema::meta(&from, t::META_SEQ)?.unwrap_or_default() == 0 {
+    if meta::number(&from, t::META_SEQ)?.unwrap_or_default() == 0 {
         return Ok(false);
     }
     let texts = count_texts(&from)?;
@@ -216,8 +216,8 @@ fn count_texts(txn: &ReadTransaction) -> Result<u64, StoreError> {
 /// Returns the file size up to which measuring is not worthwhile, from the last measurement. If
 /// there are fewer texts than then, the size is smaller in proportion.
 fn next_measurement(txn: &ReadTransaction, texts: u64) -> Result<u64, StoreError> {
-    let Some(size) = schema::meta(txn, t::META_NEXT_MEASUREMENT)? else { return Ok(0) };
-    let measured = schema::meta(txn, t::META_TEXTS_MEASURED)?.unwrap_or_default().max(1);
+    let Some(size) = meta::number(txn, t::META_NEXT_MEASUREMENT)? else { return Ok(0) };
+    let measured = meta::number(txn, t::META_TEXTS_MEASURED)?.unwrap_or_default().max(1);
     let scaled = u128::from(size) * u128::from(texts.min(measured)) / u128::from(measured);
     Ok(u64::try_from(scaled).unwrap_or(size))
 }

@@ -13,7 +13,7 @@ use redb::{ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
 use super::damaged_page::{Backup, DamagedPage};
 use super::error::with_damage_report;
 use super::record::{check_text, check_version, from_bytes};
-use super::{StoreError, former_records, schema, tables as t};
+use super::{StoreError, former_records, meta, tables as t};
 
 /// Maximum backups that are searched, the newest first.
 const MAX_BACKUPS: usize = 16;
@@ -104,8 +104,8 @@ impl DamageReport {
         let unreadable = |e: redb::DatabaseError| StoreError::damaged(e.to_string());
         let db = ReadOnlyDatabase::open(path).map_err(unreadable)?;
         let txn = db.begin_read()?;
-        let schema = schema::check(&txn, path)?;
-        let number = |key| schema::meta(&txn, key);
+        let schema = meta::check_schema(&txn, path)?;
+        let number = |key| meta::number(&txn, key);
         let (Some(id), Some(at)) = (number(t::META_STORE_ID)?, number(t::META_MADE_AT)?) else {
             return Ok(None);
         };

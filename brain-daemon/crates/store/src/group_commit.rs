@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::batch_receiver::BatchReceiver;
 use super::commit::run;
+use super::commit_error::{Cause, CommitError};
 use super::shared_state::SharedState;
 use super::spool::{self, Spool, UnstoredJobs};
-use super::write_task::{Batch, Cause, CommitError, TaskErrors, answer, catch_panic};
+use super::write_task::{Batch, TaskErrors, answer, catch_panic};
 use super::{Draft, StoreError};
 
 /// How long a transaction stays open for more jobs. Any other write ends it at once. Tests use a
@@ -82,7 +83,7 @@ impl<'s> GroupCommit<'s> {
             tracing::error!(%error, "commit of ingest jobs failed; the acknowledged jobs are in \
                                      the spool");
             self.may_have_spooled = true;
-            self.shared.waiting_jobs.forget();
+            self.shared.pending_keys.forget();
             self.shared.recover();
         }
         current
@@ -124,7 +125,7 @@ impl<'s> GroupCommit<'s> {
         }
         let Some(spool) = spool else { return Ok(()) };
         let txn = shared.begin_write()?;
-        let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
+        let mut draft = Draft::open(&txn, &shared.pending_keys)?;
         let until = Instant::now() + MAX_OPEN;
         let mut unspooled = None;
         while let Some(batch) =
@@ -144,7 +145,7 @@ impl<'s> GroupCommit<'s> {
                 }
                 Outcome::NeedsOwnCommit => {
                     drop(draft);
-                    shared.waiting_jobs.forget();
+                    shared.pending_keys.forget();
                     return Ok(());
                 }
             }
@@ -265,7 +266,7 @@ fn try_import_spool(shared: &SharedState) -> Result<(), StoreError> {
     }
     if !jobs.is_empty() {
         let txn = shared.begin_write()?;
-        let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
+        let mut draft = Draft::open(&txn, &shared.pending_keys)?;
         for job in &jobs {
             draft.add_job(job)?;
         }

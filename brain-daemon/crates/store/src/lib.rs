@@ -25,23 +25,23 @@ mod broken_links;
 mod broken_links_tests;
 mod change;
 mod commit;
+mod commit_error;
 mod compaction;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod compaction_tests;
-mod copies;
-mod copy;
+mod copy_store;
 mod damage;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod damage_tests;
 mod damaged_page;
-mod database;
 mod date_migration;
 mod draft;
 mod error;
 mod fault;
 pub mod files;
+mod find_copies;
 mod former_records;
 mod grants;
 mod group_commit;
@@ -55,6 +55,7 @@ mod link_check;
 mod link_target;
 mod links;
 mod listing;
+mod meta;
 mod migrate;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -71,7 +72,6 @@ mod record;
 mod replica;
 mod restore;
 mod row_table;
-mod schema;
 mod shared_commit;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -96,6 +96,7 @@ mod spool_recovery_tests;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod spool_tests;
 mod store;
+mod store_file;
 mod tables;
 mod temporary_file;
 #[cfg(test)]
@@ -116,12 +117,12 @@ pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use change::{Change, CommitHook};
 pub use compaction::Usage;
 pub use damaged_page::DamagedPage;
-pub use database::StoreOptions;
 pub use draft::Draft;
 pub use error::{Failure, StoreError, unless_damaged};
 pub use grants::GrantUpdate;
 pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};
+pub use meta::{FIRST_SCHEMA, SCHEMA};
 pub use new_page::{FilePlan, LineChange, NewPage};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
@@ -132,10 +133,10 @@ pub use record::{
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
-pub use schema::{FIRST_SCHEMA, SCHEMA};
 pub use shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, RemoteChanges, SharedLog};
 pub use shared_state::Sources;
 pub use store::{ReaderFactory, Store};
+pub use store_file::StoreOptions;
 pub use temporary_file::sweep_unfinished;
 pub use verify::{VerifyReport, store_id, verify};
 pub use write_page::WrittenPage;

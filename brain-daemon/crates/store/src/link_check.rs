@@ -16,7 +16,7 @@ use super::draft::add_to_counts;
 use super::link_changes::LinkChanges;
 use super::read::Reader;
 use super::write_page::link_keys;
-use super::{Draft, Store, StoreError, schema, tables as t};
+use super::{Draft, Store, StoreError, meta, tables as t};
 use brain_base::caller::Visibility;
 
 /// Maximum number of new page ids, and of rows of [`t::UNCHECKED`], that one round checks. A round
@@ -204,7 +204,7 @@ impl Reader {
         round: usize,
         max: usize,
     ) -> Result<Option<LinkCheck>, StoreError> {
-        let number = |key: &str| schema::meta(&self.txn, key);
+        let number = |key: &str| meta::number(&self.txn, key);
         let next = number(t::META_NEXT_ID)?.unwrap_or(1);
         let checked = number(t::META_LINKS_CHECKED)?.unwrap_or(1).min(next);
         // Before the first check, every existing page counts as known.

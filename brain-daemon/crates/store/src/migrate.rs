@@ -15,16 +15,16 @@ use super::draft::{add_to_counts, insert_in_order};
 use super::former_records::{
     PageRecord80, SourceRecord81, VersionRecord80, any_page, any_version, from_first,
 };
+use super::meta::{SCHEMA, check_schema};
 use super::record::{
     DerivedRows, PageRecord, SourceRecord, VersionRecord, add_checksum, from_bytes, to_bytes,
 };
 use super::row_table::RowTable;
-use super::schema::{SCHEMA, check};
 use super::{StoreError, date_migration, spool, tables as t, title_migration, toml_migration};
 
 /// Migrates the store at `path` to [`SCHEMA`].
 pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {
-    let found = check(&db.begin_read()?, path)?;
+    let found = check_schema(&db.begin_read()?, path)?;
     if found == SCHEMA {
         return Ok(());
     }

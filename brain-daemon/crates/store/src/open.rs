@@ -12,14 +12,14 @@ use redb::ReadableDatabase;
 use super::change::CommitHook;
 use super::compaction::compact_at_start;
 use super::damage::DamageReport;
-use super::database::{OpenDatabase, check_schema, create, file_id, open_database};
 use super::error::with_damage_report;
 use super::files::AttachmentFiles;
 use super::pending_keys::PendingKeys;
 use super::shared_state::SharedState;
+use super::store_file::{OpenDatabase, check_schema, create, file_id, open_database};
 use super::writer::Writer;
 use super::{
-    Store, StoreError, StoreOptions, group_commit, migrate, packed_attachments, schema, tables as t,
+    Store, StoreError, StoreOptions, group_commit, meta, migrate, packed_attachments, tables as t,
 };
 
 impl Store {
@@ -56,9 +56,9 @@ impl Store {
         if !read_only && !was_repaired {
             db = compact_at_start(db, path, options)?;
         }
-        let store_id = schema::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
-        let number_key = schema::meta(&db.begin_read()?, t::META_NUMBER_KEY)?.unwrap_or(store_id);
-        let is_shared = schema::meta(&db.begin_read()?, t::META_LOG_NUMBER)?.is_some();
+        let store_id = meta::number(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default();
+        let number_key = meta::number(&db.begin_read()?, t::META_NUMBER_KEY)?.unwrap_or(store_id);
+        let is_shared = meta::number(&db.begin_read()?, t::META_LOG_NUMBER)?.is_some();
         if read_only {
             tracing::warn!(store = %path.display(), "file system is read-only; writes are refused");
         }
@@ -75,7 +75,7 @@ impl Store {
             read_only: AtomicBool::new(read_only),
             was_repaired,
             sources: RwLock::new(None),
-            waiting_jobs: PendingKeys::default(),
+            pending_keys: PendingKeys::default(),
             next_acknowledged_job: AtomicU64::new(0),
             done_files: Mutex::default(),
             synced_files: Mutex::default(),

@@ -15,7 +15,7 @@ use super::record::{
     VersionRecord, check_text, check_version, read, record_of_version,
 };
 use super::snapshot::Snapshot;
-use super::{StoreError, schema, tables as t, tables::end_of_source};
+use super::{StoreError, meta, tables as t, tables::end_of_source};
 
 /// Maximum number of damaged pages that [`Reader::damaged_pages`] returns.
 const MAX_LEFT_OUT: usize = 20;
@@ -140,7 +140,7 @@ impl Reader {
 
     /// Returns how many acknowledged jobs this snapshot does not show.
     pub(super) fn hidden_jobs(&self) -> Result<u64, StoreError> {
-        let next = schema::meta(&self.txn, t::META_NEXT_JOB)?.unwrap_or(1);
+        let next = meta::number(&self.txn, t::META_NEXT_JOB)?.unwrap_or(1);
         Ok(self.next_acknowledged_job.saturating_sub(next))
     }
 
@@ -308,12 +308,12 @@ impl Reader {
     /// When the store cannot be read.
     pub fn counts(&self) -> Result<Counts, StoreError> {
         Ok(Counts {
-            active: schema::meta(&self.txn, t::META_ACTIVE)?.unwrap_or(0),
+            active: meta::number(&self.txn, t::META_ACTIVE)?.unwrap_or(0),
             deleted: self.table(t::DELETED)?.len()?,
             sources: self.table(t::SOURCES)?.len()?,
             outbox: self.table(t::OUTBOX)?.len()?,
-            seq: schema::meta(&self.txn, t::META_SEQ)?.unwrap_or(0),
-            schema: schema::meta(&self.txn, t::META_SCHEMA)?.unwrap_or(0),
+            seq: meta::number(&self.txn, t::META_SEQ)?.unwrap_or(0),
+            schema: meta::number(&self.txn, t::META_SCHEMA)?.unwrap_or(0),
         })
     }
 

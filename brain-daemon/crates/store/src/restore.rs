@@ -15,7 +15,7 @@ use super::replica::Replica;
 use super::shared_log::LogPosition;
 use super::temporary_file::{TemporaryFile, sweep, with_target_path};
 
-use super::schema::SCHEMA;
+use super::meta::SCHEMA;
 use super::verify::{Progress, VerifyReport, verify};
 use super::{Draft, StoreError, StoreOptions, migrate, spool, tables as t};
 
@@ -204,8 +204,8 @@ fn adapt_to_home(
     let mut txn = db.begin_write()?;
     txn.set_quick_repair(true);
     {
-        let waiting_jobs = PendingKeys::default();
-        let mut draft = Draft::open(&txn, &waiting_jobs)?;
+        let pending_keys = PendingKeys::default();
+        let mut draft = Draft::open(&txn, &pending_keys)?;
         for item in &accepted {
             draft.add_job(item)?;
         }

@@ -11,11 +11,12 @@ use redb::WriteTransaction;
 use super::StoreError;
 use super::apply_batches::{BatchEffects, apply_batches};
 use super::change::{Change, CommitHook};
+use super::commit_error::{Cause, CommitError};
 use super::draft::CompletedDraft;
 use super::row_table::damaged_change;
 use super::shared_log::{AppendResult, LogBatch, LogPosition, SharedLog};
 use super::shared_state::SharedState;
-use super::write_task::{Batch, Cause, CommitError, refuse};
+use super::write_task::{Batch, refuse};
 
 /// The largest number of batches that are applied in the transaction of the next tasks. A larger
 /// number gets a transaction of its own, because a refused append rolls back all of it.
@@ -118,7 +119,7 @@ pub(super) fn apply(
         Ok(effects)
     };
     let effects = apply().inspect_err(|error| {
-        shared.waiting_jobs.forget();
+        shared.pending_keys.forget();
         if error.is_disk_error() {
             shared.recover();
         }
@@ -143,7 +144,7 @@ pub(super) fn apply_to(
     let effects =
         catch_unwind(AssertUnwindSafe(|| apply_batches(&shared.attachments, txn, batches)))
             .unwrap_or_else(|_| Err(damaged_change("rows that do not fit their tables")));
-    shared.waiting_jobs.forget();
+    shared.pending_keys.forget();
     effects
 }
 

@@ -16,13 +16,13 @@ use brain_base::home::free_bytes;
 
 use super::change::Change;
 use super::damage::DamageReport;
-use super::database::{OpenDatabase, file_id, open_closed};
 use super::draft::CompletedDraft;
 use super::files::AttachmentFiles;
 use super::pending_keys::PendingKeys;
 use super::read::Reader;
 use super::shared_log::{FollowRequest, LogPosition, RemoteChanges, SharedLog};
 use super::snapshot::Snapshot;
+use super::store_file::{OpenDatabase, file_id, open_closed};
 use super::{SourceRecord, StoreError};
 
 /// The registered sources.
@@ -59,7 +59,7 @@ pub(super) struct SharedState {
     /// Cache of the registered sources; cleared when one changes.
     pub(super) sources: RwLock<Option<Arc<Sources>>>,
     /// Duplicate keys of waiting ingest jobs.
-    pub(super) waiting_jobs: PendingKeys,
+    pub(super) pending_keys: PendingKeys,
     /// One more than the number of the last acknowledged job. A snapshot with a smaller next number
     /// lacks jobs that are only in the spool.
     pub(super) next_acknowledged_job: AtomicU64,
@@ -142,7 +142,7 @@ impl SharedState {
     ) -> Result<Vec<Change>, StoreError> {
         let CompletedDraft { changes, pending_keys_change, sources_changed, .. } = draft;
         txn.commit()?;
-        self.waiting_jobs.apply(pending_keys_change);
+        self.pending_keys.apply(pending_keys_change);
         if sources_changed {
             self.forget_sources();
         }

@@ -69,7 +69,7 @@ impl Store {
             jobs.iter().try_for_each(|(_, job)| draft.add_job(job).map(|_| ()))
         })?;
         spool::remove(self.path());
-        self.shared.waiting_jobs.spooled.lock().clear();
+        self.shared.pending_keys.spooled.lock().clear();
         self.shared.is_shared.store(false, Ordering::Release);
         *self.shared.log.write() = None;
         Ok(())
@@ -137,7 +137,7 @@ impl Store {
             return Ok(None);
         }
         let Some(replica) = self.shared.replica()? else { return Ok(None) };
-        let spooled = self.shared.waiting_jobs.spooled.lock();
+        let spooled = self.shared.pending_keys.spooled.lock();
         let found = spooled.iter().find(|(number, _)| replica.spooled_id(**number) == id);
         Ok(found.map(|(_, job)| job.clone()))
     }

@@ -1,5 +1,5 @@
-//! The writer of a shared store: sends each transaction to the log before its commit, applies the
-//! batches of other machines, and keeps jobs while the log is away.
+//! The writer of a shared store: takes turns with other machines, applies their batches on request,
+//! and keeps jobs while the log is away. [`super::shared_commit`] has the steps of one commit.
 
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -112,9 +112,9 @@ fn follow(
 fn spool_jobs(shared: &SharedState, spool: &mut Option<Spool>, mut batch: Batch) {
     let spooled = catch_panic(|| {
         let txn = shared.begin_write()?;
-        let mut draft = Draft::open(&txn, &shared.waiting_jobs)?;
+        let mut draft = Draft::open(&txn, &shared.pending_keys)?;
         let replica = draft.replica.ok_or(StoreError::Defect)?;
-        let known = &shared.waiting_jobs.spooled;
+        let known = &shared.pending_keys.spooled;
         let last = known.lock().last_key_value().map(|(number, _)| *number);
         let first = last.map_or(replica.next_spooled, |last| last + 1);
         draft.next_spooled_id = Some(replica.spooled_id(first));
@@ -141,7 +141,7 @@ fn spool_jobs(shared: &SharedState, spool: &mut Option<Spool>, mut batch: Batch)
         Ok(refusals)
     });
     // The scratch transaction may have loaded keys of jobs that are not in the store.
-    shared.waiting_jobs.forget();
+    shared.pending_keys.forget();
     match spooled {
         Ok(refusals) => answer(batch, refusals),
         Err(error) => refuse(batch, &error),
@@ -221,7 +221,7 @@ impl SharedState {
 
     /// Returns the number of jobs that wait for the log.
     pub(super) fn jobs_for_log(&self) -> u64 {
-        self.waiting_jobs.spooled.lock().len() as u64
+        self.pending_keys.spooled.lock().len() as u64
     }
 
     /// Reads the jobs that wait for the log when the store is opened.
@@ -232,13 +232,13 @@ impl SharedState {
         let next = self.replica()?.map_or(1, |replica| replica.next_spooled);
         let jobs = spool::all_jobs_from(&self.path, self.store_id, next)?;
         let known = jobs.into_iter().map(|(number, job)| (number, without_text(job)));
-        *self.waiting_jobs.spooled.lock() = known.collect();
+        *self.pending_keys.spooled.lock() = known.collect();
         Ok(())
     }
 
     /// Forgets the spooled jobs before this number: the store has them.
     pub(super) fn forget_jobs_before(&self, next: u64) {
-        let mut known = self.waiting_jobs.spooled.lock();
+        let mut known = self.pending_keys.spooled.lock();
         *known = known.split_off(&next);
     }
 }

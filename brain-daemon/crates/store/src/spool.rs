@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use redb::ReadTransaction;
 
 use super::record::{JobRecord, from_bytes};
-use super::{StoreError, schema, tables as t};
+use super::{StoreError, meta, tables as t};
 
 /// Records begin at multiples of this, in bytes.
 const BLOCK: usize = 4096;
@@ -197,7 +197,7 @@ pub(super) fn unstored_jobs(
     path: &Path,
     store: &ReadTransaction,
 ) -> Result<UnstoredJobs, StoreError> {
-    let number = |key| schema::meta(store, key);
+    let number = |key| meta::number(store, key);
     let first = number(t::META_NEXT_JOB)?.unwrap_or(1);
     let file_path = spool_path(path);
     let io = |e: &io::Error| StoreError::from_read(e, &file_path.display().to_string());

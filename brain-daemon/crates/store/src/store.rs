@@ -1,4 +1,4 @@
-//! The store: writing, snapshots, and the outbox rows of written files.
+//! The store: writes, snapshots, the size of its file, and the outbox rows of written files.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::shared_state::{SharedState, Sources};
 use super::snapshot::Snapshot;
 use super::temporary_file::are_on_one_disk;
 use super::writer::Writer;
-use super::{Draft, StoreError, schema, spool, tables as t};
+use super::{Draft, StoreError, meta, spool, tables as t};
 use brain_base::caller::Visibility;
 
 /// An open store. A process opens each file once.
@@ -79,7 +79,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn is_marked_lost(&self) -> Result<bool, StoreError> {
-        Ok(schema::meta(&*self.snapshot()?, t::META_LOST)?.is_some())
+        Ok(meta::number(&*self.snapshot()?, t::META_LOST)?.is_some())
     }
 
     /// Records that a repair left nothing of the store. [`Store::was_repaired`] is true only at the

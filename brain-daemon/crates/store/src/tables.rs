@@ -111,7 +111,7 @@ pub(super) const CLIENTS: TableDefinition<'static, &str, &[u8]> = TableDefinitio
 /// SHA-256 of a token → [`super::TokenRecord`].
 pub(super) const TOKENS: TableDefinition<'static, &[u8; 32], &[u8]> =
     TableDefinition::new("tokens");
-/// (time in Unix milliseconds, number) → [`super::AuditPage`].
+/// (time in Unix milliseconds, number) → [`super::record::AuditPage`].
 pub(super) const AUDIT: TableDefinition<'static, (i64, u64), &[u8]> = TableDefinition::new("audit");
 
 /// Calls `$each!(TABLE, …)` with every table, so that a copy of a store forgets none.

@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use super::error::with_damage_report;
 use super::overlay::Overlay;
 use super::record::{Content, DerivedRows, FileRecord, OutboxRow, Provenance, from_bytes};
-use super::{StoreError, former_records, schema, tables as t};
+use super::{StoreError, former_records, meta, tables as t};
 use brain_page as page;
 
 use labels::LabelRows;
@@ -88,7 +88,7 @@ pub(super) fn verify_against(
             return Err(StoreError::damaged("it does not match its checksums"));
         }
         let txn = db.begin_read()?;
-        let schema = schema::check(&txn, path)?;
+        let schema = meta::check_schema(&txn, path)?;
         let verifier = Verifier { txn: &txn, schema, path, progress };
         let report = verifier.verify_all(bytes)?;
         match expected_digest {
@@ -111,7 +111,7 @@ pub fn store_id(path: &Path) -> Result<u64, StoreError> {
     drop(open(path)?);
     with_damage_report(path, || {
         let db = redb::ReadOnlyDatabase::open(path).map_err(|e| from_redb(e, &name))?;
-        Ok(schema::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
+        Ok(meta::number(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
     })
 }
 
@@ -223,7 +223,7 @@ impl Verifier<'_> {
             deleted: 0,
             versions: 0,
             rows,
-            made_at: schema::meta(self.txn, t::META_MADE_AT)?.and_then(|at| i64::try_from(at).ok()),
+            made_at: meta::number(self.txn, t::META_MADE_AT)?.and_then(|at| i64::try_from(at).ok()),
             directories: Vec::new(),
             attachments: 0,
             missing_attachments: 0,
@@ -345,7 +345,7 @@ impl Verifier<'_> {
             }
         }
         let all = report.pages + report.deleted;
-        let active = schema::meta(self.txn, t::META_ACTIVE)?.unwrap_or_default();
+        let active = meta::number(self.txn, t::META_ACTIVE)?.unwrap_or_default();
         for (noun, found, expected) in [
             ("ids", ids.len()?, all),
             ("texts", contents.len()?, all),

@@ -1,9 +1,8 @@
-//! Queued write tasks, how they are answered, and why their transaction can fail.
+//! Queued write tasks, and how they are answered.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
 
-use super::shared_log::LogBatch;
 use super::{Draft, StoreError};
 
 /// A queued write. Object-safe, so that one queue carries tasks with different results.
@@ -106,6 +105,7 @@ where
     }
 }
 
+/// The tasks of a transaction.
 pub(super) type Batch = Vec<Box<dyn WriteTask>>;
 
 /// For each task of a batch, the error with which it was refused.
@@ -131,31 +131,4 @@ pub(super) fn catch_panic<T, E: From<StoreError>>(
 ) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(StoreError::Io("a defect stopped the commit".into()).into()))
-}
-
-/// Why a transaction cannot be committed.
-pub(super) struct CommitError {
-    pub(super) cause: Cause,
-    pub(super) error: StoreError,
-}
-
-#[derive(Debug)]
-pub(super) enum Cause {
-    /// The task at this index failed after writing; the others run again.
-    Task(usize),
-    /// The tasks at these indexes are refused, for example for lack of disk space; the others run
-    /// again.
-    Refused(Vec<usize>),
-    /// The log of a shared brain has other batches, the first of which are these.
-    Moved(Vec<LogBatch>),
-    /// The log of a shared brain refused the batch or is away.
-    Log,
-    /// The file cannot be read or written.
-    Disk,
-}
-
-impl From<StoreError> for CommitError {
-    fn from(error: StoreError) -> Self {
-        Self { cause: Cause::Disk, error }
-    }
 }

@@ -25,7 +25,7 @@ function writeAddress() {
   document.title = `${new URLSearchParams(shownQuery).get("q") || "Search"} · brain`;
 }
 
-/** Returns the query of the form's fields; with "defaultValue", as the screen was loaded. */
+/** Returns the query of the form's inputs: with "defaultValue", as the screen was loaded. */
 function formQuery(property = "value") {
   const fields = [...form.elements].filter((it) => it.name && it[property]);
   return new URLSearchParams(fields.map((it) => [it.name, it[property]])).toString();

@@ -23,11 +23,9 @@ use brain_protocol::{
 use maud::{Markup, html};
 use serde::Serialize;
 
-use crate::changes::see_other;
 use crate::extract::{FormPost, Upload};
-use crate::history::parse_page;
-use crate::layout::{self, csrf};
-use crate::page_path::{encoded_path, page_path};
+use crate::layout::{self, csrf, see_other};
+use crate::page_path::{encoded_path, page_path, parse_page};
 use crate::session::Session;
 use crate::text::{Name, Text};
 

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::http::header::{LOCATION, REFERRER_POLICY};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use brain_base::clock::local_day;
 use brain_core::Brain;
 use brain_protocol::{
@@ -13,9 +11,8 @@ use brain_protocol::{
 };
 
 use crate::extract::FormPost;
-use crate::history::parse_page;
-use crate::layout;
-use crate::page_path::page_path;
+use crate::layout::{self, see_other};
+use crate::page_path::{page_path, parse_page};
 
 /// Redirects to `path`, or shows the fault.
 fn finish(form_post: &FormPost, result: Result<String, Fault>) -> Response {
@@ -23,13 +20,6 @@ fn finish(form_post: &FormPost, result: Result<String, Fault>) -> Response {
         Ok(path) => see_other(&path),
         Err(fault) => layout::fault(&form_post.session, &fault),
     }
-}
-
-/// Redirects to a screen. The browser sends the URL of the form's screen as the referrer, which
-/// `assets/write.js` needs.
-pub(crate) fn see_other(path: &str) -> Response {
-    let fields = [(LOCATION, path.to_owned()), (REFERRER_POLICY, "same-origin".to_owned())];
-    (StatusCode::SEE_OTHER, fields).into_response()
 }
 
 /// Returns the number in the field `version`.

@@ -7,30 +7,19 @@ use axum::http::Uri;
 use axum::response::Response;
 use brain_core::Brain;
 use brain_protocol::{
-    Diff, DiffReply, Fault, FaultCode, History, HistoryReply, List, PageRef, PageRow, Pages,
-    VersionRow, page_name,
+    Diff, DiffReply, History, HistoryReply, List, PageRow, Pages, VersionRow, page_name,
 };
 use maud::{Markup, html};
 
 use crate::layout::{self, Screen, csrf};
 use crate::operations;
-use crate::page_path::{encoded_path, page_path, parse_page_name};
+use crate::page_path::{encoded_path, page_path, parse_page};
 use crate::results::{day, page_row};
 use crate::session::Session;
 use crate::text::Text;
 
 /// Maximum number of deleted pages on the screen.
 const DELETED: u32 = 200;
-
-/// Parses the name of a page in a URL.
-///
-/// # Errors
-/// `invalid_slug` if it is not the name of a page.
-pub(crate) fn parse_page(name: &str) -> Result<PageRef, Fault> {
-    parse_page_name(name).map_err(|_| {
-        Fault::new(FaultCode::InvalidSlug, format!("\"{name}\" is not the name of a page"))
-    })
-}
 
 /// `GET /web/history/{name}`: the versions, newest first.
 pub(crate) async fn list(

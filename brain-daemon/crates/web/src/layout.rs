@@ -5,7 +5,7 @@
 //! policy `brain`, which accepts only responses of this daemon (`assets/html.js`).
 
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
@@ -238,4 +238,11 @@ fn document(title: &str, head: &Markup, body: &Markup, has_script: bool) -> Mark
 
 fn html_response(status: StatusCode, content: &Markup) -> Response {
     (status, HEADERS, content.0.clone()).into_response()
+}
+
+/// Redirects to a screen. The browser sends the URL of the form's screen as the referrer, which
+/// `assets/write.js` needs.
+pub(crate) fn see_other(path: &str) -> Response {
+    let fields = [(LOCATION, path.to_owned()), (REFERRER_POLICY, "same-origin".to_owned())];
+    (StatusCode::SEE_OTHER, fields).into_response()
 }

@@ -9,9 +9,8 @@ use brain_core::Brain;
 use brain_protocol::{Backlinks, Fault, Get, Hit, Page, PageRef, Search};
 use maud::{Markup, html};
 
-use crate::history::parse_page;
 use crate::layout::{self, Screen};
-use crate::page_path::page_path;
+use crate::page_path::{page_path, parse_page};
 use crate::results::marked;
 use crate::session::Session;
 use crate::text::Text;

@@ -1,6 +1,6 @@
 //! URLs of pages in the web interface.
 
-use brain_protocol::{PageRef, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, PageRef, Slug, SourceId};
 
 /// The route of the reader.
 pub(crate) const ROUTE: &str = "/page/{*name}";
@@ -33,6 +33,16 @@ pub(crate) fn parse_page_name(name: &str) -> Result<PageRef, Option<PageRef>> {
             Err(nearest.map(|slug| PageRef { source, slug }))
         }
     }
+}
+
+/// Parses the name of a page in a URL.
+///
+/// # Errors
+/// `invalid_slug` if it is not the name of a page.
+pub(crate) fn parse_page(name: &str) -> Result<PageRef, Fault> {
+    parse_page_name(name).map_err(|_| {
+        Fault::new(FaultCode::InvalidSlug, format!("\"{name}\" is not the name of a page"))
+    })
 }
 
 #[cfg(test)]

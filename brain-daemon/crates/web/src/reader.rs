@@ -3,6 +3,7 @@
 //! It reads only what the screen shows, so long pages and long lists do not delay the response. A
 //! long page is shown in parts.
 
+mod embeds;
 pub(crate) mod links;
 mod marked_lines;
 mod missing;

@@ -17,11 +17,9 @@ use diffy::MergeOptions;
 use maud::{Markup, html};
 
 use crate::attachments::PageFiles;
-use crate::changes::see_other;
 use crate::extract::FormPost;
-use crate::history::parse_page;
-use crate::layout::{self, Screen, csrf};
-use crate::page_path::page_path;
+use crate::layout::{self, Screen, csrf, see_other};
+use crate::page_path::{page_path, parse_page};
 use crate::session::{Session, block};
 use crate::text::{Text, direction};
 use crate::{fields, markdown};

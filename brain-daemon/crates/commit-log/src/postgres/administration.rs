@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::PostgresLog;
-use super::rows::{CLOCK, Parameter, get, only, position, signed};
+use super::rows::{CLOCK, Parameter, get, position, single_row, to_bigint};
 use super::session::pipelined;
 use crate::checks::check_name;
 use crate::{Administration, Error, Machine, MachineId, Registration, SealedKeys};
@@ -61,7 +61,7 @@ impl PostgresLog {
 
     /// Runs a statement about a machine and returns the changed row.
     fn change_machine(&self, statement: &str, entry: &Registration) -> Result<Option<Row>, Error> {
-        let (id, number) = (entry.id.0.as_slice(), signed(entry.position.number));
+        let (id, number) = (entry.id.0.as_slice(), to_bigint(entry.position.number));
         let batch = entry.position.id.0.as_slice();
         let parameters: [Parameter<'_>; 5] = [
             (&entry.name, Type::TEXT),
@@ -121,7 +121,7 @@ impl Administration for PostgresLog {
     fn sealed_keys(&self) -> Result<SealedKeys, Error> {
         let query = "SELECT key_generation, (SELECT sealed FROM @keys) FROM @head";
         let rows = self.statement("reading the keys", query, &[])?;
-        let row = only(&rows, &self.server)?;
+        let row = single_row(&rows, &self.server)?;
         Ok(SealedKeys {
             generation: u32::try_from(get::<i32>(&row, 0)?).unwrap_or(0),
             bytes: get::<Option<Vec<u8>>>(&row, 1)?.unwrap_or_default(),

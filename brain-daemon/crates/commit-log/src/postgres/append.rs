@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Row};
 
 use super::PostgresLog;
 use super::failure::Failure;
-use super::rows::{HEAD_COLUMNS, Parameter, batch_of, get, head_of, only, signed};
+use super::rows::{HEAD_COLUMNS, Parameter, batch_of, get, head_of, single_row, to_bigint};
 use super::session::pipelined;
 use crate::checks::{check_batch, check_order};
 use crate::{BatchId, Batches, Error, Head, NewBatch, Position};
@@ -111,11 +111,11 @@ impl PostgresLog {
         check_batch(batch)?;
         let timeouts = self.settings.timeouts.for_bytes(batch.payload.len());
         let call = self.sql("SELECT * FROM @append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
-        let (number, predecessor) = (signed(expected.number), expected.id.0.as_slice());
+        let (number, predecessor) = (to_bigint(expected.number), expected.id.0.as_slice());
         let (id, payload) = (batch.id.0.as_slice(), batch.payload.as_slice());
         let schema = i32::try_from(self.settings.schema).unwrap_or(i32::MAX);
         let lease = batch.fence.as_ref().map(|fence| fence.lease.as_str());
-        let fencing = batch.fence.as_ref().map(|fence| signed(fence.number));
+        let fencing = batch.fence.as_ref().map(|fence| to_bigint(fence.number));
         let channel = self.settings.channel();
         let refusals = self.refusals.load(Ordering::Relaxed);
         let turn_ms = FIRST_TURN_MS << refusals.min(MAX_DOUBLINGS);
@@ -177,7 +177,7 @@ impl PostgresLog {
         batch: &NewBatch,
         rows: &[Row],
     ) -> Result<Option<Head>, Error> {
-        let row = only(rows, &self.server)?;
+        let row = single_row(rows, &self.server)?;
         let head = head_of(&row)?;
         let successor: Option<&[u8]> = get(&row, SUCCESSOR)?;
         if successor.map(BatchId::from_slice).transpose()? == Some(batch.id) {

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::PostgresLog;
-use super::rows::{CLOCK, Parameter, get, number, signed};
+use super::rows::{CLOCK, Parameter, get, number, to_bigint};
 use super::session::pipelined;
 use crate::checks::check_name;
 use crate::{Error, Lease, LeaseOutcome, LeaseRequest};
@@ -41,7 +41,7 @@ impl PostgresLog {
         let (create, take) = (self.sql(CREATE), self.sql(TAKE).replace("$clock", CLOCK));
         let query = self.sql(&format!("{LEASES} WHERE name = $1")).replace("$clock", CLOCK);
         let ttl = i64::try_from(request.ttl.as_millis()).unwrap_or(i64::MAX / 2);
-        let fencing = request.fencing.map(signed);
+        let fencing = request.fencing.map(to_bigint);
         let rows = self.call(&self.reader, async |client| {
             let name: [Parameter<'_>; 1] = [(&request.name, Type::TEXT)];
             let parameters: [Parameter<'_>; 4] = [
@@ -78,7 +78,7 @@ impl PostgresLog {
                  WHERE name = $1 AND holder = $2 AND fencing = $3",
             )
             .replace("$clock", CLOCK);
-        let fencing = signed(lease.fencing);
+        let fencing = to_bigint(lease.fencing);
         self.call(&self.reader, async |client| {
             let parameters: [Parameter<'_>; 3] =
                 [(&lease.name, Type::TEXT), (&lease.holder, Type::TEXT), (&fencing, Type::INT8)];

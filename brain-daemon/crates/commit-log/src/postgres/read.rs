@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 use super::PostgresLog;
 use super::failure::Failure;
 use super::listener::{Delivery, Wakeup};
-use super::rows::{HEAD, Parameter, batch_of, get, head_of, only, signed};
+use super::rows::{HEAD, Parameter, batch_of, get, head_of, single_row, to_bigint};
 use super::session::pipelined;
 use crate::checks::check_order;
 use crate::{
@@ -35,7 +35,7 @@ impl CommitLog for PostgresLog {
         self.call(&self.reader, async |client| {
             let rows = pipelined(client, &begin, client.query_typed(&query, &[])).await;
             let rows = rows.map_err(self.failed("reading the head"))?;
-            Ok(head_of(&only(&rows, &self.server)?)?)
+            Ok(head_of(&single_row(&rows, &self.server)?)?)
         })
     }
 
@@ -117,8 +117,8 @@ impl PostgresLog {
         let timeouts = self.settings.timeouts.for_bytes(sent);
         let begin = timeouts.begin();
         let (read, query) = (self.sql(READ), self.sql(&format!("SELECT {HEAD} FROM @head")));
-        let (number, batches) = (signed(after.number), i64::from(limit.batches.max(1)));
-        let bytes = signed(limit.bytes);
+        let (number, batches) = (to_bigint(after.number), i64::from(limit.batches.max(1)));
+        let bytes = to_bigint(limit.bytes);
         let work = async |client: &Client, _| {
             let parameters: [Parameter<'_>; 3] =
                 [(&number, Type::INT8), (&batches, Type::INT8), (&bytes, Type::INT8)];
@@ -139,7 +139,7 @@ impl PostgresLog {
                 let bytes = u64::try_from(get::<i32>(first, 6)?).unwrap_or(0);
                 return Ok(Reading::Large { bytes });
             }
-            let head = head_of(&only(&head, &self.server)?)?;
+            let head = head_of(&single_row(&head, &self.server)?)?;
             let batches = rows.iter().map(|row| batch_of(row, 0)).collect::<Result<_, _>>()?;
             Ok(Reading::Batches(Batches { batches, head }))
         };

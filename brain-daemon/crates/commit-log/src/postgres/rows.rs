@@ -1,4 +1,4 @@
-//! What queries select, how rows become values, and how values become parameters.
+//! Converts rows to values, and values to parameters.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql, Type};
@@ -63,7 +63,7 @@ pub(super) fn batch_of(row: &Row, first: usize) -> Result<Batch, Error> {
 }
 
 /// Returns the first row of a table that always has one.
-pub(super) fn only(rows: &[Row], server: &Server) -> Result<Row, Error> {
+pub(super) fn single_row(rows: &[Row], server: &Server) -> Result<Row, Error> {
     rows.first().cloned().ok_or_else(|| Error::NotCreated { address: server.address().to_owned() })
 }
 
@@ -71,6 +71,6 @@ pub(super) fn only(rows: &[Row], server: &Server) -> Result<Row, Error> {
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// Returns a number as PostgreSQL stores it.
-pub(super) fn signed(number: u64) -> i64 {
+pub(super) fn to_bigint(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

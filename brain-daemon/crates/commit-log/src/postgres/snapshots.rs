@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Row};
 use super::PostgresLog;
 use super::administration::machine_of;
 use super::failure::Failure;
-use super::rows::{CLOCK, HEAD, Parameter, get, head_of, number, only, position, signed};
+use super::rows::{CLOCK, HEAD, Parameter, get, head_of, number, position, single_row, to_bigint};
 use super::session::pipelined;
 use crate::checks::{check_deletion, check_name, check_size};
 use crate::shared::compactable;
@@ -35,7 +35,7 @@ impl PostgresLog {
         client.batch_execute(&self.settings.timeouts.begin()).await.map_err(&failed)?;
         let query = self.sql(&format!("SELECT {HEAD} FROM @head FOR UPDATE"));
         let result = match client.query_typed(&query, &[]).await.map_err(&failed) {
-            Ok(rows) => match only(&rows, &self.server) {
+            Ok(rows) => match single_row(&rows, &self.server) {
                 Ok(head) => work(&head).await,
                 Err(error) => Err(error.into()),
             },
@@ -72,7 +72,7 @@ impl Snapshots for PostgresLog {
              VALUES ($1, $2, $3, $4, {CLOCK}, false)"
         ));
         let delete = self.sql("DELETE FROM @snapshots WHERE id = $1");
-        let (id, number) = (id.0.as_slice(), signed(contains.number));
+        let (id, number) = (id.0.as_slice(), to_bigint(contains.number));
         let batch = contains.id.0.as_slice();
         self.call(&self.bulk, async |client| {
             let phase = "beginning a snapshot";
@@ -210,7 +210,7 @@ impl Snapshots for PostgresLog {
                     let machines = rows.iter().map(machine_of).collect::<Result<Vec<_>, _>>()?;
                     let end = compactable(snapshot, &machines, head.clock_ms, max_silence);
                     let through = end.min(head.compacted + COMPACTION_STEP).max(head.compacted);
-                    let number = signed(through);
+                    let number = to_bigint(through);
                     let parameters: [Parameter<'_>; 1] = [(&number, Type::INT8)];
                     let moved = client.execute_typed(&update, &parameters).await;
                     moved.map_err(self.failed(phase))?;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::toml::NewValue;
 use super::yaml::Entry;
 use super::{Frontmatter, Value, is_blank, toml, yaml};
-use crate::note_dates::is_date_key;
+use crate::date_keys::is_date_key;
 
 impl Frontmatter {
     /// Sets `key` to the text `value`. Replaces the key's lines in place, or adds a line at the

@@ -6,7 +6,7 @@ use redb::{ReadableTable, ReadableTableMetadata};
 use super::super::jobs::rows_of;
 use super::super::record::{AuditPage, ClientRecord, JobRecord, TokenRecord, from_bytes};
 use super::super::replica::FIRST_SPOOLED_ID;
-use super::super::{StoreError, schema, tables as t};
+use super::super::{StoreError, meta, tables as t};
 use super::Verifier;
 use brain_page as page;
 
@@ -76,7 +76,7 @@ impl Verifier<'_> {
             }
         }
         let number =
-            |key: &str| Ok::<_, StoreError>(schema::meta(self.txn, key)?.unwrap_or_default());
+            |key: &str| Ok::<_, StoreError>(meta::number(self.txn, key)?.unwrap_or_default());
         for (what, found, expected) in [
             ("jobs with a due time", due.len()?, waiting),
             ("jobs with an expiry time", expiring.len()?, finished),

@@ -19,9 +19,9 @@ use super::{IDEAS, IDEAS_RUN, budget, budget_field, default_budget, fault_view, 
 use crate::event_stream;
 use crate::extract::FormPost;
 use crate::layout::{self, csrf, status_of};
-use crate::operations::{table, text, time};
 use crate::page_path::page_path;
 use crate::session::Session;
+use crate::table::{table, text, time};
 use crate::text::Text;
 
 /// `GET /web/ideas`

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use super::{IDEAS_RUN, IDEAS_STREAM, PAGE_TEXT, PROMPTS, cost_view};
 use crate::extract::FormPost;
 use crate::layout::csrf;
-use crate::operations::table;
 use crate::page_path::{encoded_path, page_path};
 use crate::session::Session;
+use crate::table::table;
 use crate::text::Text;
 
 /// Maximum number of ideas that are shown uncollapsed if they were judged and none passes.

@@ -9,9 +9,8 @@ use brain_page::LongText;
 use brain_protocol::{Fault, Get, Page, TrustLevel};
 use maud::{Markup, html};
 
-use crate::history::parse_page;
 use crate::layout::{self, fragment};
-use crate::page_path::page_path;
+use crate::page_path::{page_path, parse_page};
 use crate::session::{Session, block};
 use crate::text::Text;
 use crate::{markdown, reader};

@@ -7,7 +7,7 @@ use brain_protocol::{CostDay, usd};
 use maud::{Markup, html};
 
 use super::scale;
-use crate::operations::{table, text};
+use crate::table::{table, text};
 use crate::text::Text;
 
 /// The number of drawn days.

@@ -8,7 +8,7 @@ use brain_protocol::{Metrics, Snapshot};
 use maud::{Markup, html};
 
 use super::scale;
-use crate::operations::{table, time};
+use crate::table::{table, time};
 use crate::text::Text;
 
 const WIDTH: i64 = 600;

@@ -15,8 +15,8 @@ use super::{alert_words, posts};
 use crate::chart::{Mark, curves};
 use crate::layout::{self, Screen};
 use crate::navigation::COLLECTOR;
-use crate::operations::text;
 use crate::session::{Session, block};
+use crate::table::text;
 use crate::text::Text;
 
 /// The number of the newest alerts, and of deletions, among which the post's are searched.

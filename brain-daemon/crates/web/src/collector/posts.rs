@@ -11,9 +11,9 @@ use maud::{Markup, html};
 use super::{alert_words, post_path};
 use crate::chart::sparkline;
 use crate::navigation::COLLECTOR;
-use crate::operations::{table, text, time};
 use crate::page_path::page_path;
 use crate::search_query::PERIODS;
+use crate::table::{table, text, time};
 use crate::text::{Text, with_noun};
 
 /// Shows the posts whose likes grow fastest.

@@ -8,8 +8,8 @@ use maud::{Markup, html};
 
 use super::COLLECT;
 use crate::layout::csrf;
-use crate::operations::{table, text, time};
 use crate::session::Session;
+use crate::table::{table, text, time};
 use crate::text::{Text, with_noun};
 
 /// Shows whether the collector runs, and the button that starts a run.

@@ -2,7 +2,7 @@
 
 use brain_protocol::{Fault, FaultCode, GraphLayout, SourceId};
 
-use crate::history::parse_page;
+use crate::page_path::parse_page;
 
 /// The depth, if the URL has none.
 const DEPTH: u32 = 2;

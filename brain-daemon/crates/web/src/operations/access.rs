@@ -12,11 +12,11 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
-use super::{optional_time, respond, table, time};
-use crate::changes::see_other;
+use super::respond;
 use crate::extract::FormPost;
-use crate::layout::{self, csrf};
+use crate::layout::{self, csrf, see_other};
 use crate::session::Session;
+use crate::table::{optional_time, table, time};
 use crate::text::{Name, Text};
 
 const PATH: &str = "/web/access";

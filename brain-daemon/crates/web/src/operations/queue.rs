@@ -9,12 +9,12 @@ use brain_core::Brain;
 use brain_protocol::{Fault, FaultCode, IngestJob, JobId, JobList, JobRetry, JobState, Jobs};
 use maud::{Markup, html};
 
-use super::{bytes, respond, table, text, time};
-use crate::changes::see_other;
+use super::respond;
 use crate::extract::FormPost;
-use crate::layout::{self, csrf};
+use crate::layout::{self, csrf, see_other};
 use crate::page_path::page_path;
 use crate::session::Session;
+use crate::table::{bytes, table, text, time};
 use crate::text::Text;
 
 const PATH: &str = "/web/queue";

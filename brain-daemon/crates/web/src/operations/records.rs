@@ -12,9 +12,10 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
-use super::{bytes, respond, table, text, time};
+use super::respond;
 use crate::chart::cost_bars;
 use crate::session::Session;
+use crate::table::{bytes, table, text, time};
 use crate::text::Text;
 
 /// Maximum number of calls on one screen.

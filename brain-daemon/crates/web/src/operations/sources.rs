@@ -12,12 +12,13 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
-use super::{optional_time, respond, table, text};
+use super::respond;
 use crate::extract::FormPost;
 use crate::layout::csrf;
 use crate::live::LiveStreams;
 use crate::page_path::page_path;
 use crate::session::Session;
+use crate::table::{optional_time, table, text};
 use crate::text::Text;
 
 const PATH: &str = "/web/sources";

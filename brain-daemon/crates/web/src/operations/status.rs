@@ -11,11 +11,12 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
-use super::{bytes, respond, table, text, time};
+use super::respond;
 use crate::extract::FormPost;
 use crate::layout::csrf;
 use crate::navigation::STATUS;
 use crate::session::Session;
+use crate::table::{bytes, table, text, time};
 use crate::text::Text;
 
 /// `GET /web/status`, with `?check` for the checks of the doctor.

@@ -8,9 +8,8 @@ use brain_core::{Brain, FirstOf, LinkedPage};
 use brain_protocol::{Backlinks, LinkRow, LinksReply, PageRef};
 use maud::{Markup, html};
 
-use crate::history::parse_page;
 use crate::layout::{self, Screen};
-use crate::page_path::{encoded_path, page_path};
+use crate::page_path::{encoded_path, page_path, parse_page};
 use crate::session::Session;
 use crate::text::Text;
 

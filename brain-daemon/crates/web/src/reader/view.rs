@@ -4,6 +4,7 @@ use brain_page::{LongText, plain_sentence};
 use brain_protocol::{Page, TimelineRow, TrustLevel};
 use maud::{Markup, html};
 
+use super::embeds;
 use super::parts::{self, View};
 use super::{Reading, links, marked_lines, without_title};
 use crate::layout::csrf;
@@ -12,7 +13,7 @@ use crate::results::day;
 use crate::search_query::SearchQuery;
 use crate::session::Session;
 use crate::text::{MAX_LINE, Text, direction};
-use crate::{embeds, graph, markdown, neighbours, provenance};
+use crate::{graph, markdown, neighbours, provenance};
 
 /// Maximum number of tags that are shown at first.
 const MAX_TAGS: usize = 100;

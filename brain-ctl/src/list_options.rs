@@ -4,8 +4,10 @@ use brain_protocol::Fault;
 use clap::Args;
 use serde::Serialize;
 
-use super::{FormatOption, Listing, Outcome, Show, Text};
-use crate::context::Context;
+use crate::{
+    context::Context,
+    output::{FormatOption, Listing, Outcome, Show, Text},
+};
 
 /// The options `--limit` and `--page`.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! Opens and creates store files.
+//! Opens and creates the redb file of a store, without its spool and writer.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ use redb::{Database, ReadableDatabase};
 use super::error::with_damage_report;
 use super::overlay::Overlay;
 use super::pending_keys::PendingKeys;
-use super::{Draft, SourceRecord, StoreError, migrate, schema, tables as t};
+use super::{Draft, SourceRecord, StoreError, meta, migrate, tables as t};
 
 /// Options for opening a store.
 pub struct StoreOptions {
@@ -116,7 +116,7 @@ fn read_only_backend(path: &Path) -> Result<Overlay, StoreError> {
 /// file that needs a repair is checked after the repair.
 pub(super) fn check_schema(path: &Path) -> Result<(), StoreError> {
     match redb::ReadOnlyDatabase::open(path) {
-        Ok(db) => schema::check(&db.begin_read()?, path).map(|_| ()),
+        Ok(db) => meta::check_schema(&db.begin_read()?, path).map(|_| ()),
         Err(_) => Ok(()),
     }
 }
@@ -162,9 +162,9 @@ fn create_database(new_path: &Path, name: &str, options: &StoreOptions) -> Resul
     let txn = db.begin_write()?;
     migrate::open_tables_of_attachments(&txn)?;
     {
-        let waiting_jobs = PendingKeys::default();
-        let mut draft = Draft::open(&txn, &waiting_jobs)?;
-        draft.set_meta(t::META_SCHEMA, schema::SCHEMA)?;
+        let pending_keys = PendingKeys::default();
+        let mut draft = Draft::open(&txn, &pending_keys)?;
+        draft.set_meta(t::META_SCHEMA, meta::SCHEMA)?;
         draft.set_meta(t::META_STORE_ID, options.new_store_id)?;
         draft.put_source(&SourceId::default(), &SourceRecord::new(None, options.now))?;
         draft.finish()?;

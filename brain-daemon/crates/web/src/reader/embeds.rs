@@ -7,9 +7,9 @@ use brain_page::section;
 use brain_protocol::{Get, Page, PageRef, Slug, TrustLevel};
 use maud::{Markup, html};
 
+use super::{Reading, url_of, without_title};
 use crate::markdown::{self, MAX_EMBED_HTML};
 use crate::page_path::page_path;
-use crate::reader::{Reading, url_of, without_title};
 use crate::text::Text;
 
 /// Maximum number of shown bytes of an embedded text.

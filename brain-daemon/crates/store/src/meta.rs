@@ -1,4 +1,4 @@
-//! The schema number of a store, and other numbers of its table `meta`.
+//! The numbers of a store's table `meta`, the schema number among them.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub const SCHEMA: u64 = 89;
 pub const FIRST_SCHEMA: u64 = 80;
 
 /// Returns a number of the `meta` table.
-pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, StoreError> {
+pub(super) fn number(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, StoreError> {
     match txn.open_table(t::META) {
         Ok(table) => Ok(table.get(key)?.map(|guard| guard.value())),
         Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
@@ -22,9 +22,9 @@ pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, Stor
 }
 
 /// Returns the schema of the store at `path`, or refuses one that this program cannot use.
-pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreError> {
+pub(super) fn check_schema(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreError> {
     let name = path.display().to_string();
-    let Some(found) = meta(txn, t::META_SCHEMA)? else {
+    let Some(found) = number(txn, t::META_SCHEMA)? else {
         return Err(StoreError::Damaged(format!(
             "{name} has no schema number: it is not a brain store"
         )));

@@ -1,12 +1,12 @@
-//! Files of a crate do not use each other in a circle.
+//! The files of a crate do not import each other in a cycle.
 //!
-//! A file uses another one if it imports or names one of its items. A module and the modules below
-//! it may use each other. Test code does not count.
+//! A file imports another one if it names one of its items. A module contains those below it, so it
+//! depends on them; they may name its items. Calls of methods and test code do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::architecture::{files, root};
 
@@ -19,13 +19,13 @@ type Segments = Vec<String>;
 #[derive(Default)]
 struct Names {
     items: BTreeSet<String>,
-    /// Imported paths, by the name that they have in the file.
+    /// Imported paths, by the name that they have in the file; `*` for all items of a module.
     imports: Vec<(String, Segments)>,
     paths: Vec<Segments>,
 }
 
-/// The files of a crate.
-struct Sources(BTreeMap<Module, Names>);
+/// The modules of a crate that are files.
+struct Modules(BTreeMap<Module, Names>);
 
 impl Names {
     fn of(text: &str) -> Self {
@@ -35,30 +35,31 @@ impl Names {
     }
 
     fn add(&mut self, tokens: TokenStream) {
+        const KEYWORDS: [&str; 7] = ["fn", "struct", "enum", "trait", "const", "static", "type"];
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-        let mut at = 0;
-        while let Some(token) = tokens.get(at) {
-            let rest = &tokens[at..];
-            at += 1;
+        let mut rest = tokens.as_slice();
+        while let Some(token) = rest.first() {
+            let next = rest.get(1);
+            let mut read = 1;
             match token {
-                TokenTree::Punct(mark) if mark.as_char() == '#' && is_test_attribute(rest) => {
-                    at += length_of_item(rest) - 1;
+                TokenTree::Punct(_) if is_punct(token, '#') && is_test_attribute(next) => {
+                    read = length_of_item(rest);
                 }
-                TokenTree::Ident(word) if word == "use" => {
-                    let length = rest.iter().take_while(|token| !is_mark(token, ';')).count();
-                    self.add_imports(&rest[1..length], &[]);
-                    at += length - 1;
+                // `impl Trait + use<>` imports nothing.
+                TokenTree::Ident(word)
+                    if word == "use" && next.is_some_and(|next| !is_punct(next, '<')) =>
+                {
+                    read = rest.iter().take_while(|token| !is_punct(token, ';')).count();
+                    self.add_imports(&rest[1..read], &[]);
                 }
                 TokenTree::Ident(word) => {
-                    const KEYWORDS: [&str; 7] =
-                        ["fn", "struct", "enum", "trait", "const", "static", "type"];
-                    if let (true, Some(TokenTree::Ident(name))) =
-                        (KEYWORDS.contains(&word.to_string().as_str()), rest.get(1))
+                    if KEYWORDS.iter().any(|keyword| word == keyword)
+                        && let Some(TokenTree::Ident(name)) = next
                     {
                         self.items.insert(name.to_string());
                     }
                     let path = path_at(rest);
-                    at += 3 * (path.len() - 1);
+                    read = 3 * path.len() - 2;
                     if path.len() > 1 {
                         self.paths.push(path);
                     }
@@ -66,14 +67,15 @@ impl Names {
                 TokenTree::Group(group) => self.add(group.stream()),
                 _ => {}
             }
+            rest = &rest[read..];
         }
     }
 
     /// Adds the paths of a `use`, such as `a::{b, c as d}`.
     fn add_imports(&mut self, tokens: &[TokenTree], prefix: &[String]) {
-        for tree in tokens.split(|token| is_mark(token, ',')) {
+        for tree in tokens.split(|token| is_punct(token, ',')) {
             let (mut path, mut alias) = (prefix.to_vec(), None);
-            for (at, token) in tree.iter().enumerate() {
+            for (index, token) in tree.iter().enumerate() {
                 match token {
                     TokenTree::Group(group) => {
                         let inner: Vec<TokenTree> = group.stream().into_iter().collect();
@@ -81,12 +83,12 @@ impl Names {
                         path.clear();
                     }
                     TokenTree::Ident(word) if word == "as" => {
-                        alias = tree.get(at + 1).map(ToString::to_string);
+                        alias = tree.get(index + 1).map(ToString::to_string);
                         break;
                     }
                     TokenTree::Ident(word) if word == "self" && !path.is_empty() => {}
                     TokenTree::Ident(word) => path.push(word.to_string()),
-                    TokenTree::Punct(mark) if mark.as_char() == '*' => path.push("*".to_owned()),
+                    token if is_punct(token, '*') => path.push("*".to_owned()),
                     _ => {}
                 }
             }
@@ -97,23 +99,22 @@ impl Names {
     }
 }
 
-fn is_mark(token: &TokenTree, mark: char) -> bool {
-    matches!(token, TokenTree::Punct(found) if found.as_char() == mark)
+fn is_punct(token: &TokenTree, expected: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == expected)
 }
 
-/// Whether the tokens begin with `#[cfg(test)]`.
-fn is_test_attribute(tokens: &[TokenTree]) -> bool {
-    matches!(tokens.get(1), Some(TokenTree::Group(group))
-        if group.stream().to_string().replace(' ', "") == "cfg(test)")
+/// Whether the token behind a `#` makes it `#[cfg(test)]`.
+fn is_test_attribute(token: Option<&TokenTree>) -> bool {
+    token.is_some_and(|token| token.to_string().replace(' ', "") == "[cfg(test)]")
 }
 
-/// Returns the number of tokens up to the end of the first item: a semicolon or a block.
+/// Returns the number of tokens up to the end of the first item, field or variant.
 fn length_of_item(tokens: &[TokenTree]) -> usize {
     let is_end = |token: &TokenTree| match token {
-        TokenTree::Group(group) => group.delimiter() == proc_macro2::Delimiter::Brace,
-        token => is_mark(token, ';'),
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        token => is_punct(token, ';') || is_punct(token, ','),
     };
-    tokens.iter().position(is_end).map_or(tokens.len(), |at| at + 1)
+    tokens.iter().position(is_end).map_or(tokens.len(), |last| last + 1)
 }
 
 /// Returns the path at the beginning of the tokens, which is one word or more.
@@ -123,7 +124,7 @@ fn path_at(tokens: &[TokenTree]) -> Segments {
     while let Some(TokenTree::Ident(word)) = rest.first() {
         path.push(word.to_string());
         match rest.get(1..4) {
-            Some([a, b, TokenTree::Ident(_)]) if is_mark(a, ':') && is_mark(b, ':') => {
+            Some([a, b, TokenTree::Ident(_)]) if is_punct(a, ':') && is_punct(b, ':') => {
                 rest = &rest[3..];
             }
             _ => break,
@@ -132,7 +133,7 @@ fn path_at(tokens: &[TokenTree]) -> Segments {
     path
 }
 
-impl Sources {
+impl Modules {
     /// Reads the files of a crate.
     fn read(src: &Path) -> Self {
         let has_library = src.join("lib.rs").exists();
@@ -176,55 +177,62 @@ impl Sources {
                 return self.resolve(from, &[import, rest].concat());
             }
         };
-        while let Some((name, behind)) = rest.split_first()
+        while let Some((name, inner)) = rest.split_first()
             && self.0.contains_key(&child(&module, name))
         {
             module.push(name.clone());
-            rest = behind;
+            rest = inner;
         }
         let names = self.0.get(&module)?;
-        let Some(name) = rest.first().filter(|name| !names.items.contains(*name)) else {
+        let Some(name) = rest.first().filter(|name| *name != "*" && !names.items.contains(*name))
+        else {
             return Some(module);
         };
         // An item that the module imports belongs to the file that defines it.
-        match names.imports.iter().find(|(known, _)| known == name) {
-            Some((_, import)) => self.resolve(&module, import),
-            None => Some(module),
+        if let Some((_, import)) = names.imports.iter().find(|(known, _)| known == name) {
+            return self.resolve(&module, import);
         }
-    }
-
-    /// Returns for each module the modules that it uses, without those above and below it.
-    fn uses(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
-        let uses = self.0.iter().map(|(module, names)| {
-            let imports = names.imports.iter().map(|(_, path)| path);
-            let used = imports.chain(&names.paths).filter_map(|path| self.resolve(module, path));
-            let used = used.filter(|used| !used.starts_with(module) && !module.starts_with(used));
-            (module, used.collect())
+        let mut all_of = names.imports.iter().filter(|(known, _)| known == "*");
+        let defining = all_of.find_map(|(_, import)| {
+            let imported = self.resolve(&module, &import[..import.len() - 1])?;
+            self.0[&imported].items.contains(name).then_some(imported)
         });
-        uses.collect()
+        Some(defining.unwrap_or(module))
     }
 
-    /// Returns the uses that are part of a circle, as `a -> b`.
-    fn circles(&self) -> Vec<String> {
-        let uses = self.uses();
-        let reachable = |from: &Module| {
+    /// Returns for each module those that it depends on: the modules below it, and those whose items
+    /// it names, without those above it.
+    fn dependencies(&self) -> BTreeMap<&Module, BTreeSet<&Module>> {
+        let dependencies = self.0.iter().map(|(module, names)| {
+            let imports = names.imports.iter().map(|(_, path)| path);
+            let named = imports.chain(&names.paths).filter_map(|path| self.resolve(module, path));
+            let named = named.filter(|named| !module.starts_with(named));
+            let named = named.filter_map(|named| Some(self.0.get_key_value(&named)?.0));
+            let below = self
+                .0
+                .keys()
+                .filter(|other| other.split_last().is_some_and(|(_, parent)| parent == module));
+            (module, named.chain(below.filter(|_| !module.is_empty())).collect())
+        });
+        dependencies.collect()
+    }
+
+    /// Returns the dependencies that are part of a cycle, as `a -> b`.
+    fn cycles(&self) -> Vec<String> {
+        let dependencies = self.dependencies();
+        let mut reachable = BTreeMap::new();
+        for from in self.0.keys() {
             let mut found = BTreeSet::new();
             let mut waiting = vec![from];
             while let Some(module) = waiting.pop() {
-                for used in &uses[module] {
-                    if found.insert(used.clone()) {
-                        waiting.push(used);
-                    }
-                }
+                waiting.extend(dependencies[module].iter().filter(|other| found.insert(**other)));
             }
-            found
-        };
-        let all: BTreeMap<&Module, BTreeSet<Module>> =
-            uses.keys().map(|module| (*module, reachable(module))).collect();
-        let pairs = uses.iter().flat_map(|(module, used)| used.iter().map(|used| (*module, used)));
+            reachable.insert(from, found);
+        }
+        let pairs = dependencies.iter().flat_map(|(from, all)| all.iter().map(|to| (*from, *to)));
         pairs
-            .filter(|(module, used)| all[used].contains(*module))
-            .map(|(module, used)| format!("{} -> {}", module.join("::"), used.join("::")))
+            .filter(|(from, to)| reachable[to].contains(from))
+            .map(|(from, to)| format!("{} -> {}", from.join("::"), to.join("::")))
             .collect()
     }
 }
@@ -238,33 +246,42 @@ fn is_local(path: &[String]) -> bool {
 }
 
 #[test]
-fn files_of_a_crate_do_not_use_each_other_in_a_circle() {
+fn files_of_a_crate_do_not_import_each_other_in_a_cycle() {
     let crates = root().join("brain-daemon/crates");
     let mut dirs: Vec<_> =
         std::fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path()).collect();
     dirs.extend(["protocol", "brain-ctl", "brain-daemon"].map(|name| root().join(name)));
+    let (mut count, mut cycles) = (0, Vec::new());
     for dir in dirs {
-        let circles = Sources::read(&dir.join("src")).circles();
-        assert!(circles.is_empty(), "{}:\n{}", dir.display(), circles.join("\n"));
+        let modules = Modules::read(&dir.join("src"));
+        count += modules.dependencies().values().map(BTreeSet::len).sum::<usize>();
+        let name = dir.file_name().unwrap().to_str().unwrap();
+        cycles.extend(modules.cycles().into_iter().map(|cycle| format!("{name}: {cycle}")));
     }
+    let advice = "move the items that files share to a file of their own";
+    assert!(cycles.is_empty(), "{advice}:\n{}", cycles.join("\n"));
+    assert!(count > 2000, "only {count} dependencies were found");
 }
 
 #[test]
-fn a_circle_of_files_is_found() {
+fn a_cycle_of_files_is_found() {
     let module = |path: &str| -> Module {
         path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect()
     };
-    let sources = |texts: &[(&str, &str)]| {
-        Sources(texts.iter().map(|(path, text)| (module(path), Names::of(text))).collect())
+    let modules = |texts: &[(&str, &str)]| {
+        Modules(texts.iter().map(|(path, text)| (module(path), Names::of(text))).collect())
     };
-    let names = [
-        ("", "mod a; mod b; mod c; pub use c::C;"),
-        ("a", "use super::b::{self, B}; fn a() { b::other(); }"),
-        ("b", "use crate::C; struct B; fn other() {}"),
+    let [root, a, b, c, d] = [
+        ("", "mod a; mod b; mod c; pub use c::*; pub use a::*;"),
+        ("a", "use super::b::{self, B}; fn a() -> impl X + use<> { 1 } fn x() { b::other(); }"),
+        ("b", "use crate::C; struct B { #[cfg(test)] x: crate::a::A, y: u8 } fn other() {}"),
         ("c", "struct C; fn c() -> u8 { crate::a::a(\"\\\"\") }"),
         ("c::d", "use super::C; #[cfg(test)] mod tests { use crate::a::a; }"),
     ];
-    assert_eq!(sources(&names).circles(), ["a -> b", "b -> c", "c -> a"]);
-    let [root, a, b, _, d] = names;
-    assert_eq!(sources(&[root, a, b, ("c", "struct C;"), d]).circles(), [""; 0]);
+    assert_eq!(modules(&[root, a, b, c, d]).cycles(), ["a -> b", "b -> c", "c -> a"]);
+    let c = ("c", "struct C;");
+    assert_eq!(modules(&[root, a, b, c, d]).cycles(), [""; 0]);
+    let d = ("c::d", "use crate::a; fn d() { a::a() }");
+    let cycles = ["a -> b", "b -> c", "c -> c::d", "c::d -> a"];
+    assert_eq!(modules(&[root, a, b, c, d]).cycles(), cycles, "through the module d in c");
 }

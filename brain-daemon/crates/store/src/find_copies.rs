@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use redb::{ReadOnlyDatabase, ReadableDatabase};
 
 use super::error::with_damage_report;
-use super::{Store, StoreError, former_records, schema, tables as t};
+use super::{Store, StoreError, former_records, meta, tables as t};
 
 impl Store {
     /// Returns the copies of this store that have the page `id`, or its version `version`:
@@ -35,8 +35,8 @@ impl Store {
         let unreadable = |e: redb::DatabaseError| StoreError::damaged(e.to_string());
         let db = ReadOnlyDatabase::open(path).map_err(unreadable)?;
         let txn = db.begin_read()?;
-        let number = schema::check(&txn, path)?;
-        if schema::meta(&txn, t::META_STORE_ID)?.is_some_and(|id| id != self.id()) {
+        let number = meta::check_schema(&txn, path)?;
+        if meta::number(&txn, t::META_STORE_ID)?.is_some_and(|id| id != self.id()) {
             return Ok(false);
         }
         let Some(version) = version else {
