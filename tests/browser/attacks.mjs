@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Brain } from './brain.mjs'
-import { complaints, launch, open, shows, signIn, signedIn } from './browsers.mjs'
+import { complaints, launch, open, showSearch, shows, signIn, signedIn } from './browsers.mjs'
 import { visitScreens } from './screens.mjs'
 
 /** How long an address of `brain open` is valid. */
@@ -111,7 +111,7 @@ test('no stored script runs on any screen', async () => {
 })
 
 test('no script runs where scripts write HTML: results, preview, completions', async () => {
-  await page.goto(brain.url)
+  await showSearch(page, brain)
   await page.keyboard.type('window')
   await page.waitForFunction(() => document.title.startsWith('window '), { polling: 50 })
   await page.waitForSelector('#results a.title')

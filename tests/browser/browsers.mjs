@@ -73,6 +73,15 @@ export async function signIn(page, brain, ...name) {
   return page
 }
 
+/**
+ * Shows the search, and waits until the browser has focused its field. It does this when it first
+ * draws the page, which can be after `load`: a key before it goes nowhere.
+ */
+export async function showSearch(page, brain) {
+  await page.goto(brain.url)
+  await page.waitForFunction(() => document.activeElement.id === 'q', { polling: 50 })
+}
+
 /** Returns problems, violations and requests to other origins, and clears their records. */
 export async function complaints(page, brain) {
   const violations = await page.evaluate(() => window.__violations ?? ['no record of violations'])

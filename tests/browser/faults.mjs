@@ -131,6 +131,7 @@ if (isChromium) {
     // The results are in the first answer, before any script.
     assert.match(await text(page), /Ada Lovelace/)
     await page.waitForSelector('#q')
+    await page.focus('#q')
     await page.$eval('#q', (it) => it.select())
     await page.keyboard.type('lanternfish')
     await shows(page, '#results mark', 'lanternfish')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { Brain, until } from './brain.mjs'
 import {
-  complaints, inaccessible, launch, open, shows, signIn, signedIn, type,
+  complaints, inaccessible, launch, open, showSearch, shows, signIn, signedIn, type,
 } from './browsers.mjs'
 import { generatedPages } from './content.mjs'
 
@@ -25,9 +25,7 @@ after(async () => {
 })
 
 beforeEach(async () => {
-  await page.goto(brain.url)
-  // The browser focuses the field when it first draws the page, which can be after `load`.
-  await page.waitForFunction(() => document.activeElement.id === 'q', { polling: 50 })
+  await showSearch(page, brain)
   await complaints(page, brain)
 })
 
