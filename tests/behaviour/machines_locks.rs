@@ -15,7 +15,7 @@ use crate::machines::{
     MachineStatus, Shared, VISIBLE, has_page, state, wait_for_state, wait_until,
 };
 use crate::machines_fixture::{compare_running, wait_until_settled};
-use crate::machines_setup::{HomeFiles, add_attachment, end_waiting_time};
+use crate::machines_setup::{HomeFiles, add_attachment, init_when_possible};
 
 /// Longer than any limit of a statement, a lock or a call.
 const LOCKED: Duration = Duration::from_secs(8);
@@ -251,8 +251,7 @@ fn an_init_can_be_repeated_after_locked_chunks() {
     before.check(&laptop, "first");
     let error = laptop.fault(args.clone(), 1);
     assert!(error["hint"].as_str().unwrap().contains("3 minutes"), "{error}");
-    end_waiting_time(&shared, &cluster.url(Part::Server), &laptop);
-    laptop.json(args);
+    init_when_possible(&shared, &cluster.url(Part::Server), &laptop, &args);
     assert_eq!(state(&laptop), "ready");
     laptop.put("second", "text");
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::Instant;
 
 use brain_fakes::{Chunk, Decision, Direction, Proxy};
 use brain_protocol::{Reply, WriteStatus};
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::crash::Rng;
 use crate::faults::fill;
-use crate::machines::{Shared, has_page, server, state, wait_until};
+use crate::machines::{Shared, has_page, server, state};
 use crate::machines_fixture::{compare_running, wait_until_settled};
 
 /// The size of an attachment that is in snapshots.
@@ -32,21 +33,30 @@ pub(crate) fn add_attachment(home: &TestHome, slug: &str) {
     }
 }
 
-/// Lets minutes pass on the server for the log of a failed `init`, until the next `init` may delete
-/// it. The last report of the failed one may still arrive.
-pub(crate) fn end_waiting_time(shared: &Shared, url: &str, home: &TestHome) {
+/// Runs `init` with `args` until it succeeds, and returns its result. Before each try, lets minutes
+/// pass on the server for the log of an interrupted `init`, whose last report may still arrive.
+pub(crate) fn init_when_possible(
+    shared: &Shared,
+    url: &str,
+    home: &TestHome,
+    args: &[String],
+) -> Value {
     let namespace = &shared.namespace;
     let update = format!(
         "UPDATE \"{namespace}\".head SET time_ms = time_ms - 200000; \
          UPDATE \"{namespace}\".machines SET seen_ms = seen_ms - 200000"
     );
-    let file = shared.url_file(home);
-    let plan = ["machines", "plan", "init", "--namespace", namespace, "--url-file"];
-    wait_until("the next init is possible", TEST_TIMEOUT, || {
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    loop {
         let output = Command::new("psql").args(["-X", "-q", "-c", &update, url]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        home.brain(plan.into_iter().chain(file.to_str())).code == 0
-    });
+        let run = home.brain(["--json"].into_iter().chain(args.iter().map(String::as_str)));
+        if run.code == 0 {
+            return run.json();
+        }
+        let hint = run.json()["error"]["hint"].as_str().unwrap().to_owned();
+        assert!(hint.contains("3 minutes") && Instant::now() < deadline, "{run:?}");
+    }
 }
 
 /// The names in a home, and its secrets.
@@ -162,12 +172,12 @@ fn go_away_at(direction: Direction, bytes: usize) {
     let hint = error["hint"].as_str().unwrap();
     assert!(hint.contains("--namespace"), "{error}");
     let former = shared.namespace.clone();
-    if hint.contains("3 minutes") {
-        end_waiting_time(&shared, &url, &home);
+    let reply = if hint.contains("3 minutes") {
+        init_when_possible(&shared, &url, &home, &shared.init_args(&home, "laptop"))
     } else {
         shared.namespace += "_2";
-    }
-    let reply = shared.init(&home, "laptop", &[]);
+        shared.init(&home, "laptop", &[])
+    };
     check_shared(&shared, &home, &reply["words"]);
     drop(Shared { url, namespace: former });
 }

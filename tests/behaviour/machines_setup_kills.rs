@@ -11,7 +11,7 @@ use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, report};
 use crate::crash::rare_word;
 use crate::machines::{MachineStatus, Shared, has_page, server, state, wait_for_state, wait_until};
 use crate::machines_fixture::{compare_running, pages_with_files, wait_until_settled};
-use crate::machines_setup::end_waiting_time;
+use crate::machines_setup::init_when_possible;
 
 /// The pages of the brain.
 const PAGES: usize = 2_000;
@@ -107,8 +107,7 @@ fn check_killed_init(base: &TestHome, pages: &BTreeMap<String, String>, moment: 
             if run.code != 0 {
                 let hint = run.json()["error"]["hint"].as_str().unwrap().to_owned();
                 assert!(hint.contains("3 minutes"), "{moment}: {hint}");
-                end_waiting_time(&shared, &shared.url, &home);
-                home.json(args);
+                init_when_possible(&shared, &shared.url, &home, &args);
             }
         }
         _ => {
