@@ -1,6 +1,28 @@
 //! The purge of pages 72 hours after they were deleted.
 
+use std::path::Path;
+
+use brain_protocol::SyncedSource;
+
 use super::*;
+
+/// Registers a directory as the source `vault`.
+fn add_vault(fixture: &Fixture, dir: &Path) -> SourceId {
+    let id = SourceId::parse("vault").unwrap();
+    let path = dir.to_str().unwrap().to_owned();
+    let settings = Default::default();
+    fixture.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path, settings })).unwrap();
+    id
+}
+
+/// Synchronises a source. With `full`, reads all its files.
+fn sync(fixture: &Fixture, id: &SourceId, full: bool) -> SyncedSource {
+    let source = Some(id.clone());
+    let (all, pull, embed, dry_run, yes) = (false, false, false, false, false);
+    let sync = Sync { source, all, pull, embed, dry_run, full, yes };
+    let reply = expect_reply!(fixture.ask(Request::Sync(sync)), Sync);
+    reply.sources[0].clone()
+}
 
 #[test]
 fn the_purge_removes_page_versions_links_and_file() {
@@ -110,18 +132,8 @@ fn the_purge_leaves_files_of_other_programs_in_the_trash() {
     for name in names {
         fs::write(dir.join(name), "mine\n").unwrap();
     }
-    let id = SourceId::parse("vault").unwrap();
-    let path = dir.to_str().unwrap().to_owned();
-    fixture
-        .ask(Request::SourceAdd(SourceAdd { id: id.clone(), path, settings: Default::default() }))
-        .unwrap();
-    let sync = || {
-        let source = Some(id.clone());
-        let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, false, false);
-        let sync = Sync { source, all, pull, embed, dry_run, full, yes };
-        let reply = expect_reply!(fixture.ask(Request::Sync(sync)), Sync);
-        reply.sources[0].clone()
-    };
+    let id = add_vault(&fixture, &dir);
+    let sync = || sync(&fixture, &id, false);
     assert_eq!(sync().added, 3);
     fixture
         .ask(Request::Delete(PageRef { source: Some(id.clone()), ..page("by-brain") }.into()))
@@ -161,18 +173,8 @@ fn the_purge_waits_for_files_that_cannot_be_moved() {
     for slug in &stuck {
         fs::write(dir.join(format!("{slug}.md")), format!("mine {slug}\n")).unwrap();
     }
-    let id = SourceId::parse("vault").unwrap();
-    let path = dir.to_str().unwrap().to_owned();
-    fixture
-        .ask(Request::SourceAdd(SourceAdd { id: id.clone(), path, settings: Default::default() }))
-        .unwrap();
-    let sync = || {
-        let source = Some(id.clone());
-        let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, true, false);
-        let sync = Sync { source, all, pull, embed, dry_run, full, yes };
-        let reply = expect_reply!(fixture.ask(Request::Sync(sync)), Sync);
-        reply.sources[0].added
-    };
+    let id = add_vault(&fixture, &dir);
+    let sync = || sync(&fixture, &id, true).added;
     let in_vault = |slug: &str| PageRef { source: Some(id.clone()), ..page(slug) };
     assert_eq!(sync(), 210);
     fs::write(dir.join(".trash"), "not a directory").unwrap();
