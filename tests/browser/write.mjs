@@ -73,7 +73,7 @@ test('a dropped file becomes a page', async () => {
   await Promise.all([page.waitForNavigation(), drop([['note.md', '', '# Dropped\n\nBy hand.\n']])])
   assert.equal(await heading(page), 'Dropped')
   await drop([['a.txt', 'text/plain', 'one text'], ['b.exe', 'application/x-exe', 'MZ']])
-  await shows(page, '#message', '1 of 2 kept. b.exe is not a text')
+  await shows(page, '#message', '1 of 2 saved. b.exe is not a text file')
   assert.match(await brain.run(['search', 'one text']), /one text/)
 })
 
