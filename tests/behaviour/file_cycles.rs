@@ -200,8 +200,8 @@ impl Modules {
         Some(defining.unwrap_or(module))
     }
 
-    /// Returns for each module those that it depends on: the modules below it, and those whose items
-    /// it names, without those above it.
+    /// Returns for each module those that it depends on: the modules below it, and those whose
+    /// items it names, without those above it.
     fn dependencies(&self) -> BTreeMap<&Module, BTreeSet<&Module>> {
         let dependencies = self.0.iter().map(|(module, names)| {
             let imports = names.imports.iter().map(|(_, path)| path);

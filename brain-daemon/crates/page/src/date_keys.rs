@@ -36,7 +36,8 @@ pub(super) fn is_time_of_writing(key: &str) -> bool {
     names.any(|name| is_key(key, name))
 }
 
-/// Returns whether a key of a frontmatter has this name, in one of the spellings of a key.
+/// Returns whether a key is a spelling of `name`: without case, and with a space or a hyphen for
+/// `_`.
 pub(super) fn is_key(key: &str, name: &str) -> bool {
     let is_same = |(key, name): (u8, u8)| {
         key.eq_ignore_ascii_case(&name) || (name == b'_' && matches!(key, b' ' | b'-'))

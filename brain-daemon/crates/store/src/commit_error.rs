@@ -3,13 +3,13 @@
 use super::StoreError;
 use super::shared_log::LogBatch;
 
-/// Why a transaction cannot be committed.
+/// The failure of a transaction.
 pub(super) struct CommitError {
     pub(super) cause: Cause,
     pub(super) error: StoreError,
 }
 
-/// What is to be done with the tasks of the transaction.
+/// The cause of the failure, which decides what happens to the tasks.
 #[derive(Debug)]
 pub(super) enum Cause {
     /// The task at this index failed after writing; the others run again.

@@ -35,7 +35,7 @@ impl Store {
         let unreadable = |e: redb::DatabaseError| StoreError::damaged(e.to_string());
         let db = ReadOnlyDatabase::open(path).map_err(unreadable)?;
         let txn = db.begin_read()?;
-        let number = meta::check_schema(&txn, path)?;
+        let schema = meta::check_schema(&txn, path)?;
         if meta::number(&txn, t::META_STORE_ID)?.is_some_and(|id| id != self.id()) {
             return Ok(false);
         }
@@ -48,7 +48,7 @@ impl Store {
         // When the copy was made, it may have been the current version.
         let Some(name) = txn.open_table(t::IDS)?.get(id)? else { return Ok(false) };
         let Some(row) = txn.open_table(t::PAGES)?.get(name.value())? else { return Ok(false) };
-        Ok(former_records::page_of(number, row.value())?.version == version)
+        Ok(former_records::page_of(schema, row.value())?.version == version)
     }
 }
 

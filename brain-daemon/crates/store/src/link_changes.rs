@@ -10,8 +10,8 @@ use brain_protocol::{Slug, SourceId};
 pub(super) struct LinkChanges {
     /// Pages whose links must be resolved.
     pub(super) pages: BTreeSet<u64>,
-    /// Change in the number of pages with a name or slug: by source, key as in the table `LINKS_IN`,
-    /// and kind of the key.
+    /// Change in the number of pages with a name or slug: by source, key as in the table
+    /// `LINKS_IN`, and kind of the key.
     pub(super) name_counts: BTreeMap<(String, String, KeyKind), i64>,
     /// Amounts to add to the table `BROKEN_SUMS`.
     pub(super) sums: BTreeMap<(String, String), i64>,

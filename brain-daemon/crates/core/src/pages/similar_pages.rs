@@ -11,6 +11,9 @@ const MAX_PAGES: usize = 5;
 const MAX_COMPARED: usize = 50_000;
 /// The minimum similarity, from 0 to 1.
 const MIN_SIMILARITY: f64 = 0.6;
+/// The minimum similarity of the last parts of slugs. A common folder alone does not make slugs
+/// similar.
+const MIN_NAME_SIMILARITY: f64 = 0.5;
 /// Similarity of a page whose title contains all words of the slug.
 const TITLE_HAS_WORDS: f64 = 0.8;
 /// Similarity of a page whose slug or last part begins with the slug.
@@ -113,21 +116,21 @@ impl<'a> RequestedSlug<'a> {
         if !self.words.is_empty() && self.words.iter().all(has_word) {
             return if title == self.name { 1.0 } else { TITLE_HAS_WORDS };
         }
+        // The bound is rounded, so it can be a little below an equal similarity.
         if self.name_letters.max_similarity(&Letters::of(title)) < min - 1e-9 {
             return 0.0;
         }
         similarity(&self.name, title, min)
     }
 
-    /// Compares the whole slugs and their last parts. A common folder alone does not make slugs
-    /// similar: whole slugs count only if their last parts have a similarity of at least 0.5. The
-    /// similarity of last parts counts up to 0.4 above that of the whole slugs.
+    /// Compares the whole slugs and their last parts. Whole slugs count only if their last parts are
+    /// similar. The similarity of last parts counts up to 0.4 above that of the whole slugs.
     fn slug_similarity(&self, slug: &Slug, min: f64) -> f64 {
-        if self.slug_letters.max_similarity(&Letters::of(slug.name())) < 0.5 {
+        if self.slug_letters.max_similarity(&Letters::of(slug.name())) < MIN_NAME_SIMILARITY {
             return 0.0;
         }
-        let name = similarity(self.slug.name(), slug.name(), 0.5);
-        if name < 0.5 {
+        let name = similarity(self.slug.name(), slug.name(), MIN_NAME_SIMILARITY);
+        if name < MIN_NAME_SIMILARITY {
             return 0.0;
         }
         let min_whole = if name >= min { min - 0.4 } else { min };

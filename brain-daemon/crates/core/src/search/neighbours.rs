@@ -9,7 +9,7 @@ use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError
 use super::question::is_person;
 use super::target_pages::{TargetPages, kinds};
 
-/// Maximum number of rows that are read of the links to a page.
+/// Maximum number of links to a page that are read.
 pub(super) const MAX_ROWS: usize = 10_000;
 /// Maximum number of links followed from a page.
 const MAX_FORWARD: usize = 400;
