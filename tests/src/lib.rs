@@ -11,6 +11,7 @@ pub mod ideas_model;
 pub mod lines;
 pub mod mcp;
 pub mod model;
+pub mod mounts;
 pub mod platform;
 pub mod postgres;
 mod process;
