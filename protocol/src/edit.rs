@@ -29,6 +29,18 @@ pub struct Diff {
     pub from: Option<u32>,
     /// The newer version; the current one if absent.
     pub to: Option<u32>,
+    /// Compares the current version with another text instead.
+    pub other: Option<DiffOther>,
+}
+
+/// A text that is no version of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiffOther {
+    /// The page's file as it is now.
+    File,
+    /// The page of which another program made this copy.
+    Original,
 }
 
 /// The difference of two versions.
@@ -48,6 +60,8 @@ pub struct DiffReply {
     pub removed: u64,
     /// The difference in the unified format; empty if the versions are equal.
     pub diff: String,
+    /// The file or the page that version `to` was compared with, instead of version `from`.
+    pub other: Option<String>,
 }
 
 /// `brain mv`: gives a page another slug and updates the links to it.

@@ -10,6 +10,7 @@ mod browser;
 mod codec;
 mod collector;
 mod completion;
+mod conflict;
 mod connect;
 mod costs;
 mod digest;
@@ -49,6 +50,7 @@ pub use browser::*;
 pub use codec::{CodecError, decode, encode};
 pub use collector::*;
 pub use completion::*;
+pub use conflict::*;
 pub use connect::*;
 pub use costs::*;
 pub use digest::*;
@@ -88,7 +90,7 @@ pub const VERSION: &str = "0.1.0.0";
 ///
 /// Types are encoded by position, so fields and variants are appended. bincode has no versioning,
 /// so every change of the encoding of [`Request`], [`Reply`] or [`Event`] must raise the number.
-pub const PROTOCOL: u16 = 14;
+pub const PROTOCOL: u16 = 15;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

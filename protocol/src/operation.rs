@@ -12,23 +12,23 @@ use crate::{
     ClientRevoke, ClientUpdate, Clients, CollectorAlerts, CollectorAlertsReply, CollectorCollect,
     CollectorCurve, CollectorDeletions, CollectorDeletionsReply, CollectorDigest, CollectorEnrich,
     CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply, CollectorStatus,
-    CollectorStatusReply, Complete, Completions, ConnectReport, ConnectTest, Costs, CostsReply,
-    Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed,
-    EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphLayout, GraphLayoutReply,
-    GraphReply, History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import,
-    ImportReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply,
-    Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply, Machines,
-    MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave, MachinesPlan,
-    MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
-    MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models,
-    MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore,
-    RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
-    SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
-    Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos,
-    TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
-    Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
-    TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply,
-    VoiceReply, VoiceTurn, WriteReply,
+    CollectorStatusReply, Complete, Completions, ConflictList, Conflicts, ConnectReport,
+    ConnectTest, Costs, CostsReply, Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest,
+    Doctor, DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph,
+    GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns,
+    IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob, JobList, JobRetry,
+    JobRetryReply, JobShow, Jobs, Keep, Link, LinkReply, Links, LinksReply, List, MachineList,
+    MachineRemove, MachineRemoveReply, Machines, MachinesInit, MachinesInitReply, MachinesJoin,
+    MachinesJoinReply, MachinesLeave, MachinesPlan, MachinesPlanReply, MachinesRotateKey,
+    MachinesRotateKeyReply, MachinesStatus, MachinesStatusReply, Mcp, McpReply, Merge,
+    ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, Pages, Purge,
+    PurgeReply, Put, Random, Rename, Reply, Restore, RestoreReply, Revert, Scope, Search,
+    SourceAdd, SourceDefault, SourceList, SourceRemove, SourceReply, SourceSet, SourcesReply,
+    Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline, TimelineDays,
+    TimelineDaysReply, TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply,
+    TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply,
+    TunnelRequests, TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
+    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -261,6 +261,8 @@ operations! {
     MachinesLeave, "machines leave", Admin, Slow => MachineRemoveReply;
     MachineRemove, "machines remove", Admin => MachineRemoveReply;
     MachinesRotateKey, "machines rotate-key", Admin => MachinesRotateKeyReply;
+    ConflictList, "conflicts", Read => Conflicts;
+    Keep, "keep", Write => WriteReply;
 }
 
 #[cfg(test)]

@@ -9,15 +9,16 @@ use crate::{
     AdminTokenReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit, BackupListReply,
     BackupReply, BrokenLinksReply, BrowserOpenReply, ClientRegisterReply, ClientReply, Clients,
     CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, CollectorRun,
-    CollectorSetupReply, CollectorStatusReply, Completions, ConnectReport, CostsReply, Curve,
-    DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphLayoutReply,
-    GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob,
-    JobRetryReply, Jobs, LinkReply, LinksReply, MachineRemoveReply, Machines, MachinesInitReply,
-    MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply,
-    ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply, RestoreReply,
-    SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts, TimelineDaysReply,
-    TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
-    TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
+    CollectorSetupReply, CollectorStatusReply, Completions, Conflicts, ConnectReport, CostsReply,
+    Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault,
+    GraphLayoutReply, GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply,
+    IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply, MachineRemoveReply, Machines,
+    MachinesInitReply, MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply,
+    MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages,
+    PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
+    TagCounts, TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply,
+    Tokens, TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply,
+    VoiceReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -163,6 +164,7 @@ replies! {
     MachinesStatus(MachinesStatusReply),
     MachineRemove(MachineRemoveReply),
     MachinesRotateKey(MachinesRotateKeyReply),
+    Conflicts(Conflicts),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

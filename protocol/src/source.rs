@@ -190,13 +190,14 @@ pub struct Pull {
     pub message: Option<String>,
 }
 
-/// A page that was changed both through brain and in its file. The file's content was used.
+/// A page that was changed both through brain and in its file, in the same lines. Both stay as they
+/// are until [`crate::Keep`] chooses one, or one is changed so that both can be joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncConflict {
     /// The page.
     pub slug: Slug,
     /// Its file, relative to the source.
     pub path: String,
-    /// The version with the content that was changed through brain.
+    /// The version with the text of the file.
     pub kept_version: u32,
 }

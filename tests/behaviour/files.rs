@@ -73,13 +73,13 @@ fn files_changed_by_others_are_never_overwritten() {
     assert_eq!(
         outbox["message"],
         format!(
-            "1 file differs from its page: {path} was written by another program, so brain did not \
-             replace it"
+            "1 file differs from its page: {path}: another program changed the same lines as the \
+             page, so brain replaced neither; the text of the file is version 2 of the page"
         )
     );
     let hint = outbox["hint"].as_str().unwrap();
-    for remedy in [format!("`brain put a --file {path}`"), format!("`rm {path}`")] {
-        assert!(hint.contains(&remedy), "the hint names two remedies: {hint}");
+    for remedy in ["`brain diff a --file`", "`brain keep a page`", "`brain keep a file`"] {
+        assert!(hint.contains(remedy), "the hint names three commands: {hint}");
     }
     let status = home.json(["status"]);
     assert!(status["degraded"].to_string().contains("a.md"), "{status}");
@@ -102,13 +102,13 @@ fn warnings_are_printed_as_text() {
     fs::write(home.page_file("a"), "theirs\n").unwrap();
     let output = home.brain_with(["put", "a"], b"more\n").expect(0);
     assert!(
-        output.stderr.contains("warning") && output.stderr.contains("written by another program"),
+        output.stderr.contains("warning") && output.stderr.contains("the same lines"),
         "{output:?}"
     );
 }
 
 #[test]
-fn changed_files_are_kept_in_the_trash() {
+fn a_changed_file_is_taken_in_before_it_goes_to_the_trash() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "ours\n");
@@ -117,16 +117,10 @@ fn changed_files_are_kept_in_the_trash() {
     assert!(!home.page_file("a").exists());
     assert_eq!(fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(), "theirs\n");
     home.json(["restore", "a"]);
-    assert_eq!(home.get("a")["body"], "ours\n");
-    assert_eq!(
-        fs::read_to_string(home.page_file("a")).unwrap(),
-        home.get("a")["content"].as_str().unwrap()
-    );
-    assert_eq!(
-        fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(),
-        "theirs\n",
-        "the restore leaves the other file in the trash"
-    );
+    assert_eq!(home.get("a")["body"], "theirs\n");
+    assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), "theirs\n");
+    assert!(!home.path().join("pages/.trash/a.md").exists());
+    assert_eq!(home.json(["get", "a", "--version", "1"])["body"], "ours\n");
 }
 
 #[test]

@@ -337,7 +337,7 @@ fn many_writers_of_one_page_all_succeed() {
 }
 
 #[test]
-fn a_file_that_another_program_changed_is_left_alone() {
+fn a_file_that_another_program_changed_is_read_first() {
     let fixture = Fixture::new();
     let dir = fixture.home.outside().join("work");
     fs::create_dir_all(&dir).unwrap();
@@ -352,13 +352,17 @@ fn a_file_that_another_program_changed_is_left_alone() {
             .unwrap()
             .ends_with("read from disk\r\n\r\nmore\r\n")
     );
-    // The file was changed: the page is stored, the file stays, and the answer has a warning.
+    // The file was changed: both texts are in page and file.
     fs::write(dir.join("read.md"), "by hand\n").unwrap();
     let reply = fixture.edit("work:read", "append", "and more", json!({}));
-    assert_eq!(text(&reply, "status"), "updated");
+    assert_eq!((text(&reply, "status"), &reply["warnings"]), ("updated", &Value::Null));
+    assert_eq!(fs::read_to_string(dir.join("read.md")).unwrap(), "by hand\n\nand more\n");
+    // A file that cannot be a page stays, and the answer has a warning.
+    fs::write(dir.join("read.md"), "---\nbroken: [\n---\n").unwrap();
+    let reply = fixture.edit("work:read", "append", "again", json!({}));
     let warning = reply["warnings"][0].as_str().unwrap();
     assert!(warning.contains("its file is not"), "{warning}");
-    assert_eq!(fs::read_to_string(dir.join("read.md")).unwrap(), "by hand\n");
+    assert_eq!(fs::read_to_string(dir.join("read.md")).unwrap(), "---\nbroken: [\n---\n");
 }
 
 #[test]

@@ -302,8 +302,7 @@ fn the_doctors_hints_are_commands_that_exist() {
         doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
     assert_eq!(outbox["status"], "warn");
     let hint = outbox["hint"].as_str().unwrap();
-    // Text and commands alternate: `brain put` keeps the file; `rm` and `brain doctor --fix` keep
-    // the page.
+    // Text and commands alternate.
     let commands: Vec<_> = hint.split('`').skip(1).step_by(2).collect();
     assert_eq!(commands.len(), 3, "{hint}");
     for command in commands.into_iter().filter_map(|command| command.strip_prefix("brain ")) {

@@ -54,9 +54,13 @@ fn an_empty_file_that_is_open_for_writing_is_left_alone() {
     open.write_all(b"RESULT\n").unwrap();
     drop(open);
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
-    wait_until("RESULT becomes the page", || get_note(&home, "n")["body"] == "RESULT\n");
-    let former = home.json(["get", "n", "--source", "notes", "--version", "1"]);
-    assert_eq!(former["body"], "x\n", "the put text is a version");
+    wait_until("RESULT becomes a version", || {
+        let conflicts = home.json(["conflicts"])["conflicts"].clone();
+        conflicts[0]["file_version"] == 1
+    });
+    assert_eq!(get_note(&home, "n")["body"], "x\n", "the put text stays the page");
+    home.json(["keep", "n", "file", "--source", "notes"]);
+    assert_eq!(get_note(&home, "n")["body"], "RESULT\n");
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
 }
 

@@ -76,12 +76,13 @@ fn bad_files_are_reported_until_they_are_corrected() {
         fs::remove_file(notes.join(file_name)).unwrap();
     }
     let corrected = sync(&home);
-    assert_changes(&corrected, &[("updated", 2)]);
+    assert_changes(&corrected, &[("updated", 1)]);
     assert_eq!(
         texts(&corrected["conflicts"], "slug"),
         ["yaml"],
         "the page was put in the meantime"
     );
+    home.json(["keep", "yaml", "file", "--source", "notes"]);
     assert_eq!(get_note(&home, "yaml")["body"], "Corrected.\n");
     assert_eq!(
         home.json(["doctor"])["status"],
@@ -121,7 +122,7 @@ fn files_with_one_slug_are_reported_and_the_first_one_stays() {
 }
 
 #[test]
-fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
+fn a_changed_file_becomes_the_page_unless_both_changed_the_same_lines() {
     let (home, _daemon, notes) = home_with_notes();
     write(&notes, "plan.md", "Agreed.\n");
     sync(&home);
@@ -129,28 +130,23 @@ fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
     write(&notes, "plan.md", "Changed on disk.\n");
     let report = sync(&home);
     assert_changes(&report, &[("updated", 1)]);
-    assert_eq!(
-        report["conflicts"],
-        json!([{"slug": "plan", "path": "plan.md", "kept_version": 2}])
-    );
+    assert_eq!(report["conflicts"], json!([]), "the page's change was in its file already");
     assert_eq!(get_note(&home, "plan")["body"], "Changed on disk.\n");
     let version = home.json(["get", "plan", "--source", "notes", "--version", "2"]);
     assert_eq!(version["body"], "Changed here.\n");
     assert_eq!(sync(&home)["conflicts"], json!([]));
     assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Changed on disk.\n");
 
-    // A put does not overwrite a changed file. The next sync reads the file and empties the outbox.
+    // A put does not overwrite a changed file, and a sync does not overwrite the put.
     write(&notes, "plan.md", "Again on disk.\n");
     let put = home.json_with(["put", "plan", "--source", "notes"], b"Again here.\n");
     assert_eq!(put["written"], false, "{put}");
     assert_ne!(home.json(["doctor"])["status"], "healthy");
     let plain = home.brain(["sync", "--source", "notes"]).expect(0);
-    assert!(plain.stderr.contains("version 4") && plain.stderr.contains("plan.md"), "{plain:?}");
+    assert!(plain.stderr.contains("brain keep plan page --source notes"), "{plain:?}");
+    assert_eq!(get_note(&home, "plan")["body"], "Again here.\n");
+    home.json(["keep", "plan", "file", "--source", "notes"]);
     assert_eq!(get_note(&home, "plan")["body"], "Again on disk.\n");
-    assert_eq!(
-        home.json(["get", "plan", "--source", "notes", "--version", "4"])["body"],
-        "Again here.\n"
-    );
     assert_eq!(home.json(["doctor"])["status"], "healthy");
     assert_eq!(home.json(["status"])["outbox"], 0);
     assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Again on disk.\n");

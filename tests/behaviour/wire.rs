@@ -246,6 +246,7 @@ fn requests() -> Vec<Request> {
     .chain(crate::wire_completion::requests())
     .chain(crate::wire_attachments::requests())
     .chain(crate::wire_machines::requests())
+    .chain(crate::wire_conflict::requests())
     .collect()
 }
 

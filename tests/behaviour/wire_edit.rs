@@ -15,7 +15,12 @@ pub(crate) fn requests() -> Vec<Request> {
             origin: Origin::Argument,
             section: Some("Log".into()),
         }),
-        Request::Diff(Diff { page: page(), from: Some(300), to: None }),
+        Request::Diff(Diff {
+            page: page(),
+            from: Some(300),
+            to: None,
+            other: Some(DiffOther::Original),
+        }),
         Request::Trust(Trust { page: page() }),
     ]
 }
@@ -40,6 +45,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             added: 2,
             removed: 1,
             diff: "--- a\n".into(),
+            other: Some("a.md".into()),
         }),
     )]
 }

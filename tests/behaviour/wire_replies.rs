@@ -423,5 +423,6 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     .chain(crate::wire_completion::replies())
     .chain(crate::wire_attachments::replies())
     .chain(crate::wire_machines::replies())
+    .chain(crate::wire_conflict::replies())
     .collect()
 }

@@ -10,6 +10,7 @@ mod capture;
 mod clients;
 mod collector;
 mod completions;
+mod conflicts;
 mod connect;
 mod costs;
 mod delete;
@@ -74,6 +75,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<purge::Purge>(),
     Row::of::<history::Revert>(),
     Row::of::<trust::Trust>(),
+    Row::of::<conflicts::Keep>(),
     Row::of::<import::Import>(),
     Row::of::<sync::Sync>(),
     Row::of::<get::Get>(),
@@ -85,6 +87,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<list::List>(),
     Row::of::<history::History>(),
     Row::of::<diff::Diff>(),
+    Row::of::<conflicts::ConflictsArgs>(),
     Row::of::<everyday::Random>(),
     Row::of::<everyday::Todos>(),
     Row::of::<timeline::Timeline>(),

@@ -255,7 +255,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
 }
 
 fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
-    let hint = "to remove it, delete the file, then: systemctl --user daemon-reload";
+    let hint = "move it to another directory, then: systemctl --user daemon-reload";
     let is_installed = files.is_installed(false, hint)?;
     let mut result = InstallResult {
         status: "not_installed",
@@ -276,7 +276,7 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
     }
     result.status = "uninstalled";
     if !context.no_start {
-        let files_only = "only remove the files: brain service uninstall --no-start";
+        let files_only = "to uninstall without it: brain service uninstall --no-start";
         manager::require_manager(files_only)?;
         let [socket_unit, service_unit] = manager::UNITS;
         result.stopped = manager::state(service_unit)?.pid;

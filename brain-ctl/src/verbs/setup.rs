@@ -398,7 +398,7 @@ impl Record {
         let Some(text) = read_file(&path)? else { return Ok(Self::default()) };
         serde_json::from_str(&text).map_err(|e| {
             Fault::new(FaultCode::Io, format!("cannot read {}: {e}", path.display()))
-                .hint("remove it, then disconnect the clients by hand: docs/clients.md")
+                .hint("move it to another directory, then disconnect the clients by hand: docs/clients.md")
         })
     }
 

@@ -156,14 +156,12 @@ impl Show for SyncReply {
             notes.extend(source.warnings.iter().map(|warning| format!("{name}: {warning}")));
             notes.extend(source.conflicts.iter().map(|c| {
                 format!(
-                    "{name}: {} was changed here and in {}; brain uses the file, \
-                     and version {} has the other text: \
-                     brain get {} --source {name} --version {}",
+                    "{name}: {0} and {1} were changed in the same lines; version {2} has the \
+                     text of the other program: brain diff {0} {2} --source {name}; to keep one: \
+                     brain keep {0} page --source {name}, or brain keep {0} file --source {name}",
                     c.slug,
                     clean(&c.path),
                     c.kept_version,
-                    c.slug,
-                    c.kept_version
                 )
             }));
         }

@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations that need the scope `read`. The list changes only if access is meant to change.
-    const READ: [&str; 24] = [
+    const READ: [&str; 25] = [
         "status",
         "get",
         "search",
@@ -70,10 +70,11 @@ mod tests {
         "graph --all",
         "attachments",
         "attachments --get",
+        "conflicts",
     ];
 
     /// Operations that need the scope `write`.
-    const WRITE: [&str; 15] = [
+    const WRITE: [&str; 16] = [
         "capture",
         "put",
         "delete",
@@ -89,6 +90,7 @@ mod tests {
         "merge",
         "attach",
         "attachments --remove",
+        "keep",
     ];
 
     /// Every kind of caller, with its highest scope.

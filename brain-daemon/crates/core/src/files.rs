@@ -5,6 +5,8 @@
 //! and every minute.
 
 mod health;
+mod keep_side;
+pub(crate) mod merge_file;
 mod outbox;
 pub(crate) mod overwritten_edits;
 pub(crate) mod read_only;
@@ -22,7 +24,6 @@ use parking_lot::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::outbox::{Failure, Outbox, STRIPES};
-use crate::health::quoted;
 use crate::{Caller, preferred};
 use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
@@ -44,6 +45,8 @@ pub(crate) struct FileReport {
     pub(crate) path: PathBuf,
     /// The reason why the file was not written.
     pub(crate) problem: Option<String>,
+    /// The page, if another program's save was taken in.
+    pub(crate) merged: Option<Box<PageRecord>>,
 }
 
 impl FileReport {
@@ -84,10 +87,12 @@ impl FileService {
         }
     }
 
-    /// Writes, moves or removes the file of a page, as its outbox row says.
+    /// Writes, moves or removes the file of a page, as its outbox row says. Takes in what another
+    /// program saved there.
     pub(crate) fn update_file(&self, source: &SourceId, record: &PageRecord) -> FileReport {
         let mut path = self.shown_path(source, &record.source_path);
-        let problem = match self.update_file_by_id(record.id) {
+        let (result, merged) = self.write_file(record.id);
+        let problem = match result {
             Ok(written) => {
                 path = written.unwrap_or(path);
                 None
@@ -99,7 +104,7 @@ impl FileService {
         };
         let problem =
             problem.or_else(|| (!self.has_files_of(source)).then(|| OF_ANOTHER_MACHINE.to_owned()));
-        FileReport { is_written: problem.is_none(), path, problem }
+        FileReport { is_written: problem.is_none(), path, problem, merged }
     }
 
     /// Returns the path of the file of a page, if the caller has the scope `admin`.
@@ -168,7 +173,8 @@ impl FileService {
         Some(text)
     }
 
-    /// Processes the outbox row of a page. Returns the path of its file, or `None` without a row.
+    /// Processes the outbox row of a page once; see [`Self::write_file`]. Returns the path of its
+    /// file, or `None` without a row.
     fn update_file_by_id(&self, id: u64) -> Result<Option<PathBuf>, String> {
         let stripe = &self.outbox.stripes[id as usize % STRIPES];
         let _lock = stripe.lock();
@@ -299,12 +305,7 @@ impl FileService {
                     "{} was written by another program, so brain did not replace it",
                     file_path.display()
                 ),
-                hint: Some(format!(
-                    "to keep that file: `brain put {} --file {1}`; to keep the page: `rm {1}`, \
-                     then `brain doctor --fix`",
-                    self.page_argument(id),
-                    quoted(&file_path)
-                )),
+                hint: Some(self.keep_hint(id)),
                 is_foreign: true,
             }),
             Ok(Outcome::Emptied) => Err(Failure {
@@ -314,8 +315,8 @@ impl FileService {
                     file_path.display()
                 ),
                 hint: Some(format!(
-                    "to write the page there: `rm {}`, then `brain doctor --fix`",
-                    quoted(&file_path)
+                    "to write the page there: `brain keep {} page`",
+                    self.page_argument(id)
                 )),
                 is_foreign: true,
             }),
@@ -339,7 +340,7 @@ impl FileService {
         let mut failed = 0;
         for &id in ids.iter().take_while(|_| !self.stop.is_cancelled()) {
             // A page that cannot be read because of damage must not stop the others.
-            let updated = self.store.with_damage_report(|| Ok(self.update_file_by_id(id).is_ok()));
+            let updated = self.store.with_damage_report(|| Ok(self.write_file(id).0.is_ok()));
             failed += usize::from(!updated.unwrap_or(false));
         }
         if !ids.is_empty() {

@@ -364,6 +364,8 @@ impl Brain {
             Request::MachinesRotateKey(_) => {
                 self.machines.rotate_key().map(Reply::MachinesRotateKey)
             }
+            Request::ConflictList(_) => self.pages.conflicts(caller).map(Reply::Conflicts),
+            Request::Keep(r) => self.pages.keep(caller, &r).map(Reply::Write),
         }
     }
 

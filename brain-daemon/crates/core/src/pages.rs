@@ -10,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod fields;
 pub(crate) mod find_page;
 pub(crate) mod history;
+pub(crate) mod keep;
 pub(crate) mod links;
 pub(crate) mod list;
 pub(crate) mod merge;
@@ -103,7 +104,7 @@ impl PageService {
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;
         let page_ref = request.page;
-        let slug = page_ref.slug.clone();
+        let (slug, read_slug) = (page_ref.slug.clone(), page_ref.slug.clone());
         if record.version == request.version {
             let message = format!("version {} of \"{slug}\" is the current one", request.version);
             return Err(Fault::new(FaultCode::Conflict, message)
@@ -114,7 +115,7 @@ impl PageService {
         drop(reader);
         let (source_id, number) = (source.clone(), request.version);
         let (author, _) = author_of_change(caller);
-        let outcome = self.store.write(move |draft| {
+        let outcome = self.files.write_page((&source_id, &read_slug), move |draft| {
             let record = draft.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source, &slug))?;
             let former = draft

@@ -119,8 +119,10 @@ impl Brain {
         let paths = [path, &trashed].map(|path| self.files.file_path_of(source, path));
         let left = paths.iter().flatten().filter(|file_path| file_path.exists());
         left.map(|file_path| {
-            let file_path = file_path.display();
-            format!("{file_path} was written by another program and is still there: rm {file_path}")
+            format!(
+                "{} was written by another program, so it stays; the next sync makes it a page",
+                file_path.display()
+            )
         })
         .collect()
     }

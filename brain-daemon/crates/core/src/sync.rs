@@ -15,9 +15,9 @@ pub(crate) mod import;
 pub(crate) mod import_attachments;
 
 mod apply;
-mod compare;
+pub(crate) mod compare;
 mod decide;
-mod read;
+pub(crate) mod read;
 mod renames;
 mod survey;
 mod tally;

@@ -28,6 +28,7 @@ mod grapheme;
 mod links;
 mod markdown;
 mod marked_text;
+mod merge;
 mod note;
 mod note_dates;
 mod page_dates;
@@ -70,6 +71,7 @@ pub use links::{
 };
 pub use markdown::for_each_event;
 pub use marked_text::{lines_above_body, split_marked};
+pub use merge::merge;
 pub use note::add_note;
 pub use note_dates::{FileCommits, FormerDates, NoteDates};
 pub use page_dates::{line_with_date, page_dates};

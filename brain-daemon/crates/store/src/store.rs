@@ -137,6 +137,14 @@ impl Store {
         self.shared.done_files.lock().push((id, seq));
     }
 
+    /// Returns whether the file of the page `id` is written for its change `seq`, and the row waits
+    /// for [`Store::flush_done_files`].
+    #[must_use]
+    pub fn is_file_written(&self, id: u64, seq: u64) -> bool {
+        self.shared.done_files.lock().contains(&(id, seq))
+            || self.shared.synced_files.lock().contains(&(id, seq))
+    }
+
     /// Returns page id and sequence number of the outbox rows whose files are written. The rows
     /// wait for [`Store::flush_done_files`].
     #[must_use]

@@ -195,6 +195,29 @@ impl Draft<'_> {
         Ok(version)
     }
 
+    /// Lets the outbox replace the file of an active page that has the digest `replaced`.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn replace_file(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        mut record: PageRecord,
+        replaced: Hash,
+    ) -> Result<PageRecord, StoreError> {
+        self.write_count += 1;
+        let id = record.id;
+        self.touch(source, slug, &mut record, Some(FileState::Present))?;
+        let path = record.source_path.as_str();
+        self.add_outbox_row(id, source.as_str(), path, FileState::Present, vec![replaced])?;
+        let content = self.content(&record)?;
+        let (source, slug, page) = (source.clone(), slug.clone(), record.clone());
+        let page = ChangedPage { source, slug, record: page, content, is_from_file: false };
+        self.add_change(id, Some(page));
+        Ok(record)
+    }
+
     /// Soft-deletes an active page. `file` is the state that its file must get; `None` leaves it.
     pub(super) fn mark_deleted(
         &mut self,

@@ -47,7 +47,9 @@ pub(crate) async fn diff(
         pairs.find(|(name, _)| name == field).and_then(|(_, value)| value.parse().ok())
     };
     let (from, to) = (number("from"), number("to"));
-    let work = async { session.run(&brain, Diff { page: parse_page(&name)?, from, to }).await };
+    let work = async {
+        session.run(&brain, Diff { page: parse_page(&name)?, from, to, other: None }).await
+    };
     match work.await {
         Ok(diff) => Screen::new(&session, "Difference", difference(&diff)).respond(),
         Err(fault) => layout::fault(&session, &fault),

@@ -107,7 +107,8 @@ fn spool(store: &Store) -> Finding {
             warn(
                 message,
                 "to recover the jobs, stop the brain that accepted them, and move the file beside \
-                 its store as brain.redb.spool, if there is none; or remove the file",
+                 its store as brain.redb.spool, if there is none; else move it to another \
+                 directory",
             )
         }
     }

@@ -9,10 +9,8 @@ use crate::write_page::read_page;
 use brain_base::caller::Visibility;
 use brain_page::{Document, decode_text};
 use brain_store::files::OverwrittenEdit;
-use brain_store::{LineChange, NewPage, unless_damaged};
+use brain_store::{LineChange, NewPage, Reader, StoreError, unless_damaged};
 
-/// Maximum number of newest versions that are compared with an edit.
-const MAX_COMPARED: usize = 20;
 /// How long a preserved edit is reported, in milliseconds.
 const REPORT_MS: i64 = 24 * 60 * 60 * 1000;
 /// The maximum number of preserved edits that are reported.
@@ -76,8 +74,8 @@ impl FileService {
         reported.clone()
     }
 
-    /// Stores an edit as a version of its page. Returns `None` if the page or one of its newest
-    /// versions has the same text.
+    /// Stores an edit as a version of its page. Returns `None` if the page or one of its versions
+    /// has the same text.
     ///
     /// # Errors
     /// `internal` if the edit is not a text or its page is deleted; otherwise the fault of reading
@@ -101,13 +99,8 @@ impl FileService {
         if unless_damaged(reader.content(&record))?.is_some_and(|current| current == new.content) {
             return Ok(None);
         }
-        for version in reader.versions(edit.page_id)?.into_iter().take(MAX_COMPARED) {
-            if reader
-                .version(edit.page_id, version.version)?
-                .is_some_and(|former| former.content == new.content)
-            {
-                return Ok(None);
-            }
+        if version_with(&reader, edit.page_id, &new)?.is_some() {
+            return Ok(None);
         }
         drop(reader);
         let (page_source, page_slug) = (source.clone(), slug.clone());
@@ -129,4 +122,22 @@ impl FileService {
         let conflict = SyncConflict { slug, path: edit.path.clone(), kept_version };
         Ok(Some(PreservedEdit { source, conflict, at: now }))
     }
+}
+
+/// Returns the number of the newest former version with the text of `page`.
+pub(super) fn version_with(
+    reader: &Reader,
+    id: u64,
+    page: &NewPage,
+) -> Result<Option<u32>, StoreError> {
+    for former in reader.versions(id)? {
+        if former.content_hash != page.content_hash {
+            continue;
+        }
+        let version = reader.version(id, former.version)?;
+        if version.is_some_and(|version| version.content == page.content) {
+            return Ok(Some(former.version));
+        }
+    }
+    Ok(None)
 }

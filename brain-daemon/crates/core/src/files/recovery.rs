@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 use crate::FileService;
 use brain_base::caller::Visibility;
-use brain_page::file_text;
+use brain_page::{file_hash, file_text};
 use brain_store::files::is_torn;
-use brain_store::{Hash, Store, StoreError};
+use brain_store::{Content, Hash, Store, StoreError};
 
 impl FileService {
     /// Records which files a power loss may have torn, and removes the record of a clean end. Must
@@ -70,7 +70,12 @@ impl FileService {
             }
             for former in reader.versions(id)?.into_iter().take(ours.len()) {
                 let Some(version) = reader.version(id, former.version)? else { continue };
-                let text = file_text(&version.content.frontmatter, &version.content.body);
+                let Content { frontmatter, body } = &version.content;
+                // A version can also have the text of another program.
+                if !ours.contains(&file_hash(frontmatter, body)) {
+                    continue;
+                }
+                let text = file_text(frontmatter, body);
                 if is_torn(bytes, text.as_bytes()) {
                     return Ok(true);
                 }

@@ -196,10 +196,9 @@ impl RunFileError {
                 "the file is unchanged: continue the run with the version of brain that wrote it, \
                  or ask again",
             ),
-            Self::Damaged(why) => (
-                format!("is damaged: {why}"),
-                "the run cannot be continued: remove the file, and ask again",
-            ),
+            Self::Damaged(why) => {
+                (format!("is damaged: {why}"), "the run cannot be continued; ask again")
+            }
         };
         Fault::new(FaultCode::Io, format!("the run at {} {message}", path.display())).hint(hint)
     }

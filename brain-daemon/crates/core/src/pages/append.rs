@@ -22,8 +22,8 @@ impl PageService {
         let text = appended_text(&request)?;
         let Append { page, section, .. } = request;
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, &page)?;
-        let (source_id, slug) = (source.clone(), page.slug);
-        let outcome = self.store.write(move |draft| {
+        let (source_id, slug) = (source.clone(), page.slug.clone());
+        let outcome = self.files.write_page((&source, &page.slug), move |draft| {
             let record = draft.page(&source_id, &slug)?.filter(|page| page.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             let mut document = stored_document(&draft.content(&record)?)?;

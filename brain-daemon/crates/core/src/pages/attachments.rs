@@ -146,11 +146,11 @@ impl PageService {
         + 'static,
     ) -> Result<AttachmentChange, Fault> {
         let now = self.clock.now();
-        let (source, slug) = (source.clone(), page.slug.clone());
+        let (source_id, slug) = (source.clone(), page.slug.clone());
         let (author, lines) = author_of_change(caller);
-        Ok(self.store.write(move |draft| {
-            let page = draft.page(&source, &slug)?.filter(|page| page.deleted_at.is_none());
-            let page = page.ok_or_else(|| StoreError::from(no_page(&source, &slug)))?;
+        Ok(self.files.write_page((source, &page.slug), move |draft| {
+            let page = draft.page(&source_id, &slug)?.filter(|page| page.deleted_at.is_none());
+            let page = page.ok_or_else(|| StoreError::from(no_page(&source_id, &slug)))?;
             let mut document = stored_document(&draft.content(&page)?)?;
             check_plain(&document, ATTACHMENTS)?;
             let (status, record, is_document_changed) = edit(draft, &page, &mut document)?;
@@ -159,7 +159,7 @@ impl PageService {
             }
             let new = build_new_page(&slug, document, page.provenance.clone(), None, false)?;
             let new = NewPage { author: Some(author.clone()), line_change: lines.clone(), ..new };
-            let page = draft.write_page(&source, &slug, new, now)?.record;
+            let page = draft.write_page(&source_id, &slug, new, now)?.record;
             Ok(AttachmentChange { status, page, record })
         })?)
     }

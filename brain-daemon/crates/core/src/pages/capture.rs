@@ -131,6 +131,7 @@ impl PageService {
         mut warnings: Vec<String>,
     ) -> WriteReply {
         let PageWrite { slug, write: WrittenPage { status, record }, captured_at } = outcome;
+        let mut merged = None;
         let (written, path) = if status == WriteStatus::Unchanged {
             let file_path = self.files.file_path_of(&source, &record.source_path);
             let exists = file_path.is_some_and(|path| path.exists());
@@ -139,8 +140,11 @@ impl PageService {
         } else {
             let report = self.files.update_file(&source, &record);
             warnings.extend(report.warnings());
+            merged = report.merged;
             (report.is_written, report.path)
         };
+        // Another program saved the file at the same moment, and the page has both texts now.
+        let record = merged.map_or(record, |merged| *merged);
         WriteReply {
             slug,
             status,

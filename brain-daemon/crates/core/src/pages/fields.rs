@@ -155,7 +155,7 @@ impl PageService {
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, page)?;
         let (source_id, slug) = (source.clone(), page.slug.clone());
         let (author, line_change) = author_of_change(caller);
-        let applied = self.store.write(move |draft| {
+        let applied = self.files.write_page((&source, &page.slug), move |draft| {
             let record = draft.page(&source_id, &slug)?.filter(|r| r.deleted_at.is_none());
             let record: PageRecord =
                 record.ok_or_else(|| StoreError::from(no_page(&source_id, &slug)))?;

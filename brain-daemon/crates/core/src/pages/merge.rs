@@ -35,7 +35,9 @@ impl PageService {
             let plan = Arc::new(self.plan_merge(caller, &reader, request)?);
             drop(reader);
             let write = Arc::clone(&plan);
-            let written = self.store.write(move |draft| {
+            plan.link_updates.read_files(&self.files);
+            self.files.read_file_of(&plan.source, &plan.from.0);
+            let written = self.files.write_page((&plan.source, &plan.into.0), move |draft| {
                 let MergePlan { source, from, into, new, link_updates, change } = &*write;
                 for (slug, record) in [from, into] {
                     if draft.page(source, slug)?.is_none_or(|current| current.seq != record.seq) {

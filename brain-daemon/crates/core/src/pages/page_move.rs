@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use brain_protocol::{Fault, PageRef, Slug, SourceId};
 
+use crate::FileService;
 use crate::write_page::{build_new_page, link_record, stored_document};
 use brain_page::{
     self as page, Document, Link, NewTarget, RewrittenDocument, Target, normalize_name,
@@ -193,6 +194,13 @@ fn kept_target(
 }
 
 impl LinkUpdates {
+    /// Takes in the files of the pages, if other programs changed them.
+    pub(crate) fn read_files(&self, files: &FileService) {
+        for ((source, slug, _), _) in &self.pages {
+            files.read_file_of(source, slug);
+        }
+    }
+
     /// Returns whether all pages are as they were read. Runs in the writer, before any write.
     pub(crate) fn are_current(&self, draft: &Draft<'_>) -> Result<bool, StoreError> {
         for ((source, slug, record), _) in &self.pages {

@@ -35,7 +35,7 @@ impl PageService {
         let source = self.source_of(caller, request, false)?;
         let (source_id, slug) = (source.clone(), request.slug.clone());
         let argument = page_argument(request);
-        let record = self.store.write(move |draft| {
+        let record = self.files.write_page((&source, &request.slug), move |draft| {
             let record = draft.page(&source_id, &slug)?;
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             if let Some(at) = record.deleted_at {

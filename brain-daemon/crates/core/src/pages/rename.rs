@@ -39,7 +39,8 @@ impl PageService {
             let plan = Arc::new(self.plan_rename(caller, &reader, request)?);
             drop(reader);
             let write = Arc::clone(&plan);
-            let written = self.store.write(move |draft| {
+            plan.link_updates.read_files(&self.files);
+            let written = self.files.write_page((&plan.source, &plan.from), move |draft| {
                 let RenamePlan { source, from, to, record, new, link_updates, change } = &*write;
                 if draft.page(source, to)?.is_some() {
                     return Err(slug_taken_fault(to).into());

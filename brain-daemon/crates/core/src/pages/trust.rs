@@ -20,7 +20,7 @@ impl PageService {
         let (source, _) = self.active(caller, &reader, &request.page)?;
         drop(reader);
         let (target, slug) = (source.clone(), request.page.slug.clone());
-        let outcome = self.store.write(move |draft| {
+        let outcome = self.files.write_page((&target, &request.page.slug), move |draft| {
             let record = draft.page(&source, &slug)?.filter(|record| record.deleted_at.is_none());
             let record = record.ok_or_else(|| StoreError::from(no_page(&source, &slug)))?;
             let document = stored_document(&draft.content(&record)?)?;

@@ -33,7 +33,6 @@ impl SyncService {
             registered_path: record.path.clone(),
             root: self.sources.source_dir(record),
             finished_rows: self.store.finished_outbox_rows(),
-            failing_pages: self.pages.files.failing_ids(),
             recovering_pages: self.pages.files.recovering_ids(),
             freed_slugs: std::collections::HashSet::new(),
             observations: Observations::default(),
@@ -116,10 +115,14 @@ impl SyncService {
                 // Retry now: if only the page has changed, no file event starts another sync.
                 let is_unchanged = context.is_as_observed(&file.path, file.stat);
                 match verdict {
+                    Verdict::Differing(id) if !dry_run => {
+                        let merged = self.pages.files.merge_and_write(*id);
+                        tally.count_merge(&file.path, &file.slug, merged);
+                    }
                     Verdict::Changed if is_unchanged && attempt < MAX_OBSERVATIONS => {
                         to_retry.push(file);
                     }
-                    _ => tally.count(&file.path, &file.slug, verdict),
+                    _ => tally.count(&file.path, verdict),
                 }
             }
             files = to_retry;

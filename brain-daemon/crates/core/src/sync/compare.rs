@@ -126,7 +126,7 @@ pub(super) fn compare(
 }
 
 /// Returns whether a file is as it was at the last sync. A recorded time of 0 never matches.
-pub(super) fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
+pub(crate) fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
     row.mtime_ns != 0
         && row.mtime_ns == stat.mtime_ns
         && row.ctime_ns == stat.ctime_ns

@@ -69,8 +69,6 @@ pub(super) struct SyncContext {
     pub(super) rules: Arc<IgnoreRules>,
     /// Outbox rows whose file is written already: page id and sequence number.
     pub(super) finished_rows: HashSet<(u64, u64)>,
-    /// Pages whose file could not be written.
-    pub(super) failing_pages: HashSet<u64>,
     /// Pages whose file was not checked yet after an unclean end, so it may be torn.
     pub(super) recovering_pages: HashSet<u64>,
     /// For a dry run: slugs that a rename would have freed.
@@ -108,12 +106,13 @@ pub(super) enum Verdict {
     Gone,
     /// The file or its page changed after the file was read.
     Changed,
+    /// Another program changed the file, and the page has a change that is not in it. Page id; for
+    /// [`crate::FileService::merge_file`].
+    Differing(u64),
     /// The file becomes the content of its page.
     Write {
         /// The effect on the page.
         status: WriteStatus,
-        /// The version with a change of the page that is not in the file.
-        conflict: Option<u32>,
         /// The former path of the page's file, if the page had another file.
         former: Option<String>,
     },
@@ -296,18 +295,18 @@ impl SyncContext {
             Text::Invalid(reason) => return Ok(refuse(reason, Some(id), synced_seq)),
             _ => return Ok(Verdict::Changed),
         };
-        if self.pending(view, id)?.is_some_and(|row| row.own_digests.contains(&file.digest)) {
+        let pending = self.pending(view, id)?;
+        if pending.as_ref().is_some_and(|row| row.own_digests.contains(&file.digest)) {
             return Ok(Verdict::PendingWrite);
         }
+        let is_damaged = stored.is_none();
         if stored.is_some_and(|stored| would_blank(page, &stored)) {
-            return Ok(refuse(EMPTY_FILE, Some(id), synced_seq));
+            return Ok(refuse(&empty_file(file), Some(id), synced_seq));
         }
-        let is_page_changed = row.is_some_and(|row| {
-            row.seq != record.seq && page_digest.is_some_and(|digest| row.digest != digest)
-        });
-        let conflict =
-            (is_page_changed || self.failing_pages.contains(&id)).then_some(record.version);
-        Ok(Verdict::Write { status: WriteStatus::Updated, conflict, former: None })
+        if pending.is_some() && !is_damaged {
+            return Ok(Verdict::Differing(id));
+        }
+        Ok(Verdict::Write { status: WriteStatus::Updated, former: None })
     }
 
     /// Decides about a file whose page is deleted.
@@ -343,10 +342,10 @@ impl SyncContext {
                 return Ok(Verdict::Restore(Box::new(record)));
             }
             if would_blank(page, &stored) {
-                return Ok(refuse(EMPTY_FILE, Some(id), record.seq));
+                return Ok(refuse(&empty_file(file), Some(id), record.seq));
             }
         }
-        Ok(Verdict::Write { status: WriteStatus::Restored, conflict: None, former: None })
+        Ok(Verdict::Write { status: WriteStatus::Restored, former: None })
     }
 
     /// Decides about a file without a page.
@@ -378,24 +377,26 @@ impl SyncContext {
             _ => return Ok(Verdict::Changed),
         };
         let Some(holder) = holder else {
-            return Ok(Verdict::Write {
-                status: WriteStatus::Created,
-                conflict: None,
-                former: None,
-            });
+            return Ok(Verdict::Write { status: WriteStatus::Created, former: None });
         };
         // The page's own file is gone, and this file has its slug: `note.md` became `Note.md`.
         if unless_damaged(view.content(&holder))?.is_some_and(|stored| would_blank(page, &stored)) {
-            return Ok(refuse(EMPTY_FILE, None, 0));
+            return Ok(refuse(&empty_file(file), None, 0));
         }
         let status =
             if holder.deleted_at.is_some() { WriteStatus::Restored } else { WriteStatus::Updated };
-        Ok(Verdict::Write { status, conflict: None, former: Some(holder.source_path) })
+        Ok(Verdict::Write { status, former: Some(holder.source_path) })
     }
 }
 
-const EMPTY_FILE: &str =
-    "it is empty, and would blank its page; to remove the page, remove the file";
+/// Returns why an empty file does not become its page.
+fn empty_file(file: &ReadFile) -> String {
+    format!(
+        "it is empty, and would blank its page, which stays; to write the page there: \
+         `brain keep {0} page`; to delete the page: `brain delete {0}`",
+        file.slug
+    )
+}
 
 fn refuse(reason: &str, page: Option<u64>, seq: u64) -> Verdict {
     Verdict::Refused { reason: reason.to_owned(), note: Some((page, seq)) }

@@ -68,7 +68,6 @@ impl Fixture {
             root: self.dir.path().join("pages"),
             rules: Arc::default(),
             finished_rows: self.store.finished_outbox_rows(),
-            failing_pages: HashSet::new(),
             recovering_pages: HashSet::new(),
             freed_slugs: HashSet::new(),
             observations: Observations::default(),
@@ -110,10 +109,10 @@ fn later_changes_of_the_daemon_are_not_overwritten() {
     let newer = fixture.put("a.md", "By the daemon.\n", true);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::Changed), "{verdict:?}");
-    // After a new observation, the file counts as an edit of an older version.
+    // After a new observation, page and file are known to have different changes.
     let context = fixture.context_for(&file);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Write { .. }), "{verdict:?}");
+    assert!(matches!(verdict, Verdict::Differing(id) if id == newer.id), "{verdict:?}");
     // The file was not written at the observation, and was written later. The page is unchanged.
     fixture.store.mark_file_written(newer.id, newer.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();

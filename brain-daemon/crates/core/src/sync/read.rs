@@ -19,38 +19,38 @@ const RACY_NS: i64 = 2_000_000_000;
 
 /// A file to read.
 #[derive(Debug, Clone)]
-pub(super) struct FileToRead {
+pub(crate) struct FileToRead {
     /// The path in the source.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// The length in the directory walk.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// The slug of the page, or of the page to be created.
-    pub(super) slug: Slug,
+    pub(crate) slug: Slug,
     /// Whether a page has this path, deleted pages included.
-    pub(super) has_page: bool,
+    pub(crate) has_page: bool,
     /// The digest of the file when it was last equal to its page, if the page is unchanged. A file
     /// with this digest need not be parsed.
-    pub(super) synced_digest: Option<Hash>,
+    pub(crate) synced_digest: Option<Hash>,
     /// The provenance in the record of the page.
-    pub(super) provenance: Option<Provenance>,
+    pub(crate) provenance: Option<Provenance>,
 }
 
 /// A file that was read.
 #[derive(Debug)]
-pub(super) struct ReadFile {
-    pub(super) path: String,
-    pub(super) slug: Slug,
+pub(crate) struct ReadFile {
+    pub(crate) path: String,
+    pub(crate) slug: Slug,
     /// The state of the file just before it was read.
-    pub(super) stat: Stat,
+    pub(crate) stat: Stat,
     /// Whether the file may change without its times changing.
     is_racy: bool,
-    pub(super) digest: Hash,
-    pub(super) text: Text,
+    pub(crate) digest: Hash,
+    pub(crate) text: Text,
 }
 
 /// The content of a file, parsed.
 #[derive(Debug)]
-pub(super) enum Text {
+pub(crate) enum Text {
     /// A page.
     Page(Box<NewPage>),
     /// The content has not changed since the last sync.
@@ -82,7 +82,7 @@ impl FileContent {
 
 impl ReadFile {
     /// Returns the row of the file.
-    pub(super) fn row(&self, page: Option<u64>, seq: u64, problem: Option<String>) -> FileRecord {
+    pub(crate) fn row(&self, page: Option<u64>, seq: u64, problem: Option<String>) -> FileRecord {
         row(self.stat, self.is_racy, self.digest, page, seq, problem)
     }
 }
@@ -120,7 +120,7 @@ pub(super) fn commit_times(
 }
 
 /// Reads a file of the source at `root`, at `now`. `commits` has the commits of its path.
-pub(super) fn read_file(
+pub(crate) fn read_file(
     root: &Path,
     file: &FileToRead,
     commits: &CommitTimes,

@@ -1,9 +1,12 @@
 //! Counts the results of a sync, and builds the report about a source.
 
-use brain_protocol::{IgnoredFiles, Pull, Slug, SourceId, SyncConflict, SyncedSource, WriteStatus};
+use brain_protocol::{
+    Fault, IgnoredFiles, Pull, Slug, SourceId, SyncConflict, SyncedSource, WriteStatus,
+};
 
 use super::decide::Verdict;
 use crate::batch::Failures;
+use crate::files::merge_file::FileMerge;
 
 /// The maximum number of conflicts and of warnings in a reply.
 const MAX_CONFLICTS: usize = 1000;
@@ -53,27 +56,44 @@ impl Tally {
     }
 
     /// Counts the decision about a file.
-    pub(super) fn count(&mut self, path: &str, slug: &Slug, verdict: &Verdict) {
+    pub(super) fn count(&mut self, path: &str, verdict: &Verdict) {
         match verdict {
             Verdict::Unchanged { .. } => self.report.unchanged += 1,
             Verdict::Restore(_) => self.report.restored += 1,
             Verdict::PendingWrite | Verdict::Gone => {}
+            // A dry run does not join texts.
+            Verdict::Differing(_) => self.report.updated += 1,
             Verdict::Changed => self.changing += 1,
             Verdict::Refused { reason, .. } => self.fail(path, reason.clone()),
-            Verdict::Write { status, conflict, .. } => {
-                match status {
-                    WriteStatus::Created => self.report.added += 1,
-                    WriteStatus::Updated => self.report.updated += 1,
-                    WriteStatus::Restored => self.report.restored += 1,
-                    WriteStatus::Unchanged | WriteStatus::Queued => self.report.unchanged += 1,
-                }
-                if let Some(kept_version) = *conflict
-                    && self.report.conflicts.len() < MAX_CONFLICTS
-                {
+            Verdict::Write { status, .. } => match status {
+                WriteStatus::Created => self.report.added += 1,
+                WriteStatus::Updated => self.report.updated += 1,
+                WriteStatus::Restored => self.report.restored += 1,
+                WriteStatus::Unchanged | WriteStatus::Queued => self.report.unchanged += 1,
+            },
+        }
+    }
+
+    /// Counts a file that another program changed while the page had a change of its own.
+    pub(super) fn count_merge(
+        &mut self,
+        path: &str,
+        slug: &Slug,
+        merged: Result<FileMerge, Fault>,
+    ) {
+        match merged {
+            Ok(FileMerge::Same) => self.report.unchanged += 1,
+            Ok(FileMerge::Changed(_)) => self.report.updated += 1,
+            Ok(FileMerge::Conflict(kept_version)) => {
+                if self.report.conflicts.len() < MAX_CONFLICTS {
                     let (slug, path) = (slug.clone(), path.to_owned());
                     self.report.conflicts.push(SyncConflict { slug, path, kept_version });
                 }
             }
+            Ok(FileMerge::Unusable(reason)) => {
+                self.fail(path, reason.unwrap_or_else(|| "it is empty".into()));
+            }
+            Err(fault) => self.fail(path, fault.message),
         }
     }
 

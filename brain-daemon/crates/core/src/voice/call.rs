@@ -64,7 +64,8 @@ impl VoiceService {
         let author = VOICE.author(uri(&turn.from));
         let lines = turn_lines(turn, reply);
         let (turn, source_id) = (turn.clone(), source.clone());
-        let applied = self.store.write(move |draft| {
+        let read_slug = slug.clone();
+        let applied = self.files.write_page((&source, &read_slug), move |draft| {
             let existing = draft.page(&source_id, &slug)?;
             // A page that the owner deleted stays deleted.
             if existing.as_ref().is_some_and(|record| record.deleted_at.is_some()) {

@@ -43,7 +43,12 @@ impl ToolCall for DiffPage {
 
     fn call(self, context: &ToolContext) -> Result<DiffOutput, Fault> {
         let target = names::find_page(context, &self.slug)?;
-        let found = context.run(Diff { page: target.clone(), from: self.from, to: self.to })?;
+        let found = context.run(Diff {
+            page: target.clone(),
+            from: self.from,
+            to: self.to,
+            other: None,
+        })?;
         // A removed line may be from outside, too, so both versions are read. Version 0 is empty.
         let mut outside = None;
         for version in [found.from, found.to].into_iter().filter(|&version| version > 0) {
