@@ -353,10 +353,10 @@ fn a_file_that_another_program_changed_is_read_first() {
             .ends_with("read from disk\r\n\r\nmore\r\n")
     );
     // The file was changed: both texts are in page and file.
-    fs::write(dir.join("read.md"), "by hand\n").unwrap();
+    fs::write(dir.join("read.md"), "by hand\r\n").unwrap();
     let reply = fixture.edit("work:read", "append", "and more", json!({}));
     assert_eq!((text(&reply, "status"), &reply["warnings"]), ("updated", &Value::Null));
-    assert_eq!(fs::read_to_string(dir.join("read.md")).unwrap(), "by hand\n\nand more\n");
+    assert_eq!(fs::read_to_string(dir.join("read.md")).unwrap(), "by hand\r\n\r\nand more\r\n");
     // A file that cannot be a page stays, and the answer has a warning.
     fs::write(dir.join("read.md"), "---\nbroken: [\n---\n").unwrap();
     let reply = fixture.edit("work:read", "append", "again", json!({}));
