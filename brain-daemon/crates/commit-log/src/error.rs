@@ -90,6 +90,26 @@ pub enum Error {
         /// What the server said.
         reason: String,
     },
+    /// The server or the pooler has no such database. Nothing was changed.
+    #[error("the database \"{database}\" does not exist on {host}; {advice}")]
+    NoDatabase {
+        /// Host and port.
+        host: String,
+        /// The name of the database.
+        database: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A setting of the pooler or the server, or an option of the URL, makes it unusable.
+    #[error("{address} cannot be used: {reason}; {advice}")]
+    Unsuitable {
+        /// Host, port and database.
+        address: String,
+        /// What the server said.
+        reason: String,
+        /// What to change.
+        advice: String,
+    },
     /// The disk of the server is full. Nothing was changed.
     #[error("the disk of the log at {address} is full; free space on it")]
     DiskFull {

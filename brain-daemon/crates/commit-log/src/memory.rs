@@ -29,6 +29,7 @@ struct Content {
     bytes: BTreeMap<String, Vec<u8>>,
     faults: VecDeque<Option<Fault>>,
     delayed: Vec<(Position, NewBatch)>,
+    hides_batches: bool,
 }
 
 impl MemoryLog {
@@ -36,8 +37,13 @@ impl MemoryLog {
     #[must_use]
     pub fn create(brain: BrainId, schema: u32, clock: Arc<dyn Clock>) -> Self {
         let state = Self::new_state(brain, schema, &*clock);
-        let content =
-            Content { state, bytes: BTreeMap::new(), faults: VecDeque::new(), delayed: Vec::new() };
+        let content = Content {
+            state,
+            bytes: BTreeMap::new(),
+            faults: VecDeque::new(),
+            delayed: Vec::new(),
+            hides_batches: false,
+        };
         Self::over(Memory::of(content), clock, schema)
     }
 
@@ -57,6 +63,12 @@ impl MemoryLog {
     /// Adds to the queue what happens to the next append without an entry: a fault or nothing.
     pub fn plan(&self, fault: Option<Fault>) {
         self.storage.0.content.lock().faults.push_back(fault);
+    }
+
+    /// Sets whether reads find no batches though the head names them, as behind a pooler that keeps
+    /// results of queries.
+    pub fn hide_batches(&self, hides: bool) {
+        self.storage.0.content.lock().hides_batches = hides;
     }
 
     /// Carries out the delayed requests, the oldest first. Refused ones are dropped.
@@ -121,7 +133,9 @@ impl Storage for Memory {
     }
 
     fn get(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.0.content.lock().bytes.get(name).cloned())
+        let content = self.0.content.lock();
+        let is_hidden = content.hides_batches && name.starts_with("batch-");
+        Ok(content.bytes.get(name).filter(|_| !is_hidden).cloned())
     }
 
     fn wait(&self, timeout: Duration) {

@@ -62,7 +62,12 @@ impl Failure {
             Error::Unavailable { reason, address, .. } => {
                 Self::Away(format!("{address}: {reason}"))
             }
-            Error::ReadOnly { .. } | Error::DiskFull { .. } => Self::Away(text),
+            // What can be corrected at the server: until then, writes wait as if it were off.
+            Error::ReadOnly { .. }
+            | Error::DiskFull { .. }
+            | Error::Tls { .. }
+            | Error::NoDatabase { .. }
+            | Error::Unsuitable { .. } => Self::Away(text),
             Error::Timeout { .. } if bytes <= LARGE => Self::Away(text),
             Error::Timeout { .. } => Self::Refused(Fault::new(FaultCode::Timeout, text)),
             Error::OutcomeUnknown { source, .. } => Self::Unknown(outcome_unknown(source)),
@@ -120,9 +125,10 @@ fn stop(error: &Error, text: String) -> Stop {
     let (state, hint) = match error {
         Error::Diverged { .. } => (
             "diverged",
-            "the server was restored, or it failed over and lost changes; `brain machines join` \
-             builds this machine's store again from the server, and keeps the present one as a \
-             file with what the server lost",
+            "the server was restored, it failed over and lost changes, or a former primary server \
+             is back and answers; if one is, stop it: this machine goes on when it reaches the \
+             right server. Otherwise `brain machines join` builds this machine's store again from \
+             the server, and keeps the present one as a file with what the server lost",
         ),
         Error::Compacted { .. } => (
             "compacted",
@@ -149,11 +155,6 @@ fn stop(error: &Error, text: String) -> Stop {
             "denied",
             "correct the user's rights on the server, or give this machine another URL: \
              `brain machines join --url-file FILE`",
-        ),
-        Error::Tls { .. } => (
-            "no_tls",
-            "correct the server's certificate, or name its authority with sslrootcert=FILE in the \
-             URL: `brain machines join --url-file FILE`",
         ),
         Error::NotCreated { .. } => (
             "no_log",
@@ -243,10 +244,32 @@ fn outcome_unknown(source: &Error) -> Fault {
 }
 
 #[cfg(test)]
+#[allow(clippy::panic)]
 mod tests {
     use brain_commit_log::BatchId;
 
     use super::*;
+
+    #[test]
+    fn what_the_server_can_correct_is_as_an_absent_server() {
+        let address = || "db.example.org:5432/brain".to_owned();
+        for error in [
+            Error::Tls { address: address(), reason: "certificate expired".to_owned() },
+            Error::NoDatabase {
+                host: address(),
+                database: "brain".to_owned(),
+                advice: "create it",
+            },
+            Error::Unsuitable {
+                address: address(),
+                reason: "statement pooling".to_owned(),
+                advice: "set pool_mode".to_owned(),
+            },
+        ] {
+            let Failure::Away(reason) = Failure::of(&error, 0) else { panic!("{error:?}") };
+            assert_eq!(reason, error.to_string(), "the reason has the way out");
+        }
+    }
 
     #[test]
     fn an_unknown_outcome_names_its_cause_without_further_advice() {

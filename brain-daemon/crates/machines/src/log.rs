@@ -130,6 +130,13 @@ impl MachineLog {
         self.state.lock().head.clone()
     }
 
+    /// Returns how many changes after a position the server has named.
+    pub(crate) fn behind(&self, position: LogPosition) -> u64 {
+        let state = self.state.lock();
+        let head = state.head.as_ref().map_or(0, |(head, _)| head.position.number);
+        head.saturating_sub(position.number)
+    }
+
     /// Returns how long ago the store was known to have all batches; `None` if never.
     #[must_use]
     pub fn age(&self) -> Option<Duration> {
@@ -366,7 +373,7 @@ impl MachineLog {
         self.see_head(&found.head)?;
         // A replaced key is noticed here, also if nothing was written with it.
         self.keys()?;
-        if found.batches.is_empty() {
+        if found.batches.is_empty() && found.head.position.number <= after.number {
             self.confirm_current(begin);
         }
         self.open_all(&found.batches)

@@ -25,6 +25,8 @@ const CHECK: Duration = Duration::from_secs(5);
 /// The time between two reports of a changed position, and of an unchanged one.
 const REPORT: Duration = Duration::from_secs(5);
 const UNCHANGED_REPORT: Duration = Duration::from_secs(30);
+/// How long the server may name changes and return none of them.
+const STALL: Duration = Duration::from_secs(10);
 /// A snapshot is due after this many batches, or this many bytes of batches.
 const SNAPSHOT_BATCHES: u64 = 10_000;
 const SNAPSHOT_BYTES: u64 = 256 << 20;
@@ -62,6 +64,8 @@ pub struct Replica {
 struct Timing {
     checked: Option<Duration>,
     reported: Option<(Duration, LogPosition)>,
+    /// Since when the store lacks changes that the server has named, and its position then.
+    lagging: Option<(Duration, LogPosition)>,
 }
 
 impl Replica {
@@ -110,7 +114,8 @@ impl Replica {
         let followed = self.try_follow();
         let is_ready = self.log.condition() == Condition::Ready;
         // The log has its own failures; this is one of the store, such as a full disk.
-        let problem = followed.as_ref().err().filter(|_| is_ready).map(ToString::to_string);
+        let failed = followed.as_ref().err().filter(|_| is_ready).map(ToString::to_string);
+        let problem = failed.or_else(|| self.stall(followed.is_ok()));
         if let Some(problem) = &problem
             && self.problem().as_ref() != Some(problem)
         {
@@ -130,6 +135,25 @@ impl Replica {
                 Round { batches: 0, pause: if is_stopped { STOPPED_PAUSE } else { POLL } }
             }
         }
+    }
+
+    /// Describes a server that names changes and returns none of them for [`STALL`].
+    fn stall(&self, has_followed: bool) -> Option<String> {
+        let position = self.store.log_position().ok()??;
+        let behind = self.log.behind(position);
+        let (mut timing, now) = (self.timing.lock(), self.log.uptime());
+        if behind == 0 || !has_followed {
+            timing.lagging = None;
+            return None;
+        }
+        let former = timing.lagging.filter(|(_, former)| *former == position);
+        let (since, _) = *timing.lagging.insert(former.unwrap_or((now, position)));
+        (now >= since + STALL).then(|| {
+            format!(
+                "the server names {behind} changes that it does not return; a pooler that keeps \
+                 results of queries can be the cause: turn its cache off"
+            )
+        })
     }
 
     fn try_follow(&self) -> Result<u64, StoreError> {
@@ -173,7 +197,9 @@ impl Replica {
         // `follow` ends when the log has no further batch, and `wait` when the head is the same.
         // After `follow_to`, the store has the last batch of a notification. A lost notification is
         // made up for by the next look at the head: after a second without any, or after `CHECK`.
-        self.log.confirm_current(begin);
+        if self.log.behind(position) == 0 {
+            self.log.confirm_current(begin);
+        }
         self.report(position)?;
         Ok(batches)
     }

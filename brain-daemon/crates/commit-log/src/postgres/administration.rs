@@ -9,6 +9,9 @@ use super::session::pipelined;
 use crate::checks::check_name;
 use crate::{Administration, Error, Machine, MachineId, Registration, SealedKeys};
 
+pub(super) const MACHINES: &str =
+    "SELECT name, id, version, number, batch, seen_ms, clock_timestamp() FROM @machines";
+
 /// The server's settings that decide whether an acknowledged batch survives a crash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Durability {
@@ -31,7 +34,7 @@ impl PostgresLog {
         let query = "SELECT current_setting('fsync') = 'on', \
             current_setting('full_page_writes') = 'on', \
             current_setting('synchronous_commit'), \
-            current_setting('synchronous_standby_names') <> ''";
+            current_setting('synchronous_standby_names') <> '', clock_timestamp()";
         let row = self.call(&self.reader, async |client| {
             let row = client.query_typed_one(query, &[]).await;
             row.map_err(self.failed("reading the server's settings"))
@@ -108,8 +111,8 @@ impl Administration for PostgresLog {
     }
 
     fn machines(&self) -> Result<Vec<Machine>, Error> {
-        let query = "SELECT name, id, version, number, batch, seen_ms FROM @machines ORDER BY name";
-        self.statement("reading the registry", query, &[])?.iter().map(machine_of).collect()
+        let query = format!("{MACHINES} ORDER BY name");
+        self.statement("reading the registry", &query, &[])?.iter().map(machine_of).collect()
     }
 
     fn remove_machine(&self, name: &str) -> Result<bool, Error> {
@@ -119,7 +122,8 @@ impl Administration for PostgresLog {
     }
 
     fn sealed_keys(&self) -> Result<SealedKeys, Error> {
-        let query = "SELECT key_generation, (SELECT sealed FROM @keys) FROM @head";
+        let query =
+            "SELECT key_generation, (SELECT sealed FROM @keys), clock_timestamp() FROM @head";
         let rows = self.statement("reading the keys", query, &[])?;
         let row = single_row(&rows, &self.server)?;
         Ok(SealedKeys {

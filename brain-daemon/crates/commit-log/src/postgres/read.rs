@@ -21,7 +21,7 @@ use crate::{
 /// size is returned, so that the caller can give its payload more time.
 const READ: &str = "
 SELECT number, id, predecessor, machine, time_ms,
-    CASE WHEN total <= $3 THEN payload END, octet_length(payload) FROM (
+    CASE WHEN total <= $3 THEN payload END, octet_length(payload), clock_timestamp() FROM (
     SELECT *, sum(octet_length(payload)) OVER (ORDER BY number) AS total, row_number() OVER w AS row
     FROM (SELECT * FROM @batches WHERE number > $1 ORDER BY number LIMIT $2) AS next
     WINDOW w AS (ORDER BY number)

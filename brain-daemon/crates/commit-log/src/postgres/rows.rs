@@ -7,6 +7,10 @@ use super::session::Server;
 use crate::{Batch, BatchId, BrainId, Error, Head, Position};
 
 /// The current time in Unix milliseconds. It differs between two uses in one statement.
+///
+/// It also makes a statement volatile. A pooler with a cache of queries, such as pgpool-II, keeps
+/// the rows of other statements, and does not notice that a function changed their tables. It can
+/// send them to a standby, too. So each `SELECT` has a volatile function.
 pub(super) const CLOCK: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /// The columns of [`head_of`], before the first of a query's own columns.
 pub(super) const HEAD: &str = "brain, number, id, time_ms, \

@@ -1,5 +1,6 @@
 //! Connections to the server. Each session runs one transaction at a time.
 
+use std::net::SocketAddr;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -11,10 +12,10 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::failure::Failure;
+use super::failure::{CONNECTING, Failure};
 use super::settings::Timeouts;
 use super::tls::connector;
-use super::url::ServerUrl;
+use super::url::{ServerUrl, Target};
 use crate::Error;
 use crate::error::Source;
 
@@ -51,9 +52,7 @@ impl Server {
     /// Reads the certificates; does not connect.
     pub(super) fn new(url: &ServerUrl, timeouts: Timeouts) -> Result<Self, Error> {
         let mut url = url.clone();
-        if url.config.get_connect_timeout().is_none() {
-            url.config.connect_timeout(timeouts.connect);
-        }
+        url.limit_connect(timeouts.connect);
         let tls = connector(url.root_certificates.as_deref())?;
         Ok(Self { url, tls, timeouts })
     }
@@ -66,41 +65,106 @@ impl Server {
         Error::unavailable(self.address(), reason, source)
     }
 
-    /// Connects to a server that accepts writes.
+    /// Connects to the first host that accepts writes.
     pub(super) async fn connect(&self, notified: Option<Notified>) -> Result<Link, Failure> {
-        self.connect_as(&self.url.config, notified).await
+        self.connect_to(TargetSessionAttrs::ReadWrite, notified).await
     }
 
-    /// Connects to a server that may refuse writes, but is no standby: a standby may lag behind,
+    /// Connects to a host that may refuse writes, but is no standby: a standby may lag behind,
     /// so that an acknowledged batch seems to be lost.
     async fn connect_reader(&self) -> Result<Link, Failure> {
         let refused = match self.connect(None).await {
             Err(failure) if matches!(failure.error, Error::ReadOnly { .. }) => failure,
             result => return result,
         };
-        let mut config = self.url.config.clone();
-        config.target_session_attrs(TargetSessionAttrs::Any);
-        let client = self.connect_as(&config, None).await?;
-        let rows = client.query_typed("SELECT pg_is_in_recovery()", &[]).await;
-        let rows =
-            rows.map_err(|e| Failure::of(e, self.address(), "connecting", &self.timeouts))?;
-        match rows.first().and_then(|row| row.try_get(0).ok()) {
-            Some(false) => Ok(client),
-            _ => Err(refused),
-        }
+        self.connect_to(TargetSessionAttrs::Any, None).await.map_err(|_| refused)
     }
 
-    async fn connect_as(
+    /// Tries the hosts one after the other, and all addresses of each. The driver would return the
+    /// error of the last one; the one that explains most is returned here.
+    async fn connect_to(
+        &self,
+        attributes: TargetSessionAttrs,
+        mut notified: Option<Notified>,
+    ) -> Result<Link, Failure> {
+        let mut found: Option<Failure> = None;
+        let mut keep = |failure: Failure| {
+            if found.as_ref().is_none_or(|former| failure.weight() > former.weight()) {
+                found = Some(failure);
+            }
+        };
+        let targets = self.url.targets();
+        for (index, target) in targets.iter().enumerate() {
+            let configs = match self.resolve(target).await {
+                Ok(configs) => configs,
+                Err(failure) => {
+                    keep(failure);
+                    continue;
+                }
+            };
+            let last = configs.len().saturating_sub(1);
+            for (number, mut config) in configs.into_iter().enumerate() {
+                config.target_session_attrs(attributes);
+                let attempt = self.connect_once(&config, &target.address, &mut notified);
+                // A host that accepts connections and says nothing must not take the time of the
+                // next one.
+                let has_next = number < last || index + 1 < targets.len();
+                let result = match config.get_connect_timeout().filter(|_| has_next) {
+                    None => attempt.await,
+                    Some(limit) => match tokio::time::timeout(*limit, attempt).await {
+                        Ok(result) => result,
+                        Err(_) => {
+                            let reason = format!("no answer within {} ms", limit.as_millis());
+                            Err(Failure::lost(Error::unavailable(&target.address, &reason, None)))
+                        }
+                    },
+                };
+                match result {
+                    Ok(link) => return Ok(link),
+                    Err(failure) => keep(failure),
+                }
+            }
+        }
+        Err(found.unwrap_or_else(|| Failure::lost(self.unavailable("it has no address", None))))
+    }
+
+    /// Returns the settings for each address of a host.
+    async fn resolve(&self, target: &Target) -> Result<Vec<Config>, Failure> {
+        let Some(name) = target.name() else { return Ok(vec![target.config.clone()]) };
+        let found = tokio::net::lookup_host(name).await.map_err(|error| {
+            let reason = error.to_string();
+            Failure::lost(Error::unavailable(&target.address, &reason, Some(Box::new(error))))
+        })?;
+        let with_address = |address: SocketAddr| {
+            let mut config = target.config.clone();
+            config.hostaddr(address.ip());
+            config
+        };
+        Ok(found.map(with_address).collect())
+    }
+
+    /// Connects to one address. Without the demand that it accepts writes, a standby is refused.
+    async fn connect_once(
         &self,
         config: &Config,
-        notified: Option<Notified>,
+        address: &str,
+        notified: &mut Option<Notified>,
     ) -> Result<Link, Failure> {
-        let result = if config.get_ssl_mode() == SslMode::Disable {
+        let failed = |error| Failure::of(error, address, CONNECTING, &self.timeouts);
+        let link = if config.get_ssl_mode() == SslMode::Disable {
             start(config, NoTls, notified).await
         } else {
             start(config, self.tls.clone(), notified).await
         };
-        result.map_err(|e| Failure::of(e, self.address(), "connecting", &self.timeouts))
+        let link = link.map_err(failed)?;
+        if config.get_target_session_attrs() == TargetSessionAttrs::Any {
+            let rows = link.query_typed("SELECT pg_is_in_recovery()", &[]).await.map_err(failed)?;
+            if rows.first().and_then(|row| row.try_get(0).ok()) != Some(false) {
+                let (address, reason) = (address.to_owned(), "it is a standby".to_owned());
+                return Err(Error::ReadOnly { address, reason }.into());
+            }
+        }
+        Ok(link)
     }
 }
 
@@ -108,13 +172,14 @@ impl Server {
 async fn start<T>(
     config: &Config,
     tls: T,
-    notified: Option<Notified>,
+    notified: &mut Option<Notified>,
 ) -> Result<Link, tokio_postgres::Error>
 where
     T: MakeTlsConnect<Socket>,
     T::Stream: Send + 'static,
 {
     let (client, mut connection): (_, Connection<Socket, T::Stream>) = config.connect(tls).await?;
+    let notified = notified.take();
     let task = tokio::spawn(async move {
         while let Some(message) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
             match (message, &notified) {

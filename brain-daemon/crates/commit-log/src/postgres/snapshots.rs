@@ -6,7 +6,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 
 use super::PostgresLog;
-use super::administration::machine_of;
+use super::administration::{MACHINES, machine_of};
 use super::failure::Failure;
 use super::rows::{CLOCK, HEAD, Parameter, get, head_of, number, position, single_row, to_bigint};
 use super::session::pipelined;
@@ -19,7 +19,7 @@ const COMPACTION_STEP: u64 = 200;
 
 const SNAPSHOTS: &str = "
 SELECT s.id, s.number, s.batch, s.machine, s.time_ms, s.complete, count(c.index),
-    coalesce(sum(octet_length(c.bytes)), 0)::bigint
+    coalesce(sum(octet_length(c.bytes)), 0)::bigint, clock_timestamp()
 FROM @snapshots AS s LEFT JOIN @chunks AS c ON c.snapshot = s.id
 GROUP BY s.id ORDER BY s.number DESC, s.time_ms DESC, s.id DESC";
 
@@ -125,7 +125,8 @@ impl Snapshots for PostgresLog {
 
     fn complete_snapshot(&self, id: SnapshotId, chunks: u32) -> Result<(), Error> {
         let update = self.sql("UPDATE @snapshots SET complete = true WHERE id = $1");
-        let count = self.sql("SELECT count(*), max(index) FROM @chunks WHERE snapshot = $1");
+        let count = self
+            .sql("SELECT count(*), max(index), clock_timestamp() FROM @chunks WHERE snapshot = $1");
         let (key, last) = (id.0.as_slice(), index_of(chunks)? - 1);
         self.call(&self.bulk, async |client| {
             let phase = "completing a snapshot";
@@ -157,7 +158,8 @@ impl Snapshots for PostgresLog {
     }
 
     fn read_chunk(&self, id: SnapshotId, index: u32) -> Result<Vec<u8>, Error> {
-        let query = self.sql("SELECT bytes FROM @chunks WHERE snapshot = $1 AND index = $2");
+        let query = self
+            .sql("SELECT bytes, clock_timestamp() FROM @chunks WHERE snapshot = $1 AND index = $2");
         let (key, number) = (id.0.as_slice(), index_of(index)?);
         let timeouts = self.settings.timeouts.for_bytes(MAX_CHUNK);
         let begin = timeouts.begin();
@@ -193,7 +195,7 @@ impl Snapshots for PostgresLog {
     fn compact(&self, id: SnapshotId, max_silence: Duration) -> Result<Compaction, Error> {
         let update = self.sql("UPDATE @head SET compacted = $1");
         let delete = self.sql("DELETE FROM @batches WHERE number <= $1");
-        let machines = self.sql("SELECT name, id, version, number, batch, seen_ms FROM @machines");
+        let machines = self.sql(MACHINES);
         let mut deleted = 0;
         loop {
             // Each step locks the head, so that a snapshot is not deleted meanwhile.

@@ -18,7 +18,6 @@ const MIN_VERSION: i32 = 140_000;
 /// Encrypted bytes do not compress, so they are stored as they are. The head row keeps free space
 /// in its page, so that an update writes no index.
 const TABLES: &str = r#"
-CREATE SCHEMA IF NOT EXISTS "$ns";
 CREATE TABLE IF NOT EXISTS @head (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     brain bytea NOT NULL, number bigint NOT NULL, id bytea NOT NULL, time_ms bigint NOT NULL,
@@ -86,7 +85,7 @@ impl PostgresLog {
         let version = client
             .query_typed_one(
                 "SELECT current_setting('server_version_num')::integer, \
-                 current_setting('server_version')",
+                 current_setting('server_version'), clock_timestamp()",
                 &[],
             )
             .await
@@ -97,12 +96,32 @@ impl PostgresLog {
         }
         // Two programs that create the same tables at the same time would fail.
         let lock = "SELECT pg_advisory_xact_lock(hashtext('brain commit log'))";
-        let tables = format!("{TABLES}{FUNCTION}").replace("$clock", CLOCK);
-        let tables = self.sql(&tables).replace("$ns", &self.settings.namespace);
-        client
-            .batch_execute(&format!("{}; {lock}; {tables}", timeouts.begin()))
+        client.batch_execute(&format!("{}; {lock}", timeouts.begin())).await.map_err(failed)?;
+        // `CREATE SCHEMA IF NOT EXISTS` demands the right to create schemas, also if the owner of
+        // the database has created this one.
+        let namespace = &self.settings.namespace;
+        let found = client
+            .query_typed(
+                "SELECT clock_timestamp() FROM pg_namespace WHERE nspname = $1",
+                &[(namespace, Type::TEXT)],
+            )
             .await
             .map_err(failed)?;
+        if found.is_empty() {
+            let schema = format!("CREATE SCHEMA \"{namespace}\"");
+            client.batch_execute(&schema).await.map_err(|error| {
+                let mut failure = failed(error);
+                if let Error::Denied { reason, .. } = &mut failure.error {
+                    reason.push_str(&format!(
+                        "; the owner of the database can create the schema: \
+                         CREATE SCHEMA \"{namespace}\" AUTHORIZATION USER"
+                    ));
+                }
+                failure
+            })?;
+        }
+        let tables = format!("{TABLES}{FUNCTION}").replace("$clock", CLOCK);
+        client.batch_execute(&self.sql(&tables)).await.map_err(failed)?;
         let schema = i32::try_from(self.settings.schema).unwrap_or(i32::MAX);
         client
             .execute_typed(
@@ -120,7 +139,7 @@ impl PostgresLog {
             .await
             .map_err(failed)?;
         let stored = client
-            .query_typed_one(&self.sql("SELECT brain FROM @head"), &[])
+            .query_typed_one(&self.sql("SELECT brain, clock_timestamp() FROM @head"), &[])
             .await
             .map_err(failed)?;
         client.batch_execute("COMMIT").await.map_err(failed)?;

@@ -8,6 +8,7 @@ mod broken_connections;
 mod directory;
 mod model;
 mod order;
+mod poolers;
 mod server_faults;
 mod servers;
 mod shared_state;
@@ -40,6 +41,14 @@ macro_rules! properties {
                 let Some(servers) = crate::servers::servers() else { return };
                 let world = crate::servers::world(&servers, &servers.pooler, false);
                 crate::$property::$name(&world);
+            })*
+        }
+        mod pgpool {
+            $(#[test]
+            fn $name() {
+                let Some(servers) = crate::servers::servers() else { return };
+                let Some(url) = crate::servers::pgpool() else { return };
+                crate::$property::$name(&crate::servers::world(&servers, &url, false));
             })*
         }
         mod file {

@@ -279,7 +279,7 @@ fn a_pooler_that_denies_access_is_not_asked_again() {
         assert!(matches!(refused, Error::Denied { .. }), "{user}: {refused:?}");
     }
     let refused = first_error(&servers.pooler.replace("/brain?", "/other?"));
-    assert!(matches!(refused, Error::NotCreated { .. }), "{refused:?}");
+    assert!(matches!(refused, Error::NoDatabase { .. }), "{refused:?}");
 }
 
 #[test]

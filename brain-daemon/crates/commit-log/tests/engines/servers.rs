@@ -84,6 +84,20 @@ pub(crate) fn admin_at(url: &str, statements: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Returns the URL of pgpool-II with its cache of queries, or prints once why tests do not run.
+pub(crate) fn pgpool() -> Option<String> {
+    let found = std::env::var("BRAIN_TEST_PGPOOL").ok();
+    if found.is_none() {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| {
+            let text = "SKIPPED: tests over pgpool-II: it is missing (package pgpool2), or run \
+                .ci/postgres cargo test";
+            drop(writeln!(std::io::stderr(), "{text}"));
+        });
+    }
+    found
+}
+
 /// Returns a name that no other test of this run has.
 pub(crate) fn namespace() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);

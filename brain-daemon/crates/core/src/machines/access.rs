@@ -53,9 +53,12 @@ pub(super) fn fault(error: &Error) -> Fault {
             Fault::new(FaultCode::NotFound, "the server has no snapshot to join from")
                 .hint("a running machine of this brain writes one within a minute; then join again")
         }
-        Error::Denied { .. } | Error::Tls { .. } | Error::ServerTooOld { .. } => {
-            Fault::new(FaultCode::ServiceFailed, error.to_string())
-        }
+        // The message has the way out.
+        Error::Denied { .. }
+        | Error::Tls { .. }
+        | Error::NoDatabase { .. }
+        | Error::Unsuitable { .. }
+        | Error::ServerTooOld { .. } => Fault::new(FaultCode::ServiceFailed, error.to_string()),
         other => brain_machines::fault(other),
     }
 }

@@ -66,8 +66,9 @@ impl MachineService {
                     true => "this brain is still shared",
                     false => "this brain is as before",
                 };
-                let hint = fault.hint.clone().unwrap_or_default();
-                return Err(fault.hint(format!("{state}, and {left}; {hint}")));
+                let result = format!("{state}, and {left}");
+                let hint = fault.hint.iter().fold(result, |text, hint| format!("{text}; {hint}"));
+                return Err(fault.hint(hint));
             }
         };
         let pages = self.store.read_through(Reader::counts)?.active;

@@ -178,3 +178,27 @@ fn a_removed_machine_stops_at_its_next_report() {
     laptop.follow();
     assert_eq!(super::stopped_state(laptop.log()), "removed");
 }
+
+#[test]
+fn a_server_that_keeps_changes_back_is_a_problem() {
+    let (world, dir) = (World::new(), tempfile::tempdir().unwrap());
+    let (one, laptop) = first(&world, dir.path());
+    write(&one, 1);
+    laptop.write_snapshot(&dir.path().join("backup"), 2_000, &go_on).unwrap();
+    let (two, desktop) = second(&world, dir.path());
+    assert_eq!(desktop.follow().batches, 0);
+    write(&one, 2);
+    world.server.hide_batches(true);
+    for _ in 0..3 {
+        assert_eq!(desktop.follow().batches, 0);
+        assert_eq!(desktop.log().condition(), Condition::Ready);
+        world.clock.pass(Duration::from_secs(6));
+    }
+    let problem = desktop.problem().unwrap();
+    assert!(problem.contains("1 changes") && problem.contains("cache"), "{problem}");
+    let age = desktop.log().age().unwrap();
+    assert!(age >= Duration::from_secs(12), "{age:?}: the pages are old");
+    world.server.hide_batches(false);
+    desktop.follow();
+    assert_eq!((count(&two), desktop.problem()), (2, None));
+}
