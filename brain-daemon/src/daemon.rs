@@ -132,15 +132,13 @@ fn stop_with_standard_input(stop: CancellationToken) -> Result<(), Fault> {
 fn with_usable_socket(home: &Home, config: Config, sockets: &Sockets) -> Result<Config, Fault> {
     match &sockets.control {
         Some(passed) => Ok(config.with_passed_socket(passed.path().to_owned())),
-        None if home.is_read_only() => match home.socket_outside() {
-            Ok(path) => Ok(config.with_socket_outside(path)),
-            Err(e) => {
-                let message =
-                    format!("{} is on a read-only file system: {e}", home.root().display());
-                Err(Fault::new(FaultCode::ReadOnly, message)
-                    .hint("set XDG_RUNTIME_DIR or BRAIN_SOCKET to a writable path"))
-            }
-        },
+        None if home.is_read_only() || (home.prepare().is_ok() && !home.holds_sockets()) => {
+            home.socket_outside().map(|path| config.with_socket_outside(path)).map_err(|e| {
+                let message = format!("{} cannot hold a socket: {e}", home.root().display());
+                Fault::new(FaultCode::ReadOnly, message)
+                    .hint("set XDG_RUNTIME_DIR or BRAIN_SOCKET to a writable path")
+            })
+        }
         None => Ok(config),
     }
 }

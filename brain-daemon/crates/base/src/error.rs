@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::file_system::instead_of_chmod;
 use brain_protocol::{Fault, FaultCode, Scope};
 
 /// An error of the environment.
@@ -126,10 +127,9 @@ fn hint_for(error: &Error) -> Option<String> {
             "make the directory writable, or free space on its disk, and retry".into()
         }
         Error::Exposed { path, .. } => {
-            format!(
-                "`chmod 600 {}`; if others may have read it, replace the secret",
-                path.display()
-            )
+            let way =
+                instead_of_chmod(path).unwrap_or_else(|| format!("`chmod 600 {}`", path.display()));
+            format!("{way}; if others may have read it, replace the secret")
         }
         Error::NotText(_) => "a secret is one line of text".into(),
         Error::NotOneLine(_) => {

@@ -3,6 +3,7 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -183,7 +184,19 @@ impl Home {
             || open(&self.root, flags, Mode::RUSR).is_err_and(|error| error == Errno::ROFS)
     }
 
-    /// Returns the socket path for a home on a read-only file system, and creates its directory.
+    /// Returns whether `run` can hold a socket: file systems without sockets refuse with EPERM, EIO,
+    /// ENOSYS or ERANGE. Call [`Home::prepare`] first.
+    #[must_use]
+    pub fn holds_sockets(&self) -> bool {
+        let probe = self.run().join(format!(".probe-{}", std::process::id()));
+        match UnixDatagram::bind(&probe) {
+            Ok(_) => std::fs::remove_file(&probe).is_ok(),
+            // The path is too long, which another file system does not change.
+            Err(e) => e.kind() == io::ErrorKind::InvalidInput,
+        }
+    }
+
+    /// Returns the socket path for a home that cannot hold one, and creates its directory.
     ///
     /// # Errors
     /// The I/O error if the directory cannot be created. `PermissionDenied` if the directory is not

@@ -6,6 +6,7 @@
 pub mod caller;
 pub mod clock;
 mod error;
+pub mod file_system;
 pub mod home;
 pub mod leases;
 pub mod permission;

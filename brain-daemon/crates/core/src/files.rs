@@ -29,7 +29,7 @@ use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_page as page;
-use brain_store::files::{Outcome, OwnContents, RootDir, Tree};
+use brain_store::files::{Outcome, OwnContents, RootDir, Tree, refusal};
 use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, StoreError};
 
 /// Why the directory of a source cannot be used, if another machine of a shared brain has it.
@@ -240,7 +240,9 @@ impl FileService {
             return Err(failure(&crate::moved_home::moved_home_message(&self.home)));
         }
         let file_path = tree.path_of(&row.path);
-        let io_failure = |e: std::io::Error| failure(&format!("{}: {e}", file_path.display()));
+        let io_failure = |e: std::io::Error| {
+            failure(&format!("{}: {}", file_path.display(), refusal(&e, &file_path)))
+        };
         let torn = |bytes: &[u8]| self.is_torn(id, &row.own_digests, bytes);
         let own = OwnContents { digests: &row.own_digests, is_torn: &torn, is_recovering };
         if is_recovering && matches!(row.target_state, FileState::Present | FileState::Trashed) {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
+use brain_base::file_system::instead_of_chmod;
 use brain_base::home::free_bytes;
 use brain_config::Config;
 use brain_protocol::{Fault, FaultCode};
@@ -95,7 +96,7 @@ impl Process {
         if meta.uid() == rustix::process::geteuid().as_raw() && mode & 0o077 != 0 {
             return fail(
                 format!("{} has mode {mode:04o}: others can open it", path.display()),
-                format!("chmod 600 {}", quoted(&path)),
+                instead_of_chmod(&path).unwrap_or_else(|| format!("chmod 600 {}", quoted(&path))),
             );
         }
         ok(format!("{}, mode {mode:04o}", path.display()))
