@@ -160,6 +160,7 @@ mod sync;
 mod sync_crash;
 mod sync_faults;
 mod sync_git;
+mod sync_programs;
 mod sync_rules;
 mod terminal;
 mod time;
