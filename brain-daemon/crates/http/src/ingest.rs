@@ -373,7 +373,7 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
     match kind {
         "text/markdown" | "text/x-markdown" => Ok(MediaType::Markdown),
         "text/html" => Ok(MediaType::Html),
-        "application/json" => Ok(MediaType::Json),
+        "application/json" | "text/json" => Ok(MediaType::Json),
         _ if kind.len() > 5 && kind.starts_with("text/") && !kind.contains([',', ' ']) => {
             Ok(MediaType::Plain)
         }

@@ -17,7 +17,7 @@ pub(super) const UPDATED_KEYS: &[&str] = &[
     "date_modified",
 ];
 /// Keys of the day of a post.
-pub(super) const DATE_KEYS: &[&str] = &["date", "publishdate"];
+pub(super) const DATE_KEYS: &[&str] = &["date", "publishdate", "published"];
 /// Keys of the time of a capture, which brain writes.
 pub(super) const CAPTURED_KEYS: &[&str] = &["captured_at"];
 /// Keys that brain writes and that do not date the note.

@@ -157,6 +157,11 @@ fn parse_date(text: &str, zone: &TimeZone) -> Option<i64> {
     Some(at.timestamp().as_millisecond())
 }
 
+/// Returns whether a text is a date as notes state it.
+pub(super) fn is_stated_date(text: &str) -> bool {
+    parse_date(text, &TimeZone::UTC).is_some()
+}
+
 /// Parses `2021-03-04` and `2021/3/4`.
 pub(super) fn parse_day(text: &str) -> Option<Date> {
     let mut parts = text.split(['-', '/']);

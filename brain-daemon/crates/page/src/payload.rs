@@ -56,12 +56,14 @@ pub enum PayloadError {
 /// A received document, and the URL that it states.
 #[derive(Debug, Clone)]
 pub struct Payload {
-    /// The body, and frontmatter with fields that have an effect: title, type, tags, aliases, date,
-    /// url. All other fields are kept as one text under `received`, which has no effect, or at the
+    /// The body, and frontmatter with fields that have an effect: title, type, tags, aliases,
+    /// author, date, created, url. All other fields are kept as one text under `received`, which has no effect, or at the
     /// end of the body if that text is too long.
     pub document: Document,
-    /// The `url` of the JSON or the frontmatter: `http` or `https`.
+    /// The address that the JSON, the frontmatter or the HTML states: `http` or `https`.
     pub url: Option<String>,
+    /// What could not be read as it was written.
+    pub warning: Option<String>,
 }
 
 /// Converts `bytes` to a document. Drops one leading byte order mark.
@@ -81,8 +83,8 @@ pub fn payload(media_type: MediaType, bytes: &[u8]) -> Result<Payload, PayloadEr
         MediaType::Markdown if text.starts_with("---") => markdown(text),
         MediaType::Plain | MediaType::Markdown => all_body(text),
         MediaType::Html => {
-            let (title, body) = html::markdown(text);
-            Fields { title, ..Fields::default() }.into_payload(body)
+            let (fields, body) = html::markdown(text);
+            fields.into_payload(body)
         }
         MediaType::Json => json::document(text)?,
     };
@@ -96,16 +98,65 @@ fn all_body(text: &str) -> Payload {
     Payload {
         document: Document { frontmatter: Frontmatter::empty(), body: text.to_owned() },
         url: None,
+        warning: None,
     }
 }
 
-/// Converts markdown that may begin with frontmatter.
+/// Converts markdown that may begin with frontmatter. Of malformed frontmatter, backslashes in
+/// quotation marks are mended, as clippers write them; other frontmatter becomes text.
 fn markdown(text: &str) -> Payload {
-    match Document::parse(text) {
-        Ok(document) if document.body.trim().is_empty() => all_body(&document.body),
-        Ok(Document { frontmatter, body }) => Fields::of(&frontmatter).into_payload(body),
-        Err(_) => all_body(text),
+    let read = |text: &str| {
+        Document::parse(text).map(|document| match document {
+            Document { body, .. } if body.trim().is_empty() => all_body(&body),
+            Document { frontmatter, body } => Fields::of(&frontmatter).into_payload(body),
+        })
+    };
+    let error = match read(text) {
+        Ok(payload) => return payload,
+        Err(error) => error,
+    };
+    match with_escaped_backslashes(text).and_then(|text| read(&text).ok()) {
+        Some(payload) => Payload {
+            warning: Some(format!("{error}; its backslashes were read as plain ones")),
+            ..payload
+        },
+        None => Payload {
+            warning: Some(format!("{error}; these lines are part of the text")),
+            ..all_body(text)
+        },
     }
+}
+
+/// Returns `text` with `\\` for each `\` that escapes nothing but itself, in values of its
+/// frontmatter between quotation marks. `None` when there is none.
+fn with_escaped_backslashes(text: &str) -> Option<String> {
+    let end = text.match_indices("\n---").next()?.0;
+    let (head, rest) = text.split_at(end);
+    let mut out = String::with_capacity(text.len() + 64);
+    for line in head.split_inclusive('\n') {
+        let value = line.find(['"']).filter(|at| {
+            let key = line[..*at].trim_end();
+            key.ends_with(':') || key.ends_with('-')
+        });
+        let last = line.rfind('"');
+        match value.zip(last).filter(|(first, last)| first < last) {
+            Some((first, last)) => {
+                out.push_str(&line[..=first]);
+                let mut chars = line[first + 1..last].chars().peekable();
+                while let Some(c) = chars.next() {
+                    out.push(c);
+                    if c == '\\' && chars.peek() != Some(&'"') {
+                        out.push('\\');
+                    } else if c == '\\' {
+                        out.extend(chars.next());
+                    }
+                }
+                out.push_str(&line[last..]);
+            }
+            None => out.push_str(line),
+        }
+    }
+    (out.len() > head.len()).then(|| out + rest)
 }
 
 /// Returns `text` as a code block, with a fence longer than any in it.

@@ -126,6 +126,13 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
             '~' | '=' | '%' if next == c && is_pair(prev, &rest[2..]) => 2,
             '\\' if next.is_ascii_punctuation() => 1,
             '!' if next == '[' && link(rest.get(1..).unwrap_or_default()).is_some() => 1,
+            '<' if tag(rest) > 0 && !is_inline_tag(rest) => {
+                let length = tag(rest);
+                marks.push((at..at + length, Replacement::Space));
+                at += length;
+                prev = ' ';
+                continue;
+            }
             '<' => tag(rest),
             '[' if closing.is_none() => match link(rest) {
                 Some((open, close)) => {
@@ -166,6 +173,19 @@ fn address(rest: &str) -> Option<usize> {
     let end = near.find('>')?;
     let is_address = near[..end].contains("://") && !near[..end].contains(char::is_whitespace);
     is_address.then_some(end)
+}
+
+/// Returns whether the text around a tag of HTML is one text. Cells, lines and raised numbers are
+/// texts of their own.
+fn is_inline_tag(rest: &str) -> bool {
+    let name = rest.trim_start_matches(['<', '/']);
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+    let name = name[..end].to_ascii_lowercase();
+    const INLINE: [&str; 18] = [
+        "a", "abbr", "b", "big", "cite", "code", "dfn", "em", "font", "i", "kbd", "mark", "s",
+        "small", "span", "strong", "u", "wbr",
+    ];
+    name.is_empty() || INLINE.contains(&name.as_str())
 }
 
 /// Returns the length of the tag or comment of HTML at the beginning of `rest`.
@@ -249,6 +269,7 @@ mod tests {
             ("Title\n=====\ntext\n***\nmore", "Title text more"),
             ("1. first **[link](u)**", "1. first link"),
             ("see [[<a]]> b", "see <a> b"),
+            ("<tr><td>1</td><td>2</td></tr> 3<br>4 10<sup>3</sup>", "1 2 3 4 10 3"),
         ] {
             assert_eq!(plain(body), expected, "{body}");
         }

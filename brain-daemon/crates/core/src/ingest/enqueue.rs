@@ -16,7 +16,7 @@ use crate::write_page::check_type;
 use crate::{IngestService, preferred};
 use brain_base::caller::{Caller, Visibility};
 use brain_base::permission::{INGEST, permit};
-use brain_page::{self as page, PayloadError};
+use brain_page::{self as page, MediaType, PayloadError};
 use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};
 
 /// The writer's decision about an item.
@@ -44,10 +44,10 @@ impl IngestService {
         done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
         match self.prepare(caller, item) {
-            Ok((record, keys)) => {
+            Ok((record, keys, warning)) => {
                 let cipher =
                     (!caller.sees_all()).then(|| NumberCipher::of(self.store.number_key()));
-                self.enqueue(record, keys, cipher, done);
+                self.enqueue(record, keys, cipher, warning, done);
             }
             Err(fault) => done(Err(fault)),
         }
@@ -76,21 +76,24 @@ impl IngestService {
             duplicate_keys: vec![by_content],
             ..job
         };
-        self.enqueue(record, DedupKeys { by_idempotency_key: None, by_content }, None, done);
+        self.enqueue(record, DedupKeys { by_idempotency_key: None, by_content }, None, None, done);
     }
 
     /// Passes a prepared job to the writer. `cipher`, if any, encrypts the job's id in the reply.
+    /// The reply has the `warning`, too.
     fn enqueue(
         &self,
         record: JobRecord,
         keys: DedupKeys,
         cipher: Option<NumberCipher>,
+        warning: Option<String>,
         done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
         let public_id = move |number| JobId(cipher.map_or(number, |cipher| cipher.encrypt(number)));
         let response = ResponseParts {
             content_hash: page::hex(&record.content_hash),
             source: record.source.clone(),
+            warning,
         };
         let (queue, max_waiting) = (Arc::clone(&self.queue), self.queue.max_waiting);
         self.store.write_then(
@@ -109,16 +112,24 @@ impl IngestService {
         );
     }
 
-    /// Returns the item's record, and the keys that identify duplicates.
-    fn prepare(&self, caller: &Caller, item: IngestItem) -> Result<(JobRecord, DedupKeys), Fault> {
+    /// Returns the item's record, the keys that identify duplicates, and a warning about the text.
+    fn prepare(
+        &self,
+        caller: &Caller,
+        item: IngestItem,
+    ) -> Result<(JobRecord, DedupKeys, Option<String>), Fault> {
         permit(caller, INGEST)?;
         let source = self.item_source(caller, item.source)?;
         if let Some(page_type) = &item.page_type {
             check_type(page_type)
                 .map_err(|fault| Fault { code: FaultCode::InvalidRequest, ..fault })?;
         }
-        let payload =
+        let mut payload =
             page::payload(item.media_type, &item.body).map_err(|error| payload_fault(&error))?;
+        if item.uri.is_some() && item.media_type == MediaType::Html {
+            // The client knows where a document is from better than the document.
+            payload.document.frontmatter.remove("url");
+        }
         let content_hash = page::content_digest(&payload.document.body);
         let now = self.clock.now();
         let client = caller.name.clone();
@@ -153,7 +164,7 @@ impl IngestService {
             error: None,
             duplicate_keys: by_idempotency_key.into_iter().chain([by_content]).collect(),
         };
-        Ok((record, DedupKeys { by_idempotency_key, by_content }))
+        Ok((record, DedupKeys { by_idempotency_key, by_content }, payload.warning))
     }
 
     /// Returns the source of an item: the named one, else the preferred one, else the first that
@@ -310,6 +321,7 @@ fn is_still_stored(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreErro
 struct ResponseParts {
     content_hash: String,
     source: String,
+    warning: Option<String>,
 }
 
 impl ResponseParts {
@@ -335,7 +347,10 @@ impl ResponseParts {
             content_hash: self.content_hash,
             source_id,
             status: status.into(),
-            message: message.into(),
+            message: match self.warning {
+                Some(warning) => format!("{message}; warning: {warning}"),
+                None => message.into(),
+            },
         })
     }
 }

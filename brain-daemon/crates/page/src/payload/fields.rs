@@ -7,6 +7,8 @@ use crate::{Document, title};
 /// Maximum length of a title, in characters. A longer one is cut, and kept in full with the other
 /// fields.
 const MAX_GIVEN_TITLE: usize = 300;
+/// Maximum length of an author's name, in bytes.
+const MAX_AUTHOR: usize = 200;
 /// Maximum length of an address, in bytes.
 const MAX_URL: usize = 2048;
 /// Maximum length of all tags together, and of all aliases together, in bytes.
@@ -25,7 +27,11 @@ pub(super) struct Fields {
     pub(super) page_type: Option<String>,
     pub(super) tags: Vec<String>,
     pub(super) aliases: Vec<String>,
+    /// The names of the authors.
+    pub(super) authors: Vec<String>,
     pub(super) date: Option<String>,
+    /// When the text was made or clipped.
+    pub(super) created: Option<String>,
     pub(super) url: Option<String>,
     /// All other fields as they were sent, with the name of their language.
     pub(super) rest: Option<(&'static str, String)>,
@@ -43,14 +49,18 @@ impl Fields {
                 rest.remove("title");
             }
         }
-        for (key, field, is_usable) in [
-            ("type", &mut fields.page_type, is_type as fn(&str) -> bool),
-            ("date", &mut fields.date, is_date),
-            ("url", &mut fields.url, is_url),
+        // `source` and `published` are what clippers write for `url` and `date`.
+        for (keys, field, is_usable) in [
+            (&["type"][..], &mut fields.page_type, is_type as fn(&str) -> bool),
+            (&["date", "published"], &mut fields.date, is_date),
+            (&["created"], &mut fields.created, is_date),
+            (&["url", "source"], &mut fields.url, is_url),
         ] {
-            if let Some(text) =
-                frontmatter.get(key).map(|t| t.trim().to_owned()).filter(|t| is_usable(t))
-            {
+            let usable = keys.iter().find_map(|key| {
+                let text = frontmatter.get(key)?.trim().to_owned();
+                is_usable(&text).then_some((key, text))
+            });
+            if let Some((key, text)) = usable {
                 *field = Some(text);
                 rest.remove(key);
             }
@@ -64,6 +74,13 @@ impl Fields {
                 keys.iter().for_each(|key| rest.remove(key));
             }
         }
+        fields.authors =
+            frontmatter.list("author").iter().filter_map(|name| author(name)).collect();
+        if fields.authors.len() == frontmatter.list("author").len()
+            && frontmatter.is_plain("author")
+        {
+            rest.remove("author");
+        }
         let rest = rest.raw().trim_end();
         fields.rest = (!rest.is_empty()).then(|| ("yaml", rest.to_owned()));
         fields
@@ -76,6 +93,7 @@ impl Fields {
             ("title", &self.title),
             ("type", &self.page_type),
             ("date", &self.date),
+            ("created", &self.created),
             ("url", &self.url),
         ];
         let pairs: Vec<(&str, &str)> = scalars
@@ -83,6 +101,10 @@ impl Fields {
             .filter_map(|(key, value)| value.as_deref().map(|value| (*key, value)))
             .collect();
         frontmatter.set_all(&pairs);
+        match self.authors.as_slice() {
+            [author] => frontmatter.set("author", author),
+            authors => frontmatter.set_list("author", authors),
+        }
         frontmatter.set_list("tags", &self.tags);
         frontmatter.set_list("aliases", &self.aliases);
         if let Some((language, rest)) = self.rest {
@@ -94,7 +116,7 @@ impl Fields {
                 body = format!("{}\n\n{}", body.trim_end(), fenced(language, &rest));
             }
         }
-        Payload { document: Document { frontmatter, body }, url: self.url }
+        Payload { document: Document { frontmatter, body }, url: self.url, warning: None }
     }
 }
 
@@ -124,8 +146,19 @@ pub(super) fn is_url(text: &str) -> bool {
         })
 }
 
+/// Returns an author's name without the brackets of a link, if it is short and no address.
+pub(super) fn author(text: &str) -> Option<String> {
+    let name = text.trim().trim_start_matches("[[").trim_end_matches("]]");
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_name = !name.is_empty()
+        && name.len() <= MAX_AUTHOR
+        && !name.contains("://")
+        && !name.contains(|c: char| c.is_control() || matches!(c, '[' | ']' | '<' | '>' | '|'));
+    is_name.then_some(name)
+}
+
 /// Returns whether `text` has only characters of a date, and so is not a link.
-fn is_date(text: &str) -> bool {
+pub(super) fn is_date(text: &str) -> bool {
     text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| {

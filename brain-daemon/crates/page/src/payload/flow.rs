@@ -5,10 +5,15 @@
 //! those contain inline elements. A leaf and its inline elements are written with the first text of
 //! the leaf, so nothing empty is written.
 
+mod cells;
 mod containers;
+mod raised;
 
 use super::parts::{Container, Inline, Leaf};
 use containers::end_tag;
+
+pub(super) use cells::CellStart;
+pub(super) use raised::{Form, Position, form};
 
 /// Maximum number of consecutive line ends within code.
 const MAX_LINE_ENDS: usize = 8;
@@ -28,6 +33,16 @@ pub(super) struct Flow {
     written_inline: usize,
     /// Whether white space precedes the next text of the leaf.
     has_space: bool,
+    /// What else separates the next text of the leaf from the text before it.
+    gap: Gap,
+    /// The last character of the leaf, unless a line break follows it.
+    last: Option<char>,
+    /// The box of the item that begins, if it is a task: whether it is checked.
+    task: Option<bool>,
+    /// Remaining bytes for cells that are repeated.
+    repeated_bytes: usize,
+    /// Number of parts that were taken.
+    parts: usize,
     /// Whether the current item has content already.
     has_content: bool,
     /// Number of line ends at the end of code.
@@ -45,6 +60,17 @@ pub(super) struct Flow {
 /// Approximate maximum number of elements in a part. The converter's tree for a part takes a few
 /// MB.
 const MAX_PART_ELEMENTS: usize = 1 << 12;
+
+/// What separates a text from the text before it, apart from white space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gap {
+    /// Nothing.
+    None,
+    /// A blank between two words or numbers.
+    Words,
+    /// A semicolon, in a cell: the text is another part of it.
+    Part,
+}
 
 /// How a part continues the preceding one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +96,11 @@ impl Flow {
             inline: Vec::new(),
             written_inline: 0,
             has_space: false,
+            gap: Gap::None,
+            last: None,
+            task: None,
+            repeated_bytes: link_bytes,
+            parts: 0,
             has_content: false,
             line_ends: 0,
             link_bytes,
@@ -106,6 +137,7 @@ impl Flow {
         let numbers = std::mem::take(&mut self.numbers);
         open.iter().rev().for_each(|container| self.out.push_str(end_tag(*container)));
         let part = std::mem::take(&mut self.out);
+        self.parts += 1;
         self.elements = 0;
         for (index, container) in open.into_iter().enumerate() {
             let number = numbers.iter().find(|(at, _)| *at == index).map(|(_, number)| *number);
@@ -138,9 +170,10 @@ impl Flow {
         }
         for (n, word) in text.split([' ', '\t', '\n', '\r', '\u{c}']).enumerate() {
             self.has_space |= n > 0;
-            if !word.is_empty() {
-                self.begin_run();
+            if let Some(first) = word.chars().next() {
+                self.begin_run(first);
                 self.escape(word);
+                self.last = word.chars().next_back();
             }
         }
     }
@@ -148,9 +181,12 @@ impl Flow {
     /// Writes an image that may be shown, or its alternative text.
     pub(super) fn image(&mut self, address: Option<&str>, alt: &str) {
         let Some(address) = address.filter(|_| !self.in_code()) else {
-            return self.text(alt);
+            self.gap(Gap::Words);
+            self.text(alt);
+            return self.gap(Gap::Words);
         };
-        self.begin_run();
+        self.begin_run('!');
+        self.last = None;
         self.elements += 1;
         self.leaf_elements += 1;
         self.out.push_str("<img src=\"");
@@ -164,13 +200,15 @@ impl Flow {
     pub(super) fn line_break(&mut self) {
         match self.leaf {
             _ if self.in_code() => self.code("\n"),
+            // A blank between digits would make one number of two.
+            _ if self.in_cell() && self.last.is_some_and(char::is_numeric) => self.gap(Gap::Part),
             _ if self.in_cell() => self.has_space = true,
             Some(Leaf::Bare | Leaf::Paragraph) if self.out.ends_with("<br>") => self.boundary(),
             Some(Leaf::Bare | Leaf::Paragraph) => {
                 self.out.push_str("<br>");
                 self.elements += 1;
                 self.leaf_elements += 1;
-                self.has_space = false;
+                (self.has_space, self.gap, self.last) = (false, Gap::None, None);
             }
             _ => self.has_space = true,
         }
@@ -193,10 +231,15 @@ impl Flow {
                 self.code("\n");
             }
         } else if self.in_cell() {
-            self.has_space = true;
+            self.gap(Gap::Part);
         } else {
             self.end_leaf();
         }
+    }
+
+    /// Separates the next text of the leaf from the text before it.
+    pub(super) fn gap(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
     }
 
     /// Begins a heading or code.
@@ -269,8 +312,14 @@ impl Flow {
         self.leaf = Some(leaf);
         self.elements += 1;
         self.leaf_elements = 0;
-        self.has_space = false;
+        (self.has_space, self.gap, self.last) = (false, Gap::None, None);
         self.line_ends = 0;
+        if let Some(is_checked) = self.task.take()
+            && !self.in_code()
+        {
+            self.write_raw(if is_checked { "[x]" } else { "[ ]" });
+            self.out.push(' ');
+        }
     }
 
     fn end_leaf(&mut self) {
@@ -290,12 +339,25 @@ impl Flow {
         self.has_space = false;
     }
 
-    /// Begins a run of text: opens a leaf, and writes pending white space and inline elements.
-    fn begin_run(&mut self) {
+    /// Begins a run of text that begins with `first`: opens a leaf, and writes pending white space
+    /// and inline elements.
+    fn begin_run(&mut self, first: char) {
         self.begin_leaf();
-        if std::mem::take(&mut self.has_space) {
-            self.out.push(' ');
-        }
+        let has_space = std::mem::take(&mut self.has_space);
+        let separator = match (std::mem::replace(&mut self.gap, Gap::None), self.last) {
+            (Gap::Part, Some(last)) => match last {
+                ';' | ':' | ',' | '.' | '!' | '?' => " ",
+                _ => "; ",
+            },
+            (Gap::Words, Some(last))
+                if last.is_alphanumeric() && (first.is_alphabetic() || first.is_ascii_digit()) =>
+            {
+                " "
+            }
+            _ if has_space => " ",
+            _ => "",
+        };
+        self.out.push_str(separator);
         while let Some(inline) = self.inline.get(self.written_inline) {
             let name = inline.name();
             match inline {

@@ -40,8 +40,17 @@ pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
             return Ok(fields(members).into_payload(body));
         }
     }
+    if is_nothing(value.get()) {
+        return Err(PayloadError::Empty);
+    }
     let title = Some(json_title(value.get(), &mut members));
     Ok(Fields { title, ..Fields::default() }.into_payload(fenced("json", value.get())))
+}
+
+/// Returns whether a value has no content: `null`, `{}`, `[]` or `""`.
+fn is_nothing(json: &str) -> bool {
+    let text: String = json.chars().filter(|c| !c.is_whitespace()).collect();
+    matches!(text.as_str(), "null" | "{}" | "[]" | "\"\"")
 }
 
 /// Returns the fields of an object without its text member.
@@ -100,7 +109,8 @@ fn tags(raw: &RawValue) -> Option<Vec<String>> {
         Some(text) => text.split(',').map(str::to_owned).collect(),
         None => {
             let all: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
-            all.into_iter().map(plain).collect::<Option<_>>()?
+            let all = all.into_iter().filter(|value| value.get() != "null");
+            all.map(plain).collect::<Option<_>>()?
         }
     };
     let (mut tags, mut known) = (Vec::new(), HashSet::new());

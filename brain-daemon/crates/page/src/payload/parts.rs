@@ -38,6 +38,8 @@ pub(super) enum Inline {
     Emphasis,
     /// `<code>`.
     Code,
+    /// `<del>`.
+    Deleted,
     /// A link to an allowed address.
     Link(String),
 }
@@ -49,6 +51,7 @@ impl Inline {
             Self::Strong => "strong",
             Self::Emphasis => "em",
             Self::Code => "code",
+            Self::Deleted => "del",
             Self::Link(_) => "a",
         }
     }

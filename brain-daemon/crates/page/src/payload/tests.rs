@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod hard_page;
+mod metadata;
+
 use super::*;
 use crate::{MAX_FRONTMATTER, MAX_TITLE, links};
 use brain_protocol::Slug;
@@ -66,10 +69,10 @@ fn bytes_without_text_are_refused_with_a_position() {
             "{empty}"
         );
     }
-    assert_eq!(
-        payload(MediaType::Json, br#"{"content":" \n","a":1}"#).unwrap_err(),
-        PayloadError::Empty
-    );
+    for empty in [r#"{"content":" \n","a":1}"#, "{}", "[ ]", "null", "\"\""] {
+        let read = payload(MediaType::Json, empty.as_bytes());
+        assert_eq!(read.unwrap_err(), PayloadError::Empty, "{empty}");
+    }
 }
 
 #[test]
@@ -198,7 +201,6 @@ fn other_json_is_kept_verbatim() {
         ("[1, 2]", "JSON list"),
         ("42", "JSON"),
         ("\"text\"", "JSON"),
-        ("{}", "JSON"),
         ("{\"name\":\"Lamp\",\"on\":true}", "Lamp"),
         ("{\"content\":5}", "JSON: content"),
     ] {
@@ -247,9 +249,9 @@ fn html_becomes_markdown() {
             "<table><caption>C<tr><th>a<th>b|c<tr><td>1</table>",
             "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 |",
         ),
-        ("<table><tr><td>a<tr><td>b<td>c</table>", "| a |  |\n| --- | --- |\n| b | c |"),
+        ("<table><tr><td>a<tr><td>b<td>c</table>", "|  |  |\n| --- | --- |\n| a |\n| b | c |"),
         (
-            "<table><tr><td><table><tr><td>a<td>b</table><td>c</table>",
+            "<table><tr><td><table><tr><th>a<th>b</table><td>c</table>",
             "| a | b |\n| --- | --- |\n\nc",
         ),
         ("<table><tr><td><h1>a</h1><td>b<tr><td>c<td>d</table>", "# a\n\nb\n\nc\n\nd"),
@@ -371,8 +373,8 @@ proptest! {
             if let Ok(read) = payload(media_type, text.as_bytes()) {
                 prop_assert_eq!(&Document::parse(&read.document.render()).unwrap(), &read.document);
                 prop_assert!(read.document.frontmatter.keys()
-                    .all(|key| ["title", "type", "tags", "aliases", "date", "url", "received"]
-                        .contains(&key)));
+                    .all(|key| ["title", "type", "tags", "aliases", "author", "date", "created", "url",
+                        "received"].contains(&key)));
             }
         }
     }

@@ -67,7 +67,7 @@ impl Flow {
         }
     }
 
-    pub(super) fn in_cell(&self) -> bool {
+    pub(in crate::payload) fn in_cell(&self) -> bool {
         self.containers.last() == Some(&Container::Cell)
     }
 
@@ -112,6 +112,7 @@ impl Flow {
             *number = number.saturating_add(1);
         }
         self.write_start(container);
+        self.task = None;
         self.has_content = false;
         self.containers.push(container);
     }

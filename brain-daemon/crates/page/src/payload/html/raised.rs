@@ -1,0 +1,163 @@
+//! Collects raised and lowered text until its end, because its form depends on all of it.
+
+use html5gum::Token;
+
+use super::super::flow::{Flow, Form, Gap, Position, form};
+use super::super::parts::Inline;
+use super::text;
+use super::writer::FlowWriter;
+
+/// Maximum length of a text that is collected, in bytes. A longer one is prose.
+const MAX_BYTES: usize = 400;
+/// Maximum number of texts within texts, and of parts of one.
+const MAX_PARTS: usize = 16;
+
+/// The open raised and lowered texts, the outermost first.
+#[derive(Default)]
+pub(super) struct RaisedText {
+    open: Vec<OpenText>,
+    /// Inline elements that began within, to be ignored at their end.
+    inner: Vec<Vec<u8>>,
+    /// Inline elements that ended within.
+    ended: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+/// A text with its parts, and the address of each that is a link.
+struct OpenText {
+    position: Position,
+    parts: Vec<(String, Option<String>)>,
+}
+
+impl FlowWriter<'_> {
+    /// Reads a token of a raised or lowered text. Returns false for other tokens.
+    pub(super) fn raise(&mut self, token: &Token) -> bool {
+        let position = |name: &[u8]| match name {
+            b"sup" => Some(Position::Raised),
+            b"sub" => Some(Position::Lowered),
+            _ => None,
+        };
+        if let Token::StartTag(tag) = token
+            && let Some(position) = position(&tag.name)
+            && self.raised.open.len() < MAX_PARTS
+        {
+            self.raised.open.push(OpenText { position, parts: vec![(String::new(), None)] });
+            return true;
+        }
+        if self.raised.open.is_empty() {
+            return false;
+        }
+        let address = match token {
+            Token::StartTag(tag) if &**tag.name == b"a" => tag.attributes.get(&b"href"[..]),
+            _ => None,
+        };
+        let address = address.and_then(|href| self.address(&text(&href.value)));
+        let Some(open) = self.raised.open.last_mut() else { return false };
+        match token {
+            Token::String(string) => {
+                let string = text(string);
+                self.raised.bytes += string.len();
+                if let Some((part, _)) = open.parts.last_mut() {
+                    part.push_str(&string);
+                }
+                if self.raised.bytes > MAX_BYTES {
+                    self.abandon_raised();
+                }
+            }
+            Token::EndTag(tag) if position(&tag.name).is_some() => self.end_raised(),
+            Token::StartTag(tag) if &**tag.name == b"a" => {
+                open.parts.push((String::new(), address));
+                self.raised.inner.push(b"a".to_vec());
+                if open.parts.len() > MAX_PARTS {
+                    self.abandon_raised();
+                }
+            }
+            Token::StartTag(tag) if &**tag.name == b"br" => {
+                if let Some((part, _)) = open.parts.last_mut() {
+                    part.push(' ');
+                }
+            }
+            Token::StartTag(tag) if FlowWriter::is_block(&tag.name) || &**tag.name == b"math" => {
+                self.abandon_raised();
+                return false;
+            }
+            Token::StartTag(tag) => {
+                if !matches!(&**tag.name, b"img" | b"input" | b"wbr") {
+                    self.raised.inner.push(tag.name.to_vec());
+                }
+                if self.raised.inner.len() > MAX_PARTS {
+                    self.abandon_raised();
+                }
+            }
+            Token::EndTag(tag) if FlowWriter::is_block(&tag.name) => {
+                self.abandon_raised();
+                return false;
+            }
+            Token::EndTag(tag) => match self.raised.inner.iter().rposition(|n| *n == **tag.name) {
+                Some(at) => {
+                    self.raised.inner.remove(at);
+                    if &**tag.name == b"a" {
+                        open.parts.push((String::new(), None));
+                    }
+                }
+                None => self.raised.ended.push(tag.name.to_vec()),
+            },
+            _ => {}
+        }
+        true
+    }
+
+    /// Ends the innermost raised or lowered text.
+    fn end_raised(&mut self) {
+        let Some(closed) = self.raised.open.pop() else { return };
+        match self.raised.open.last_mut().and_then(|outer| outer.parts.last_mut()) {
+            Some((outer, address)) => {
+                for (text, inner_address) in closed.parts.into_iter().filter(|(t, _)| !t.is_empty())
+                {
+                    match form(&text, outer.chars().next_back(), closed.position) {
+                        Form::Plain(text) | Form::Signed(text) => outer.push_str(&text),
+                    }
+                    *address = address.take().or(inner_address);
+                }
+            }
+            None => {
+                for (text, address) in closed.parts {
+                    self.flow.raise(&text, closed.position, address);
+                }
+                self.end_collection();
+            }
+        }
+    }
+
+    /// Writes what was collected as prose, because it is not a short text.
+    pub(super) fn abandon_raised(&mut self) {
+        let open = std::mem::take(&mut self.raised.open);
+        if open.is_empty() {
+            return;
+        }
+        for (text, address) in open.into_iter().flat_map(|open| open.parts) {
+            write_prose(&mut self.flow, &text, address);
+        }
+        self.end_collection();
+    }
+
+    fn end_collection(&mut self) {
+        let collected = std::mem::take(&mut self.raised);
+        for name in collected.ended {
+            self.end(&name);
+        }
+    }
+}
+
+fn write_prose(flow: &mut Flow, text: &str, address: Option<String>) {
+    flow.gap(Gap::Words);
+    let link = address.map(Inline::Link);
+    if let Some(link) = &link {
+        flow.open(link.clone());
+    }
+    flow.text(text);
+    if let Some(link) = &link {
+        flow.close(link);
+    }
+    flow.gap(Gap::Words);
+}
