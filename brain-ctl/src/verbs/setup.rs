@@ -397,8 +397,10 @@ impl Record {
         let path = home.dir().join(RECORD);
         let Some(text) = read_file(&path)? else { return Ok(Self::default()) };
         serde_json::from_str(&text).map_err(|e| {
-            Fault::new(FaultCode::Io, format!("cannot read {}: {e}", path.display()))
-                .hint("move it to another directory, then disconnect the clients by hand: docs/clients.md")
+            Fault::new(FaultCode::Io, format!("cannot read {}: {e}", path.display())).hint(
+                "move it to another directory, then disconnect the clients by hand: \
+                     docs/clients.md",
+            )
         })
     }
 

@@ -184,8 +184,8 @@ impl Home {
             || open(&self.root, flags, Mode::RUSR).is_err_and(|error| error == Errno::ROFS)
     }
 
-    /// Returns whether `run` can hold a socket: file systems without sockets refuse with EPERM, EIO,
-    /// ENOSYS or ERANGE. Call [`Home::prepare`] first.
+    /// Returns whether `run` can hold a socket: file systems without sockets refuse with EPERM,
+    /// EIO, ENOSYS or ERANGE. Call [`Home::prepare`] first.
     #[must_use]
     pub fn holds_sockets(&self) -> bool {
         let probe = self.run().join(format!(".probe-{}", std::process::id()));

@@ -3,11 +3,11 @@
 //!
 //! A command that changes a part of a page, such as `append`, first makes the text of the file the
 //! page, as a sync does ([`FileService::write_page`]). A command that brings a whole text, such as
-//! `put`, does not: the text is a change of the page as it was read. If the page has a change that is not in the
-//! file yet, both texts are joined line by line. If both changed the same lines, neither is
-//! replaced: that is a conflict, which lasts until one of them is edited or chosen (`brain keep`).
-//! Nothing has to record it: the outbox row of the page stays, and the file has other contents than
-//! those of brain.
+//! `put`, does not: the text is a change of the page as it was read. If the page has a change that
+//! is not in the file yet, both texts are joined line by line. If both changed the same lines,
+//! neither is replaced: that is a conflict, which lasts until one of them is edited or chosen
+//! (`brain keep`). Nothing has to record it: the outbox row of the page stays, and the file has
+//! other contents than those of brain.
 
 use std::path::PathBuf;
 use std::sync::Arc;
