@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, SourceId, VERSION};
+use brain_protocol::{BackupReply, Fault, FaultCode, SourceId, VERSION};
 use clap::{Parser, Subcommand};
 
 use brain_base::clock::SystemClock;
@@ -26,6 +26,9 @@ struct Arguments {
     /// Create the store of an empty home from this backup, and exit
     #[arg(long, value_name = "FILE", group = "offline")]
     restore: Option<PathBuf>,
+    /// Create the home's store from its kept copy and the files of its pages, and exit
+    #[arg(long, group = "offline")]
+    restore_from_home: bool,
     /// Write absent files into the directory of this source, too (with --restore; repeatable)
     #[arg(long, value_name = "SOURCE", requires = "restore")]
     write_source: Vec<String>,
@@ -91,6 +94,11 @@ pub enum Command {
         /// Whether to print JSON.
         json: bool,
     },
+    /// Create the home's store from what the home has.
+    RestoreFromHome {
+        /// Whether to print JSON.
+        json: bool,
+    },
     /// Verify a backup.
     Verify {
         /// The backup.
@@ -116,6 +124,9 @@ pub fn parse() -> Result<Command, clap::Error> {
     if let Some(file) = arguments.restore {
         let write_sources = arguments.write_source;
         return Ok(Command::Restore { file, write_sources, json: arguments.json });
+    }
+    if arguments.restore_from_home {
+        return Ok(Command::RestoreFromHome { json: arguments.json });
     }
     if let Some(file) = arguments.verify {
         return Ok(Command::Verify { file, json: arguments.json });
@@ -201,12 +212,29 @@ pub fn restore(
         write_sources.iter().map(|id| SourceId::parse(id.as_str())).collect();
     let sources = sources.map_err(|e| Fault::new(FaultCode::InvalidSource, e.message))?;
     let root = home.root().display().to_string();
-    // The standard library's hasher has random keys, so two stores get different ids.
-    let new_store_id = RandomState::new().hash_one(std::process::id());
-    let restored =
-        brain::restore(home, config, file, &sources, Arc::new(SystemClock), new_store_id)?;
+    let clock = Arc::new(SystemClock);
+    let restored = brain::restore(home, config, file, &sources, clock, new_store_id())?;
+    restore_summary(&restored, &root, json)
+}
+
+/// Creates the home's store from what the home has, and returns a summary.
+///
+/// # Errors
+/// The fault of the restore; [`FaultCode::Internal`] if only the summary cannot be written.
+pub fn restore_from_home(home: Home, config: Config, json: bool) -> Result<String, Fault> {
+    let root = home.root().display().to_string();
+    let restored = brain::restore_from_home(home, config, Arc::new(SystemClock), new_store_id())?;
+    restore_summary(&restored, &root, json)
+}
+
+/// Returns a random id: the standard library's hasher has random keys.
+fn new_store_id() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+fn restore_summary(restored: &BackupReply, root: &str, json: bool) -> Result<String, Fault> {
     if json {
-        let line = serde_json::to_string(&restored);
+        let line = serde_json::to_string(restored);
         return line.map(|line| line + "\n").map_err(|e| {
             Fault::new(
                 FaultCode::Internal,

@@ -57,6 +57,14 @@ fn run(command: cli::Command) -> ExitCode {
                 });
             print_result(restored, json)
         }
+        cli::Command::RestoreFromHome { json } => {
+            let restored =
+                Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
+                    cli::start_log(config.daemon.log);
+                    cli::restore_from_home(home, config, json)
+                });
+            print_result(restored, json)
+        }
         cli::Command::Serve { temporary } => {
             let result = match temporary {
                 true => temporary_home::run(&home, || serve(home.clone(), End::StandardInput)),

@@ -27,7 +27,8 @@ use crate::{
 #[command(override_usage = "brain backup [OPTIONS] create FILE\n       \
                       brain backup [OPTIONS] list\n       \
                       brain backup [OPTIONS] verify FILE\n       \
-                      brain backup [OPTIONS] restore FILE")]
+                      brain backup [OPTIONS] restore FILE\n       \
+                      brain backup [OPTIONS] restore --from-home")]
 pub(crate) struct Backup {
     /// Action and file. `create` writes a new FILE; `verify` and `restore` read FILE; `list` takes
     /// no file. `brain backup FILE` is the same as `create FILE`
@@ -37,6 +38,10 @@ pub(crate) struct Backup {
     /// Also write missing files of this source (restore; repeatable)
     #[arg(long, value_name = "SOURCE")]
     write_source: Vec<String>,
+
+    /// Restore the store of this home from its copy in kept/ and the files in pages/ (restore)
+    #[arg(long, conflicts_with = "write_source")]
+    from_home: bool,
 }
 
 /// Result of verifying a backup.
@@ -66,7 +71,17 @@ impl Verb for Backup {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let action = self.action_and_file.first().and_then(|word| word.to_str());
         match (action, self.action_and_file.as_slice()) {
-            (Some("restore"), [_, file]) => return self.restore(context, &absolute_path(file)?),
+            (Some("restore"), [_, file]) if !self.from_home => {
+                return self.restore(context, &absolute_path(file)?);
+            }
+            (Some("restore"), [_]) if self.from_home => {
+                let reply = start::run_program(&[OsStr::new("--restore-from-home")])?;
+                return context.show(&parse::<BackupReply>(reply)?);
+            }
+            _ if self.from_home => {
+                return Err(fail::usage("--from-home is only for a restore, without a file")
+                    .hint("brain backup restore --from-home"));
+            }
             _ if !self.write_source.is_empty() => {
                 return Err(fail::usage("--write-source is only for a restore")
                     .hint("brain backup restore FILE --write-source SOURCE"));

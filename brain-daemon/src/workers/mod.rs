@@ -6,6 +6,7 @@ mod backup;
 mod collector;
 mod embed;
 mod ingest;
+mod kept_copy;
 mod machines;
 mod maintenance;
 mod runner;
@@ -24,6 +25,7 @@ use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
 use ingest::IngestQueue;
+use kept_copy::KeptCopy;
 use machines::{MachineWorker, RemoteFiles};
 use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
 pub use runner::Runner;
@@ -52,6 +54,8 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("snapshots", true, brain_worker(brain, MachineWorker::snapshots));
     runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));
     runner.start("backup", has_backups, scheduled_worker(brain, &schedule, ScheduledBackup::new));
+    let has_kept_copy = config.backup.kept_max_mb.is_some();
+    runner.start("kept-copy", has_kept_copy, brain_worker(brain, KeptCopy::new));
     runner.start(
         "collector",
         collector.enabled,

@@ -53,6 +53,12 @@ impl Home {
         self.root.join("brain.redb")
     }
 
+    /// Returns the path of the kept copy of the store: whole and recent, for backup programs.
+    #[must_use]
+    pub fn kept_copy(&self) -> PathBuf {
+        self.root.join("kept").join("brain.redb")
+    }
+
     /// Returns the directory of the full-text index. It is derived and may be deleted.
     #[must_use]
     pub fn index(&self) -> PathBuf {

@@ -233,6 +233,12 @@ impl Config {
         i64::try_from(self.backup.every.as_millis()).unwrap_or(i64::MAX)
     }
 
+    /// Returns the minimum age of the kept copy before it is replaced, in milliseconds.
+    #[must_use]
+    pub fn kept_every_ms(&self) -> i64 {
+        i64::try_from(self.backup.kept_every.as_millis()).unwrap_or(i64::MAX)
+    }
+
     /// Returns the configured public address, which is the OAuth issuer, without a trailing slash.
     #[must_use]
     pub fn http_base_url(&self) -> Option<&str> {

@@ -1,7 +1,10 @@
 //! `backup`: copies the store while the daemon works, and verifies such copies.
 
 pub(crate) mod export;
+pub(crate) mod home_remains;
+pub(crate) mod kept_copy;
 pub(crate) mod restore;
+pub(crate) mod restore_home;
 pub(crate) mod scheduled_backup;
 
 use std::path::{Path, PathBuf};

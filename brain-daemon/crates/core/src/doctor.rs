@@ -22,7 +22,7 @@ use crate::{FileService, PageService};
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The names of all checks, in the order of the reply.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 26] = [
     "daemon",
     "configuration",
     "http",
@@ -40,6 +40,7 @@ const ORDER: [&str; 25] = [
     "watcher",
     "disk space",
     "backup",
+    "kept copy",
     "clients",
     "embedding",
     "collector",

@@ -34,17 +34,19 @@ mod search;
 mod sources;
 mod status;
 mod steps;
+mod store_identity;
 mod sync;
 mod text_budget;
 mod tunnel;
 mod voice;
 mod write_page;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use brain_protocol::{
     Fault, FaultCode, McpReply, Operation, PageRef, Reply, Request, Slug, SourceId, StopReply,
+    SyncedSource,
 };
 
 use brain_access::Access;
@@ -67,6 +69,7 @@ use text_budget::{TextBudget, text_bytes};
 pub use ask::{AskService, LanguageModels};
 pub use audit::Audit;
 pub use backup::restore::restore;
+pub use backup::restore_home::restore_from_home;
 pub use backup::scheduled_backup::BackupService;
 pub use backup::verify_backup;
 pub use change_feed::ChangeFeed;
@@ -178,6 +181,8 @@ pub struct Brain {
     index: Arc<IndexFollower>,
     text: Arc<TextBudget>,
     started: Instant,
+    /// The result of comparing the files in `pages/` with a store that is another file than before.
+    taken_in: OnceLock<Result<SyncedSource, Fault>>,
 }
 
 impl Brain {

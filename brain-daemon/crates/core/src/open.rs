@@ -1,6 +1,6 @@
 //! Opens a brain: the store, the index, the services, and recovery after a crash.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use brain_access::Access;
@@ -11,12 +11,13 @@ use brain_base::secrets::Secrets;
 use brain_base::workers::WorkerStates;
 use brain_config::{ClientDocuments, Config};
 use brain_costs::Ledger;
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, SyncedSource};
 use brain_store::files::{IgnoreRules, markdown_files};
 use brain_store::{Reader, Store, StoreOptions};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::backup::home_remains::{check_store, store_fault};
 use crate::doctor::DoctorService;
 use crate::doctor::process::Process;
 use crate::embedding::{EmbeddingState, combine_hooks};
@@ -30,7 +31,7 @@ use crate::{
     AskService, Audit, BackupService, Brain, ChangeFeed, CollectorService, ConnectService,
     EmbeddingService, Environment, ExternalDependencies, FileService, GraphService, IdeaService,
     IngestService, LanguageModels, MachineService, PageService, SearchService, SourceService,
-    StandardOutput, SyncService, TunnelService, VoiceService, index_id,
+    StandardOutput, SyncService, TunnelService, VoiceService, index_id, store_identity,
 };
 
 impl Brain {
@@ -82,8 +83,12 @@ impl Brain {
         let embedding_state = EmbeddingState::new();
         let changes = ChangeFeed::new();
         let hook = changes.hook(combine_hooks(embedding_state.hook(), index.hook()));
-        let store = Arc::new(Store::open(&home.store(), &options, hook)?);
+        check_store(&home)?;
+        let is_other_file = store_identity::is_other_file(&home);
+        let opened = Store::open(&home.store(), &options, hook);
+        let store = Arc::new(opened.map_err(|error| store_fault(&home, error))?);
         check_not_emptied(&home, &store)?;
+        let is_other_store = is_other_file && store_identity::discard_torn_index(&home, &store);
         if let Some(dir) = config.backup_dir(&home) {
             store.set_backup_dir(dir);
         }
@@ -106,10 +111,31 @@ impl Brain {
         brain.pages.dedup.refill(&store, now)?;
         brain.files.begin_recovery();
         brain.files.replay_outbox();
+        if is_other_store {
+            let taken_in = brain.take_in_files();
+            let _ = brain.taken_in.set(taken_in);
+        }
+        store_identity::record(&brain.env.home);
         if let Err(fault) = brain.pages.purge_due() {
             tracing::warn!(%fault, "cannot purge expired pages at start");
         }
         Ok(brain)
+    }
+
+    /// Stores the files of pages that the store does not know: it may be older than they are.
+    fn take_in_files(&self) -> Result<SyncedSource, Fault> {
+        let taken_in = self.sync.take_in_files(&[]);
+        match &taken_in {
+            Ok(taken_in) => tracing::info!(
+                files = taken_in.files,
+                added = taken_in.added,
+                updated = taken_in.updated,
+                failed = taken_in.failed_total,
+                "files in pages/ compared with the store"
+            ),
+            Err(fault) => tracing::warn!(%fault, "files in pages/ not compared with the store"),
+        }
+        taken_in
     }
 
     /// Gives each service its dependencies. The store is locked by now, so the owner's token is
@@ -283,6 +309,7 @@ impl Brain {
             workers,
             doctor,
             text,
+            taken_in: OnceLock::new(),
         })
     }
 }

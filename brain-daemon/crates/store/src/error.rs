@@ -31,6 +31,9 @@ pub enum StoreError {
     /// The file's bytes are invalid.
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// The parts of the file do not belong together.
+    #[error("{0} is torn: it was copied while a daemon wrote it, or its disk lost writes")]
+    Torn(String),
     /// A page, or one of its former versions, is damaged.
     #[error("{0}")]
     DamagedPage(Box<DamagedPage>),
@@ -204,6 +207,7 @@ impl StoreError {
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Damaged(_)
+            | Self::Torn(_)
             | Self::DamagedPage(_)
             | Self::DamagedText { .. }
             | Self::DamagedSpool { .. }

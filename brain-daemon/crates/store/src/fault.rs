@@ -31,6 +31,7 @@ fn code(error: &StoreError) -> FaultCode {
         E::ReadOnly(_) => FaultCode::ReadOnly,
         E::Unreadable(_) | E::Io(_) | E::NoDirectory { .. } => FaultCode::Io,
         E::Damaged(_)
+        | E::Torn(_)
         | E::DamagedPage(_)
         | E::DamagedText { .. }
         | E::DamagedSpool { .. }
@@ -68,7 +69,7 @@ fn hint(error: &StoreError) -> Option<String> {
              be able to read it"
         }
         E::Io(_) => "run `brain doctor`",
-        E::Damaged(_) => {
+        E::Damaged(_) | E::Torn(_) => {
             "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: \
              `brain backup restore FILE`; the pages are also markdown files: move pages/ out of \
              the home, and `brain import` imports them again"

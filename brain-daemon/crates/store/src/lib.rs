@@ -49,6 +49,7 @@ mod jobs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod jobs_tests;
+mod kept_copy;
 mod line_marks;
 mod link_changes;
 mod link_check;
@@ -104,6 +105,7 @@ mod temporary_file;
 mod tests;
 mod title_migration;
 mod toml_migration;
+mod torn_store;
 mod verify;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -120,6 +122,7 @@ pub use damaged_page::DamagedPage;
 pub use draft::Draft;
 pub use error::{Failure, StoreError, unless_damaged};
 pub use grants::GrantUpdate;
+pub use kept_copy::{KeptCopy, StoreState, read_kept_copy};
 pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};
 pub use meta::{FIRST_SCHEMA, SCHEMA};
@@ -135,9 +138,11 @@ pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
 pub use shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, RemoteChanges, SharedLog};
 pub use shared_state::Sources;
+pub use spool::{spool_path, spooled_jobs};
 pub use store::{ReaderFactory, Store};
-pub use store_file::StoreOptions;
+pub use store_file::{StoreOptions, create as create_store};
 pub use temporary_file::sweep_unfinished;
+pub use torn_store::{check_not_torn, is_closed};
 pub use verify::{VerifyReport, store_id, verify};
 pub use write_page::WrittenPage;
 

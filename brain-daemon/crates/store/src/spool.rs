@@ -54,7 +54,8 @@ pub(super) struct Spool {
 }
 
 /// Returns the path of the spool of the store at `path`.
-pub(super) fn spool_path(path: &Path) -> PathBuf {
+#[must_use]
+pub fn spool_path(path: &Path) -> PathBuf {
     with_suffix(path, ".spool")
 }
 
@@ -290,6 +291,23 @@ pub(super) fn all_jobs_from(
     next: u64,
 ) -> Result<Vec<(u64, JobRecord)>, StoreError> {
     jobs_from(path, store_id, next, (usize::MAX, usize::MAX))
+}
+
+/// Reads the jobs in the spool beside `path`, of the store whose record is the first, from the
+/// number `first` on. There need be no store and no spool.
+///
+/// # Errors
+/// When the spool cannot be read, or a job is damaged.
+pub fn spooled_jobs(path: &Path, first: u64) -> Result<Vec<JobRecord>, StoreError> {
+    let file_path = spool_path(path);
+    let store_id = match fs::read(&file_path) {
+        Ok(bytes) => Record::first(&bytes).map(|record| record.store_id),
+        Err(e) if e.kind() == ErrorKind::NotFound => None,
+        Err(e) => return Err(StoreError::from_read(&e, &file_path.display().to_string())),
+    };
+    let Some(store_id) = store_id else { return Ok(Vec::new()) };
+    let jobs = all_jobs_from(path, store_id, first)?;
+    Ok(jobs.into_iter().map(|(_, job)| job).collect())
 }
 
 /// As [`all_jobs_from`], but stops after a number of jobs, and before they exceed a number of

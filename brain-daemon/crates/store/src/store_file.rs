@@ -126,8 +126,12 @@ pub(super) fn file_id(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// Creates a store in a temporary file and links it to `path` once it is complete.
-pub(super) fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
+/// Creates an empty store in a temporary file and links it to `path` once it is complete. A store
+/// that exists stays as it is.
+///
+/// # Errors
+/// Errors of the disk.
+pub fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     let name = path.display().to_string();
     let io = |e: &std::io::Error| StoreError::from_io(e, &name);
     // The name is unique, because another daemon may be creating this store at the same time.

@@ -30,9 +30,9 @@ use labels::LabelRows;
 pub(super) type Progress<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 /// First bytes of a redb file.
-const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
+pub(super) const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 /// Cache size for reading, in bytes.
-const CACHE_BYTES: usize = 8_000_000;
+pub(super) const CACHE_BYTES: usize = 8_000_000;
 
 /// Result of a successful verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub fn store_id(path: &Path) -> Result<u64, StoreError> {
 }
 
 /// Opens the file if it can be a redb file that no process writes.
-fn open(path: &Path) -> Result<File, StoreError> {
+pub(super) fn open(path: &Path) -> Result<File, StoreError> {
     let name = path.display().to_string();
     let io = |e: std::io::Error| StoreError::from_read(&e, &name);
     // Checked before opening: opening a pipe would wait for a writer.

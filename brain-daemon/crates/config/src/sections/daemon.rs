@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::rules::{
-    boolean, day_pattern, number, optional, path, span, text, texts, user_ids, word,
+    boolean, day_pattern, limit, number, optional, path, span, text, texts, user_ids, word,
 };
 use crate::values::HomePath;
 
@@ -89,7 +89,7 @@ section! {
 }
 
 section! {
-    /// Scheduled backups.
+    /// Scheduled backups, and the kept copy of the store.
     BackupConfig [backup]
 
     dir: Option<HomePath> = path(), "",
@@ -98,4 +98,8 @@ section! {
         "time between two backups: a number with s, m, h or d";
     keep: usize = number(1, 1000), "7",
         "number of backups to keep; older ones of this store are removed";
+    kept_every: Duration = span(1, 30 * 24 * 60 * 60), "10m",
+        "minimum age of the store's copy in kept/ before a changed store is copied again";
+    kept_max_mb: Option<u64> = limit(1_000_000), "1000",
+        "size of the store in MB above which no copy is kept in kept/; 0: no copy";
 }

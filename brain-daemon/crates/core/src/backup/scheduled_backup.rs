@@ -12,6 +12,7 @@ use brain_base::leases;
 use brain_protocol::{BackupFile, BackupListReply, Fault, FaultCode};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::backup::kept_copy::KeptCopyState;
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use crate::{Environment, NoProgress};
 use brain_base::clock::{parse_instant, rfc3339};
@@ -25,7 +26,7 @@ const GRACE_MS: i64 = 60 * 60 * 1000;
 /// The schedule of backups, with the attempts since the daemon started.
 pub(crate) struct Schedule {
     /// When the brain was opened, Unix milliseconds.
-    opened_at: i64,
+    pub(crate) opened_at: i64,
     attempts: Mutex<Attempts>,
 }
 
@@ -48,23 +49,28 @@ impl Schedule {
     }
 }
 
-/// Backups and exports.
+/// Backups, the kept copy, and exports.
 pub struct BackupService {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
     pub(crate) schedule: Schedule,
+    pub(crate) kept_copy: KeptCopyState,
 }
 
 impl Health for BackupService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
-        vec![HealthCheck::new("backup", &self, Self::check_backup)]
+        vec![
+            HealthCheck::new("backup", &self, Self::check_backup),
+            HealthCheck::new("kept copy", &self, Self::check_kept_copy),
+        ]
     }
 }
 
 impl BackupService {
     /// Creates the service.
     pub(crate) fn new(env: Environment, store: Arc<Store>) -> Self {
-        Self { schedule: Schedule::new(env.clock.now()), env, store }
+        let schedule = Schedule::new(env.clock.now());
+        Self { schedule, kept_copy: KeptCopyState::default(), env, store }
     }
 
     /// Makes a backup if one is due and no other machine makes them, removes the oldest ones beyond

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use crate::FileService;
 use brain_base::caller::Visibility;
+use brain_base::home::Home;
 use brain_page::{file_hash, file_text};
 use brain_store::files::is_torn;
 use brain_store::{Content, Hash, Store, StoreError};
@@ -18,8 +19,7 @@ impl FileService {
     /// run before other code reads the files.
     pub(crate) fn begin_recovery(&self) {
         let record = self.home.shutdown_record();
-        let is_clean = std::fs::read_to_string(&record)
-            .is_ok_and(|recorded| store_state(&self.store).ok() == Some(recorded));
+        let is_clean = ended_cleanly(&self.home, &self.store);
         let rows =
             self.store.read(Visibility::All).and_then(|reader| reader.outbox()).unwrap_or_default();
         if !is_clean {
@@ -87,6 +87,12 @@ impl FileService {
             false
         })
     }
+}
+
+/// Returns whether the last daemon recorded a clean end of this state of the store.
+pub(crate) fn ended_cleanly(home: &Home, store: &Store) -> bool {
+    std::fs::read_to_string(home.shutdown_record())
+        .is_ok_and(|recorded| store_state(store).ok() == Some(recorded))
 }
 
 /// Returns the state of the store for the record of a clean end. A record of another state is
