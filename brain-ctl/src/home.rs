@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use brain_protocol::{Fault, FaultCode, fallback_run_dir};
+use brain_protocol::{Fault, FaultCode, SyncedFolder, fallback_run_dir};
 use rustix::io::Errno;
 
 use crate::fail;
@@ -44,6 +44,15 @@ impl Home {
     /// Returns whether the home has a store, which the first start of a daemon creates.
     pub(crate) fn has_store(&self) -> bool {
         self.dir.join("brain.redb").exists()
+    }
+
+    /// Returns the folder of a sync program that is the home or contains it.
+    pub(crate) fn synced_folder(&self) -> Option<SyncedFolder> {
+        let dir = self.dir.canonicalize().unwrap_or_else(|_| self.dir.clone());
+        SyncedFolder::around(&dir, |dir| {
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+        })
     }
 
     /// Returns the absolute path of the directory.

@@ -120,6 +120,7 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
         .map_err(|e| fail::file("open", &lock_path, &e))?;
 
     let started_at = Instant::now();
+    let is_new = !home.has_store();
     let mut has_lock = false;
     let mut is_notice_shown = false;
     let mut daemon: Option<StartingDaemon> = None;
@@ -130,6 +131,10 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
                     && !quiet
                 {
                     output::notice(&format!("started {PROGRAM} (pid {})", daemon.child.id()));
+                    if is_new && home.has_store() {
+                        let dir = home.dir().display();
+                        output::notice(&format!("made a new, empty brain in {dir}"));
+                    }
                 }
                 return Ok(stream);
             }

@@ -41,6 +41,7 @@ mod concurrent_clients;
 mod connect;
 mod connect_fake;
 mod connect_faults;
+mod copied_home;
 mod costs_ledger;
 mod crash;
 mod daemon_lifecycle;

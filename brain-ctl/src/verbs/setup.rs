@@ -207,7 +207,11 @@ impl Runner<'_> {
         self.home.prepare()?;
         let mut record = Record::load(&self.home)?;
         drop(change);
-        self.add_part("home", "done", format!("your pages are in {}", self.home.dir().display()));
+        let dir = self.home.dir().to_owned();
+        let warning = self.home.synced_folder().map_or_else(String::new, |found| {
+            format!("; warning: {}; {}", found.warning(&dir), found.way_out(&dir))
+        });
+        self.add_part("home", "done", format!("your pages are in {}{warning}", dir.display()));
         if answers.service {
             let _change = interruption.begin_change();
             // `--undo` does not remove a service that existed before the setup.

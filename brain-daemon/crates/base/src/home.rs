@@ -7,6 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use brain_protocol::SyncedFolder;
 use rustix::io::Errno;
 
 /// The home directory and the paths in it. Two homes share nothing.
@@ -177,6 +178,16 @@ impl Home {
             (Ok(directory), Ok(target)) => id(directory) == id(target),
             _ => false,
         }
+    }
+
+    /// Returns the folder of a sync program that is the home or contains it.
+    #[must_use]
+    pub fn synced_folder(&self) -> Option<SyncedFolder> {
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        SyncedFolder::around(&root, |dir| {
+            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+        })
     }
 
     /// Returns whether the home is on a read-only file system.

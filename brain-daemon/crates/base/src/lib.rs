@@ -9,6 +9,7 @@ mod error;
 pub mod file_system;
 pub mod home;
 pub mod leases;
+pub mod mount_points;
 pub mod permission;
 pub mod random;
 pub mod schedule;

@@ -3,9 +3,11 @@
 pub(crate) mod export;
 pub(crate) mod home_remains;
 pub(crate) mod kept_copy;
+pub(crate) mod kept_copy_state;
 pub(crate) mod restore;
 pub(crate) mod restore_home;
 pub(crate) mod scheduled_backup;
+mod unknown_attachments;
 
 use std::path::{Path, PathBuf};
 

@@ -22,8 +22,9 @@ use crate::{FileService, PageService};
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The names of all checks, in the order of the reply.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 27] = [
     "daemon",
+    "home",
     "configuration",
     "http",
     "socket permissions",

@@ -5,6 +5,7 @@
 
 use brain_base::home::Home;
 use brain_protocol::{Fault, FaultCode};
+use brain_store::Store;
 
 /// Checks that the home is still at its path.
 ///
@@ -32,4 +33,44 @@ pub(crate) fn moved_home_message(home: &Home) -> String {
         "the home {} was moved, removed or replaced while the daemon ran; nothing is written there",
         home.root().display()
     )
+}
+
+/// Returns the message and the hint for a store whose path has another file or none, while the home
+/// is at its place.
+pub(crate) fn replaced_store(home: &Home, store: &Store) -> Option<(String, String)> {
+    if home.has_moved() || !store.is_replaced() {
+        return None;
+    }
+    let path = store.path();
+    let now_at_path = match path.exists() {
+        true => "another file is there",
+        false => "no file is there",
+    };
+    let message = format!(
+        "{} was moved, removed or replaced while the daemon ran, and {now_at_path}: writes are \
+         refused",
+        path.display()
+    );
+    let hint = match (store.current_path(), path.exists()) {
+        (Some(former), true) => format!(
+            "this daemon's store is {0} now; to go on with it: `mv {1} {1}.other`, then `mv {0} \
+             {1}`; to use the file at {1}: `brain restart`, which also takes in the files in pages/",
+            former.display(),
+            path.display()
+        ),
+        (Some(former), false) => {
+            format!("move it back: `mv {} {}`", former.display(), path.display())
+        }
+        (None, is_there) => {
+            let then = match is_there {
+                true => format!("`brain restart` uses the file at {}", path.display()),
+                false => format!("`brain stop` and move that file to {}", path.display()),
+            };
+            format!(
+                "this daemon's store has no name any more: save it with `brain backup create \
+                 FILE`; then {then}"
+            )
+        }
+    };
+    Some((message, hint))
 }

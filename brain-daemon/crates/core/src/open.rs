@@ -17,7 +17,7 @@ use brain_store::{Reader, Store, StoreOptions};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::backup::home_remains::{check_store, store_fault};
+use crate::backup::home_remains::{check_new_home, check_store, store_fault};
 use crate::doctor::DoctorService;
 use crate::doctor::process::Process;
 use crate::embedding::{EmbeddingState, combine_hooks};
@@ -64,6 +64,7 @@ impl Brain {
         new_store_id: u64,
         external: ExternalDependencies,
     ) -> Result<Self, Fault> {
+        check_new_home(&home)?;
         home.prepare().map_err(|e| home_fault(&home, &e))?;
         let unopened = home.clone();
         let home = home.keep_open().map_err(|e| home_fault(&unopened, &e))?;
@@ -84,10 +85,17 @@ impl Brain {
         let changes = ChangeFeed::new();
         let hook = changes.hook(combine_hooks(embedding_state.hook(), index.hook()));
         check_store(&home)?;
+        let is_new = !home.store().exists();
         let is_other_file = store_identity::is_other_file(&home);
         let opened = Store::open(&home.store(), &options, hook);
         let store = Arc::new(opened.map_err(|error| store_fault(&home, error))?);
         check_not_emptied(&home, &store)?;
+        if is_new {
+            tracing::info!(home = %home.root().display(), "made a new, empty brain");
+        }
+        if let Some(found) = home.synced_folder() {
+            tracing::warn!("{}", found.warning(home.root()));
+        }
         let is_other_store = is_other_file && store_identity::discard_torn_index(&home, &store);
         if let Some(dir) = config.backup_dir(&home) {
             store.set_backup_dir(dir);

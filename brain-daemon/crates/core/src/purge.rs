@@ -5,7 +5,7 @@
 
 use brain_protocol::{Fault, FaultCode, Purge, PurgeReply, SourceId};
 
-use crate::{Brain, Caller, no_page, page_argument};
+use crate::{Brain, Caller, no_page, page_argument, store_identity};
 use brain_base::caller::Visibility;
 use brain_store::{Hash, PageRecord};
 
@@ -42,6 +42,11 @@ impl Brain {
             let path = self.store.path().display();
             warnings.push(format!("free space in {path} may still have the text: {error}"));
         }
+        if let Err(fault) = self.backup.replace_kept_copy() {
+            let path = self.env.home.kept_copy();
+            warnings.push(format!("{} still has the text: {fault}", path.display()));
+        }
+        store_identity::record(&self.env.home);
         if self.store.is_shared() {
             warnings.push(
                 "the server has the text in its log and snapshots until new snapshots replace \

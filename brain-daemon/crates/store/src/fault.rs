@@ -7,6 +7,7 @@ use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT, SourceId};
 
 use super::StoreError;
 use super::damaged_page::{Backup, DamagedPage};
+use super::shared_state::REPLACED;
 
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
@@ -59,6 +60,9 @@ fn hint(error: &StoreError) -> Option<String> {
     let fixed = match error {
         E::DiskFull(_) => "no stored data is lost; free space on that disk and try again",
         E::SizeLimit(_) => SIZE_LIMIT_HINT,
+        E::ReadOnly(failure) if failure.to_string().ends_with(REPLACED) => {
+            "`brain doctor` says where the file is now, and how to go on"
+        }
         E::ReadOnly(_) => {
             "check the owner and mode of the home directory, and whether its disk is mounted \
              read-only: `mount -o remount,rw`; reads continue, and writes are accepted as soon as \

@@ -82,6 +82,10 @@ pub(super) struct SharedState {
     pub(super) remote_changes: Mutex<RemoteChanges>,
 }
 
+/// What is said about a store that is not at its path any more.
+pub(super) const REPLACED: &str =
+    "the file or its directory was moved, removed or replaced while the daemon ran";
+
 impl SharedState {
     pub(super) fn begin_read(&self) -> Result<Snapshot, StoreError> {
         self.ensure_open()?;
@@ -212,13 +216,7 @@ impl SharedState {
             return Ok(());
         }
         let file_path = self.path.display();
-        Err(StoreError::ReadOnly(
-            format!(
-                "{file_path}: the file or its directory was moved, removed or replaced while the \
-                 daemon ran"
-            )
-            .into(),
-        ))
+        Err(StoreError::ReadOnly(format!("{file_path}: {REPLACED}").into()))
     }
 
     /// Reopens the file after a failed commit: redb refuses all calls after an I/O error.

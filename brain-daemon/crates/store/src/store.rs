@@ -12,6 +12,7 @@ use super::error::with_damage_report;
 use super::read::Reader;
 use super::shared_state::{SharedState, Sources};
 use super::snapshot::Snapshot;
+use super::store_file::file_id;
 use super::temporary_file::are_on_one_disk;
 use super::writer::Writer;
 use super::{Draft, StoreError, meta, spool, tables as t};
@@ -269,6 +270,22 @@ impl Store {
     #[must_use]
     pub fn reader_factory(&self) -> ReaderFactory {
         ReaderFactory { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Whether another file, or none, is at the store's path. Writes are refused then.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        self.shared.check_file_identity().is_err()
+    }
+
+    /// Returns where the store's file is now, if it has a name.
+    #[must_use]
+    pub fn current_path(&self) -> Option<PathBuf> {
+        let open = (*self.shared.file.lock())?;
+        let descriptors = std::fs::read_dir("/proc/self/fd").ok()?.flatten();
+        let mut targets = descriptors.filter(|entry| file_id(&entry.path()) == Some(open));
+        let target = std::fs::read_link(targets.next()?.path()).ok()?;
+        (file_id(&target) == Some(open)).then_some(target)
     }
 
     /// Returns the store's random id. Derived data has it too, to name its store.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use brain_base::clock::rfc3339;
 use brain_base::home::Home;
+use brain_base::mount_points::absent_mount_point;
 use brain_protocol::{Fault, FaultCode};
 use brain_store::files::{IgnoreRules, markdown_files};
 use brain_store::{KeptCopy, StoreError, check_not_torn, is_closed, read_kept_copy};
@@ -76,6 +77,26 @@ pub(crate) fn check_store(home: &Home) -> Result<(), Fault> {
         return Ok(());
     }
     check_not_torn(&path).map_err(|error| store_fault(home, error))
+}
+
+/// Refuses to make a new home where `/etc/fstab` mounts a disk that is not mounted, unless the home
+/// has a configuration.
+///
+/// # Errors
+/// [`FaultCode::Io`] with the mount point.
+pub(crate) fn check_new_home(home: &Home) -> Result<(), Fault> {
+    if home.store().symlink_metadata().is_ok() || home.config().exists() {
+        return Ok(());
+    }
+    let Some(point) = absent_mount_point(home.root()) else { return Ok(()) };
+    let (point, root) = (point.display(), home.root().display());
+    let message = format!(
+        "no brain is in {root}, and the disk that /etc/fstab mounts on {point} is not mounted"
+    );
+    Err(Fault::new(FaultCode::Io, message).hint(format!(
+        "mount it: `mount {point}`; for a new brain in {root} nevertheless: `mkdir -p {root}`, \
+         then `touch {root}/config.toml`"
+    )))
 }
 
 /// Converts an error of opening the store. For a damaged or torn store, the hint says what the home

@@ -8,8 +8,7 @@ use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
 use brain_base::threads::lower_priority;
 use brain_protocol::{Fault, FaultCode};
-use brain_store::{StoreError, StoreState, read_kept_copy};
-use parking_lot::Mutex;
+use brain_store::{StoreError, read_kept_copy};
 
 use super::target_fault;
 use crate::BackupService;
@@ -22,24 +21,6 @@ const PAUSE_FACTOR: u32 = 100;
 const RETRY: Duration = Duration::from_secs(5 * 60);
 /// The age of a copy above which `doctor` warns, as a multiple of the configured age.
 const MAX_LATENESS: i64 = 6;
-
-/// What the daemon knows about the kept copy.
-#[derive(Default)]
-pub(crate) struct KeptCopyState {
-    /// Held while a copy is made.
-    known: Mutex<Known>,
-    /// Why the last attempt failed.
-    failure: Mutex<Option<Fault>>,
-}
-
-#[derive(Default)]
-struct Known {
-    /// The state of the store that the copy contains, and when it was made, in Unix milliseconds;
-    /// `None` before the copy was read or made.
-    copy: Option<(StoreState, i64)>,
-    /// No attempt is made before this time.
-    not_before: Option<Instant>,
-}
 
 impl BackupService {
     /// Makes the kept copy if the store has changed and the copy is old enough. Returns whether it
@@ -81,13 +62,28 @@ impl BackupService {
                 known.not_before = Some(Instant::now() + began.elapsed() * PAUSE_FACTOR);
             }
             // A copy that ends because the daemon stops has not failed.
-            Err(fault) if fault.code == FaultCode::Cancelled => {}
+            Err(fault) if fault.code == FaultCode::Cancelled => return Ok(false),
             Err(fault) => {
                 *self.kept_copy.failure.lock() = Some(fault.clone());
                 known.not_before = Some(Instant::now() + RETRY);
             }
         }
         made.map(|()| true)
+    }
+
+    /// Replaces a kept copy at once, because it has text that was purged.
+    ///
+    /// # Errors
+    /// If the new copy cannot be written.
+    pub(crate) fn replace_kept_copy(&self) -> Result<(), Fault> {
+        let mut known = self.kept_copy.known.lock();
+        if self.env.home.kept_copy().symlink_metadata().is_err() {
+            return Ok(());
+        }
+        let (state, now) = (self.store.state()?, self.env.clock.now());
+        self.make_kept_copy(now)?;
+        known.copy = Some((state, now));
+        Ok(())
     }
 
     /// Makes the kept copy on a thread of low priority, so that requests are answered first.

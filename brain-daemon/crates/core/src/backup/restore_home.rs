@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use brain_base::caller::Visibility;
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
 use brain_base::write_fault;
@@ -18,6 +19,7 @@ use brain_store::{
 };
 
 use super::home_remains::HomeRemains;
+use super::unknown_attachments::UnknownAttachments;
 use crate::backup::{backup_fault, reply};
 use crate::open::home_fault;
 use crate::{Brain, store_identity};
@@ -71,6 +73,13 @@ pub fn restore_from_home(
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
     let aside = FormerStore::set_aside(&home, clock.now())?;
+    let attachments = UnknownAttachments::preserve(&home, &aside.attachments_name());
+    let attachments = attachments.map_err(|error| {
+        warnings.push(format!(
+            "files of pages that were attached after the copy was made are removed after an hour: \
+             they cannot be preserved: {error}"
+        ));
+    });
     // If this is interrupted, the next start continues with the files of pages.
     store_identity::record_restore(&home);
     let trashed = match create_store(&home, &options, &remains, kept.is_some()) {
@@ -101,10 +110,20 @@ pub fn restore_from_home(
             .store
             .write(move |draft| jobs.iter().try_for_each(|job| draft.add_job(job).map(drop)))?;
     }
+    let reader = brain.store.read(Visibility::All)?;
+    let known = reader.attached_files()?;
+    if let Some(dir) = attachments.ok().and_then(|files| files.forget_known(&known)) {
+        warnings.push(format!(
+            "files of pages that were attached after the copy was made are in {}: `brain attach \
+             SLUG FILE` attaches them again",
+            dir.display()
+        ));
+    }
     let failing =
         brain.files.failing_files().map(|(why, _)| format!("a page's file is not written: {why}"));
     warnings.extend(failing);
-    let pages = brain.store.read(brain_base::caller::Visibility::All)?.counts()?;
+    let pages = reader.counts()?;
+    drop(reader);
     brain.flush();
     let (path, report) = match kept {
         Some(report) => (remains.kept_path.clone(), report),
@@ -264,6 +283,12 @@ impl FormerStore {
             former.renamed.push((from, to));
         }
         Ok(former)
+    }
+
+    /// Returns the name of the directory for attachments that the new store does not know.
+    fn attachments_name(&self) -> String {
+        let name = self.store.file_name().unwrap_or_default().to_string_lossy();
+        name.replace("brain.redb", "attachments")
     }
 
     /// Undoes the renames.

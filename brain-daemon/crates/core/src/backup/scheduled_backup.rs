@@ -12,7 +12,7 @@ use brain_base::leases;
 use brain_protocol::{BackupFile, BackupListReply, Fault, FaultCode};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::backup::kept_copy::KeptCopyState;
+use crate::backup::kept_copy_state::KeptCopyState;
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use crate::{Environment, NoProgress};
 use brain_base::clock::{parse_instant, rfc3339};

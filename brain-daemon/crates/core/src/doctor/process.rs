@@ -32,6 +32,7 @@ impl Health for Process {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
         vec![
             HealthCheck::new("daemon", &self, Self::daemon),
+            HealthCheck::new("home", &self, Self::home),
             HealthCheck::new("configuration", &self, Self::configuration),
             HealthCheck::new("socket permissions", &self, Self::socket),
             HealthCheck::new("disk space", &self, Self::disk),
@@ -47,11 +48,24 @@ impl Process {
             let message = crate::moved_home::moved_home_message(&self.env.home);
             return fail(message, crate::moved_home::move_back_hint());
         }
+        if let Some((message, hint)) =
+            crate::moved_home::replaced_store(&self.env.home, &self.store)
+        {
+            return fail(message, hint);
+        }
         ok(format!(
             "version {version}, process {}, up {} s",
             std::process::id(),
             self.started.elapsed().as_secs()
         ))
+    }
+
+    fn home(&self) -> Finding {
+        let root = self.env.home.root();
+        match self.env.home.synced_folder() {
+            Some(found) => warn(found.warning(root), found.way_out(root)),
+            None => ok(root.display().to_string()),
+        }
     }
 
     fn configuration(&self) -> Finding {
