@@ -13,6 +13,7 @@ mod ask_faults;
 mod ask_fixture;
 mod attachments;
 mod attachments_web;
+mod away_disks;
 mod backup;
 mod backup_schedule;
 mod capture;

@@ -98,8 +98,8 @@ fn path_fault(context: &Context, given: &str) -> Fault {
 impl Show for SyncReply {
     fn text(&self, t: &mut Text) {
         for source in &self.sources {
-            if source.status == "failed" {
-                t.line(&format!("{}: failed", source.source_id));
+            if is_unread(source) {
+                t.line(&format!("{}: {}", source.source_id, source.status));
                 continue;
             }
             print_counts(t, source, self.dry_run);
@@ -121,7 +121,7 @@ impl Show for SyncReply {
         let mut lines = Vec::new();
         for source in &self.sources {
             let name = &source.source_id;
-            if source.status == "failed" {
+            if source.status == "failed" || source.status == "away" {
                 lines.extend(
                     source.problem.iter().map(|problem| format!("{name}: {}", clean(problem))),
                 );
@@ -167,6 +167,11 @@ impl Show for SyncReply {
         }
         notes
     }
+}
+
+/// Returns whether nothing of the source could be read.
+fn is_unread(source: &SyncedSource) -> bool {
+    source.status == "failed" || (source.status == "away" && source.files == 0)
 }
 
 /// Prints the counts of a source. Does not print counts of 0.

@@ -84,6 +84,10 @@ fn sync(brain: &Brain, changes: Vec<(SourceId, Vec<PathBuf>)>) -> bool {
                     + report.removed;
                 tracing::debug!(%source, paths = paths.len(), changes, "watched changes synced");
             }
+            // The log has said so when that began.
+            Ok(report) if report.status == "away" => {
+                tracing::debug!(%source, problem = report.problem, "source away");
+            }
             Ok(report) => {
                 let first = report.failed.first().map(|f| format!("{}: {}", f.path, f.reason));
                 tracing::warn!(

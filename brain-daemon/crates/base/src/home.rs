@@ -115,6 +115,12 @@ impl Home {
         self.root.join("machines.json")
     }
 
+    /// Returns the path of the file with the places of the sources' directories.
+    #[must_use]
+    pub fn places(&self) -> PathBuf {
+        self.root.join("places.json")
+    }
+
     /// Returns the directory of the attachments of pages.
     #[must_use]
     pub fn attachments(&self) -> PathBuf {

@@ -24,12 +24,13 @@ use parking_lot::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::outbox::{Failure, Outbox, STRIPES};
+use crate::presence::{Check, Presence, SourceRoot, away_hint, away_reason};
 use crate::{Caller, preferred};
 use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_page as page;
-use brain_store::files::{Outcome, OwnContents, RootDir, Tree, refusal};
+use brain_store::files::{Outcome, OwnContents, Tree, is_away, refusal};
 use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, StoreError};
 
 /// Why the directory of a source cannot be used, if another machine of a shared brain has it.
@@ -66,6 +67,7 @@ pub struct FileService {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stop: CancellationToken,
     pub(crate) outbox: Outbox,
+    pub(crate) presence: Arc<Presence>,
     pub(crate) socket: OnceLock<PathBuf>,
 }
 
@@ -77,8 +79,11 @@ impl FileService {
         clock: Arc<dyn Clock>,
         stop: CancellationToken,
     ) -> Self {
+        let presence = Arc::new(Presence::new(home.clone(), Arc::clone(&store)));
+        let root = source_root(&presence, SourceId::default());
         Self {
-            outbox: Outbox::new(home.pages()),
+            outbox: Outbox::new(Tree::new(home.pages()).opened_by(root)),
+            presence,
             home,
             store,
             clock,
@@ -165,7 +170,7 @@ impl FileService {
         record: &PageRecord,
     ) -> Option<String> {
         let tree = self.tree(reader, source.as_str()).ok().flatten()?;
-        let root = RootDir::open(tree.root()).ok()?;
+        let root = tree.open_root().ok()?;
         let file = root.open_file(Path::new(&record.source_path)).ok()?;
         file.metadata().ok().filter(Metadata::is_file)?;
         let mut text = String::new();
@@ -227,14 +232,16 @@ impl FileService {
             self.store.mark_file_written(id, row.seq);
             return Ok(None);
         };
-        // A missing directory may be on a disk that is not mounted. Creating the directory would
-        // hide that.
-        if row.source != SourceId::DEFAULT && !tree.root().is_dir() {
-            return Err(failure(&format!(
-                "the directory of source \"{}\", {}, is not there",
-                row.source,
-                tree.root().display()
-            )));
+        // A directory that is away is left alone: its disk may be mounted later.
+        if let Err(e) = tree.open_root()
+            && let Some(reason) = away_reason(&e)
+        {
+            let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
+            return Err(Failure {
+                message: format!("the source \"{source}\" is away: {reason}"),
+                hint: Some(away_hint(&source, tree.root())),
+                is_foreign: false,
+            });
         }
         if row.source == SourceId::DEFAULT && self.home.has_moved() {
             return Err(failure(&crate::moved_home::moved_home_message(&self.home)));
@@ -358,7 +365,23 @@ impl FileService {
     /// A fault if files cannot be flushed or rows cannot be dropped.
     pub fn flush_outbox(&self) -> Result<(), Fault> {
         self.preserve_edits();
+        if !self.store.finished_outbox_rows().is_empty() {
+            self.notice_away_sources()?;
+        }
         Ok(self.store.flush_done_files(|| self.sync_files())?)
+    }
+
+    /// Notices sources that are away before their files are flushed: those that were not flushed
+    /// before are written again.
+    fn notice_away_sources(&self) -> Result<(), Fault> {
+        let reader = self.store.read(Visibility::All)?;
+        for (id, _) in reader.sources()? {
+            if let Some(tree) = self.tree(&reader, id.as_str())? {
+                // The result is remembered; other errors are those of the flush.
+                let _ = self.presence.open(&id, tree.root(), Check::Usual);
+            }
+        }
+        Ok(())
     }
 
     /// Flushes the files below the directories of all sources.
@@ -372,6 +395,8 @@ impl FileService {
                 continue;
             };
             match tree.sync() {
+                // A source that is away has no new files.
+                Err(e) if is_away(&e) => {}
                 // A directory that cannot be opened has no new files.
                 Err(e)
                     if e.kind() == std::io::ErrorKind::PermissionDenied
@@ -449,12 +474,18 @@ impl FileService {
         match trees.get(source).filter(|tree| tree.root() == Path::new(&path)) {
             Some(tree) => Ok(Some(Arc::clone(tree))),
             None => {
-                let tree = Arc::new(Tree::of_owner(path));
+                let root = source_root(&self.presence, id);
+                let tree = Arc::new(Tree::of_owner(path).opened_by(root));
                 trees.insert(source.to_owned(), Arc::clone(&tree));
                 Ok(Some(tree))
             }
         }
     }
+}
+
+/// Returns what opens the directory of a source.
+fn source_root(presence: &Arc<Presence>, source: SourceId) -> Box<SourceRoot> {
+    Box::new(SourceRoot { presence: Arc::clone(presence), source })
 }
 
 /// Returns whether a file with these bytes has the content of this page.

@@ -28,6 +28,7 @@ mod moved_home;
 mod number_cipher;
 mod open;
 mod pages;
+mod presence;
 mod provenance;
 mod purge;
 mod search;

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::OF_ANOTHER_MACHINE;
 use crate::index::IndexFollower;
+use crate::presence::{Check, away_reason};
 use crate::sources::watch_state::WatcherStatus;
 use crate::{Caller, FileService, preferred};
 use brain_base::clock::{Clock, rfc3339};
@@ -70,6 +71,9 @@ impl SourceService {
     pub(crate) fn add(&self, caller: &Caller, request: &SourceAdd) -> Result<SourceReply, Fault> {
         let now = self.clock.now();
         let dir = directory(&request.path)?;
+        if request.id.as_str() == SourceId::DEFAULT && is_same_dir(&dir, &self.home.pages()) {
+            return self.accept_default_directory(caller);
+        }
         let home = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
         if do_overlap(&dir, &home) {
             let relation = if dir.starts_with(&home) { "is inside" } else { "contains" };
@@ -86,10 +90,13 @@ impl SourceService {
         let id = request.id.clone();
         let settings = request.settings.clone();
         self.check_patterns(&dir, &settings)?;
+        let source = id.clone();
         let (is_new, has_changed) = self.store.write(move |draft| {
             let is_new = register(draft, &id, &path, now)?;
             Ok((is_new, settings::change_settings(draft, &id, &settings)?))
         })?;
+        // The owner names the directory that is there now.
+        let _ = self.files.presence.open(&source, &dir, Check::Accept);
         self.watcher.notify_sources_changed();
         let mut warnings = Vec::new();
         if access(&dir, Access::WRITE_OK).is_err() {
@@ -104,6 +111,16 @@ impl SourceService {
             (false, false) => "unchanged",
         };
         self.source_reply(caller, &request.id, status, warnings)
+    }
+
+    /// Takes the directory in the home as it is now, after it was away.
+    fn accept_default_directory(&self, caller: &Caller) -> Result<SourceReply, Fault> {
+        let (id, dir) = (SourceId::default(), self.home.pages());
+        self.files.presence.open(&id, &dir, Check::Accept).map_err(|e| {
+            Fault::new(FaultCode::Io, format!("cannot use {}: {}", dir.display(), io_reason(&e)))
+        })?;
+        self.watcher.notify_sources_changed();
+        self.source_reply(caller, &id, "unchanged", Vec::new())
     }
 
     pub(crate) fn remove(
@@ -202,6 +219,7 @@ impl SourceService {
                 .hint(format!("to continue: `brain sources remove {id} --yes`")));
             }
         }
+        self.files.presence.forget(id);
         self.watcher.notify_sources_changed();
         self.files.forget_failures();
         Ok(())
@@ -249,7 +267,7 @@ impl SourceService {
             synced_at: sync.map(|sync| rfc3339(sync.at)),
             problem: match reader.has_files_of(id)? {
                 true => self
-                    .directory_problem(record)
+                    .directory_problem(id, record)
                     .or_else(|| sync.and_then(|sync| sync.problem.clone())),
                 false => Some(OF_ANOTHER_MACHINE.into()),
             },
@@ -266,8 +284,20 @@ impl SourceService {
     }
 
     /// Returns why the directory of a source cannot be used, if it cannot.
-    pub(crate) fn directory_problem(&self, record: &SourceRecord) -> Option<String> {
+    pub(crate) fn directory_problem(&self, id: &SourceId, record: &SourceRecord) -> Option<String> {
         let dir = self.source_dir(record);
+        match self.files.presence.open(id, &dir, Check::Usual) {
+            Ok(root) => {
+                if let Some(part) = root.parts().and_then(|parts| parts.away().first()) {
+                    return Some(format!("{} is away: {}", part.path, part.reason));
+                }
+            }
+            Err(e) => {
+                if let Some(reason) = away_reason(&e) {
+                    return Some(format!("away: {reason}"));
+                }
+            }
+        }
         if !dir.is_dir() {
             // The directory in the home is created with the first page.
             let is_not_created = record.path.is_none() && std::fs::symlink_metadata(&dir).is_err();
@@ -410,6 +440,11 @@ fn directory(path: &str) -> Result<PathBuf, Fault> {
             .hint("give the daemon's user permission to read it")
     })?;
     Ok(dir)
+}
+
+/// Returns whether both paths lead to the same directory.
+fn is_same_dir(a: &Path, b: &Path) -> bool {
+    b.canonicalize().is_ok_and(|b| a == b)
 }
 
 /// Formats a count: "1 page", "2 pages".

@@ -17,6 +17,7 @@ pub(crate) mod import_attachments;
 mod apply;
 pub(crate) mod compare;
 mod decide;
+mod listing;
 pub(crate) mod read;
 mod renames;
 mod survey;
@@ -29,8 +30,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
-use compare::{MissingPage, compare, covers};
+use compare::{compare, covers};
 use decide::SyncContext;
+use listing::{active_pages, files_without_page, has_pages, missing_pages, walk};
 use parking_lot::{Mutex, MutexGuard};
 use read::{commit_times, read_file};
 use survey::{Survey, scope};
@@ -38,12 +40,13 @@ use tally::Tally;
 
 use crate::batch::in_batches;
 use crate::index::IndexFollower;
+use crate::presence::{Check, away_hint, away_reason};
 use crate::{
     Caller, EmbeddingService, Environment, NoProgress, PageService, Progress, SourceService,
 };
 use brain_base::caller::Visibility;
-use brain_store::files::{self, GitHistory, IgnoreRules, PullOutcome};
-use brain_store::{FileState, Reader, SourceRecord, Store, StoreError, SyncResult};
+use brain_store::files::{self, AwayPart, GitHistory, Parts, PullOutcome, RootDir};
+use brain_store::{SourceRecord, Store, SyncResult};
 
 /// More missing pages than this number, which are also more than [`MAX_REMOVED_PERCENT`] of the
 /// source, are deleted only with `--yes`.
@@ -53,6 +56,11 @@ const MAX_REMOVED_PERCENT: usize = 30;
 /// Removals that the watcher sees within this time are added up, in milliseconds. The watcher sees
 /// a large removal as many small ones.
 const REMOVAL_WINDOW_MS: i64 = 10 * 60 * 1000;
+/// The status of a source that is away, or that has such a part.
+const AWAY: &str = "away";
+/// Why a sync deletes nothing when a disk comes or goes while it runs.
+const CHANGED_MEANWHILE: &str =
+    "a disk was mounted or unmounted while the sync ran; the next sync looks again";
 /// The interval at which a waiting sync checks whether the other one has ended.
 const TURN_POLL: Duration = Duration::from_millis(50);
 
@@ -147,7 +155,7 @@ impl SyncService {
         for (id, record) in selected {
             sources.push(self.sync_source(&id, &record, options, progress)?);
         }
-        let worst = ["failed", "held_back", "partial"]
+        let worst = ["failed", AWAY, "held_back", "partial"]
             .into_iter()
             .find(|status| sources.iter().any(|source| source.status == *status));
         Ok(SyncReply {
@@ -220,8 +228,21 @@ impl SyncService {
         if !self.store.read(Visibility::All)?.has_files_of(id)? {
             return Ok(tally.into_failure(crate::files::OF_ANOTHER_MACHINE.into()));
         }
-        if root.is_dir() {
+        let presence = &self.pages.files.presence;
+        let mut files = match presence.open(id, &root, Check::Again) {
+            Ok(files) => Some(Arc::new(files)),
+            Err(e) => match away_reason(&e) {
+                Some(reason) => {
+                    let hint = away_hint(id, &root);
+                    return Ok(tally.into_away(format!("{reason}; {hint}")));
+                }
+                None => None,
+            },
+        };
+        if files.is_some() {
             tally.report.pull = self.pull(&root, options, progress);
+            // A pull can take minutes.
+            files = presence.open(id, &root, Check::Usual).ok().map(Arc::new);
         }
         if !options.dry_run {
             let edits =
@@ -234,22 +255,36 @@ impl SyncService {
         let reader = self.store.read(Visibility::All)?;
         let rules = self.sources.rules(&reader, id, record)?;
         drop(reader);
-        let mut context = self.context(id, record, &rules);
+        let mut context = self.context(id, record, &rules, files.as_ref());
         let reader = self.store.read(Visibility::All)?;
-        let survey = match walk(&reader, id, (&root, &rules), options)? {
+        let walked = match &files {
+            Some(files) => walk(&reader, id, (files, &rules), options)?,
+            None => Err(format!("{} cannot be read", root.display())),
+        };
+        let survey = match walked {
             Ok(survey) => survey,
             Err(_)
                 if !has_pages(&reader, id, options.scope)?
-                    && self.sources.directory_problem(record).is_none() =>
+                    && self.sources.directory_problem(id, record).is_none() =>
             {
                 Survey::default()
             }
-            Err(problem) => return Ok(tally.into_failure(problem)),
+            Err(problem) => {
+                let why = RootDir::open(&root).err().map(|e| format!(": {e}")).unwrap_or_default();
+                let problem = if files.is_some() { problem } else { problem + &why };
+                return Ok(tally.into_failure(problem));
+            }
         };
+        let away_parts = files.iter().filter_map(|files| files.parts()).flat_map(Parts::away);
+        let away_parts: Vec<AwayPart> = away_parts.cloned().collect();
+        for part in &away_parts {
+            tally.note_away_part(part);
+        }
         let Survey { found, known, .. } = &survey;
         tally.report.files = survey.files;
         tally.report.left_out = found.ignored.clone();
-        for (path, reason) in &found.unreadable {
+        let is_away = |path: &str| away_parts.iter().any(|part| covers(&part.path, path));
+        for (path, reason) in found.unreadable.iter().filter(|(path, _)| !is_away(path)) {
             tally.fail(path.clone(), format!("cannot be read: {reason}"));
         }
         for path in &found.repositories {
@@ -258,7 +293,7 @@ impl SyncService {
             ));
         }
         let files_without_page =
-            files_without_page(&reader, id, (&root, &rules), &survey, options)?;
+            files_without_page(&reader, id, (files.as_deref(), &rules), &survey, options)?;
         let plan = compare(&reader, known, found, &files_without_page, options.full)?;
         tally.report.unchanged = plan.unchanged + survey.unchanged;
         let mut done = tally.report.unchanged + plan.failed.len() as u64;
@@ -292,6 +327,16 @@ impl SyncService {
                 .hint("the files stored so far stay; the next `brain sync` continues"))
         };
         check_cancelled(done)?;
+        // Files that the walk did not see may be on a disk that was unmounted meanwhile.
+        let is_as_before = || match &files {
+            Some(before) => presence.open(id, &root, Check::Usual).is_ok_and(|now| {
+                now.parts().zip(before.parts()).is_some_and(|(a, b)| a.is_same(b))
+            }),
+            None => true,
+        };
+        if !is_as_before() {
+            return Ok(tally.into_away(CHANGED_MEANWHILE.into()));
+        }
         let new_paths: Vec<(u64, String)> =
             moves.iter().map(|m| (m.record.id, m.path.clone())).collect();
         let not_moved: HashSet<u64> = self
@@ -314,17 +359,19 @@ impl SyncService {
         let commits =
             commit_times(&self.git_history, &root, &to_read, is_watched, &|| should_continue(done));
         let now = self.env.clock.now();
+        let read = |file: &_, root: &RootDir| read_file(root, file, &commits, now);
         in_batches(
-            &to_read,
+            files.as_ref().map_or(&[], |_| to_read.as_slice()),
             |file| file.size,
-            |file| read_file(&root, file, &commits, now),
-            |files| {
+            |file| files.as_deref().map(|root| read(file, root)),
+            |batch| {
                 check_cancelled(done)?;
-                done += files.len() as u64;
+                done += batch.len() as u64;
                 let freed_slugs = context.freed_slugs.clone();
+                let context = self.context(id, record, &rules, files.as_ref());
                 self.store_files(
-                    SyncContext { freed_slugs, ..self.context(id, record, &rules) },
-                    files,
+                    SyncContext { freed_slugs, ..context },
+                    batch.into_iter().flatten().collect(),
                     options.dry_run,
                     &mut tally,
                 )
@@ -352,6 +399,8 @@ impl SyncService {
             tally.report.held_back += missing.len() as u64;
         } else if options.dry_run {
             tally.report.removed = missing.len() as u64;
+        } else if !missing.is_empty() && !is_as_before() {
+            return Ok(tally.into_away(CHANGED_MEANWHILE.into()));
         } else {
             tally.report.removed =
                 self.delete_missing(&context, &missing, &|| check_cancelled(done))?;
@@ -405,86 +454,4 @@ impl SyncService {
         }
         Pull { status: status.into(), message }
     }
-}
-
-/// Walks the directory. Returns the survey, or the reason why the source cannot be read.
-fn walk(
-    reader: &Reader,
-    source: &SourceId,
-    (root, rules): (&Path, &IgnoreRules),
-    options: SyncOptions<'_>,
-) -> Result<Result<Survey, String>, StoreError> {
-    if !options.is_whole()
-        && let Err(e) = std::fs::read_dir(root)
-    {
-        return Ok(Err(format!("{} cannot be read: {e}", root.display())));
-    }
-    let survey = Survey::new(reader, source, (root, rules), options.scope, options.full)?;
-    if let Some((_, reason)) = survey.found.unreadable.iter().find(|(path, _)| path.is_empty()) {
-        return Ok(Err(format!("{} cannot be read: {reason}", root.display())));
-    }
-    if !root.is_dir() {
-        return Ok(Err(format!("{} is not a directory", root.display())));
-    }
-    Ok(Ok(survey))
-}
-
-/// Returns whether any page, deleted ones included, has a path at or below a path of `scope`.
-fn has_pages(reader: &Reader, source: &SourceId, scope: &[String]) -> Result<bool, StoreError> {
-    for part in scope {
-        for row in reader.paths(source, part)? {
-            if covers(part, &row?.0) {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
-}
-
-/// Returns the paths of all files of the source without a page, or none if the survey has none. A
-/// new file needs all of them, because another new file may get the same slug.
-fn files_without_page(
-    reader: &Reader,
-    source: &SourceId,
-    directory: (&Path, &IgnoreRules),
-    survey: &Survey,
-    options: SyncOptions<'_>,
-) -> Result<Vec<String>, Fault> {
-    let without = |survey: &Survey| -> Vec<String> {
-        let files = survey.found.files.iter();
-        let new = files.filter(|file| !survey.known.paths.contains_key(&file.path));
-        new.map(|file| file.path.clone()).collect()
-    };
-    let in_scope = without(survey);
-    if options.is_whole() || in_scope.is_empty() {
-        return Ok(in_scope);
-    }
-    Ok(without(&Survey::new(reader, source, directory, &[String::new()], false)?))
-}
-
-/// Returns the active pages among those without a file, except pages whose file is not written
-/// yet.
-fn missing_pages(
-    reader: &Reader,
-    context: &SyncContext,
-    ids: &[u64],
-) -> Result<Vec<MissingPage>, Fault> {
-    let mut out = Vec::new();
-    for &id in ids {
-        let Some((_, slug, record)) = reader.by_id(id)? else { continue };
-        if context.pending(reader, id)?.is_none_or(|row| row.target_state != FileState::Present) {
-            out.push(MissingPage { slug, record });
-        }
-    }
-    Ok(out)
-}
-
-/// Returns the number of active pages of the source.
-fn active_pages(reader: &Reader, source: &SourceId) -> Result<usize, Fault> {
-    let mut pages = 0;
-    reader.pages_in_order((source.as_str(), ""), |(of, _, _)| {
-        pages += usize::from(of == *source);
-        Ok(of == *source)
-    })?;
-    Ok(pages)
 }

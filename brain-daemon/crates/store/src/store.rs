@@ -17,6 +17,7 @@ use super::temporary_file::are_on_one_disk;
 use super::writer::Writer;
 use super::{Draft, StoreError, meta, spool, tables as t};
 use brain_base::caller::Visibility;
+use brain_protocol::SourceId;
 
 /// An open store. A process opens each file once.
 pub struct Store {
@@ -144,6 +145,22 @@ impl Store {
     pub fn is_file_written(&self, id: u64, seq: u64) -> bool {
         self.shared.done_files.lock().contains(&(id, seq))
             || self.shared.synced_files.lock().contains(&(id, seq))
+    }
+
+    /// Takes back [`Store::mark_file_written`] for the files of a source that are not flushed yet.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn write_files_again(&self, source: &SourceId) -> Result<(), StoreError> {
+        let reader = self.read(Visibility::All)?;
+        let mut rows = HashSet::new();
+        for id in reader.outbox()? {
+            if reader.outbox_row(id)?.is_some_and(|row| row.source == source.as_str()) {
+                rows.insert(id);
+            }
+        }
+        self.shared.done_files.lock().retain(|(id, _)| !rows.contains(id));
+        Ok(())
     }
 
     /// Returns page id and sequence number of the outbox rows whose files are written. The rows

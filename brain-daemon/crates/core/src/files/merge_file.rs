@@ -82,9 +82,8 @@ impl FileService {
             let Some(record) = reader.page(source, slug)? else { return Ok(None) };
             let Some(tree) = self.tree(&reader, source.as_str())? else { return Ok(None) };
             // A file that cannot be read has nothing to take in.
-            let Ok(Some(stat)) = stat_of(tree.root(), &record.source_path) else {
-                return Ok(None);
-            };
+            let stat = tree.open_root().and_then(|root| stat_of(&root, &record.source_path));
+            let Ok(Some(stat)) = stat else { return Ok(None) };
             let row = reader.file(source, &record.source_path)?;
             let is_read = row.is_some_and(|row| {
                 row.page == Some(record.id) && row.seq == record.seq && is_as_recorded(&row, stat)
@@ -255,7 +254,9 @@ impl FileService {
             synced_digest: Some(file_hash(&content.frontmatter, &content.body)),
             provenance: Some(record.provenance.clone()),
         };
-        let file = read_file(tree.root(), &to_read, &CommitTimes::new(), self.clock.now());
+        // The file of a source that is away is read when it is back.
+        let Ok(root) = tree.open_root() else { return Ok(None) };
+        let file = read_file(&root, &to_read, &CommitTimes::new(), self.clock.now());
         let has_page_text = match &file.text {
             Text::Gone | Text::AsRecorded => true,
             Text::Page(page) => page.content == content,

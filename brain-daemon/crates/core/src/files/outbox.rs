@@ -1,7 +1,6 @@
 //! The state of file writes, and why a file was not written.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use brain_store::files::Tree;
@@ -43,8 +42,8 @@ pub(super) struct Failure {
 }
 
 impl Outbox {
-    /// Creates the state for a brain with its default source at `pages`.
-    pub(crate) fn new(pages: PathBuf) -> Self {
+    /// Creates the state for a brain with this directory of its default source.
+    pub(crate) fn new(pages: Tree) -> Self {
         Self {
             stripes: std::array::from_fn(|_| Mutex::new(())),
             failing: Mutex::default(),
@@ -52,7 +51,7 @@ impl Outbox {
             preserved_edits: Mutex::default(),
             remote_changes: Mutex::default(),
             remote_changes_added: Notify::new(),
-            default_tree: Arc::new(Tree::new(pages)),
+            default_tree: Arc::new(pages),
             trees: Mutex::default(),
         }
     }

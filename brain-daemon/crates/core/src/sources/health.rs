@@ -31,7 +31,7 @@ impl SourceService {
         };
         let unusable: Vec<_> = sources
             .iter()
-            .filter_map(|(id, record)| Some((id, self.directory_problem(record)?)))
+            .filter_map(|(id, record)| Some((id, self.directory_problem(id, record)?)))
             .collect();
         if !unusable.is_empty() {
             return fail(summary(unusable), "brain sources list");

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use brain_base::caller::Visibility;
 use brain_protocol::{Fault, SourceId};
@@ -11,6 +12,8 @@ use tokio::sync::watch;
 
 use super::own_sources;
 use crate::SourceService;
+use crate::presence::Check;
+use brain_store::files::is_away;
 
 pub use brain_page::is_markdown;
 pub use brain_store::files::{IgnoreRules, is_rule_file};
@@ -36,6 +39,8 @@ pub(crate) struct WatcherStatus {
     state: Mutex<WatchState>,
     source_changes: watch::Sender<()>,
     known: Mutex<Option<KnownSources>>,
+    /// The number of changes of places that the watcher knows.
+    seen_places: AtomicU64,
 }
 
 /// What [`SourceService::notice_remote_changes`] saw last.
@@ -54,6 +59,7 @@ impl WatcherStatus {
             state: Mutex::new(state),
             source_changes: watch::channel(()).0,
             known: Mutex::default(),
+            seen_places: AtomicU64::new(0),
         }
     }
 
@@ -113,10 +119,36 @@ impl SourceService {
         let reader = self.store.read(Visibility::All)?;
         let mut watched = Vec::new();
         for (id, record) in own_sources(&reader)? {
-            let rules = self.rules(&reader, &id, &record)?;
-            watched.push((id, self.source_dir(&record), rules));
+            let (rules, dir) = (self.rules(&reader, &id, &record)?, self.source_dir(&record));
+            // What is at the path of a source that is away does not belong to it.
+            let opened = self.files.presence.open(&id, &dir, Check::Usual);
+            if !opened.is_err_and(|e| is_away(&e)) {
+                watched.push((id, dir, rules));
+            }
         }
         Ok(watched)
+    }
+
+    /// Looks whether the directories of all sources are there. Tells the watcher about changes, and
+    /// writes waiting files if a source came back. Does nothing while the mounted file systems stay
+    /// the same and no source is away: a disk that is mounted on demand must be able to go.
+    pub fn check_presence(&self) {
+        let presence = &self.files.presence;
+        if !presence.must_check() {
+            return;
+        }
+        let own = self.store.read(Visibility::All).and_then(|reader| own_sources(&reader));
+        for (id, record) in own.unwrap_or_default() {
+            // The result is remembered. Other errors are reported by the next sync.
+            let _ = presence.open(&id, &self.source_dir(&record), Check::Usual);
+        }
+        let changes = presence.changes();
+        if self.watcher.seen_places.swap(changes, Ordering::AcqRel) != changes {
+            self.watcher.notify_sources_changed();
+            if self.files.has_failing_files() {
+                self.files.replay_outbox();
+            }
+        }
     }
 
     /// Sets the state of the watcher.

@@ -13,7 +13,7 @@ use super::tally::Tally;
 use crate::SyncService;
 use crate::batch::BATCH;
 use brain_base::caller::Visibility;
-use brain_store::files::IgnoreRules;
+use brain_store::files::{IgnoreRules, RootDir};
 use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncResult};
 
 /// The maximum number of attempts for a file whose page changes during the sync.
@@ -26,12 +26,14 @@ impl SyncService {
         source: &SourceId,
         record: &SourceRecord,
         rules: &Arc<IgnoreRules>,
+        files: Option<&Arc<RootDir>>,
     ) -> SyncContext {
         SyncContext {
             rules: rules.clone(),
             source: source.clone(),
             registered_path: record.path.clone(),
             root: self.sources.source_dir(record),
+            files: files.cloned(),
             finished_rows: self.store.finished_outbox_rows(),
             recovering_pages: self.pages.files.recovering_ids(),
             freed_slugs: std::collections::HashSet::new(),

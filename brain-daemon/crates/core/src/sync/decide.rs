@@ -11,7 +11,7 @@ use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 use super::read::{ReadFile, Text};
 use crate::provenance::SYNC;
 use brain_page::file_hash;
-use brain_store::files::{IgnoreRules, Stat, stat_of};
+use brain_store::files::{IgnoreRules, RootDir, Stat, stat_of};
 use brain_store::{
     Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError,
     unless_damaged,
@@ -66,6 +66,8 @@ pub(super) struct SyncContext {
     /// The registered directory of the source.
     pub(super) registered_path: Option<String>,
     pub(super) root: PathBuf,
+    /// The open directory; `None` if it does not exist and no page has a file in it.
+    pub(super) files: Option<Arc<RootDir>>,
     pub(super) rules: Arc<IgnoreRules>,
     /// Outbox rows whose file is written already: page id and sequence number.
     pub(super) finished_rows: HashSet<(u64, u64)>,
@@ -161,7 +163,12 @@ impl SyncContext {
     /// Returns whether there is a file at `path`, or may be.
     pub(super) fn has_file(&self, path: &str) -> bool {
         // If the path cannot be read, there may be a file.
-        stat_of(&self.root, path).map_or(true, |stat| stat.is_some())
+        self.stat(path).map_or(true, |stat| stat.is_some())
+    }
+
+    /// Returns size and times of a file; `None` if there is none.
+    fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
+        self.files.as_ref().map_or(Ok(None), |root| stat_of(root, path))
     }
 
     /// Returns whether a sync made this page from a file that the rules leave out now. A page that
@@ -193,7 +200,7 @@ impl SyncContext {
     /// hangs would stop all writes.
     pub(super) fn observe_files(&mut self, paths: impl IntoIterator<Item = String>) {
         for path in paths {
-            let stat = stat_of(&self.root, &path).map_err(|e| e.kind());
+            let stat = self.stat(&path).map_err(|e| e.kind());
             self.observations.files.insert(path, stat);
         }
     }

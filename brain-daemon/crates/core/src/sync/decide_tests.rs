@@ -44,7 +44,12 @@ impl Fixture {
             synced_digest: None,
             provenance: None,
         };
-        read_file(&self.dir.path().join("pages"), &file, &CommitTimes::new(), 0)
+        read_file(
+            &RootDir::open(&self.dir.path().join("pages")).unwrap(),
+            &file,
+            &CommitTimes::new(),
+            0,
+        )
     }
 
     /// Stores the page of `path`: as a write by the daemon, with a pending file, or as a sync. The
@@ -66,6 +71,7 @@ impl Fixture {
             source: SourceId::default(),
             registered_path: None,
             root: self.dir.path().join("pages"),
+            files: Some(Arc::new(RootDir::open(&self.dir.path().join("pages")).unwrap())),
             rules: Arc::default(),
             finished_rows: self.store.finished_outbox_rows(),
             recovering_pages: HashSet::new(),

@@ -121,12 +121,12 @@ pub(super) fn commit_times(
 
 /// Reads a file of the source at `root`, at `now`. `commits` has the commits of its path.
 pub(crate) fn read_file(
-    root: &Path,
+    root: &RootDir,
     file: &FileToRead,
     commits: &CommitTimes,
     now: i64,
 ) -> ReadFile {
-    let file_path = root.join(&file.path);
+    let file_path = root.path().join(&file.path);
     let none = Stat { size: 0, mtime_ns: 0, ctime_ns: 0 };
     let (stat, is_racy, digest, text) = match read_bytes(root, &file.path) {
         Ok(Some(content)) => {
@@ -189,8 +189,8 @@ pub(super) fn uri(file_path: &Path) -> String {
 
 /// Reads the file at `path` below `root`. Returns `None` if there is no regular file. Follows
 /// no symbolic link, even if one has replaced a directory since the walk.
-pub(super) fn read_bytes(root: &Path, path: &str) -> io::Result<Option<FileContent>> {
-    let mut file = match RootDir::open(root)?.open_file(Path::new(path)) {
+pub(super) fn read_bytes(root: &RootDir, path: &str) -> io::Result<Option<FileContent>> {
+    let mut file = match root.open_file(Path::new(path)) {
         Ok(file) => file,
         Err(e) if is_missing(&e) => return Ok(None),
         Err(e) => return Err(e),
@@ -230,7 +230,8 @@ mod tests {
             provenance: None,
         };
         let stored_mtime = || {
-            let file = read_file(dir.path(), &to_read, &CommitTimes::new(), 0);
+            let root = RootDir::open(dir.path()).unwrap();
+            let file = read_file(&root, &to_read, &CommitTimes::new(), 0);
             file.row(None, 0, None).mtime_ns
         };
         assert_eq!(stored_mtime(), 0);
@@ -254,8 +255,11 @@ mod tests {
         std::fs::write(dir.path().join("dir/b"), "b").unwrap();
         std::os::unix::fs::symlink("dir", dir.path().join("linked")).unwrap();
         for name in ["link", "pipe", "none", "a/b", ".", "linked/b", "../a"] {
-            assert!(read_bytes(dir.path(), name).unwrap().is_none(), "{name}");
+            assert!(
+                read_bytes(&RootDir::open(dir.path()).unwrap(), name).unwrap().is_none(),
+                "{name}"
+            );
         }
-        assert!(read_bytes(dir.path(), "dir/b").unwrap().is_some());
+        assert!(read_bytes(&RootDir::open(dir.path()).unwrap(), "dir/b").unwrap().is_some());
     }
 }

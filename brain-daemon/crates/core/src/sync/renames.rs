@@ -88,7 +88,8 @@ pub(super) fn find(
         if !should_continue() {
             return None;
         }
-        read_bytes(&context.root, &file.path)
+        let root = context.files.as_ref()?;
+        read_bytes(root, &file.path)
             .ok()
             .flatten()
             .map(|content| (content.stat, content.is_racy, content.digest()))

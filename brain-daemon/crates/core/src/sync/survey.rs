@@ -10,7 +10,7 @@ use std::thread::{self, Scope};
 use brain_protocol::SourceId;
 
 use super::compare::{KnownFiles, covers, is_as_recorded};
-use brain_store::files::{self, IgnoreRules, MarkdownFile, ScanReport};
+use brain_store::files::{self, IgnoreRules, MarkdownFile, RootDir, ScanReport};
 use brain_store::{FileRecord, PathRow, Reader, StoreError};
 
 /// The result of a walk, with the rows of its files.
@@ -35,7 +35,7 @@ impl Survey {
     pub(super) fn new(
         reader: &Reader,
         source: &SourceId,
-        (root, rules): (&Path, &IgnoreRules),
+        (root, rules): (&RootDir, &IgnoreRules),
         scope: &[String],
         full: bool,
     ) -> Result<Self, StoreError> {

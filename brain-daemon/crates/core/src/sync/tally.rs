@@ -4,9 +4,11 @@ use brain_protocol::{
     Fault, IgnoredFiles, Pull, Slug, SourceId, SyncConflict, SyncedSource, WriteStatus,
 };
 
+use super::AWAY;
 use super::decide::Verdict;
 use crate::batch::Failures;
 use crate::files::merge_file::FileMerge;
+use brain_store::files::AwayPart;
 
 /// The maximum number of conflicts and of warnings in a reply.
 const MAX_CONFLICTS: usize = 1000;
@@ -18,6 +20,8 @@ pub(super) struct Tally {
     failures: Failures,
     /// The number of files that changed, or whose pages changed, during the sync.
     changing: u64,
+    /// What is away of the source.
+    away_parts: Vec<String>,
 }
 
 impl Tally {
@@ -42,7 +46,7 @@ impl Tally {
             warnings: Vec::new(),
             left_out: IgnoredFiles::default(),
         };
-        Self { report, failures: Failures::default(), changing: 0 }
+        Self { report, failures: Failures::default(), changing: 0, away_parts: Vec::new() }
     }
 
     pub(super) fn fail(&mut self, path: impl Into<String>, reason: impl Into<String>) {
@@ -104,6 +108,18 @@ impl Tally {
         self.report
     }
 
+    /// Returns the report about a source that is away.
+    pub(super) fn into_away(mut self, reason: String) -> SyncedSource {
+        self.report.status = AWAY.into();
+        self.report.problem = Some(reason);
+        self.report
+    }
+
+    /// Records that a part of the source is away.
+    pub(super) fn note_away_part(&mut self, part: &AwayPart) {
+        self.away_parts.push(format!("{} is away: {}", part.path, part.reason));
+    }
+
     /// Returns the report.
     pub(super) fn into_report(mut self) -> SyncedSource {
         if self.changing > 0 {
@@ -118,7 +134,8 @@ impl Tally {
         let mut report = self.report;
         report.failed = self.failures.named;
         report.failed_total = self.failures.total;
-        let mut problems = Vec::new();
+        let mut problems = self.away_parts;
+        let is_part_away = !problems.is_empty();
         if report.held_back > 0 {
             let pages = match report.held_back {
                 1 => "1 page has no file any more; to delete it".to_owned(),
@@ -136,6 +153,7 @@ impl Tally {
         }
         report.status = match (report.held_back, problems.is_empty()) {
             (1.., _) => "held_back",
+            (0, false) if is_part_away => AWAY,
             (0, false) => "partial",
             (0, true) => "done",
         }

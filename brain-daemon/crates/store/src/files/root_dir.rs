@@ -9,9 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, open, openat, openat2,
+    AtFlags, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, open, openat, openat2, syncfs,
 };
 use rustix::io::Errno;
+
+use super::parts::Parts;
 
 /// Attempts to resolve a path: the kernel gives up when a directory is renamed meanwhile.
 const MAX_ATTEMPTS: usize = 16;
@@ -23,6 +25,8 @@ const DIR: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC)
 pub struct RootDir {
     handle: OwnedFd,
     path: PathBuf,
+    /// The file systems that files may be in; `None` for any.
+    parts: Option<Parts>,
 }
 
 impl RootDir {
@@ -31,7 +35,59 @@ impl RootDir {
     /// # Errors
     /// When there is no directory.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { handle: open(path, DIR, Mode::empty())?, path: path.to_owned() })
+        let handle = open(path, DIR, Mode::empty())?;
+        Ok(Self { handle, path: path.to_owned(), parts: None })
+    }
+
+    /// Refuses files and directories that are in other file systems than these parts.
+    #[must_use]
+    pub fn with_parts(self, parts: Parts) -> Self {
+        Self { parts: Some(parts), ..self }
+    }
+
+    /// Returns the parts, if they were set.
+    #[must_use]
+    pub fn parts(&self) -> Option<&Parts> {
+        self.parts.as_ref()
+    }
+
+    /// Returns the path that it was opened at.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Refuses `path` if it is in a part that is away.
+    ///
+    /// # Errors
+    /// Says why; see [`super::is_away`].
+    pub(super) fn check_path(&self, path: &Path) -> io::Result<()> {
+        self.parts.as_ref().map_or(Ok(()), |parts| parts.check_path(path))
+    }
+
+    /// Refuses the open file or directory at `path` if it is in another file system than expected.
+    ///
+    /// # Errors
+    /// Says why; see [`super::is_away`].
+    pub(super) fn check(&self, path: &Path, handle: impl AsFd) -> io::Result<()> {
+        self.parts.as_ref().map_or(Ok(()), |parts| parts.check(path, handle))
+    }
+
+    /// Flushes the file systems of the directory to the disk.
+    ///
+    /// # Errors
+    /// When the disk fails, or the directory cannot be read.
+    pub fn sync(&self) -> io::Result<()> {
+        let roots = self.parts.iter().flat_map(Parts::present).chain([&self.handle]);
+        for root in roots {
+            match openat(root, ".", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(root) => syncfs(root)?,
+                // A single file that is mounted: its writer flushes it.
+                Err(Errno::NOTDIR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Opens a handle of the directory at `path` below this one. Follows links that stay below it;
@@ -40,13 +96,13 @@ impl RootDir {
     /// # Errors
     /// When the directory is missing, or a link leads out.
     pub fn open_dir(&self, path: &Path) -> io::Result<OwnedFd> {
-        resolve(self.handle.as_fd(), path, DIR, ResolveFlags::empty()).map_err(|e| match e {
-            Errno::XDEV => io::Error::other(format!(
+        self.resolve(path, DIR, ResolveFlags::empty()).map_err(|e| match Errno::from_io_error(&e) {
+            Some(Errno::XDEV) => io::Error::other(format!(
                 "{} leads out of {}",
                 self.path.join(path).display(),
                 self.path.display()
             )),
-            e => e.into(),
+            _ => e,
         })
     }
 
@@ -86,7 +142,7 @@ impl RootDir {
     /// When the file is missing, unreadable, a link, or below a link (`ELOOP`, `ENOTDIR`).
     pub fn open_file(&self, path: &Path) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(resolve(self.handle.as_fd(), path, flags, ResolveFlags::NO_SYMLINKS)?.into())
+        Ok(self.resolve(path, flags, ResolveFlags::NO_SYMLINKS)?.into())
     }
 
     /// Returns a path handle (`O_PATH`) of `path`, which can be a link. Follows no links.
@@ -95,7 +151,21 @@ impl RootDir {
     /// When the file is missing or below a link. The file need not be readable.
     pub fn open_path(&self, path: &Path) -> io::Result<File> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(resolve(self.handle.as_fd(), path, flags, ResolveFlags::NO_SYMLINKS)?.into())
+        Ok(self.resolve(path, flags, ResolveFlags::NO_SYMLINKS)?.into())
+    }
+
+    /// Opens `path` with `flags`, in the file system that it belongs to.
+    fn resolve(&self, path: &Path, flags: OFlags, how: ResolveFlags) -> io::Result<OwnedFd> {
+        self.check_path(path)?;
+        let handle = resolve(self.handle.as_fd(), path, flags, how)?;
+        self.check(path, &handle)?;
+        Ok(handle)
+    }
+}
+
+impl AsFd for RootDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
     }
 }
 

@@ -73,22 +73,19 @@ pub struct ScanReport {
     pub ignored: IgnoredFiles,
 }
 
-/// Returns size and times of the file at `path` in `dir`. `None` when there is no regular file, or
+/// Returns size and times of the file at `path` in `root`. `None` when there is no regular file, or
 /// when it is below a link or a hidden directory.
 ///
 /// # Errors
 /// When the file's metadata cannot be read.
-pub fn stat_of(dir: &Path, path: &str) -> io::Result<Option<Stat>> {
+pub fn stat_of(root: &RootDir, path: &str) -> io::Result<Option<Stat>> {
     // A file name can begin with a dot; a directory's cannot.
     let is_hidden =
         path.rsplit_once('/').is_some_and(|(dirs, _)| dirs.split('/').any(|d| d.starts_with('.')));
     if is_hidden {
         return Ok(None);
     }
-    match RootDir::open(dir)
-        .and_then(|root| root.open_path(Path::new(path)))
-        .and_then(|file_path| file_path.metadata())
-    {
+    match root.open_path(Path::new(path)).and_then(|file| file.metadata()) {
         Ok(meta) => Ok(meta.is_file().then(|| Stat::of(&meta))),
         Err(e) if is_missing(&e) => Ok(None),
         Err(e) => Err(e),

@@ -1,5 +1,6 @@
 //! Writes the page files of one source without overwriting other programs' saves.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,34 @@ pub enum Outcome {
     Emptied,
 }
 
+/// Opens the root directory of a tree, and can refuse another directory that has its path.
+pub trait OpenRoot: fmt::Debug + Send + Sync {
+    /// Opens the directory.
+    ///
+    /// # Errors
+    /// `NotFound` when it is missing; an error of [`super::is_away`] for another directory.
+    fn open(&self, root: &Path) -> io::Result<RootDir>;
+
+    /// Creates the directory, which is missing, and opens it.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    fn create(&self, root: &Path) -> io::Result<RootDir> {
+        std::fs::create_dir(root)?;
+        self.open(root)
+    }
+}
+
+/// Opens any directory at the path.
+#[derive(Debug)]
+struct AnyPlace;
+
+impl OpenRoot for AnyPlace {
+    fn open(&self, root: &Path) -> io::Result<RootDir> {
+        RootDir::open(root)
+    }
+}
+
 /// The directory of one source.
 ///
 /// A file is written beside its path and exchanged with the file there. The replaced file is
@@ -33,6 +62,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
+    opener: Box<dyn OpenRoot>,
     /// Whether new files and directories take the mode of the directory above.
     inherit_mode: bool,
     pub(super) replaced_files: ReplacedFiles,
@@ -42,7 +72,18 @@ impl Tree {
     /// Returns the tree below `root`, which need not exist yet. New files are private.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), inherit_mode: false, replaced_files: ReplacedFiles::default() }
+        Self {
+            root: root.into(),
+            opener: Box::new(AnyPlace),
+            inherit_mode: false,
+            replaced_files: ReplacedFiles::default(),
+        }
+    }
+
+    /// Opens the root directory with `opener`, which can refuse it.
+    #[must_use]
+    pub fn opened_by(self, opener: Box<dyn OpenRoot>) -> Self {
+        Self { opener, ..self }
     }
 
     /// Returns the tree below a directory of the owner's. New files and directories take its
@@ -208,10 +249,9 @@ impl Tree {
     /// # Errors
     /// When the disk fails.
     pub fn sync(&self) -> io::Result<()> {
-        match File::open(&self.root) {
-            Ok(root) => Ok(rustix::fs::syncfs(&root)?),
+        match self.open_root().and_then(|root| root.sync()) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(e) => Err(e),
+            other => other,
         }
     }
 
@@ -287,10 +327,18 @@ impl Tree {
         Ok(file)
     }
 
+    /// Opens the root directory.
+    ///
+    /// # Errors
+    /// When it is missing, or the opener refuses it.
+    pub fn open_root(&self) -> io::Result<RootDir> {
+        self.opener.open(&self.root)
+    }
+
     /// Returns the entry of a file; `None` when its directory is missing.
     pub(super) fn entry(&self, path: &str) -> io::Result<Option<FileEntry>> {
         let (dir, name) = parts(path);
-        match RootDir::open(&self.root).and_then(|root| root.open_dir(dir)) {
+        match self.open_root().and_then(|root| root.open_dir(dir)) {
             Ok(dir) => Ok(Some(FileEntry::new(dir, name))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
@@ -301,10 +349,10 @@ impl Tree {
     /// exist; otherwise the tree was moved away.
     pub(super) fn create_entry(&self, path: &str) -> io::Result<FileEntry> {
         let (dir, name) = parts(path);
-        let root = match RootDir::open(&self.root) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                std::fs::create_dir(&self.root)?;
-                RootDir::open(&self.root)?
+        let root = match self.open_root() {
+            // The owner's directory may be on a disk that is not mounted.
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !self.inherit_mode => {
+                self.opener.create(&self.root)?
             }
             other => other?,
         };

@@ -11,10 +11,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use super::ignore_rules::{ActiveRules, IgnoreRules, is_rule_file};
+use super::root_dir::RootDir;
 use super::scan::{MarkdownFile, ScanReport, is_reachable};
 use super::trash::TRASH;
 use brain_page::is_markdown;
@@ -26,30 +27,35 @@ const MAX_DEPTH: usize = 500;
 /// Flags to open a directory for reading.
 const READ_DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
-/// Calls `each` with the markdown files of `dir`, sorted by the bytes of their paths; see
+/// Calls `each` with the markdown files of `root`, sorted by the bytes of their paths; see
 /// [`super::markdown_files`]. Stops when `each` returns `false`. The report has no files.
 pub fn for_each_markdown_file(
-    dir: &Path,
+    root: &RootDir,
     below: &str,
     rules: &IgnoreRules,
     except: Option<&Path>,
     each: &mut dyn FnMut(MarkdownFile) -> bool,
 ) -> ScanReport {
-    let active = ActiveRules::new(rules);
+    let (active, dir) = (ActiveRules::new(rules), root.path());
     let found = ScanReport::default();
-    let mut walk = Walk { dir, except, active, each, found, path: Vec::new() };
+    let mut walk = Walk { root, dir, except, active, each, found, path: Vec::new() };
+    if let Err(e) = root.check_path(Path::new(below)) {
+        walk.path.extend(below.as_bytes());
+        walk.add_unreadable(e.to_string());
+        return walk.found;
+    }
     let result = if below.is_empty() {
-        // Only the root directory can be a link.
-        openat(CWD, dir, READ_DIRECTORY, Mode::empty())
+        openat(root, ".", READ_DIRECTORY, Mode::empty())
             .map(|handle| walk.visit_directory(handle, 1))
+            .map_err(io::Error::from)
     } else if is_reachable(dir, below) && !rules.leave_out(dir, below, dir.join(below).is_dir()) {
         walk.start_at(below)
     } else {
         Ok(true)
     };
     match result {
-        Err(Errno::NOENT) if !below.is_empty() => {}
-        Err(e) => walk.add_unreadable(io::Error::from(e).to_string()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound && !below.is_empty() => {}
+        Err(e) => walk.add_unreadable(e.to_string()),
         Ok(_) => {}
     }
     walk.found
@@ -65,8 +71,15 @@ pub fn markdown_files(
     rules: &IgnoreRules,
     except: Option<&Path>,
 ) -> ScanReport {
+    let root = match RootDir::open(dir) {
+        Ok(root) => root,
+        Err(e) => {
+            let unreadable = vec![(String::new(), e.to_string())];
+            return ScanReport { unreadable, ..ScanReport::default() };
+        }
+    };
     let mut files = Vec::new();
-    let found = for_each_markdown_file(dir, below, rules, except, &mut |file| {
+    let found = for_each_markdown_file(&root, below, rules, except, &mut |file| {
         files.push(file);
         true
     });
@@ -75,6 +88,7 @@ pub fn markdown_files(
 
 /// The state of a walk.
 struct Walk<'a> {
+    root: &'a RootDir,
     dir: &'a Path,
     except: Option<&'a Path>,
     active: ActiveRules<'a>,
@@ -94,7 +108,7 @@ struct Entry {
 
 impl Walk<'_> {
     /// Visits the file or directory at `below`.
-    fn start_at(&mut self, below: &str) -> Result<bool, Errno> {
+    fn start_at(&mut self, below: &str) -> io::Result<bool> {
         let (parent, name) = below.rsplit_once('/').unwrap_or(("", below));
         let mut dir = self.dir.to_owned();
         self.active.load_directory(&dir, 0);
@@ -105,8 +119,8 @@ impl Walk<'_> {
         if !parent.is_empty() {
             self.path.extend(parent.bytes().chain([b'/']));
         }
-        let handle = openat(CWD, &dir, OFlags::PATH | READ_DIRECTORY, Mode::empty())?;
-        let name = CString::new(name).map_err(|_| Errno::INVAL)?;
+        let handle = self.root.open_dir(Path::new(parent))?;
+        let name = CString::new(name)?;
         let kind = kind_of(handle.as_fd(), &name)?;
         Ok(self.visit_entry(handle.as_fd(), &Entry { name, kind }, 0))
     }
@@ -174,6 +188,12 @@ impl Walk<'_> {
         }
         match openat(parent, &*entry.name, READ_DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(handle) => {
+                // The files of another file system are not those of the pages here.
+                let path = Path::new(OsStr::from_bytes(&self.path));
+                if let Err(e) = self.root.check(path, &handle) {
+                    self.add_unreadable(e.to_string());
+                    return true;
+                }
                 self.path.push(b'/');
                 self.visit_directory(handle, depth + 1)
             }
@@ -322,9 +342,12 @@ mod tests {
         {
             let found = markdown_files(root, below, &IgnoreRules::off(), None);
             assert_eq!(paths(&found), Vec::<&str>::new(), "{below}");
-            assert_eq!(stat_of(root, below).unwrap(), None, "{below}");
+            assert_eq!(stat_of(&RootDir::open(root).unwrap(), below).unwrap(), None, "{below}");
         }
-        assert_eq!(stat_of(root, "a.md").unwrap(), Some(found.files[0].stat));
+        assert_eq!(
+            stat_of(&RootDir::open(root).unwrap(), "a.md").unwrap(),
+            Some(found.files[0].stat)
+        );
     }
 
     #[test]
