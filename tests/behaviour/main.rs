@@ -94,6 +94,7 @@ mod machines_kills;
 mod machines_large;
 mod machines_locks;
 mod machines_phases;
+mod machines_poolers;
 mod machines_setup;
 mod machines_setup_kills;
 mod machines_states;
