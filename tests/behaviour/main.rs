@@ -136,6 +136,7 @@ mod pages;
 mod periods;
 mod power_cuts;
 mod privacy;
+mod program_copies;
 mod provenance;
 mod purge;
 mod read_only;

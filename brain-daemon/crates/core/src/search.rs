@@ -25,6 +25,7 @@ mod health;
 mod hits;
 mod named;
 mod neighbours;
+mod originals;
 mod question;
 mod relation_words;
 mod relations;
@@ -33,7 +34,7 @@ mod target_pages;
 pub(crate) mod times;
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,6 +44,7 @@ use self::dated::{DatedPages, order_answers};
 use self::fuse::{Rankings, fuse};
 use self::hits::{HitList, HitReader};
 use self::named::named_pages;
+use self::originals::original_first;
 use self::relations::relations;
 use self::times::{Order, Times};
 use crate::embedding::{CallerPages, VectorResults};
@@ -275,7 +277,8 @@ impl SearchService {
         let mut hits = HitList::new(limit);
         let hit_reader = HitReader { caller, reader: &reader, files: &self.files };
         let (mut truncated, mut damaged) = (text_results.truncated, Vec::new());
-        for page in merged {
+        let mut merged = VecDeque::from(merged);
+        while let Some(page) = merged.pop_front() {
             if hits.is_full() {
                 truncated = truncated || unless_damaged(reader.by_id(page.id))?.flatten().is_some();
                 if truncated {
@@ -283,6 +286,7 @@ impl SearchService {
                 }
                 continue;
             }
+            let page = original_first(&reader, page, &mut merged)?;
             match hit_reader.add(page, &dated, &text_results.snippets, &mut hits) {
                 Err(error) if error.is_damage() => damaged.push(error.to_string()),
                 added => added?,

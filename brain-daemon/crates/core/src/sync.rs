@@ -15,7 +15,9 @@ pub(crate) mod import;
 pub(crate) mod import_attachments;
 
 mod apply;
+mod beside;
 pub(crate) mod compare;
+mod copies;
 mod decide;
 mod listing;
 pub(crate) mod read;
@@ -287,11 +289,7 @@ impl SyncService {
         for (path, reason) in found.unreadable.iter().filter(|(path, _)| !is_away(path)) {
             tally.fail(path.clone(), format!("cannot be read: {reason}"));
         }
-        for path in &found.repositories {
-            tally.warn(format!(
-                "{path} is a git work tree of its own: its files are stored, but it is not pulled"
-            ));
-        }
+        beside::warn(&survey, &mut tally);
         let files_without_page =
             files_without_page(&reader, id, (files.as_deref(), &rules), &survey, options)?;
         let plan = compare(&reader, known, found, &files_without_page, options.full)?;
@@ -385,6 +383,9 @@ impl SyncService {
                 && (!context.has_file(&page.record.source_path)
                     || context.is_left_out(&page.record))
         });
+        if !options.yes {
+            beside::hold_replaced(&root, id, &mut missing, &mut tally);
+        }
         if let Some(changed_paths) = options.watched {
             let before = missing.len();
             missing.retain(|page| {

@@ -1,11 +1,11 @@
-//! `diff`: compares two versions of a page, or a page with its file.
+//! `diff`: compares two versions of a page, a page with its file, or a copy with its original.
 
-use brain_protocol::{Diff, DiffOther, DiffReply, Fault, FaultCode};
+use brain_protocol::{Diff, DiffOther, DiffReply, Fault, FaultCode, Slug};
 
 use super::former_version;
 use crate::{Caller, PageService, page_argument};
-use brain_page::{file_text, unified_diff};
-use brain_store::{Content, PageEntry, Reader};
+use brain_page::{file_text, program_copy, unified_diff};
+use brain_store::{Content, PageEntry, PageRecord, Reader, StoreError};
 
 impl PageService {
     pub(crate) fn diff(&self, caller: &Caller, request: &Diff) -> Result<DiffReply, Fault> {
@@ -19,8 +19,29 @@ impl PageService {
             };
             Ok(file_text(&frontmatter, &body))
         };
-        if let Some(other) = request.other {
-            return self.diff_with(&reader, (source, slug, record), other);
+        let is_plain = request.from.is_none() && request.to.is_none();
+        let copy = program_copy(&record.source_path).filter(|_| is_plain);
+        match (request.other, copy) {
+            (Some(DiffOther::File), _) => {
+                return self.diff_with_file(&reader, (source, slug, record));
+            }
+            (other, Some(copy)) => {
+                let original = reader.page_at(&source, &copy.original)?;
+                let original = original.filter(|(_, found)| found.deleted_at.is_none());
+                if let Some(original) = original {
+                    return diff_with_original(&reader, (source, slug, record), &original);
+                }
+                if other.is_some() {
+                    return Err(Fault::new(
+                        FaultCode::NotFound,
+                        format!("there is no page of {}, the original of this copy", copy.original),
+                    ));
+                }
+            }
+            (Some(DiffOther::Original), None) => {
+                return Err(Fault::new(FaultCode::NotFound, format!("\"{slug}\" is no copy")));
+            }
+            (None, None) => {}
         }
         let to = request.to.unwrap_or(record.version);
         let from = match request.from {
@@ -47,15 +68,11 @@ impl PageService {
     }
 
     /// Compares the text of a page with that of its file.
-    fn diff_with(
+    fn diff_with_file(
         &self,
         reader: &Reader,
         (source, slug, record): PageEntry,
-        other: DiffOther,
     ) -> Result<DiffReply, Fault> {
-        let DiffOther::File = other else {
-            return Err(Fault::new(FaultCode::NotFound, format!("\"{slug}\" is no copy")));
-        };
         let Content { frontmatter, body } = reader.content(&record)?;
         let path = self.files.shown_path(&source, &record.source_path).display().to_string();
         let text = self.files.text_of_file(reader, &source, &record).ok_or_else(|| {
@@ -81,4 +98,35 @@ impl PageService {
             other: Some(record.source_path),
         })
     }
+}
+
+/// Compares the page that another program made as a copy with its original.
+fn diff_with_original(
+    reader: &Reader,
+    (source, slug, record): PageEntry,
+    (original, original_record): &(Slug, PageRecord),
+) -> Result<DiffReply, Fault> {
+    let text = |record: &PageRecord| {
+        let Content { frontmatter, body } = reader.content(record)?;
+        Ok::<_, StoreError>(file_text(&frontmatter, &body))
+    };
+    let names = (slug.to_string(), original.to_string());
+    let texts = (text(&record)?, text(original_record)?);
+    let diff = unified_diff(&texts.0, &texts.1, (&names.0, &names.1)).ok_or_else(|| {
+        Fault::new(
+            FaultCode::TooLarge,
+            format!("\"{slug}\" and \"{original}\" differ in too many lines"),
+        )
+        .hint("compare their files with another program")
+    })?;
+    Ok(DiffReply {
+        slug,
+        source_id: source,
+        from: record.version,
+        to: record.version,
+        added: diff.added,
+        removed: diff.removed,
+        diff: diff.text,
+        other: Some(names.1),
+    })
 }

@@ -14,6 +14,7 @@ use brain_protocol::{
     Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, WriteStatus,
 };
 
+use super::beside::links_warning;
 use crate::batch::{Failures, in_batches, map_in_parallel, slug_conflict};
 use crate::machines::KEPT_PAGES;
 use crate::pages::put::{Effect, write_effect};
@@ -186,10 +187,10 @@ impl SyncService {
             updated: tally.updated,
             restored: tally.restored,
             unchanged: tally.unchanged,
-            skipped: found.other_files,
+            skipped: found.other_files - found.links.len() as u64,
             failed: tally.failures.named,
             failed_total: tally.failures.total,
-            warnings: tally.warnings,
+            warnings: links_warning(&found.links).into_iter().chain(tally.warnings).collect(),
             took_ms: began.elapsed().as_millis() as u64,
             left_out: found.ignored,
         })

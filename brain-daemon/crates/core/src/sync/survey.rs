@@ -10,6 +10,7 @@ use std::thread::{self, Scope};
 use brain_protocol::SourceId;
 
 use super::compare::{KnownFiles, covers, is_as_recorded};
+use super::copies::Copies;
 use brain_store::files::{self, IgnoreRules, MarkdownFile, RootDir, ScanReport};
 use brain_store::{FileRecord, PathRow, Reader, StoreError};
 
@@ -24,6 +25,8 @@ pub(super) struct Survey {
     pub(super) files: u64,
     /// The number of files that are unchanged since the last sync.
     pub(super) unchanged: u64,
+    /// The files that programs made as copies of others.
+    pub(super) copies: Copies,
 }
 
 impl Survey {
@@ -62,6 +65,7 @@ impl Survey {
             })?;
             survey.found.unreadable.extend(found.unreadable);
             survey.found.repositories.extend(found.repositories);
+            survey.found.links.extend(found.links);
             survey.found.ignored = found.ignored;
         }
         Ok(survey)
@@ -77,6 +81,7 @@ impl Survey {
         inside: &impl Fn(&str) -> bool,
     ) -> Result<(), StoreError> {
         self.files += 1;
+        self.copies.add(&file.path);
         let mut known = None;
         let reaches = |row: &Result<KnownFile, StoreError>| {
             row.as_ref().map_or(true, |row| row.path.as_str() <= file.path.as_str())

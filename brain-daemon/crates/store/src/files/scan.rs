@@ -64,6 +64,8 @@ pub struct ScanReport {
     pub files: Vec<MarkdownFile>,
     /// Number of files that are not markdown, and of links.
     pub other_files: u64,
+    /// Symbolic links with the name of a markdown file, or to a directory.
+    pub links: Vec<String>,
     /// Paths that could not be read or are not UTF-8, with the reason. Relative to the directory;
     /// empty for the directory itself.
     pub unreadable: Vec<(String, String)>,

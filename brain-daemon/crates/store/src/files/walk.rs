@@ -204,6 +204,13 @@ impl Walk<'_> {
     fn visit_file(&mut self, parent: BorrowedFd<'_>, entry: &Entry) -> bool {
         if !is_markdown(Path::new(os_name(entry))) {
             self.found.other_files += 1;
+            if entry.kind == FileType::Symlink
+                && !self.active.leave_out(&self.full_path(), false)
+                && statat(parent, &*entry.name, AtFlags::empty())
+                    .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir())
+            {
+                self.found.links.push(self.reported_path());
+            }
             return true;
         }
         if self.active.has_rules() && self.active.leave_out(&self.full_path(), false) {
@@ -212,6 +219,9 @@ impl Walk<'_> {
         }
         if entry.kind != FileType::RegularFile {
             self.found.other_files += 1;
+            if entry.kind == FileType::Symlink {
+                self.found.links.push(self.reported_path());
+            }
             return true;
         }
         let Ok(path) = std::str::from_utf8(&self.path) else {
@@ -335,6 +345,7 @@ mod tests {
         let found = markdown_files(root, "", &IgnoreRules::off(), None);
         assert_eq!(paths(&found), ["a.md", "b/c.MDX", "lib/r.md"]);
         assert_eq!((found.other_files, found.repositories), (3, vec!["lib".to_owned()]));
+        assert_eq!(found.links, ["link.md", "out"]);
         assert_eq!(paths(&markdown_files(root, "b", &IgnoreRules::off(), None)), ["b/c.MDX"]);
         assert_eq!(paths(&markdown_files(root, "a.md", &IgnoreRules::off(), None)), ["a.md"]);
         for below in
