@@ -111,6 +111,13 @@ fn copy_of_stem(stem: &str) -> Option<(&str, CopyProgram)> {
 
 /// Returns the program that adds these words in parentheses to a name.
 fn copy_in_parentheses(words: &str) -> Option<CopyProgram> {
+    if let Some(end) = words.strip_prefix("conflicted copy ") {
+        let is_copy = match end.split_once(' ') {
+            Some((date, time)) => is_date(date) && is_digits(time, 6..=6),
+            None => false,
+        };
+        return is_copy.then_some(CopyProgram::Nextcloud);
+    }
     if let Some(end) = words.strip_prefix("conflict") {
         let date = match end.strip_prefix(" #") {
             Some(numbered) => {
@@ -121,13 +128,6 @@ fn copy_in_parentheses(words: &str) -> Option<CopyProgram> {
         };
         return is_date(date.strip_suffix("_was_deleted").unwrap_or(date))
             .then_some(CopyProgram::Unison);
-    }
-    if let Some(end) = words.strip_prefix("conflicted copy ") {
-        let is_copy = match end.split_once(' ') {
-            Some((date, time)) => is_date(date) && is_digits(time, 6..=6),
-            None => false,
-        };
-        return is_copy.then_some(CopyProgram::Nextcloud);
     }
     if let Some((owner, date)) = words.rsplit_once("'s conflicted copy ") {
         return (!owner.is_empty() && is_date(date)).then_some(CopyProgram::Dropbox);
