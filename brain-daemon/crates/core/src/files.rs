@@ -293,7 +293,7 @@ impl FileService {
                     }
                 }
             }
-            FileState::Trashed => tree.trash(&row.path, &own, strict),
+            FileState::Trashed => tree.trash(&row.path, &own, strict, id),
             FileState::Purged => tree.purge(&row.path, &own, true, id),
             FileState::TrashPurged => tree.purge(&row.path, &own, false, id),
         };

@@ -14,6 +14,7 @@ mod git_history;
 #[cfg(test)]
 mod git_tests;
 mod ignore_rules;
+mod interrupted;
 mod own_contents;
 mod parts;
 mod place;
@@ -21,7 +22,7 @@ mod refusal;
 mod replaced_files;
 mod root_dir;
 mod scan;
-mod swap;
+pub(super) mod swap;
 mod trash;
 mod tree;
 #[cfg(test)]

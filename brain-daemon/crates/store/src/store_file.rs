@@ -12,6 +12,7 @@ use brain_protocol::SourceId;
 use redb::{Database, ReadableDatabase};
 
 use super::error::with_damage_report;
+use super::files::swap::publish;
 use super::overlay::Overlay;
 use super::pending_keys::PendingKeys;
 use super::{Draft, SourceRecord, StoreError, meta, migrate, tables as t};
@@ -126,7 +127,7 @@ pub(super) fn file_id(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// Creates an empty store in a temporary file and links it to `path` once it is complete. A store
+/// Creates an empty store in a temporary file and renames it to `path` once it is complete. A store
 /// that exists stays as it is.
 ///
 /// # Errors
@@ -137,12 +138,11 @@ pub fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     // The name is unique, because another daemon may be creating this store at the same time.
     let new_path =
         path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.new_store_id));
-    // A hard link never replaces a file. The first daemon creates the store; the lock decides which
-    // one serves it.
-    let link_result =
-        create_database(&new_path, &name, options).map(|()| fs::hard_link(&new_path, path));
+    // This replaces no file. The first daemon creates the store; the lock decides which one serves
+    // it.
+    let published = create_database(&new_path, &name, options).map(|()| publish(&new_path, path));
     let _ = fs::remove_file(&new_path);
-    match link_result? {
+    match published? {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(io(&e)),
         _ => {}
     }

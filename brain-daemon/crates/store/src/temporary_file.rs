@@ -5,13 +5,16 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::StoreError;
+use super::files::swap::publish;
 
 /// Suffix of an incomplete copy.
 const UNFINISHED: &str = ".brain-backup";
+/// Bytes of the target's name in the name of an incomplete copy. Some file systems allow 143 bytes
+/// for a name.
+const MAX_TARGET_NAME: usize = 100;
 
 /// Replaces the path of the temporary file in the error by the target's.
 pub(super) fn with_target_path(error: StoreError, from: &Path, to: &Path) -> StoreError {
@@ -49,9 +52,9 @@ impl TemporaryFile {
         let shown_path = target.display().to_string();
         let name = target.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| StoreError::NoFileName(shown_path.clone()))?;
+        let pid = std::process::id();
         for n in 0..1000 {
-            let path =
-                target.with_file_name(format!(".{name}.{}-{n}{UNFINISHED}", std::process::id()));
+            let path = target.with_file_name(format!(".{}.{pid}-{n}{UNFINISHED}", shortened(name)));
             match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(file) => return Ok(Self { path, file }),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
@@ -68,19 +71,11 @@ impl TemporaryFile {
     /// Renames the file durably to `target`, which must be free.
     pub(super) fn publish(self, target: &Path) -> Result<(), StoreError> {
         let io = |e: &io::Error| StoreError::from_io(e, &target.display().to_string());
-        match renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
-            Ok(()) => {}
-            Err(Errno::EXIST) => return Err(StoreError::TargetExists(target.to_owned())),
-            // Some file systems lack that call; a hard link does not replace a file either.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                match fs::hard_link(&self.path, target) {
-                    Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                        return Err(StoreError::TargetExists(target.to_owned()));
-                    }
-                    other => other.map_err(|e| io(&e))?,
-                }
+        match publish(&self.path, target) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                return Err(StoreError::TargetExists(target.to_owned()));
             }
-            Err(e) => return Err(io(&e.into())),
+            other => other.map_err(|e| io(&e))?,
         }
         flush_dir_of(target).map_err(|e| io(&e))
     }
@@ -114,8 +109,13 @@ pub(super) fn sweep(target: &Path) {
     if let (Some(dir), Some(name)) =
         (target.parent(), target.file_name().and_then(|name| name.to_str()))
     {
-        sweep_unfinished(dir, |target_name| target_name == name);
+        sweep_unfinished(dir, |target_name| target_name == shortened(name));
     }
+}
+
+/// Returns the part of a target's name that the name of its incomplete copy has.
+fn shortened(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_TARGET_NAME)]
 }
 
 /// Removes incomplete copies in `dir` that no process writes any more. `is_ours` decides by the

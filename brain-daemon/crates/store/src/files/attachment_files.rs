@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 
 use brain_page::hex;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::digest;
@@ -185,10 +185,9 @@ fn create(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Renames a finished file to its path. A file there with the right bytes stays; a damaged one is
 /// replaced.
 fn publish(finished: &Path, path: &Path, hash: &[u8; 32]) -> io::Result<()> {
-    match renameat_with(CWD, finished, CWD, path, RenameFlags::NOREPLACE) {
-        Ok(()) => return Ok(()),
-        Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
-        Err(e) => return Err(e.into()),
+    match swap::publish(finished, path) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+        other => return other,
     }
     match fs::symlink_metadata(path) {
         Ok(meta) if !meta.is_file() => {
@@ -198,7 +197,7 @@ fn publish(finished: &Path, path: &Path, hash: &[u8; 32]) -> io::Result<()> {
         Ok(_) if read_plain_file(path).is_ok_and(|found| digest(&found) == *hash) => {
             fs::remove_file(finished)
         }
-        // A damaged file is there; or none, on a file system that does not support NOREPLACE.
+        // The file is damaged.
         _ => fs::rename(finished, path),
     }
 }

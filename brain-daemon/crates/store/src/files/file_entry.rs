@@ -71,7 +71,12 @@ impl FileEntry {
 
     /// Returns the entry of the temporary file of the page `page_id`, in the same directory.
     pub(super) fn temporary(&self, page_id: u64) -> Self {
-        Self { dir: Rc::clone(&self.dir), name: format!(".brain-{page_id}.tmp") }
+        self.sibling(format!(".brain-{page_id}.tmp"))
+    }
+
+    /// Returns another entry of the same directory.
+    pub(super) fn sibling(&self, name: String) -> Self {
+        Self { dir: Rc::clone(&self.dir), name }
     }
 
     /// Creates the file, which must not exist.

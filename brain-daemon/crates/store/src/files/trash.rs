@@ -65,7 +65,14 @@ impl Tree {
     ///
     /// # Errors
     /// When the file system refuses; the file is not moved then.
-    pub fn trash(&self, path: &str, own: &OwnContents<'_>, strict: bool) -> io::Result<Outcome> {
+    pub fn trash(
+        &self,
+        path: &str,
+        own: &OwnContents<'_>,
+        strict: bool,
+        page_id: u64,
+    ) -> io::Result<Outcome> {
+        self.put_back(path, own, page_id)?;
         let Some(entry) = self.entry(path)? else { return Ok(Outcome::Done) };
         match entry.read()? {
             EntryState::Missing => return Ok(Outcome::Done),
@@ -142,6 +149,7 @@ impl Tree {
         page_id: u64,
     ) -> io::Result<()> {
         for file_path in [path.to_owned(), trash_path(path, 0)] {
+            self.put_back(&file_path, own, page_id)?;
             if let Some(entry) = self.entry(&file_path)? {
                 self.remove_temporary(&entry.temporary(page_id), path, own, page_id)?;
             }
@@ -230,12 +238,14 @@ impl Tree {
         is_ours: impl Fn(&[u8]) -> bool,
     ) -> io::Result<bool> {
         let Some(entry) = self.entry(path)? else { return Ok(true) };
+        let moved = entry.temporary(page_id);
+        // A process that was killed in the middle of a removal leaves the file there.
+        self.clear(&moved, path, page_id, &is_ours)?;
         match entry.read()? {
             EntryState::Missing => return Ok(true),
             EntryState::File(found) if is_ours(&found.bytes) => {}
             EntryState::File(_) | EntryState::Other => return Ok(false),
         }
-        let moved = entry.temporary(page_id);
         match rename_new(&entry.dir, &entry.name, &moved.dir, &moved.name) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
             other => other?,

@@ -125,6 +125,7 @@ impl Tree {
         page_id: u64,
     ) -> io::Result<Outcome> {
         for _ in 0..MAX_ATTEMPTS {
+            self.put_back(path, own, page_id)?;
             let (entry, state) = match self.entry(path)? {
                 Some(entry) => {
                     let state = entry.read()?;

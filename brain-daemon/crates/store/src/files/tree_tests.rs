@@ -112,7 +112,7 @@ fn the_trash_keeps_existing_files() {
     let (_dir, tree) = tree();
     for text in ["first", "second"] {
         put(&tree, "x.md", text, &[]);
-        tree.trash("x.md", &OwnContents::whole(&[digest(text.as_bytes())]), true).unwrap();
+        tree.trash("x.md", &OwnContents::whole(&[digest(text.as_bytes())]), true, 1).unwrap();
     }
     assert_eq!(
         (read(&tree, ".trash/x.md"), read(&tree, ".trash/x.md~1")),
@@ -181,7 +181,7 @@ fn incomplete_trash_copies_become_one_complete_file() {
         fs::create_dir_all(tree.root()).unwrap();
         fs::write(tree.path_of(".brain-7.tmp"), &text[..99]).unwrap();
         tree.recover("x.md", &text, &own, true, 7).unwrap();
-        assert_eq!(tree.trash("x.md", &own, false).unwrap(), Outcome::Done);
+        assert_eq!(tree.trash("x.md", &own, false, 7).unwrap(), Outcome::Done);
         assert_eq!(names(&tree, ""), [".trash"], "{leftovers:?}");
         assert_eq!(
             (names(&tree, ".trash"), read(&tree, ".trash/x.md")),
@@ -194,7 +194,7 @@ fn incomplete_trash_copies_become_one_complete_file() {
     put(&tree, ".trash/x.md", "foreign\n", &[]);
     put(&tree, "x.md", "", &[]);
     tree.recover("x.md", &text, &own, true, 7).unwrap();
-    tree.trash("x.md", &own, false).unwrap();
+    tree.trash("x.md", &own, false, 7).unwrap();
     assert_eq!(
         (read(&tree, ".trash/x.md"), read(&tree, ".trash/x.md~1")),
         ("foreign\n".into(), text.clone())
@@ -228,14 +228,14 @@ fn a_link_out_of_the_tree_is_refused_at_any_time() {
     for path in ["sub/x.md", "sub/y.md", "sub/deep/x.md"] {
         let error = tree.put(path, "text", &own, 1).unwrap_err();
         assert!(error.to_string().contains("leads out of"), "{error}");
-        assert!(tree.trash(path, &own, false).is_err());
+        assert!(tree.trash(path, &own, false, 7).is_err());
         assert!(tree.purge(path, &OwnContents::whole(&[digest(b"theirs")]), true, 1).is_err());
         assert!(tree.restore_if_missing(path, |_| true).is_err());
     }
     // A trash directory that is a link out of the tree.
     symlink(&outside, tree.path_of(".trash")).unwrap();
-    assert!(tree.trash("mine.md", &own, false).is_err());
-    assert_eq!(tree.trash("mine.md", &own, true).unwrap(), Outcome::Foreign);
+    assert!(tree.trash("mine.md", &own, false, 7).is_err());
+    assert_eq!(tree.trash("mine.md", &own, true, 7).unwrap(), Outcome::Foreign);
     assert_eq!(fs::read_to_string(outside.join("x.md")).unwrap(), "theirs");
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 2);
 }
