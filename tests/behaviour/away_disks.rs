@@ -14,7 +14,7 @@ const NOTICED: Duration = Duration::from_secs(15);
 /// A home whose source `notes` is at a mount point.
 struct World {
     // The daemon first: it must not hold the disk.
-    daemon: Option<Daemon>,
+    _daemon: Daemon,
     mounted: Option<MountedDisk>,
     disk: Disk,
     home: TestHome,
@@ -40,7 +40,7 @@ impl World {
         let daemon = home.daemon();
         home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
         home.json(["sync", "notes"]);
-        let world = Self { daemon: Some(daemon), mounted: Some(mounted), disk, home, at, pages };
+        let world = Self { _daemon: daemon, mounted: Some(mounted), disk, home, at, pages };
         assert_eq!(world.active(), pages);
         Some(world)
     }

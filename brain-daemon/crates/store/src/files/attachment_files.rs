@@ -14,9 +14,8 @@ use std::time::UNIX_EPOCH;
 use brain_page::hex;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
 
-use super::digest;
+use super::{digest, swap};
 
 /// Suffix of a file that is being written.
 const UNFINISHED: &str = ".new";

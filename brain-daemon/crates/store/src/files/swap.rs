@@ -110,7 +110,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let handle: OwnedFd = fs::File::open(dir.path()).unwrap().into();
         let text = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
-        for change in [exchange::<&OwnedFd>, exchange_in_steps::<&OwnedFd>] {
+        type Change = fn(&OwnedFd, &str, &str) -> io::Result<()>;
+        let changes: [Change; 2] =
+            [|dir, a, b| exchange(dir, a, b), |dir, a, b| exchange_in_steps(dir, a, b)];
+        for change in changes {
             fs::write(dir.path().join("ours"), "new").unwrap();
             fs::write(dir.path().join("theirs"), "old").unwrap();
             change(&handle, "ours", "theirs").unwrap();
@@ -150,7 +153,12 @@ mod tests {
     fn a_taken_name_is_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let handle: OwnedFd = fs::File::open(dir.path()).unwrap().into();
-        for rename in [rename_new::<&OwnedFd, &OwnedFd>, rename_if_free] {
+        type Rename = fn(&OwnedFd, &str, &OwnedFd, &str) -> io::Result<()>;
+        let renames: [Rename; 2] = [
+            |a, from, b, to| rename_new(a, from, b, to),
+            |a, from, b, to| rename_if_free(a, from, b, to),
+        ];
+        for rename in renames {
             fs::write(dir.path().join("a"), "a").unwrap();
             fs::write(dir.path().join("b"), "b").unwrap();
             let error = rename(&handle, "a", &handle, "b").unwrap_err();
