@@ -221,7 +221,7 @@ pub fn restore(
 ///
 /// # Errors
 /// The fault of the restore; [`FaultCode::Internal`] if only the summary cannot be written.
-pub fn restore_from_home(home: Home, config: Config, json: bool) -> Result<String, Fault> {
+pub fn restore_from_home(home: &Home, config: Config, json: bool) -> Result<String, Fault> {
     let root = home.root().display().to_string();
     let restored = brain::restore_from_home(home, config, Arc::new(SystemClock), new_store_id())?;
     restore_summary(&restored, &root, json)

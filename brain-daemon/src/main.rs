@@ -61,7 +61,7 @@ fn run(command: cli::Command) -> ExitCode {
             let restored =
                 Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
                     cli::start_log(config.daemon.log);
-                    cli::restore_from_home(home, config, json)
+                    cli::restore_from_home(&home, config, json)
                 });
             print_result(restored, json)
         }

@@ -32,7 +32,7 @@ use crate::{Brain, store_identity};
 /// `store_locked` if a daemon runs, `conflict` if the store is intact, `store_damaged` if there is
 /// nothing to restore from, and faults of the disk. After an error, the former store is in place.
 pub fn restore_from_home(
-    home: Home,
+    home: &Home,
     config: Config,
     clock: Arc<dyn Clock>,
     new_store_id: u64,
@@ -42,8 +42,8 @@ pub fn restore_from_home(
         return Err(Fault::new(FaultCode::Conflict, message)
             .hint("the other machines have its pages: join again, see docs/machines.md"));
     }
-    refuse_intact_store(&home)?;
-    let remains = HomeRemains::of(&home);
+    refuse_intact_store(home)?;
+    let remains = HomeRemains::of(home);
     let mut warnings = Vec::new();
     let kept = match &remains.kept {
         None => None,
@@ -64,7 +64,7 @@ pub fn restore_from_home(
         return Err(Fault::new(FaultCode::StoreDamaged, message)
             .hint("restore a backup: `brain backup restore FILE`"));
     }
-    home.prepare().map_err(|e| home_fault(&home, &e))?;
+    home.prepare().map_err(|e| home_fault(home, &e))?;
     let options = StoreOptions {
         cache_bytes: config.store.cache_mb * 1_000_000,
         min_free_bytes: config.store.min_free_mb * 1_000_000,
@@ -72,8 +72,8 @@ pub fn restore_from_home(
         new_store_id,
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
-    let aside = FormerStore::set_aside(&home, clock.now())?;
-    let attachments = UnknownAttachments::preserve(&home, &aside.attachments_name());
+    let aside = FormerStore::set_aside(home, clock.now())?;
+    let attachments = UnknownAttachments::preserve(home, &aside.attachments_name());
     let attachments = attachments.map_err(|error| {
         warnings.push(format!(
             "files of pages that were attached after the copy was made are removed after an hour: \
@@ -81,8 +81,8 @@ pub fn restore_from_home(
         ));
     });
     // If this is interrupted, the next start continues with the files of pages.
-    store_identity::record_restore(&home);
-    let trashed = match create_store(&home, &options, &remains, kept.is_some()) {
+    store_identity::record_restore(home);
+    let trashed = match create_store(home, &options, &remains, kept.is_some()) {
         Ok(trashed) => trashed,
         Err(fault) => {
             aside.put_back();

@@ -110,5 +110,5 @@ pub fn away_error(reason: &str) -> io::Error {
 /// Returns whether an error means that a disk, or a part of a source, is away.
 #[must_use]
 pub fn is_away(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Away>())
+    matches!(error.get_ref(), Some(inner) if inner.is::<Away>())
 }
