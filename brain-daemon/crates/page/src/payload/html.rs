@@ -8,7 +8,6 @@
 mod converter;
 mod math;
 mod metadata;
-mod raised;
 mod reader;
 mod survey;
 mod tables;
@@ -26,6 +25,8 @@ use writer::FlowWriter;
 
 /// Maximum nesting of lists, quotes and tables. Deeper ones become paragraphs.
 const MAX_DEPTH: usize = 12;
+/// Maximum number of open lists, and of open tables, whose facts are kept.
+const MAX_OPEN: usize = 64;
 /// Maximum length of an address, in bytes.
 const MAX_ADDRESS: usize = 4096;
 /// Allowed schemes of a link. Others can run a program where the page is shown.
@@ -36,6 +37,7 @@ const SCHEMES: [&str; 10] =
 pub(super) fn markdown(html: &str) -> (Fields, String) {
     let mut survey = Survey::default();
     read(html, |piece| survey.piece(&piece));
+    survey.finish();
     let title = title::shorten_line(&survey.title, title::MAX_TITLE);
     let base = survey.metadata.base();
     let write = |max_depth| {

@@ -7,6 +7,8 @@ use super::{class_has, is_one_of, text};
 
 /// Maximum nesting that is read. Deeper elements are read as if they had no tags.
 const MAX_DEPTH: usize = 32;
+/// Maximum number of children of an element that are read as such.
+const MAX_CHILDREN: usize = 500;
 /// Maximum length of a formula in TeX, in bytes.
 const MAX_TEX: usize = 4096;
 /// Operators that are written between blanks.
@@ -40,6 +42,19 @@ struct Open {
     children: Vec<String>,
     /// Whether it contains TeX.
     is_tex: bool,
+}
+
+impl Open {
+    fn push(&mut self, text: String) {
+        let is_full = self.children.len() >= MAX_CHILDREN;
+        match self.children.last_mut() {
+            Some(last) if is_full => {
+                last.push(' ');
+                last.push_str(&text);
+            }
+            _ => self.children.push(text),
+        }
+    }
 }
 
 impl Math {
@@ -105,7 +120,7 @@ impl Math {
     fn add(&mut self, text: &str) {
         let Some(open) = self.open.last_mut() else { return };
         if open.is_tex {
-            open.children.push(text.to_owned());
+            open.push(text.to_owned());
             return;
         }
         // White space between the elements has no meaning.
@@ -113,7 +128,7 @@ impl Math {
         let text: String =
             text.chars().filter(|c| !('\u{2061}'..='\u{2064}').contains(c)).collect();
         if is_leaf || !text.trim().is_empty() || text == " " && open.name == b"math" {
-            open.children.push(text);
+            open.push(text);
         }
     }
 
@@ -128,7 +143,7 @@ impl Math {
         }
         let text = element(&name, &children);
         if let Some(parent) = self.open.last_mut() {
-            parent.children.push(text);
+            parent.push(text);
         }
     }
 }

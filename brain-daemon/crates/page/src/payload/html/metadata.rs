@@ -84,6 +84,13 @@ impl Metadata {
     }
 
     fn meta(&mut self, name: &str, content: &str) {
+        let is_full = |names: &Names| names.element.len() >= MAX_NAMES;
+        if is_full(&self.tags) && (name.contains("keywords") || name == "article:tag") {
+            return;
+        }
+        if is_full(&self.authors) && matches!(name, "author" | "dc.creator" | "citation_author") {
+            return;
+        }
         match name {
             "og:url" => self.shared = self.shared.take().or_else(|| Some(content.to_owned())),
             "author" | "dc.creator" | "citation_author" => {
@@ -118,6 +125,10 @@ impl Metadata {
                     }
                     if let Some(date) = string("dateModified") {
                         set(&mut self.modified.data, date);
+                    }
+                    let is_full = self.authors.data.len().max(self.tags.data.len()) >= MAX_NAMES;
+                    if is_full {
+                        continue;
                     }
                     if object.contains_key("headline") || object.contains_key("datePublished") {
                         for name in object.get("author").map(names).unwrap_or_default() {

@@ -4,7 +4,7 @@ use html5gum::{StartTag, Token};
 
 use super::metadata::Metadata;
 use super::reader::Piece;
-use super::{is_one_of, text};
+use super::{MAX_OPEN, is_one_of, text};
 
 /// Elements that make the surrounding table a layout, unless it has headings of its own.
 const LAYOUT: [&str; 6] = ["table", "h1", "h2", "h3", "blockquote", "hr"];
@@ -25,9 +25,35 @@ pub(super) struct Survey {
     /// The tables, in the order of their beginnings.
     pub(super) tables: Vec<TableFacts>,
     open: Vec<OpenTable>,
-    /// The lists, in the order of their beginnings.
-    pub(super) lists: Vec<ListFacts>,
-    open_lists: Vec<usize>,
+    /// Number of open tables beyond [`MAX_OPEN`].
+    deep_tables: usize,
+    /// The lists.
+    pub(super) lists: Lists,
+    /// The open lists.
+    open_lists: Vec<OpenList>,
+    /// Number of open lists beyond [`MAX_OPEN`].
+    deep_lists: usize,
+    /// Number of lists that have begun.
+    begun_lists: u32,
+}
+
+/// The lists that do not count up from their first number, by their number in the document.
+#[derive(Default)]
+pub(super) struct Lists(Vec<(u32, ListFacts)>);
+
+impl Lists {
+    /// Returns the facts about a list.
+    pub(super) fn of(&self, list: u32) -> ListFacts {
+        let at = self.0.binary_search_by_key(&list, |(number, _)| *number);
+        at.ok().and_then(|at| self.0.get(at)).map(|(_, facts)| *facts).unwrap_or_default()
+    }
+}
+
+/// An open list.
+struct OpenList {
+    number: u32,
+    is_reversed: bool,
+    facts: ListFacts,
 }
 
 /// Facts about a table.
@@ -43,7 +69,7 @@ pub(super) struct TableFacts {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ListFacts {
     /// Number of its items.
-    pub(super) items: i64,
+    pub(super) items: u32,
     /// Whether an item states its number.
     pub(super) has_values: bool,
 }
@@ -81,13 +107,33 @@ impl Survey {
             Token::String(string) if self.in_title => self.title.push_str(&text(string)),
             Token::StartTag(tag) => self.start(tag),
             Token::EndTag(tag) if is_one_of(&tag.name, &["title"]) => self.in_title = false,
-            Token::EndTag(tag) if is_one_of(&tag.name, &["table"]) => {
-                self.open.pop();
-            }
+            Token::EndTag(tag) if is_one_of(&tag.name, &["table"]) => match self.deep_tables {
+                0 => _ = self.open.pop(),
+                _ => self.deep_tables -= 1,
+            },
             Token::EndTag(tag) if is_one_of(&tag.name, &["ul", "ol", "menu"]) => {
-                self.open_lists.pop();
+                match self.deep_lists {
+                    0 => self.end_list(),
+                    _ => self.deep_lists -= 1,
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Ends the document.
+    pub(super) fn finish(&mut self) {
+        while !self.open_lists.is_empty() {
+            self.end_list();
+        }
+        self.lists.0.sort_unstable_by_key(|(number, _)| *number);
+    }
+
+    fn end_list(&mut self) {
+        if let Some(OpenList { number, is_reversed, facts }) = self.open_lists.pop()
+            && (is_reversed || facts.has_values)
+        {
+            self.lists.0.push((number, facts));
         }
     }
 
@@ -97,7 +143,9 @@ impl Survey {
         if name == b"title" && !self.has_title {
             (self.in_title, self.has_title) = (true, true);
         }
-        if let Some(open) = self.open.last_mut() {
+        if self.deep_tables == 0
+            && let Some(open) = self.open.last_mut()
+        {
             let facts = self.tables.get_mut(open.table);
             match name {
                 b"tr" => {
@@ -132,7 +180,7 @@ impl Survey {
                     .attributes
                     .get(&b"role"[..])
                     .is_some_and(|v| is_one_of(&v.value, &["presentation", "none"]));
-                self.open.push(OpenTable {
+                let open = OpenTable {
                     table: self.tables.len(),
                     rows: 0,
                     cells: 0,
@@ -140,17 +188,29 @@ impl Survey {
                     has_headings: false,
                     is_layout,
                     has_blocks: false,
-                });
+                };
+                match self.open.len() < MAX_OPEN {
+                    true => self.open.push(open),
+                    false => self.deep_tables += 1,
+                }
                 self.tables.push(TableFacts::default());
             }
             b"ul" | b"ol" | b"menu" => {
-                self.open_lists.push(self.lists.len());
-                self.lists.push(ListFacts::default());
+                let number = self.begun_lists;
+                self.begun_lists += 1;
+                let is_reversed = tag.attributes.contains_key(&b"reversed"[..]);
+                let facts = ListFacts::default();
+                match self.open_lists.len() < MAX_OPEN {
+                    true => self.open_lists.push(OpenList { number, is_reversed, facts }),
+                    false => self.deep_lists += 1,
+                }
             }
             b"li" => {
-                if let Some(list) = self.open_lists.last().and_then(|at| self.lists.get_mut(*at)) {
-                    list.items += 1;
-                    list.has_values |= tag.attributes.contains_key(&b"value"[..]);
+                if self.deep_lists == 0
+                    && let Some(OpenList { facts, .. }) = self.open_lists.last_mut()
+                {
+                    facts.items = facts.items.saturating_add(1);
+                    facts.has_values |= tag.attributes.contains_key(&b"value"[..]);
                 }
             }
             _ => {}

@@ -1,16 +1,18 @@
 //! Passes the elements of an HTML document to the flow.
 
+mod raised;
+
 use html5gum::{StartTag, Token};
 use url::Url;
 
 use super::super::flow::{Flow, Gap, Joint};
 use super::super::parts::{Container, Inline, Leaf};
 use super::math::{self, Formula, Math};
-use super::raised::RaisedText;
 use super::reader::Piece;
-use super::survey::{ListFacts, Survey, TableFacts};
+use super::survey::{ListFacts, Lists, Survey, TableFacts};
 use super::tables::WriterTable;
-use super::{address, is_one_of, text};
+use super::{MAX_OPEN, address, is_one_of, text};
+use raised::RaisedText;
 
 /// Elements that separate the text before them from the text after them.
 const BLOCKS: [&str; 33] = [
@@ -76,20 +78,24 @@ const LIST_NUMBERS: std::ops::RangeInclusive<i64> = 1..=9999;
 
 /// Passes the elements of a document to the flow.
 pub(super) struct FlowWriter<'a> {
-    pub(super) flow: Flow,
+    flow: Flow,
     base: Option<Url>,
     /// The facts about each following table.
     tables: std::slice::Iter<'a, TableFacts>,
-    /// The facts about each following list.
-    lists: std::slice::Iter<'a, ListFacts>,
+    lists: &'a Lists,
+    /// Number of lists that have begun.
+    begun_lists: u32,
     /// The open tables.
     open: Vec<WriterTable>,
     /// The open lists. A list that does not count by ones has its next number and its step.
     numbers: Vec<Option<(i64, i64)>>,
+    /// Numbers of open lists and tables beyond [`MAX_OPEN`].
+    deep_lists: usize,
+    deep_tables: usize,
     /// The open formula.
     math: Option<Math>,
     /// The open raised or lowered text.
-    pub(super) raised: RaisedText,
+    raised: RaisedText,
     /// Whether the text belongs to the title, not the page.
     in_title: bool,
     /// Whether line ends of the text count: code in a cell.
@@ -105,7 +111,10 @@ impl<'a> FlowWriter<'a> {
             flow,
             base,
             tables: survey.tables.iter(),
-            lists: survey.lists.iter(),
+            lists: &survey.lists,
+            begun_lists: 0,
+            deep_lists: 0,
+            deep_tables: 0,
             open: Vec::new(),
             numbers: Vec::new(),
             math: None,
@@ -220,17 +229,20 @@ impl<'a> FlowWriter<'a> {
                 self.language(tag);
             }
             b"ul" | b"menu" => {
-                self.lists.next();
-                self.numbers.push(None);
+                self.begun_lists += 1;
+                self.push_list(None);
                 self.flow.enter(Container::List(None));
             }
             b"ol" => {
-                let facts = self.lists.next().copied().unwrap_or_default();
+                let facts = self.lists.of(self.begun_lists);
+                self.begun_lists += 1;
                 self.begin_list(tag, facts);
             }
             b"li" => {
                 self.flow.enter(Container::Item);
-                if let Some(Some((next, step))) = self.numbers.last_mut() {
+                if self.deep_lists == 0
+                    && let Some(Some((next, step))) = self.numbers.last_mut()
+                {
                     let value = attribute("value").and_then(|value| value.trim().parse().ok());
                     let number: i64 = value.unwrap_or(*next);
                     *next = number.saturating_add(*step);
@@ -244,14 +256,19 @@ impl<'a> FlowWriter<'a> {
                 // A table within a cell is a part of that cell's text.
                 let is_data = facts.is_data && !self.open.iter().any(|table| table.is_data);
                 let has_head = facts.has_head;
-                self.open.push(WriterTable::new(is_data, has_head));
+                match self.open.len() < MAX_OPEN {
+                    true => self.open.push(WriterTable::new(is_data, has_head)),
+                    false => self.deep_tables += 1,
+                }
             }
             b"tr" => match self.open.last_mut() {
-                Some(table) if table.is_data => table.begin_row(&mut self.flow),
+                Some(table) if table.is_data && self.deep_tables == 0 => {
+                    table.begin_row(&mut self.flow);
+                }
                 _ => self.flow.boundary(),
             },
             b"td" | b"th" => match self.open.last_mut() {
-                Some(table) if table.is_data => {
+                Some(table) if table.is_data && self.deep_tables == 0 => {
                     let (rows, columns) = (number("rowspan"), number("colspan"));
                     let (rows, columns) = (rows.unwrap_or(1), columns.unwrap_or(1));
                     table.begin_cell(&mut self.flow, rows, columns);
@@ -286,11 +303,18 @@ impl<'a> FlowWriter<'a> {
                 self.flow.end(true);
             }
             b"ul" | b"ol" | b"menu" => {
-                self.numbers.pop();
+                match self.deep_lists {
+                    0 => _ = self.numbers.pop(),
+                    _ => self.deep_lists -= 1,
+                }
                 self.flow.leave(Container::List(None));
             }
             b"li" => self.flow.leave(Container::Item),
             b"blockquote" => self.flow.leave(Container::Quote),
+            b"table" if self.deep_tables > 0 => {
+                self.deep_tables -= 1;
+                self.flow.boundary();
+            }
             b"table" => match self.open.pop() {
                 Some(mut table) if table.has_begun => {
                     table.end_row(&mut self.flow);
@@ -344,16 +368,23 @@ impl<'a> FlowWriter<'a> {
         let attribute = |name: &str| tag.attributes.get(name.as_bytes()).map(|v| text(&v.value));
         let is_reversed = attribute("reversed").is_some();
         let start = attribute("start").and_then(|start| start.trim().parse::<i64>().ok());
-        let start = start.unwrap_or(if is_reversed { facts.items } else { 1 });
+        let start = start.unwrap_or(if is_reversed { facts.items.into() } else { 1 });
         match u16::try_from(start).ok().filter(|_| LIST_NUMBERS.contains(&start)) {
             Some(start) if !is_reversed && !facts.has_values => {
-                self.numbers.push(None);
+                self.push_list(None);
                 self.flow.enter(Container::List(Some(start)));
             }
             _ => {
-                self.numbers.push(Some((start, if is_reversed { -1 } else { 1 })));
+                self.push_list(Some((start, if is_reversed { -1 } else { 1 })));
                 self.flow.enter(Container::List(None));
             }
+        }
+    }
+
+    fn push_list(&mut self, numbers: Option<(i64, i64)>) {
+        match self.numbers.len() < MAX_OPEN {
+            true => self.numbers.push(numbers),
+            false => self.deep_lists += 1,
         }
     }
 

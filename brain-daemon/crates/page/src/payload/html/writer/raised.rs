@@ -2,10 +2,10 @@
 
 use html5gum::Token;
 
-use super::super::flow::{Flow, Form, Gap, Position, form};
-use super::super::parts::Inline;
-use super::text;
-use super::writer::FlowWriter;
+use super::super::super::flow::{Flow, Form, Gap, Position, form};
+use super::super::super::parts::Inline;
+use super::super::text;
+use super::FlowWriter;
 
 /// Maximum length of a text that is collected, in bytes. A longer one is prose.
 const MAX_BYTES: usize = 400;
