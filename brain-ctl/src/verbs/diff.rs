@@ -39,7 +39,6 @@ impl Verb for Diff {
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Compare two versions of a page, or a page with its file";
     const EXAMPLES: &'static str = "Examples:
-  brain diff people/ada
   brain diff people/ada 2 5
   brain diff people/ada --file";
 
