@@ -14,9 +14,11 @@ use super::target_fault;
 use crate::BackupService;
 use crate::health::{Finding, ok, warn};
 
-/// The pause after a copy is at least this many times as long as the copy took, so that a large
-/// store is not copied all the time.
+/// The pause after a copy that took more than [`SHORT_COPY`] is at least this many times as long as
+/// the rest of its time, so that a large store is not copied all the time.
 const PAUSE_FACTOR: u32 = 100;
+/// A copy that takes no longer than this causes no pause.
+const SHORT_COPY: Duration = Duration::from_secs(1);
 /// The pause after a failed attempt.
 const RETRY: Duration = Duration::from_secs(5 * 60);
 /// The age of a copy above which `doctor` warns, as a multiple of the configured age.
@@ -59,7 +61,8 @@ impl BackupService {
             Ok(()) => {
                 known.copy = Some((state, now));
                 *self.kept_copy.failure.lock() = None;
-                known.not_before = Some(Instant::now() + began.elapsed() * PAUSE_FACTOR);
+                let pause = began.elapsed().saturating_sub(SHORT_COPY) * PAUSE_FACTOR;
+                known.not_before = Some(Instant::now() + pause);
             }
             // A copy that ends because the daemon stops has not failed.
             Err(fault) if fault.code == FaultCode::Cancelled => return Ok(false),
