@@ -132,7 +132,7 @@ fn stop_with_standard_input(stop: CancellationToken) -> Result<(), Fault> {
 fn with_usable_socket(home: &Home, config: Config, sockets: &Sockets) -> Result<Config, Fault> {
     match &sockets.control {
         Some(passed) => Ok(config.with_passed_socket(passed.path().to_owned())),
-        None if home.is_read_only() || (home.prepare().is_ok() && !home.holds_sockets()) => {
+        None if home.is_read_only() || !home.holds_sockets() => {
             home.socket_outside().map(|path| config.with_socket_outside(path)).map_err(|e| {
                 let message = format!("{} cannot hold a socket: {e}", home.root().display());
                 Fault::new(FaultCode::ReadOnly, message)

@@ -63,7 +63,8 @@ impl World {
 
     fn unmount(&mut self) {
         let mut mounted = self.mounted.take().expect("a mounted disk");
-        let deadline = Instant::now() + NOTICED;
+        // A replaced file stays open for 30 s, in case that another program still writes to it.
+        let deadline = Instant::now() + Duration::from_secs(45);
         while let Err((still, why)) = mounted.unmount() {
             assert!(Instant::now() < deadline, "{why}");
             mounted = still;

@@ -253,7 +253,7 @@ fn a_torn_store_is_refused_and_restored_with_newer_files() {
     assert_eq!(fs::read(aside[0].path()).unwrap(), torn, "the torn store is kept");
     // An intact store is not replaced.
     home.brain(["stop"]).expect(0);
-    let refused = home.fault(["backup", "restore", "--from-home"], 6);
+    let refused = home.fault(["backup", "restore", "--from-home"], 1);
     assert!(refused["message"].as_str().unwrap().contains("is intact, with 5 pages"), "{refused}");
 }
 
@@ -314,7 +314,7 @@ fn the_kept_copy_is_whole_after_kills_and_follows_changes() {
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(kept(&home).unwrap().0, made_at);
     // A purged text is not in the copy.
-    home.brain(["purge", "round3", "--yes"]).expect(0);
+    home.brain(["purge", "round3", "--now"]).expect(0);
     let bytes = fs::read(home.path().join("kept/brain.redb")).unwrap();
     assert!(!bytes.windows(6).any(|window| window == b"round3"), "the kept copy has the page");
 }

@@ -203,13 +203,14 @@ fn restart_with_no_start_restarts_only_a_running_daemon() {
 }
 
 #[test]
-fn starting_the_daemon_prints_one_line_on_standard_error() {
+fn starting_the_daemon_prints_a_line_and_another_one_for_a_new_brain() {
     let home = TestHome::new();
     let first = home.brain(["capture", "--json", "x"]).expect(0);
-    assert_eq!(first.stderr.lines().count(), 1, "{first:?}");
+    assert_eq!(first.stderr.lines().count(), 2, "{first:?}");
     assert!(first.stderr.contains("brain-daemon"), "{first:?}");
+    assert!(first.stderr.contains("made a new, empty brain in"), "{first:?}");
     let _ = first.json();
-    assert_eq!(home.brain(["list"]).expect(0).stderr, "", "the line is printed only at the start");
+    assert_eq!(home.brain(["list"]).expect(0).stderr, "", "only a start prints");
 }
 
 #[test]

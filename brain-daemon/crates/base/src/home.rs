@@ -208,10 +208,12 @@ impl Home {
     }
 
     /// Returns whether `run` can hold a socket: file systems without sockets refuse with EPERM,
-    /// EIO, ENOSYS or ERANGE. Call [`Home::prepare`] first.
+    /// EIO, ENOSYS or ERANGE. Asks a directory above it if `run` does not exist yet.
     #[must_use]
     pub fn holds_sockets(&self) -> bool {
-        let probe = self.run().join(format!(".probe-{}", std::process::id()));
+        let run = self.run();
+        let dir = run.ancestors().find(|dir| dir.is_dir()).unwrap_or(&run);
+        let probe = dir.join(format!(".brain-probe-{}", std::process::id()));
         match UnixDatagram::bind(&probe) {
             Ok(_) => std::fs::remove_file(&probe).is_ok(),
             // The path is too long, which another file system does not change.
