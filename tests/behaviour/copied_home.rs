@@ -312,7 +312,7 @@ fn the_kept_copy_is_whole_after_kills_and_follows_changes() {
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(kept(&home).unwrap().0, made_at);
     // A purged text is not in the copy.
-    home.brain(["purge", "round3", "--now"]).expect(0);
+    home.brain(["purge", "round3", "--now", "--yes"]).expect(0);
     let bytes = fs::read(home.path().join("kept/brain.redb")).unwrap();
     assert!(!bytes.windows(6).any(|window| window == b"round3"), "the kept copy has the page");
 }
