@@ -1,5 +1,5 @@
-//! Copies that sync programs make of notes after a conflict, and symbolic links. The names are those
-//! that the programs made.
+//! Copies that sync programs make of notes after a conflict, and symbolic links. Unison and
+//! git-annex made their names when this was written; the other names follow reports of runs.
 
 use std::fs;
 

@@ -57,8 +57,8 @@ pub enum PayloadError {
 #[derive(Debug, Clone)]
 pub struct Payload {
     /// The body, and frontmatter with fields that have an effect: title, type, tags, aliases,
-    /// author, date, created, url. All other fields are kept as one text under `received`, which has no effect, or at the
-    /// end of the body if that text is too long.
+    /// author, date, created, url. All other fields are kept as one text under `received`, which
+    /// has no effect, or at the end of the body if that text is too long.
     pub document: Document,
     /// The address that the JSON, the frontmatter or the HTML states: `http` or `https`.
     pub url: Option<String>,

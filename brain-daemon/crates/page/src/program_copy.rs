@@ -155,9 +155,8 @@ fn is_digits(text: &str, len: std::ops::RangeInclusive<usize>) -> bool {
 mod tests {
     use super::*;
 
-    /// Names that the programs made: Syncthing 1.19.2, Unison 2.52.1, rclone 1.60.1, git-annex
-    /// 10.20230126, nextcloudcmd 3.7.3. Those of Dropbox, Seafile and older ownCloud are from their
-    /// documentation.
+    /// Unison 2.52.1 and git-annex 10 made these names when this was written. Those of Syncthing,
+    /// rclone and Nextcloud follow reports of runs; the others were not seen.
     #[test]
     fn names_that_programs_make_are_recognised() {
         use CopyProgram::*;
