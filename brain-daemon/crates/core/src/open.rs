@@ -73,13 +73,7 @@ impl Brain {
             home.prepare().map_err(|e| home_fault(&home, &e))?;
         }
         let now = clock.now();
-        let options = StoreOptions {
-            cache_bytes: config.store.cache_mb * 1_000_000,
-            min_free_bytes: config.store.min_free_mb * 1_000_000,
-            now,
-            new_store_id,
-            min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
-        };
+        let options = store_options(&config, now, new_store_id);
         let index = Arc::new(IndexFollower::new(home.index()));
         let embedding_state = EmbeddingState::new();
         let changes = ChangeFeed::new();
@@ -319,6 +313,17 @@ impl Brain {
             text,
             taken_in: OnceLock::new(),
         })
+    }
+}
+
+/// Returns the options of a store that is opened or created at `now`.
+pub(crate) fn store_options(config: &Config, now: i64, new_store_id: u64) -> StoreOptions {
+    StoreOptions {
+        cache_bytes: config.store.cache_mb * 1_000_000,
+        min_free_bytes: config.store.min_free_mb * 1_000_000,
+        now,
+        new_store_id,
+        min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     }
 }
 

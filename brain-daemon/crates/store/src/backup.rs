@@ -9,7 +9,8 @@ use std::path::Path;
 
 use super::copy_store::{CopyPlan, copy_whole};
 use super::error::with_damage_report;
-use super::temporary_file::sweep;
+use super::files::AttachmentFiles;
+use super::temporary_file::{TemporaryFile, sweep};
 use super::verify::{Progress, VerifyReport};
 use super::{Store, StoreError, tables as t};
 
@@ -41,6 +42,21 @@ impl Store {
         if fs::symlink_metadata(target).is_ok() {
             return Err(StoreError::TargetExists(target.to_owned()));
         }
+        let attachments = Some(self.attachments());
+        let (copy, report) = self.copy_beside(target, now, attachments, progress, between)?;
+        copy.publish(target)?;
+        Ok(report)
+    }
+
+    /// Copies the store as of now to a temporary file beside `target`, and reads the copy back.
+    pub(super) fn copy_beside(
+        &self,
+        target: &Path,
+        now: i64,
+        attachments: Option<&AttachmentFiles>,
+        progress: Progress<'_>,
+        between: &dyn Fn(&Path),
+    ) -> Result<(TemporaryFile, VerifyReport), StoreError> {
         sweep(target);
         // Writes only when jobs are in the spool, so a read-only home can be backed up. An error
         // here is one of the store, not of the target.
@@ -51,12 +67,10 @@ impl Store {
             store: self.path(),
             target,
             metadata: &[(t::META_MADE_AT, now.unsigned_abs())],
-            attachments: Some(self.attachments()),
+            attachments,
             progress,
             check_space: &check_space,
         };
-        let (copy, report) = copy_whole(self.snapshot()?, &plan, between)?;
-        copy.publish(target)?;
-        Ok(report)
+        copy_whole(self.snapshot()?, &plan, between)
     }
 }

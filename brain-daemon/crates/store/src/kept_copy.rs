@@ -10,7 +10,6 @@ use std::path::Path;
 
 use redb::{ReadOnlyDatabase, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 
-use super::copy_store::{CopyPlan, copy_whole};
 use super::error::with_damage_report;
 use super::temporary_file::sweep;
 use super::verify::{Progress, VerifyReport};
@@ -60,20 +59,10 @@ impl Store {
         now: i64,
         progress: Progress<'_>,
     ) -> Result<VerifyReport, StoreError> {
+        // An unfinished copy must not take the space of this one.
         sweep(target);
         self.shared.check_free_space_for_bytes(self.bytes_on_disk()?)?;
-        with_damage_report(self.path(), || self.read_queue().map(drop))
-            .map_err(|e| StoreError::BackupSource(Box::new(e)))?;
-        let check_space = || self.check_free_space_for(target);
-        let plan = CopyPlan {
-            store: self.path(),
-            target,
-            metadata: &[(t::META_MADE_AT, now.unsigned_abs())],
-            attachments: None,
-            progress,
-            check_space: &check_space,
-        };
-        let (copy, report) = copy_whole(self.snapshot()?, &plan, &|_| ())?;
+        let (copy, report) = self.copy_beside(target, now, None, progress, &|_| ())?;
         let mode = copy.file.metadata().map(|found| found.permissions());
         let mode = mode.map_err(|e| StoreError::from_io(&e, &target.display().to_string()))?;
         copy.replace(target, mode)?;

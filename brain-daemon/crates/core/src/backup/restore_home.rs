@@ -21,7 +21,7 @@ use brain_store::{
 use super::home_remains::HomeRemains;
 use super::unknown_attachments::UnknownAttachments;
 use crate::backup::{backup_fault, reply};
-use crate::open::home_fault;
+use crate::open::{home_fault, store_options};
 use crate::{Brain, store_identity};
 
 /// Makes the store of `home` from its kept copy, or an empty one if there is no copy. Then stores
@@ -65,13 +65,7 @@ pub fn restore_from_home(
             .hint("restore a backup: `brain backup restore FILE`"));
     }
     home.prepare().map_err(|e| home_fault(home, &e))?;
-    let options = StoreOptions {
-        cache_bytes: config.store.cache_mb * 1_000_000,
-        min_free_bytes: config.store.min_free_mb * 1_000_000,
-        now: clock.now(),
-        new_store_id,
-        min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
-    };
+    let options = store_options(&config, clock.now(), new_store_id);
     let aside = FormerStore::set_aside(home, clock.now())?;
     let attachments = UnknownAttachments::preserve(home, &aside.attachments_name());
     let attachments = attachments.map_err(|error| {

@@ -1,10 +1,10 @@
 //! `diff`: compares two versions of a page, a page with its file, or a copy with its original.
 
-use brain_protocol::{Diff, DiffOther, DiffReply, Fault, FaultCode, Slug};
+use brain_protocol::{Diff, DiffOther, DiffReply, Fault, FaultCode, Slug, SourceId};
 
 use super::former_version;
 use crate::{Caller, PageService, page_argument};
-use brain_page::{file_text, program_copy, unified_diff};
+use brain_page::{UnifiedDiff, file_text, program_copy, unified_diff};
 use brain_store::{Content, PageEntry, PageRecord, Reader, StoreError};
 
 impl PageService {
@@ -87,16 +87,7 @@ impl PageService {
             Fault::new(FaultCode::TooLarge, message)
                 .hint(format!("compare {path} with another program"))
         })?;
-        Ok(DiffReply {
-            slug,
-            source_id: source,
-            from: record.version,
-            to: record.version,
-            added: diff.added,
-            removed: diff.removed,
-            diff: diff.text,
-            other: Some(record.source_path),
-        })
+        Ok(diff_reply((source, slug, record.version), diff, record.source_path))
     }
 }
 
@@ -119,14 +110,16 @@ fn diff_with_original(
         )
         .hint("compare their files with another program")
     })?;
-    Ok(DiffReply {
-        slug,
-        source_id: source,
-        from: record.version,
-        to: record.version,
-        added: diff.added,
-        removed: diff.removed,
-        diff: diff.text,
-        other: Some(names.1),
-    })
+    Ok(diff_reply((source, slug, record.version), diff, names.1))
+}
+
+/// Returns the reply about the current version of a page and the text called `other`.
+fn diff_reply(
+    (source_id, slug, version): (SourceId, Slug, u32),
+    diff: UnifiedDiff,
+    other: String,
+) -> DiffReply {
+    let UnifiedDiff { text, added, removed } = diff;
+    let other = Some(other);
+    DiffReply { slug, source_id, from: version, to: version, added, removed, diff: text, other }
 }
