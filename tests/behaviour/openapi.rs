@@ -217,7 +217,7 @@ fn malformed_json_is_reported_as_such() {
         }
     }
     send("/admin/api/tokens", "[]").expect_refusal(400, "invalid_request");
-    send("/ingest", "[]").expect(202);
+    send("/ingest", "[]").expect_refusal(400, "empty_body");
     send("/ingest", " ").expect_refusal(400, "empty_body");
 }
 

@@ -42,6 +42,7 @@ pub(crate) enum Check {
 
 /// The places of the sources of this machine.
 pub(crate) struct Presence {
+    home: Home,
     store: Arc<Store>,
     events: MountEvents,
     records: Records,
@@ -81,9 +82,10 @@ impl fmt::Debug for Presence {
 impl Presence {
     pub(crate) fn new(home: Home, store: Arc<Store>) -> Self {
         Self {
+            records: Records::new(home.clone()),
+            home,
             store,
             events: MountEvents::new(),
-            records: Records::new(home),
             states: Mutex::default(),
             changes: AtomicU64::new(0),
             seen_generation: Mutex::default(),
@@ -208,7 +210,9 @@ impl Presence {
         let now = Place::of(root, &mounts)?;
         let is_same = former.is_some_and(|former| former.root == id && id.is_unique());
         let recorded = record.as_ref().map(|record| &record.root);
-        if !check.is_right("", recorded, &now, is_same)? {
+        // `pages/` is there whenever the home is, and also in a copy of the home.
+        let is_of_home = recorded.is_none() && self.is_in_home(source, &id);
+        if !is_of_home && !check.is_right("", recorded, &now, is_same)? {
             checked.away = Some(match recorded {
                 Some(recorded) => recorded.reason(Some(&now), dir, &mounts),
                 None if now.is_automount() => now.reason(Some(&now), dir, &mounts),
@@ -255,8 +259,16 @@ impl Presence {
             accepted.parts.insert(path.clone(), recorded.clone());
             checked.away_parts.push(AwayPart { path: path.clone(), reason });
         }
-        self.records.put(source, accepted);
+        if !is_of_home || !accepted.parts.is_empty() {
+            self.records.put(source, accepted);
+        }
         Ok(checked)
+    }
+
+    /// Returns whether this is the directory of the default source, on the disk of the home.
+    fn is_in_home(&self, source: &SourceId, id: &DirId) -> bool {
+        let home = || RootDir::open(self.home.root()).and_then(|home| DirId::of(&home));
+        source.as_str() == SourceId::DEFAULT && home().is_ok_and(|home| id.is_in_mount_of(&home))
     }
 
     /// Remembers whether the source is away, and logs a change once.

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
 
-use crate::Brain;
 use crate::backup::{backup_fault, reply};
-use crate::open::home_fault;
+use crate::open::{home_fault, store_options};
 use crate::provenance::SYNC;
+use crate::{Brain, store_identity};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_config::Config;
 use brain_store::files::{IgnoreRules, markdown_files};
-use brain_store::{self as store, PageRecord, SourceRecord, StoreOptions};
+use brain_store::{self as store, PageRecord, SourceRecord};
 
 /// Creates the store of `home` from the backup `file`, then writes the files of pages. Existing
 /// files are not changed.
@@ -62,13 +62,7 @@ fn restore_prepared(
     clock: Arc<dyn Clock>,
     new_store_id: u64,
 ) -> Result<BackupReply, Fault> {
-    let options = StoreOptions {
-        cache_bytes: config.store.cache_mb * 1_000_000,
-        min_free_bytes: config.store.min_free_mb * 1_000_000,
-        now: clock.now(),
-        new_store_id,
-        min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
-    };
+    let options = store_options(&config, clock.now(), new_store_id);
     check_sources(file, write_sources)?;
     // Sources whose directory does not exist, with the directory.
     let mut absent = Vec::new();
@@ -115,6 +109,8 @@ fn restore_prepared(
                     error => backup_fault(error),
                 }
             })?;
+    // The owner chose this store, so files in `pages/` that differ from it stay as they are.
+    store_identity::record(&home);
     let mut restored = reply("restored", file, &report);
     restored.warnings.extend(absent.into_iter().map(|(source, root)| {
         format!(
