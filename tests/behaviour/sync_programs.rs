@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, report};
@@ -77,10 +78,11 @@ fn changes_from_both_sides_end_equal<'a, P: SyncProgram>(
                 program.synchronise();
             }
         });
-        let logs = people.into_iter().map(|person| person.join().unwrap()).collect();
+        let logs: Vec<_> = people.into_iter().map(ScopedJoinHandle::join).collect();
+        // A person that panicked must not leave the program running.
         is_finished.store(true, Ordering::Relaxed);
         runs.join().unwrap();
-        logs
+        logs.into_iter().map(Result::unwrap).collect()
     });
     wait_for_rest(sides, &mut program);
     let rest = sides.each_ref().map(Snapshot::take);

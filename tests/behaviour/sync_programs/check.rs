@@ -44,6 +44,8 @@ pub(crate) struct Snapshot {
     stamps: BTreeMap<String, (u64, i64, i64)>,
     /// Number of the current version and text of each active page, by the path of its file.
     pages: BTreeMap<String, (u32, String)>,
+    /// The files that `brain conflicts` names: their pages wait for a person.
+    conflicts: BTreeSet<String>,
 }
 
 impl Snapshot {
@@ -65,7 +67,10 @@ impl Snapshot {
                 pages.insert(path, (page.version, page.content));
             }
         }
-        Self { files, stamps, pages }
+        let named = side.home.json(["conflicts"])["conflicts"].clone();
+        let named = named.as_array().unwrap().iter();
+        let conflicts = named.map(|it| it["path"].as_str().unwrap().to_owned()).collect();
+        Self { files, stamps, pages, conflicts }
     }
 
     /// Returns what changed since this snapshot.
@@ -78,10 +83,13 @@ impl Snapshot {
         unlike(&self.files, &other.files, "other file")
     }
 
+    /// Returns the pages that differ from their file, except those of a named conflict.
     pub(crate) fn pages_unlike_files(&self) -> Vec<String> {
-        let notes = self.files.iter().filter(|(path, _)| path.ends_with(".md"));
-        let notes = notes.map(|(path, bytes)| (path.clone(), text_of(bytes))).collect();
-        let pages = self.pages.iter().map(|(path, page)| (path.clone(), page.1.clone())).collect();
+        let is_settled = |path: &&String| !self.conflicts.contains(*path);
+        let notes = self.files.keys().filter(|path| path.ends_with(".md")).filter(is_settled);
+        let notes = notes.map(|path| (path.clone(), text_of(&self.files[path]))).collect();
+        let pages = self.pages.keys().filter(is_settled);
+        let pages = pages.map(|path| (path.clone(), self.pages[path].1.clone())).collect();
         unlike(&notes, &pages, "page unlike its file")
     }
 }
