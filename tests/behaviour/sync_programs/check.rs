@@ -83,9 +83,15 @@ impl Snapshot {
         unlike(&self.files, &other.files, "other file")
     }
 
-    /// Returns the pages that differ from their file, except those of a named conflict.
+    /// Returns the pages that differ from their file, except those that wait for a person: of a
+    /// named conflict, and of a file that rclone replaced with a copy of each side.
     pub(crate) fn pages_unlike_files(&self) -> Vec<String> {
-        let is_settled = |path: &&String| !self.conflicts.contains(*path);
+        let is_settled = |path: &&String| {
+            let copies = ["path1", "path2"].map(|side| format!("{path}..{side}"));
+            let is_replaced = !self.files.contains_key(*path)
+                && copies.iter().any(|copy| self.files.contains_key(copy));
+            !is_replaced && !self.conflicts.contains(*path)
+        };
         let notes = self.files.keys().filter(|path| path.ends_with(".md")).filter(is_settled);
         let notes = notes.map(|path| (path.clone(), text_of(&self.files[path]))).collect();
         let pages = self.pages.keys().filter(is_settled);

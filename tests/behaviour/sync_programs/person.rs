@@ -110,7 +110,15 @@ impl<'a> Person<'a> {
     }
 
     fn refuse(&mut self, kind: &str, run: &brain_tests::Run) {
-        let code = run.json()["error"]["code"].as_str().unwrap_or("none").to_owned();
+        let reply = run.json();
+        if reply["status"] == "partial" {
+            let failed = reply["sources"][0]["failed"].as_array().unwrap().iter();
+            let mut reasons = failed.map(|file| file["reason"].as_str().unwrap());
+            assert!(reasons.all(|reason| reason.contains("conflict")), "{run:?}");
+            self.log.refused.push("sync partial".into());
+            return;
+        }
+        let code = reply["error"]["code"].as_str().unwrap_or("none").to_owned();
         assert!(
             !matches!(code.as_str(), "internal" | "damaged" | "unavailable" | "none"),
             "{run:?}"
