@@ -1,8 +1,11 @@
 //! Disks that come and go: what is on a disk that is away is never deleted, and nothing is written
 //! beneath it.
 
+mod unmounts;
+
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use brain_tests::mounts::{Disk, DiskKind, MountedDisk};
@@ -15,7 +18,7 @@ const NOTICED: Duration = Duration::from_secs(15);
 struct World {
     // The daemon first: it must not hold the disk.
     _daemon: Daemon,
-    mounted: Option<MountedDisk>,
+    mounted: Mutex<Option<MountedDisk>>,
     disk: Disk,
     home: TestHome,
     at: PathBuf,
@@ -31,7 +34,7 @@ impl World {
             .unwrap();
         let disk = Disk::new(kind)?;
         let at = home.outside().join("stick");
-        let mounted = disk.mount(&at)?;
+        let mounted = Mutex::new(Some(disk.mount(&at)?));
         let notes = at.join(dir);
         fs::create_dir_all(&notes).unwrap();
         for n in 0..pages {
@@ -40,7 +43,7 @@ impl World {
         let daemon = home.daemon();
         home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
         home.json(["sync", "notes"]);
-        let world = Self { _daemon: daemon, mounted: Some(mounted), disk, home, at, pages };
+        let world = Self { _daemon: daemon, mounted, disk, home, at, pages };
         assert_eq!(world.active(), pages);
         Some(world)
     }
@@ -61,19 +64,31 @@ impl World {
         notes["problem"].as_str().unwrap_or_default().to_owned()
     }
 
-    fn unmount(&mut self) {
-        let mut mounted = self.mounted.take().expect("a mounted disk");
-        // A replaced file stays open for 30 s, in case that another program still writes to it.
-        let deadline = Instant::now() + Duration::from_secs(45);
-        while let Err((still, why)) = mounted.unmount() {
-            assert!(Instant::now() < deadline, "{why}");
-            mounted = still;
+    /// Unmounts the disk, as a person does: again and again while it is in use. Returns how long
+    /// it was.
+    fn unmount(&self) -> Duration {
+        let begin = Instant::now();
+        loop {
+            let mut mounted = self.mounted.lock().unwrap();
+            match mounted.take().expect("a mounted disk").unmount() {
+                Ok(()) => return begin.elapsed(),
+                Err((still, why)) => {
+                    assert!(begin.elapsed() < NOTICED, "{why}");
+                    *mounted = Some(still);
+                }
+            }
+            drop(mounted);
             std::thread::sleep(Duration::from_millis(50));
         }
     }
 
-    fn mount(&mut self) {
-        self.mounted = Some(self.disk.mount(&self.at).expect("it was mounted before"));
+    /// Pulls the disk out: its directory is gone at once, even if it is in use.
+    fn pull_out(&self) {
+        drop(self.mounted.lock().unwrap().take());
+    }
+
+    fn mount(&self) {
+        *self.mounted.lock().unwrap() = Some(self.disk.mount(&self.at).expect("mounted before"));
     }
 
     /// Waits until `is_true`.
@@ -151,24 +166,10 @@ fn comes_and_goes(kind: DiskKind, pages: usize, dir: &str) {
 }
 
 #[test]
-fn an_ext4_disk_comes_and_goes() {
-    if std::env::var_os("BRAIN_DISKS").is_none() {
-        println!("SKIPPED: it waits minutes for busy disks; BRAIN_DISKS=1 runs it");
-        return;
-    }
-    for pages in [1, 15, 21] {
-        comes_and_goes(DiskKind::Ext4, pages, "");
-    }
-}
-
-#[test]
-fn other_disks_come_and_go() {
-    if std::env::var_os("BRAIN_DISKS").is_none() {
-        println!("SKIPPED: it waits minutes for busy disks; BRAIN_DISKS=1 runs it");
-        return;
-    }
-    for kind in [DiskKind::Btrfs, DiskKind::Ntfs, DiskKind::Gocryptfs, DiskKind::Sshfs] {
-        comes_and_goes(kind, 15, "");
+fn disks_come_and_go() {
+    use DiskKind::{Btrfs, Ext4, Gocryptfs, Ntfs, Sshfs};
+    for (kind, pages) in [(Ext4, 1), (Btrfs, 15), (Ntfs, 15), (Gocryptfs, 15), (Sshfs, 21)] {
+        comes_and_goes(kind, pages, "");
     }
 }
 

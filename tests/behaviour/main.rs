@@ -60,6 +60,7 @@ mod faults;
 mod file_cycles;
 mod file_edits;
 mod file_hints;
+mod file_systems;
 mod files;
 mod formats;
 mod former_daemon;

@@ -6,7 +6,7 @@
 //! repeats the choices of a run, except for their moments. `BRAIN_REST_SECONDS` is how long nothing
 //! may be written after the end (5).
 
-mod check;
+pub(crate) mod check;
 mod person;
 mod programs;
 

@@ -168,8 +168,8 @@ impl Disk {
             DiskKind::F2fs => kernel_mount("f2fs", &self.image()),
             DiskKind::Vfat => kernel_mount("vfat", &self.image()),
             DiskKind::Exfat => kernel_mount("exfat", &self.image()),
-            DiskKind::ExfatFuse => return self.mount_exfat_fuse(at),
-            DiskKind::Ntfs => with_args("ntfs-3g", &[&self.image()]),
+            DiskKind::ExfatFuse => return self.mount_device("mount.exfat-fuse", at),
+            DiskKind::Ntfs => return self.mount_device("ntfs-3g", at),
             DiskKind::Tmpfs => with_args("mount", &["-t", "tmpfs", "brain-test"]),
             DiskKind::Bind => with_args("mount", &[Path::new("--bind"), &files]),
             DiskKind::Bindfs => with_args("bindfs", &[&files]),
@@ -213,12 +213,15 @@ impl Disk {
         wait_until_mounted(at)
     }
 
-    fn mount_exfat_fuse(&self, at: &Path) -> Result<(), String> {
-        // The program takes block devices only. `losetup --detach` waits for the unmount.
-        let script = "device=$(losetup --find --show \"$1\") || exit 1
-            mount.exfat-fuse \"$device\" \"$2\"; status=$?
+    /// Mounts the image with a FUSE program as a block device, as a stick is.
+    fn mount_device(&self, program: &str, at: &Path) -> Result<(), String> {
+        // `losetup --detach` waits for the unmount.
+        let script = "device=$(losetup --find --show \"$2\") || exit 1
+            \"$1\" \"$device\" \"$3\"; status=$?
             losetup --detach \"$device\"; exit $status";
-        succeeds(Command::new("sh").args(["-c", script, "sh"]).args([self.image().as_path(), at]))?;
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh", program]).arg(self.image()).arg(at);
+        succeeds(&mut command)?;
         wait_until_mounted(at)
     }
 

@@ -12,6 +12,7 @@ mod record;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -267,8 +268,12 @@ impl Presence {
 
     /// Returns whether this is the directory of the default source, on the disk of the home.
     fn is_in_home(&self, source: &SourceId, id: &DirId) -> bool {
-        let home = || RootDir::open(self.home.root()).and_then(|home| DirId::of(&home));
-        source.as_str() == SourceId::DEFAULT && home().is_ok_and(|home| id.is_in_mount_of(&home))
+        source.as_str() == SourceId::DEFAULT && self.is_on_disk_of_home(id).unwrap_or(false)
+    }
+
+    fn is_on_disk_of_home(&self, id: &DirId) -> io::Result<bool> {
+        let home = DirId::of(&RootDir::open(self.home.root())?)?;
+        Ok(id.is_in_mount_of(&home))
     }
 
     /// Remembers whether the source is away, and logs a change once.
@@ -394,7 +399,7 @@ impl PartCheck<'_> {
             Likeness::Different => {
                 let evidence = Evidence::gather(self, path, Evidence::is_incomplete)?;
                 match evidence.pages {
-                    0 => recorded.is_on_disk_of(now),
+                    0 => recorded.is_on_mount_of(now),
                     _ => evidence.is_restored(),
                 }
             }
@@ -423,6 +428,12 @@ impl OpenRoot for SourceRoot {
     fn create(&self, root: &Path) -> io::Result<RootDir> {
         std::fs::create_dir(root)?;
         self.presence.open(&self.source, root, Check::Accept)
+    }
+
+    fn can_be_unmounted(&self, dir: BorrowedFd<'_>) -> bool {
+        // The store is open, so the disk of the home stays mounted.
+        let is_of_home = DirId::of(dir).and_then(|id| self.presence.is_on_disk_of_home(&id));
+        is_of_home.is_ok_and(|is_of_home| !is_of_home)
     }
 }
 

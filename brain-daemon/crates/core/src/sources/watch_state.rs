@@ -130,9 +130,11 @@ impl SourceService {
     }
 
     /// Looks whether the directories of all sources are there. Tells the watcher about changes, and
-    /// writes waiting files if a source came back. Does nothing while the mounted file systems stay
+    /// writes waiting files if a source came back. Opens nothing while the mounted file systems stay
     /// the same and no source is away: a disk that is mounted on demand must be able to go.
     pub fn check_presence(&self) {
+        // An open file would prevent an unmount.
+        self.files.trees().iter().for_each(|tree| tree.close_expired_files());
         let presence = &self.files.presence;
         if !presence.must_check() {
             return;

@@ -1,12 +1,14 @@
 //! Carries out decisions. Pages and the rows of their files are written in one transaction for each
 //! batch, so a killed sync can continue later.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use brain_protocol::{Fault, SourceId};
 
 use super::compare::MissingPage;
 use super::decide::{Observations, SyncContext, Verdict};
+use super::listing::files_to_remove;
 use super::read::{ReadFile, Text};
 use super::renames::Move;
 use super::tally::Tally;
@@ -36,6 +38,7 @@ impl SyncService {
             files: files.cloned(),
             finished_rows: self.store.finished_outbox_rows(),
             recovering_pages: self.pages.files.recovering_ids(),
+            files_to_remove: HashMap::new(),
             freed_slugs: std::collections::HashSet::new(),
             observations: Observations::default(),
         }
@@ -99,6 +102,7 @@ impl SyncService {
             // finished for `decide`.
             context.finished_rows = self.store.finished_outbox_rows();
             let reader = self.store.read(Visibility::All)?;
+            context.files_to_remove = files_to_remove(&reader, &context)?;
             let paths = context.observe_pages(&reader, files.iter().map(Arc::as_ref))?;
             drop(reader);
             context.observe_files(paths);

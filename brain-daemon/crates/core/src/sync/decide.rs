@@ -73,6 +73,8 @@ pub(super) struct SyncContext {
     pub(super) finished_rows: HashSet<(u64, u64)>,
     /// Pages whose file was not checked yet after an unclean end, so it may be torn.
     pub(super) recovering_pages: HashSet<u64>,
+    /// Files that the daemon is about to remove, with the digests of the contents that it removes.
+    pub(super) files_to_remove: HashMap<String, Vec<[u8; 32]>>,
     /// For a dry run: slugs that a rename would have freed.
     pub(super) freed_slugs: HashSet<Slug>,
     /// The state of pages and files before the writer began: see [`SyncContext::observe_files`].
@@ -102,7 +104,7 @@ pub(super) enum Verdict {
         /// The last change of the page when file and page were equal.
         seq: u64,
     },
-    /// The daemon is about to write the file, or to move it to the trash.
+    /// The daemon is about to write the file, to move it to the trash, or to remove it.
     PendingWrite,
     /// The file is gone.
     Gone,
@@ -361,6 +363,11 @@ impl SyncContext {
         view: &impl View,
         file: &ReadFile,
     ) -> Result<Verdict, StoreError> {
+        // The file of a page that was moved while its disk was away.
+        let own = self.files_to_remove.get(&file.path);
+        if own.is_some_and(|own| own.contains(&file.digest)) {
+            return Ok(Verdict::PendingWrite);
+        }
         let holder =
             view.page(&self.source, &file.slug)?.filter(|_| !self.freed_slugs.contains(&file.slug));
         if let Some(holder) = &holder {

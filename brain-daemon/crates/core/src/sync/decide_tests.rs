@@ -75,6 +75,7 @@ impl Fixture {
             rules: Arc::default(),
             finished_rows: self.store.finished_outbox_rows(),
             recovering_pages: HashSet::new(),
+            files_to_remove: HashMap::new(),
             freed_slugs: HashSet::new(),
             observations: Observations::default(),
         };

@@ -1,5 +1,7 @@
 //! Lists the files of a source, and its pages without a file.
 
+use std::collections::{HashMap, HashSet};
+
 use brain_protocol::{Fault, SourceId};
 
 use super::SyncOptions;
@@ -81,6 +83,25 @@ pub(super) fn missing_pages(
         }
     }
     Ok(out)
+}
+
+/// Returns the files of the source that the daemon is about to remove, with the digests of the
+/// contents that it removes.
+pub(super) fn files_to_remove(
+    reader: &Reader,
+    context: &SyncContext,
+) -> Result<HashMap<String, Vec<[u8; 32]>>, StoreError> {
+    let finished: HashSet<u64> = context.finished_rows.iter().map(|(id, _)| *id).collect();
+    let mut files = HashMap::new();
+    for id in reader.outbox()?.into_iter().filter(|id| !finished.contains(id)) {
+        if let Some(row) = reader.outbox_row(id)?
+            && row.target_state == FileState::Purged
+            && row.source == context.source.as_str()
+        {
+            files.insert(row.path, row.own_digests);
+        }
+    }
+    Ok(files)
 }
 
 /// Returns the number of active pages of the source.

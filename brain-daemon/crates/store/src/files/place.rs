@@ -211,6 +211,12 @@ impl Place {
         (&self.kind, self.file_system_id) == (&other.kind, other.file_system_id)
     }
 
+    /// Returns whether both are in the same file system, mounted at the same place.
+    #[must_use]
+    pub fn is_on_mount_of(&self, other: &Self) -> bool {
+        self.is_on_disk_of(other) && self.mount_point == other.mount_point
+    }
+
     /// Returns whether it is an automount whose disk is not mounted.
     #[must_use]
     pub fn is_automount(&self) -> bool {

@@ -13,7 +13,16 @@ use super::own_contents::digest;
 use parking_lot::Mutex;
 
 /// How long a replaced file is watched after its replacement or its last change.
-const WATCH_TIME: Duration = Duration::from_secs(30);
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WatchTime(Duration);
+
+impl WatchTime {
+    /// The time for a file system that can be unmounted or not: an open file prevents an unmount.
+    pub(super) fn on(can_be_unmounted: bool) -> Self {
+        Self(Duration::from_secs(if can_be_unmounted { 1 } else { 30 }))
+    }
+}
+
 /// Maximum watched files; beyond it, the oldest is checked a last time and closed.
 const MAX_WATCHED: usize = 256;
 /// Maximum bytes read of a replaced file.
@@ -39,6 +48,7 @@ struct ReplacedFile {
     /// Digest of its bytes at the last check.
     digest: [u8; 32],
     changed_at: Instant,
+    time: WatchTime,
 }
 
 /// The replaced files of one tree.
@@ -52,13 +62,21 @@ pub(super) struct ReplacedFiles {
 
 impl ReplacedFiles {
     /// Starts to watch a file that held `bytes` when it was replaced.
-    pub(super) fn watch(&self, page_id: u64, path: &str, file: File, bytes: &[u8]) {
+    pub(super) fn watch(
+        &self,
+        page_id: u64,
+        path: &str,
+        file: File,
+        bytes: &[u8],
+        time: WatchTime,
+    ) {
         let replaced_file = ReplacedFile {
             page_id,
             path: path.to_owned(),
             file,
             digest: digest(bytes),
             changed_at: Instant::now(),
+            time,
         };
         let mut files = self.files.lock();
         files.push_back(replaced_file);
@@ -77,19 +95,32 @@ impl ReplacedFiles {
         }
     }
 
+    /// Checks the files whose time is over a last time, and closes those without a new edit.
+    pub(super) fn close_expired(&self) {
+        self.files.lock().retain_mut(|file| {
+            let edit = file.has_expired().then(|| file.check()).flatten();
+            self.edits.lock().extend(edit);
+            !file.has_expired()
+        });
+    }
+
     /// Checks all replaced files and returns the new edits, each once.
     pub(super) fn take(&self) -> Vec<OverwrittenEdit> {
         let mut edits = std::mem::take(&mut *self.edits.lock());
         let mut files = self.files.lock();
         files.retain_mut(|file| {
             edits.extend(file.check());
-            file.changed_at.elapsed() < WATCH_TIME
+            !file.has_expired()
         });
         edits
     }
 }
 
 impl ReplacedFile {
+    fn has_expired(&self) -> bool {
+        self.changed_at.elapsed() >= self.time.0
+    }
+
     /// Returns the new contents if the file changed since the last check.
     fn check(&mut self) -> Option<OverwrittenEdit> {
         let bytes = read(&self.file)?;

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, fchmod, fstat};
 
 use super::file_entry::{EntryState, FileEntry, FileOwner, OpenedFile, copy_mode_and_owner};
 use super::own_contents::OwnContents;
-use super::replaced_files::{OverwrittenEdit, ReplacedFiles};
+use super::replaced_files::{OverwrittenEdit, ReplacedFiles, WatchTime};
 use super::root_dir::RootDir;
 use super::swap::{exchange, rename_new};
 
@@ -42,6 +43,12 @@ pub trait OpenRoot: fmt::Debug + Send + Sync {
     fn create(&self, root: &Path) -> io::Result<RootDir> {
         std::fs::create_dir(root)?;
         self.open(root)
+    }
+
+    /// Returns whether the file system of an open directory can be unmounted while brain runs: then
+    /// a file of it stays open for a short time only.
+    fn can_be_unmounted(&self, _dir: BorrowedFd<'_>) -> bool {
+        false
     }
 }
 
@@ -110,6 +117,12 @@ impl Tree {
     #[must_use]
     pub fn take_overwritten_edits(&self) -> Vec<OverwrittenEdit> {
         self.replaced_files.take()
+    }
+
+    /// Closes the replaced files that were watched long enough. [`Tree::take_overwritten_edits`]
+    /// returns what was saved in them.
+    pub fn close_expired_files(&self) {
+        self.replaced_files.close_expired();
     }
 
     /// Writes `text` to the file at `path`. Keeps the mode and owner of an existing file. The
@@ -266,7 +279,8 @@ impl Tree {
         found: OpenedFile,
     ) -> io::Result<()> {
         out.remove()?;
-        self.replaced_files.watch(page_id, path, found.file, &found.bytes);
+        let time = WatchTime::on(self.opener.can_be_unmounted(out.dir.as_fd()));
+        self.replaced_files.watch(page_id, path, found.file, &found.bytes, time);
         Ok(())
     }
 
