@@ -163,6 +163,9 @@ fn comes_and_goes(kind: DiskKind, pages: usize, dir: &str) {
     // The watch is on the disk that is mounted now.
     fs::write(notes.join("n0.md"), "walrus number 0, from elsewhere: zircon\n").unwrap();
     world.wait("watched", |world| world.home.search("zircon") == ["n0"]);
+    let doctor = world.home.brain(["doctor"]).stdout;
+    let is_fuse = matches!(kind, DiskKind::Gocryptfs | DiskKind::Sshfs);
+    assert_eq!(doctor.contains("notes can change without an event"), is_fuse, "{doctor}");
 }
 
 #[test]

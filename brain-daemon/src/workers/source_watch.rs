@@ -11,6 +11,7 @@ use brain_protocol::SourceId;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use brain_base::file_system::changes_without_events;
 use brain_core::{IgnoreRules, WatchState, is_markdown, is_rule_file};
 
 /// Changes within this time are synced together, because editors save in several steps.
@@ -22,6 +23,9 @@ const MAX_PATHS: usize = 2000;
 /// The time after a failure until all sources are scanned and watched anew.
 const RESCAN_DELAY: Duration = Duration::from_secs(60);
 
+/// How often sources are looked through whose files can change without an event.
+const LOOK_EVERY: Duration = Duration::from_secs(5 * 60);
+
 type WatchEvent = notify::Result<Event>;
 
 /// A source's directory, and the paths that changed in it.
@@ -30,6 +34,8 @@ struct WatchedSource {
     root: PathBuf,
     rules: Arc<IgnoreRules>,
     changed_paths: BTreeSet<PathBuf>,
+    /// Whether files can change without an event.
+    is_looked_through: bool,
 }
 
 /// The watch of all sources, with the changes since the last sync.
@@ -48,6 +54,7 @@ pub(super) struct SourceWatch {
     first_change: Option<Instant>,
     last_change: Instant,
     rescan_at: Option<Instant>,
+    look_at: Instant,
 }
 
 impl SourceWatch {
@@ -59,6 +66,7 @@ impl SourceWatch {
         let sources = sources
             .into_iter()
             .map(|(source, root, rules)| WatchedSource {
+                is_looked_through: changes_without_events(&root),
                 source,
                 root,
                 rules,
@@ -75,6 +83,7 @@ impl SourceWatch {
             first_change: None,
             last_change: Instant::now(),
             rescan_at: None,
+            look_at: Instant::now() + LOOK_EVERY,
         };
         match watcher {
             Ok(watcher) => watch.watcher = Some(watcher),
@@ -91,7 +100,13 @@ impl SourceWatch {
     pub(super) fn state(&self) -> WatchState {
         match &self.problem {
             Some(problem) => WatchState::Failing(problem.clone()),
-            None => WatchState::Watching { directories: self.dirs.len() },
+            None => {
+                let looked_through = self.sources.iter().filter(|source| source.is_looked_through);
+                WatchState::Watching {
+                    directories: self.dirs.len(),
+                    looked_through: looked_through.map(|source| source.source.clone()).collect(),
+                }
+            }
         }
     }
 
@@ -121,9 +136,23 @@ impl SourceWatch {
 
     /// Marks all sources as changed.
     pub(super) fn mark_everything(&mut self) {
+        self.mark_sources(|_| true);
+    }
+
+    /// Marks the sources that are looked through, if it is time.
+    pub(super) fn look_through(&mut self) {
+        if self.look_at <= Instant::now() {
+            self.look_at = Instant::now() + LOOK_EVERY;
+            self.mark_sources(|source| source.is_looked_through);
+        }
+    }
+
+    fn mark_sources(&mut self, is_meant: impl Fn(&WatchedSource) -> bool) {
         for index in 0..self.sources.len() {
-            let root = self.sources[index].root.clone();
-            self.mark_changed(index, root);
+            if is_meant(&self.sources[index]) {
+                let root = self.sources[index].root.clone();
+                self.mark_changed(index, root);
+            }
         }
     }
 
@@ -134,7 +163,9 @@ impl SourceWatch {
 
     /// Returns when the next sync or scan is due.
     pub(super) fn next_action_at(&self) -> Option<Instant> {
-        self.sync_at().into_iter().chain(self.rescan_at).min()
+        let is_looked_through = self.sources.iter().any(|source| source.is_looked_through);
+        let look_at = is_looked_through.then_some(self.look_at);
+        self.sync_at().into_iter().chain(self.rescan_at).chain(look_at).min()
     }
 
     /// Returns the changed paths of each source with changes, and forgets them.
@@ -251,4 +282,29 @@ impl SourceWatch {
 fn is_forbidden(error: &notify::Error) -> bool {
     matches!(&error.kind,
         notify::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sources_that_change_without_events_are_looked_through() {
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let source = |n: usize| {
+            let id = SourceId::parse(["here", "distant"][n]).unwrap();
+            (id, dirs[n].path().to_owned(), Arc::default())
+        };
+        let mut watch = SourceWatch::new(vec![source(0), source(1)]);
+        watch.sources[1].is_looked_through = true;
+        watch.look_through();
+        assert_eq!(watch.take_changes(), [], "it is not time yet");
+        watch.look_at = Instant::now();
+        watch.look_through();
+        let (distant, dir, _) = source(1);
+        assert_eq!(watch.take_changes(), [(distant, vec![dir])]);
+        assert!(watch.look_at > Instant::now() + LOOK_EVERY / 2);
+        assert_eq!(watch.next_action_at(), Some(watch.look_at));
+    }
 }

@@ -49,6 +49,7 @@ impl Worker for Watcher {
         let current = self.watch.take().filter(|watch| !watch.is_rescan_due());
         let mut watch = current.unwrap_or_else(|| self.begin_watch());
         watch.read_events();
+        watch.look_through();
         if watch.sync_at().is_some_and(|at| at <= Instant::now()) {
             let changes = watch.take_changes();
             self.brain.sources.set_watch_state(watch.state());

@@ -7,6 +7,19 @@ use std::path::Path;
 /// `fuseblk` is the kernel's name for the programs ntfs-3g and exfat-fuse.
 const WITHOUT_MODES: [&str; 6] = ["vfat", "msdos", "exfat", "ntfs", "ntfs3", "fuseblk"];
 
+/// Network file systems, and one that shows another directory, except for FUSE.
+const OF_OTHERS: [&str; 8] = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "ecryptfs"];
+
+/// Returns whether files below `path` can change without an event of the kernel, because another
+/// machine, or a program below the mount, changes them. A FUSE file system on a disk of its own
+/// (`fuseblk`) is not one.
+#[must_use]
+pub fn changes_without_events(path: &Path) -> bool {
+    type_of(path).is_some_and(|name| {
+        name == "fuse" || name.starts_with("fuse.") || OF_OTHERS.contains(&name.as_str())
+    })
+}
+
 /// Returns what to do instead of `chmod`, if the file system of `path` ignores it.
 #[must_use]
 pub fn instead_of_chmod(path: &Path) -> Option<String> {

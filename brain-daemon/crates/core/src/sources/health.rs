@@ -51,7 +51,17 @@ impl SourceService {
         match self.watcher.state() {
             WatchState::Off => ok("off (`sources.watch`)"),
             WatchState::Starting => ok("starting: all sources are scanned first"),
-            WatchState::Watching { directories } => ok(format!("{directories} directories")),
+            WatchState::Watching { directories, looked_through } if looked_through.is_empty() => {
+                ok(format!("{directories} directories"))
+            }
+            WatchState::Watching { directories, looked_through } => {
+                let names: Vec<&str> = looked_through.iter().map(SourceId::as_str).collect();
+                ok(format!(
+                    "{directories} directories; {} can change without an event, on a network or \
+                     FUSE file system, and is looked through every 5 minutes",
+                    names.join(", ")
+                ))
+            }
             WatchState::Failing(problem) => warn(
                 format!("{problem}; the sources are scanned every minute instead"),
                 "brain sync --all",

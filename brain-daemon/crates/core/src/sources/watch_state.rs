@@ -29,6 +29,9 @@ pub enum WatchState {
     Watching {
         /// The number of watched directories.
         directories: usize,
+        /// The sources that are also looked through now and then, because files in them can change
+        /// without an event.
+        looked_through: Vec<SourceId>,
     },
     /// Some directories cannot be watched, so all sources are scanned every minute.
     Failing(String),
