@@ -54,6 +54,7 @@ pub(super) struct SourceWatch {
     first_change: Option<Instant>,
     last_change: Instant,
     rescan_at: Option<Instant>,
+    /// When the sources whose files can change without an event are looked through next.
     look_at: Instant,
 }
 

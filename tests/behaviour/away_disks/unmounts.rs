@@ -164,7 +164,7 @@ struct Worst {
     back: Duration,
 }
 
-/// Unmounts a disk so many times. Returns `None` if such a disk cannot be made here.
+/// Unmounts one disk `times` times. Returns `None` if such a disk cannot be made here.
 fn unmount_at_random(kind: DiskKind, pages: usize, times: u64, rng: &mut Rng) -> Option<Worst> {
     let world = World::new(kind, pages, "", true)?;
     let mut person = Person::new(pages, rng.split());
@@ -223,7 +223,7 @@ fn unmount_each(kind: DiskKind, sizes: &[usize]) {
     }
 }
 
-/// Returns the numbers of notes: the first ones, or all if the full run is asked for.
+/// Returns the numbers of notes to try: `few`, or all of them in the full run.
 fn sizes(few: &'static [usize]) -> &'static [usize] {
     if setting("BRAIN_UNMOUNTS", 3) > 3 { &[1, 15, 20, 21, 1000] } else { few }
 }

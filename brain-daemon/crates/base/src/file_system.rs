@@ -7,12 +7,13 @@ use std::path::Path;
 /// `fuseblk` is the kernel's name for the programs ntfs-3g and exfat-fuse.
 const WITHOUT_MODES: [&str; 6] = ["vfat", "msdos", "exfat", "ntfs", "ntfs3", "fuseblk"];
 
-/// Network file systems, and one that shows another directory, except for FUSE.
+/// Network file systems, and eCryptfs, which shows the files of another directory. Those of FUSE have
+/// names that begin with `fuse`.
 const OF_OTHERS: [&str; 8] = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "ecryptfs"];
 
-/// Returns whether files below `path` can change without an event of the kernel, because another
-/// machine, or a program below the mount, changes them. A FUSE file system on a disk of its own
-/// (`fuseblk`) is not one.
+/// Returns whether files in `path` can change without an event of the kernel: another machine changes
+/// them, or another program changes the directory that the mount shows. On a block device
+/// (`fuseblk`), nobody else does.
 #[must_use]
 pub fn changes_without_events(path: &Path) -> bool {
     type_of(path).is_some_and(|name| {

@@ -17,8 +17,9 @@ use parking_lot::Mutex;
 pub(super) struct WatchTime(Duration);
 
 impl WatchTime {
-    /// The time for a file system that can be unmounted or not: an open file prevents an unmount.
-    pub(super) fn on(can_be_unmounted: bool) -> Self {
+    /// Returns the time for files of a disk. It is short if the disk can be unmounted, because an open
+    /// file prevents that.
+    pub(super) fn for_disk(can_be_unmounted: bool) -> Self {
         Self(Duration::from_secs(if can_be_unmounted { 1 } else { 30 }))
     }
 }

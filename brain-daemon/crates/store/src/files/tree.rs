@@ -279,7 +279,7 @@ impl Tree {
         found: OpenedFile,
     ) -> io::Result<()> {
         out.remove()?;
-        let time = WatchTime::on(self.opener.can_be_unmounted(out.dir.as_fd()));
+        let time = WatchTime::for_disk(self.opener.can_be_unmounted(out.dir.as_fd()));
         self.replaced_files.watch(page_id, path, found.file, &found.bytes, time);
         Ok(())
     }
