@@ -103,6 +103,7 @@ mod mcp_agents;
 mod mcp_attacks;
 mod mcp_read;
 mod mcp_resources;
+mod mcp_results;
 mod mcp_stdio;
 mod mcp_tools;
 mod mcp_write;

@@ -134,6 +134,118 @@ fn every_client_can_read_the_schemas() {
     }
 }
 
+/// Phrases of users, each with the tool that a search for tools must find first.
+const PHRASES: [(&str, &str); 19] = [
+    ("search my notes", "query"),
+    ("search my brain", "query"),
+    ("what do I know about Ada Lovelace", "query"),
+    ("look up what I know about Berlin", "query"),
+    ("find my notes about the project", "query"),
+    ("recall what I said about Rome", "query"),
+    ("search memory for Ada", "query"),
+    ("save this to my brain", "capture"),
+    ("save a note", "capture"),
+    ("store this in my notes", "capture"),
+    ("keep this for later", "capture"),
+    ("remember this", "capture"),
+    ("remember that Ada likes tea", "capture"),
+    ("make a note of this", "capture"),
+    ("note this down", "capture"),
+    ("write this down", "capture"),
+    ("add a line to my note", "edit_page"),
+    ("read my note about Ada", "get_page"),
+    ("open the page of Ada", "get_page"),
+];
+/// The words that clients leave out of a search for tools.
+const STOP_WORDS: &str = " a about all an and are as at be but by can did do does for has have how \
+    i if in into is it me my no not of on or our so such that the their then there these they \
+    this to was we what when where which who will with you your ";
+
+/// Some clients do not show the list of tools. Their models search it, by BM25 over names,
+/// descriptions and parameters, with or without stemming.
+#[test]
+fn phrases_of_users_find_the_right_tool_first() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let tools = list_tools(&home, &home.token("writer", "read write", &[]));
+    for is_stemmed in [false, true] {
+        for (phrase, expected) in PHRASES {
+            let found = search_tools(&tools, phrase, is_stemmed);
+            assert_eq!(found.first(), Some(&expected), "{phrase} {is_stemmed}: {found:?}");
+        }
+        for (phrase, second) in [
+            ("search my notes", "get_page"),
+            ("what do I know about Ada Lovelace", "get_page"),
+            ("save this to my brain", "edit_page"),
+            ("remember that Ada likes tea", "edit_page"),
+        ] {
+            let found = search_tools(&tools, phrase, is_stemmed);
+            assert!(found.iter().take(8).any(|name| *name == second), "{phrase}: {found:?}");
+        }
+    }
+    // One client shows only the beginning of each description before the search.
+    for (name, words) in [
+        ("query", ["search", "notes", "know"]),
+        ("get_page", ["read", "notes", "page"]),
+        ("capture", ["save", "remember", "note"]),
+        ("edit_page", ["edit", "change", "page"]),
+    ] {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        let start: String = tool["description"].as_str().unwrap().chars().take(130).collect();
+        let start = start.to_lowercase();
+        assert!(words.iter().all(|word| start.contains(word)), "{name}: {start}");
+    }
+}
+
+/// Returns the names of the tools that match `phrase`, best first (Robertson and Zaragoza 2009,
+/// k1 = 1.2, b = 0.75).
+fn search_tools<'a>(tools: &'a [Value], phrase: &str, is_stemmed: bool) -> Vec<&'a str> {
+    let documents: Vec<(&str, Vec<String>)> = tools
+        .iter()
+        .map(|tool| {
+            let mut text = format!("{} {}", tool["name"], tool["description"]);
+            for (name, schema) in tool["inputSchema"]["properties"].as_object().unwrap() {
+                text += &format!(" {name} {}", schema["description"].as_str().unwrap_or_default());
+            }
+            (tool["name"].as_str().unwrap(), words(&text, is_stemmed))
+        })
+        .collect();
+    let count = documents.len() as f64;
+    let average = documents.iter().map(|(_, words)| words.len() as f64).sum::<f64>() / count;
+    let mut scores: Vec<(f64, &str)> = Vec::new();
+    for (name, document) in &documents {
+        let mut score = 0.0;
+        for word in words(phrase, is_stemmed) {
+            let frequency = document.iter().filter(|it| **it == word).count() as f64;
+            let matching = documents.iter().filter(|(_, it)| it.contains(&word)).count() as f64;
+            let rarity = (1.0 + (count - matching + 0.5) / (matching + 0.5)).ln();
+            let length = 0.25 + 0.75 * document.len() as f64 / average;
+            score += rarity * frequency * 2.2 / (frequency + 1.2 * length);
+        }
+        if score > 0.0 {
+            scores.push((score, name));
+        }
+    }
+    scores.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scores.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Splits a text into words. A stemmed word lacks its ending, and stop words are left out.
+fn words(text: &str, is_stemmed: bool) -> Vec<String> {
+    let text = text.to_lowercase();
+    let all = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    if !is_stemmed {
+        return all.map(str::to_owned).collect();
+    }
+    all.filter(|word| !STOP_WORDS.contains(&format!(" {word} ")))
+        .map(|word| {
+            let endings = ["ings", "ing", "ed", "es", "s", "e"];
+            let stem = endings.into_iter().find_map(|ending| word.strip_suffix(ending));
+            stem.filter(|stem| stem.len() >= 3).unwrap_or(word).to_owned()
+        })
+        .collect()
+}
+
 /// Asserts that the schema has no feature that some clients cannot read: references, alternatives,
 /// several types, formats, constants, negations, or more than two levels.
 fn assert_flat(tool: &str, schema: &Value, depth: usize) {
@@ -148,6 +260,8 @@ fn assert_flat(tool: &str, schema: &Value, depth: usize) {
     {
         assert_flat(tool, property, depth + 1);
     }
+    // Some clients refuse a list without `items`.
+    assert_eq!(object.get("type") == Some(&json!("array")), object.contains_key("items"), "{tool}");
     if let Some(items) = object.get("items") {
         assert_flat(tool, items, depth);
     }

@@ -37,7 +37,8 @@ export class App {
   }
 }
 
-/** Calls a tool. Returns its structured content; its text content must be the same JSON. */
+/** Calls a tool that returns no page text. Returns its structured content; its text content must be
+ * the same JSON. */
 async function call(client, name, args) {
   const answer = await client.callTool({ name, arguments: args })
   assert.ok(!answer.isError, JSON.stringify(answer.content))

@@ -55,16 +55,24 @@ impl Mcp {
     }
 
     /// Calls a tool, expects success, and returns its structured content. Asserts that the text
-    /// content is the same JSON.
+    /// content is the same: JSON, and in a second block the text of a page.
     #[must_use]
     pub fn call(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call_unchecked(tool, arguments);
         assert_ne!(result["isError"], true, "{tool}: {result}");
-        let text =
-            result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{tool}: {result}"));
-        let text_content: Value = serde_json::from_str(text).expect("the text is JSON");
-        assert_eq!(text_content, result["structuredContent"], "{tool}");
-        text_content
+        let block = |at: usize| result["content"][at]["text"].as_str();
+        let fields = block(0).unwrap_or_else(|| panic!("{tool}: {result}"));
+        let mut fields: Value = serde_json::from_str(fields).expect("the first block is JSON");
+        let page_text = match tool {
+            "get_page" => Some("text"),
+            "diff_page" => Some("diff"),
+            _ => None,
+        };
+        if let Some(name) = page_text {
+            fields[name] = block(1).unwrap_or_default().into();
+        }
+        assert_eq!(fields, result["structuredContent"], "{tool}");
+        fields
     }
 
     /// Calls a tool, expects an error, and returns its text: `code: message. Next: …`.

@@ -3,29 +3,71 @@
 use brain_protocol::{Fault, FaultCode};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
+use serde_json::Value;
 
-/// The maximum size of an answer, in bytes of JSON: about 20,000 tokens in any script, below the
-/// limits of clients.
+/// The maximum size of an answer, in bytes of JSON: about 20,000 tokens in any script.
 pub(super) const MAX_ANSWER: usize = 80_000;
+/// The size of an answer if the call does not ask for more, in bytes of JSON. A result has the
+/// answer twice, and one client replaces a result of more than about 20 KB by its first 500
+/// characters.
+pub(super) const DEFAULT_ANSWER: usize = 9_700;
 
 /// Returns `answer` as structured content and as text. Some clients pass on only the structured
 /// content, others only the text.
 ///
+/// The field `page_text` of the answer is a block of text of its own, after the block with the
+/// other fields, so that it keeps its line breaks: some clients shorten results by whole lines.
+///
 /// # Errors
 /// [`FaultCode::TooLarge`] if `answer` exceeds [`MAX_ANSWER`]; tools shorten their output before.
 /// [`FaultCode::Internal`] if `answer` cannot be serialized.
-pub(super) fn to_result(answer: &impl Serialize) -> Result<CallToolResult, Fault> {
-    let to_fault = |error: serde_json::Error| Fault::new(FaultCode::Internal, error.to_string());
-    let text = serde_json::to_string(answer).map_err(to_fault)?;
-    if text.len() > MAX_ANSWER {
-        let message = format!("the answer would have {} bytes, more than {MAX_ANSWER}", text.len());
+pub(super) fn to_result(
+    answer: &impl Serialize,
+    page_text: Option<&str>,
+) -> Result<CallToolResult, Fault> {
+    let size = json_len(answer);
+    if size > MAX_ANSWER {
+        let message = format!("the answer would have {size} bytes, more than {MAX_ANSWER}");
         return Err(Fault::new(FaultCode::TooLarge, message)
             .hint("request less: a lower limit, or a part of the page"));
     }
-    let value = serde_json::to_value(answer).map_err(to_fault)?;
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    let value = serde_json::to_value(answer)
+        .map_err(|error| Fault::new(FaultCode::Internal, error.to_string()))?;
+    let mut fields = value.clone();
+    let text = page_text.and_then(|name| fields.as_object_mut()?.remove(name));
+    let mut blocks = vec![ContentBlock::text(to_lines(&fields))];
+    if let Some(Value::String(text)) = text
+        && !text.is_empty()
+    {
+        blocks.push(ContentBlock::text(text));
+    }
+    let mut result = CallToolResult::success(blocks);
     result.structured_content = Some(value);
     Ok(result)
+}
+
+/// Returns an object as JSON with one field on each line, and one row of a list on each line. Lists
+/// are last, so that what stands beside them, such as a cursor, is read before them.
+fn to_lines(value: &Value) -> String {
+    let Value::Object(fields) = value else { return value.to_string() };
+    let (lists, plain): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, it)| it.is_array());
+    let lines: Vec<String> = plain
+        .into_iter()
+        .chain(lists)
+        .map(|(name, value)| format!("{}: {}", Value::from(name.as_str()), rows_to_lines(value)))
+        .collect();
+    format!("{{\n{}\n}}", lines.join(",\n"))
+}
+
+/// Returns a list with one row on each line, and another value on one line.
+fn rows_to_lines(value: &Value) -> String {
+    match value {
+        Value::Array(rows) if !rows.is_empty() => {
+            let rows: Vec<String> = rows.iter().map(Value::to_string).collect();
+            format!("[\n{}\n]", rows.join(",\n"))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Returns the size of `value` as JSON, in bytes; [`MAX_ANSWER`] if it cannot be serialized.
@@ -59,6 +101,7 @@ pub(super) fn shorten(text: &str, max: usize) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
 
     #[test]
     fn text_is_shortened_by_characters() {
@@ -70,8 +113,29 @@ mod tests {
 
     #[test]
     fn a_too_long_answer_is_refused() {
-        assert!(to_result(&"a".repeat(MAX_ANSWER - 2)).is_ok());
-        assert_eq!(to_result(&"a".repeat(MAX_ANSWER - 1)).unwrap_err().code, FaultCode::TooLarge);
+        assert!(to_result(&"a".repeat(MAX_ANSWER - 2), None).is_ok());
+        let refused = to_result(&"a".repeat(MAX_ANSWER - 1), None).unwrap_err();
+        assert_eq!(refused.code, FaultCode::TooLarge);
+    }
+
+    #[test]
+    fn lists_are_last_with_a_row_on_each_line() {
+        let answer =
+            json!({ "a": [{ "b": 1 }, { "b": 2 }], "c": "x\ny", "d": [], "e": { "f": 3 } });
+        let lines = to_lines(&answer);
+        let expected = "{\n\"c\": \"x\\ny\",\n\"e\": {\"f\":3},\n\"a\": [\n{\"b\":1},\n{\"b\":2}\n],\n\"d\": []\n}";
+        assert_eq!(lines, expected);
+        assert_eq!(serde_json::from_str::<Value>(&lines).unwrap(), answer);
+    }
+
+    #[test]
+    fn the_text_of_a_page_is_a_block_of_its_own() {
+        let result = to_result(&json!({ "a": 1, "text": "x\n\"y\"" }), Some("text")).unwrap();
+        let texts: Vec<&str> =
+            result.content.iter().map(|it| it.as_text().unwrap().text.as_str()).collect();
+        assert_eq!(texts, ["{\n\"a\": 1\n}", "x\n\"y\""]);
+        let empty = to_result(&json!({ "text": "" }), Some("text")).unwrap();
+        assert_eq!(empty.content.len(), 1, "models' APIs refuse empty blocks");
     }
 
     proptest! {

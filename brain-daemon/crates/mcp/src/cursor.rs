@@ -8,14 +8,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brain_protocol::{Fault, FaultCode};
 use serde::Serialize;
 
-use super::answer::{MAX_ANSWER, json_len};
+use super::answer::{DEFAULT_ANSWER, MAX_ANSWER, json_len};
 use brain_page::content_hash;
 
 /// The beginning of every cursor.
 const PREFIX: &str = "brain";
-/// The maximum size of the rows of one part, in bytes of JSON, unless it has a single larger row.
-/// The rest of an answer is for other fields.
+/// The sizes of the rows of one part, in bytes of JSON. The rest of an answer is for other fields.
+const DEFAULT_ROWS_BYTES: usize = DEFAULT_ANSWER - 700;
 const MAX_ROWS_BYTES: usize = MAX_ANSWER - 4_000;
+
+/// Returns the maximum size of the rows of a list, in bytes of JSON, unless it has a single larger
+/// row. A call with a limit above the default asks for a longer answer.
+pub(super) fn max_rows_bytes(limit: usize, default_limit: u32) -> usize {
+    if limit > default_limit as usize { MAX_ROWS_BYTES } else { DEFAULT_ROWS_BYTES }
+}
 
 /// The cursors of one list.
 pub(super) struct Cursors {
@@ -83,8 +89,8 @@ pub(super) struct ListPart<R> {
     pub(super) next: Option<String>,
 }
 
-/// Returns the rows after the position `after`: at most `limit`, and no more than fit into an
-/// answer. `row` makes a row of an item.
+/// Returns the rows after the position `after`: at most `limit`, and no more than fit into
+/// `max_bytes` bytes of JSON. `row` makes a row of an item.
 ///
 /// `has_more` says that there are items after `items`. A position has the number of items before
 /// it, and a hash of the last returned item's `key`. If that item has moved, the list continues
@@ -97,6 +103,7 @@ pub(super) fn list_part<T, R: Serialize>(
     has_more: bool,
     after: Option<&str>,
     limit: usize,
+    max_bytes: usize,
     key: impl Fn(&T) -> String,
     mut row: impl FnMut(&T) -> Result<R, Fault>,
 ) -> Result<ListPart<R>, Fault> {
@@ -115,7 +122,7 @@ pub(super) fn list_part<T, R: Serialize>(
     for item in items.iter().skip(start).take(limit) {
         let row = row(item)?;
         bytes += json_len(&row) + 1;
-        if bytes > MAX_ROWS_BYTES && !rows.is_empty() {
+        if bytes > max_bytes && !rows.is_empty() {
             break;
         }
         rows.push(row);
@@ -184,7 +191,7 @@ mod tests {
 
     fn page(items: &[u32], after: Option<&str>) -> (Vec<u32>, Option<String>) {
         let part =
-            list_part(items, false, after, 3, ToString::to_string, |item| Ok(*item)).unwrap();
+            list_part(items, false, after, 3, 99, ToString::to_string, |item| Ok(*item)).unwrap();
         (part.rows, part.next)
     }
 
@@ -222,16 +229,21 @@ mod tests {
     fn a_part_fits_into_an_answer() {
         let items = vec![1_u32; 10];
         let long = |_: &u32| Ok("x".repeat(30_000));
-        let part = list_part(&items, false, None, 10, |_| "key".into(), long).unwrap();
+        let rows = |limit, default_limit| {
+            let max_bytes = max_rows_bytes(limit, default_limit);
+            list_part(&items, false, None, limit, max_bytes, |_| "key".into(), long).unwrap()
+        };
+        let part = rows(10, 9);
         assert_eq!(part.rows.len(), 2);
         assert!(part.next.unwrap().starts_with("2:"));
+        assert_eq!(rows(10, 10).rows.len(), 1, "one row, however long");
     }
 
     #[test]
     fn an_invalid_position_is_refused() {
         for position in ["", "x:1", "-1:ab", "99999999999:ab", "5"] {
             let refused =
-                list_part(&[1], false, Some(position), 1, |_| String::new(), |item| Ok(*item));
+                list_part(&[1], false, Some(position), 1, 9, |_| String::new(), |item| Ok(*item));
             assert_eq!(refused.unwrap_err().code, FaultCode::InvalidRequest, "{position}");
             assert!(rows_before(Some(position)).is_err());
         }

@@ -65,11 +65,6 @@ fn strip(schema: &mut Value, is_for_arguments: bool) {
     flatten_enum(object);
     if !is_for_arguments {
         object.remove("enum");
-        // For a list of plain values, the type of the list suffices.
-        let is_plain = |items: &Value| items.get("properties").is_none();
-        if object.get("items").is_some_and(is_plain) {
-            object.remove("items");
-        }
     }
     for (name, subschema) in object.iter_mut() {
         match (name.as_str(), subschema) {
@@ -78,9 +73,12 @@ fn strip(schema: &mut Value, is_for_arguments: bool) {
             }
             ("items" | "additionalProperties", items) => {
                 strip(items, is_for_arguments);
-                // The list has a description already.
+                // The list has a description already. In an answer, the type of a row suffices;
+                // some clients refuse a list without `items`.
                 if let Value::Object(items) = items {
-                    items.remove("description");
+                    items.retain(|name, _| {
+                        name != "description" && (is_for_arguments || name == "type")
+                    });
                 }
             }
             ("anyOf" | "oneOf", Value::Array(variants)) => {
@@ -164,6 +162,12 @@ mod tests {
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<usize>,
         colors: Vec<Color>,
+        rows: Vec<Row>,
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    struct Row {
+        name: Option<String>,
     }
 
     #[test]
@@ -194,7 +198,8 @@ mod tests {
             "type": "object",
             "properties": {
                 "line": { "type": "integer" },
-                "colors": { "type": "array" },
+                "colors": { "type": "array", "items": { "type": "string" } },
+                "rows": { "type": "array", "items": { "type": "object" } },
             },
         });
         assert_eq!(Value::Object((*of_answer::<Answer>()).clone()), expected);

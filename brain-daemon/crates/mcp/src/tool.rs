@@ -40,6 +40,8 @@ pub(super) trait ToolCall: DeserializeOwned + JsonSchema {
     const NEEDS_ALL_SOURCES: bool = false;
     /// How the tool changes pages.
     const EFFECT: Effect;
+    /// The field of the answer that has the text of a page. It gets a block of its own.
+    const PAGE_TEXT: Option<&'static str> = None;
     /// The type of the answer.
     type Output: Serialize + JsonSchema;
 
@@ -97,5 +99,5 @@ fn run<T: ToolCall>(
     schema: &JsonObject,
 ) -> Result<CallToolResult, Fault> {
     let call: T = arguments::read(arguments, schema)?;
-    answer::to_result(&call.call(context)?)
+    answer::to_result(&call.call(context)?, T::PAGE_TEXT)
 }

@@ -88,6 +88,11 @@ pub(super) fn frame_outside_text(page: &Page, text: &str, first: u32, hash: &str
     }
 }
 
+/// Returns the maximum size of the first frame in a part of `page`, in bytes of JSON.
+pub(super) fn max_frame(page: &Page) -> usize {
+    if page.trust == TrustLevel::Owner { 0 } else { MAX_FRAME }
+}
+
 /// Returns how many bytes of JSON the frames in `framed` take beyond one frame of maximum size.
 pub(super) fn excess_bytes(text: &str, framed: &str) -> usize {
     json_len(&framed).saturating_sub(json_len(&text) + MAX_FRAME)

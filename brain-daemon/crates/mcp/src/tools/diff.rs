@@ -10,8 +10,8 @@ use crate::trust::{frame, origin};
 use crate::window::{WindowRequest, select_window};
 use crate::{ToolContext, names};
 
-/// The maximum size of a difference, in bytes of JSON.
-const MAX_DIFF: usize = 20_000;
+/// The maximum size of one part of a difference, in bytes of JSON.
+const MAX_DIFF: usize = 8_500;
 
 /// Two versions of a page.
 #[derive(Deserialize, JsonSchema)]
@@ -21,6 +21,10 @@ pub(crate) struct DiffPage {
     /// The one before, if absent
     from: Option<u32>,
     to: Option<u32>,
+    #[schemars(range(min = 1))]
+    start_line: Option<usize>,
+    #[schemars(range(min = 0))]
+    skip_chars: Option<usize>,
 }
 
 /// The output of `diff_page`.
@@ -31,14 +35,19 @@ pub(crate) struct DiffOutput {
     to: u32,
     diff: String,
     truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_start_line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_skip_chars: Option<usize>,
 }
 
 impl ToolCall for DiffPage {
     const NAME: &'static str = "diff_page";
     const TITLE: &'static str = "Compare versions";
-    const DESCRIPTION: &'static str = "What changed between two versions of a page.";
+    const DESCRIPTION: &'static str = "Differences of two versions of a page.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Get::INFO, Diff::INFO];
     const EFFECT: Effect = Effect::ReadOnly;
+    const PAGE_TEXT: Option<&'static str> = Some("diff");
     type Output = DiffOutput;
 
     fn call(self, context: &ToolContext) -> Result<DiffOutput, Fault> {
@@ -57,8 +66,8 @@ impl ToolCall for DiffPage {
         }
         let all = WindowRequest {
             part: 0..found.diff.len(),
-            line: None,
-            skip: 0,
+            line: self.start_line,
+            skip: self.skip_chars.unwrap_or(0),
             max_lines: usize::MAX,
             max_bytes: MAX_DIFF,
         };
@@ -74,6 +83,8 @@ impl ToolCall for DiffPage {
             to: found.to,
             diff,
             truncated: shown.next.is_some(),
+            next_start_line: shown.next.map(|(line, _)| line),
+            next_skip_chars: shown.next.map(|(_, skip)| skip).filter(|&skip| skip > 0),
         })
     }
 }

@@ -72,10 +72,11 @@ pub(crate) struct EditOutput {
 impl ToolCall for EditPage {
     const NAME: &'static str = "edit_page";
     const TITLE: &'static str = "Edit a page";
-    const DESCRIPTION: &'static str = "Change a part of a page; the rest stays as it is. append \
-        and prepend add to the page or to a section; replace_text replaces find; replace_section \
-        replaces what is below a heading; set_frontmatter sets key. For these empty content \
-        removes. Concurrent edits by others are kept.";
+    const DESCRIPTION: &'static str = "Edit, update or change my note, edit or add a line to a \
+        page: save or remember more in a page of my brain; the rest stays. append and prepend \
+        add to the page or to a section; replace_text replaces find; replace_section replaces \
+        what is below a heading; set_frontmatter sets key. For these empty content removes. \
+        Concurrent edits by others are kept.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
     const EFFECT: Effect = Effect::NonIdempotent;
@@ -200,8 +201,8 @@ pub(crate) struct AddTimelineEntry {
 impl ToolCall for AddTimelineEntry {
     const NAME: &'static str = "add_timeline_entry";
     const TITLE: &'static str = "Add to a timeline";
-    const DESCRIPTION: &'static str =
-        "Add a dated event to a page's timeline. The same date and text again change nothing.";
+    const DESCRIPTION: &'static str = "Dated event for the timeline of a page. The same date and \
+        text again have no effect.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
     const EFFECT: Effect = Effect::Additive;

@@ -6,11 +6,13 @@ use brain_protocol::{Fault, FaultCode, Get, Hit, Hits, Operation as _, Operation
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::read::{MAX_TITLE, MAX_TYPE, TextSelection, select_text, shorten_tags};
-use crate::answer::{MAX_ANSWER, json_len, shorten};
+use super::read::{
+    DEFAULT_TEXT, MAX_TITLE, MAX_TYPE, TextSelection, part_metadata, select_text, shorten_tags,
+};
+use crate::answer::{DEFAULT_ANSWER, json_len, shorten};
 use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::{MAX_FRAME, Trust, origin};
+use crate::trust::{Trust, max_frame, origin};
 use crate::{ToolContext, names, page_address};
 use brain_page::page_url;
 
@@ -27,6 +29,12 @@ const MAX_PASSAGE_LINES: usize = 20;
 const MAX_PASSAGE: usize = 1_500;
 /// The maximum size of all passages of an answer together, in bytes of JSON.
 const MAX_PASSAGES: usize = 24_000;
+
+/// The parts of an id that name a position in a page.
+const START_LINE: &str = "start_line";
+const SKIP_CHARS: &str = "skip_chars";
+/// The minimum size of the text of one part, in bytes of JSON, however long title and address are.
+const MIN_TEXT: usize = 1_000;
 
 /// The search of connectors. Their contract allows one argument only.
 #[derive(Deserialize, JsonSchema)]
@@ -56,8 +64,8 @@ struct SearchResult {
 impl ToolCall for Search {
     const NAME: &'static str = "search";
     const TITLE: &'static str = "Search";
-    const DESCRIPTION: &'static str = "Find pages by words or a question; read one with fetch. Use \
-        query for filters or more results.";
+    const DESCRIPTION: &'static str = "For connectors: at most 10 pages by words or a question. \
+        Use query otherwise.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Search::INFO];
     const EFFECT: Effect = Effect::ReadOnly;
     type Output = SearchOutput;
@@ -93,11 +101,11 @@ impl ToolCall for Search {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fetch {
-    /// From search; append `#Heading` for one section
+    /// From a result or metadata.next; append `#Heading` for one section
     id: String,
 }
 
-/// The output of `fetch`, as connectors expect it.
+/// The output of `fetch`, as connectors expect it: one block with the whole object.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FetchOutput {
     id: String,
@@ -110,19 +118,19 @@ pub(crate) struct FetchOutput {
 impl ToolCall for Fetch {
     const NAME: &'static str = "fetch";
     const TITLE: &'static str = "Fetch";
-    const DESCRIPTION: &'static str = "Read a page that search found. Use get_page for a slug, a \
-        part of a long page, or its links.";
+    const DESCRIPTION: &'static str = "For connectors: a page by its id, in parts of 9000 \
+        characters; metadata.next is the id of the next part. Use get_page otherwise.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Get::INFO];
     const EFFECT: Effect = Effect::ReadOnly;
     type Output = FetchOutput;
 
     fn call(self, context: &ToolContext) -> Result<FetchOutput, Fault> {
-        let address = names::find(context, &self.id)?;
+        let (id, position) = split_position(&self.id);
+        let address = names::find(context, &id)?;
         let page = names::read_page(context, &address.page)?;
         let name = context.page_name(&page.source_id, &page.slug)?;
-        let trust = Trust::from(page.trust);
-        let metadata = BTreeMap::from([
-            ("trust", trust.as_str().to_owned()),
+        let mut metadata = part_metadata(&page, false);
+        metadata.extend([
             ("type", shorten(&page.page_type, MAX_TYPE)),
             ("updated_at", page.updated_at.clone()),
             ("source", page.source_id.to_string()),
@@ -130,30 +138,60 @@ impl ToolCall for Fetch {
         ]);
         let url = page_url(&page.frontmatter, page.source_uri.as_deref())
             .unwrap_or_else(|| context.web_address(&name));
-        let id = address
-            .section
-            .as_ref()
-            .map_or_else(|| name.clone(), |section| format!("{name}#{section}"));
+        let id = part_id(&name, position, address.section.as_deref());
         let title = shorten(&page.title, MAX_TITLE);
         let mut fetched = FetchOutput { id, title, text: String::new(), url, metadata };
-        // 200 bytes are for the metadata that is added below.
-        let max_bytes = MAX_ANSWER.saturating_sub(json_len(&fetched) + MAX_FRAME + 200);
+        // The address of the page and 100 bytes are for the metadata that is added below.
+        let used = json_len(&fetched) + json_len(&fetched.id) + max_frame(&page) + 100;
         let part = select_text(
             &page,
             &TextSelection {
                 heading: address.section.as_deref(),
-                ..TextSelection::whole(max_bytes)
+                line: position.map(|(line, _)| line),
+                skip: position.map_or(0, |(_, skip)| skip),
+                max_lines: usize::MAX,
+                max_bytes: DEFAULT_ANSWER.saturating_sub(used).clamp(MIN_TEXT, DEFAULT_TEXT),
             },
         )?;
         fetched.text = part.text;
-        if let Some((line, skip)) = part.next {
-            let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
+        if part.next.is_some() {
             fetched.metadata.insert("truncated", "true".into());
-            fetched
-                .metadata
-                .insert("next", format!("get_page {name} with start_line {line}{skip}"));
+            fetched.metadata.insert("next", part_id(&name, part.next, address.section.as_deref()));
         }
         Ok(fetched)
+    }
+}
+
+/// Returns the id of the part of a page that begins at a line, after a number of its characters.
+fn part_id(name: &str, position: Option<(usize, usize)>, section: Option<&str>) -> String {
+    let mut id = name.to_owned();
+    if let Some((line, skip)) = position {
+        id += &format!("?{START_LINE}={line}");
+        if skip > 0 {
+            id += &format!("&{SKIP_CHARS}={skip}");
+        }
+    }
+    match section {
+        Some(section) => format!("{id}#{section}"),
+        None => id,
+    }
+}
+
+/// Splits an id of [`part_id`] into the id of the whole page or section, and the position. Another
+/// text, such as a title with a question mark, has no position.
+fn split_position(id: &str) -> (String, Option<(usize, usize)>) {
+    let (name, section) = id.find('#').map_or((id, ""), |at| id.split_at(at));
+    let split = name.rsplit_once('?').and_then(|(name, query)| {
+        let query = query.strip_prefix(START_LINE)?.strip_prefix('=')?;
+        let (line, skip) = match query.split_once('&') {
+            Some((line, rest)) => (line, rest.strip_prefix(SKIP_CHARS)?.strip_prefix('=')?),
+            None => (query, "0"),
+        };
+        Some((name, (line.parse().ok().filter(|&line| line > 0)?, skip.parse().ok()?)))
+    });
+    match split {
+        Some((name, position)) => (format!("{name}{section}"), Some(position)),
+        None => (id.to_owned(), None),
     }
 }
 
@@ -269,10 +307,11 @@ impl Details {
 
 impl ToolCall for Query {
     const NAME: &'static str = "query";
-    const TITLE: &'static str = "Query";
-    const DESCRIPTION: &'static str = "Find pages by their text, with filters, best first. Use it \
-        before answering about the user's people, work or past. Not to browse (use list_pages) or \
-        read (use get_page with the slug and line). detailed adds passages, tags and origins.";
+    const TITLE: &'static str = "Search notes";
+    const DESCRIPTION: &'static str = "Search my notes, search my brain and memory for what I \
+        know: find notes, look up, recall or check what I know, said or wrote about a person, \
+        topic or project. Use it before answering about the user's work or past. To browse use \
+        list_pages. detailed adds passages, tags and origins.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Search::INFO, brain_protocol::Get::INFO];
     const EFFECT: Effect = Effect::ReadOnly;
@@ -303,7 +342,9 @@ impl ToolCall for Query {
         let has_more = found.truncated && end < MAX_QUERY_RESULTS;
         let key = |hit: &Hit| format!("{}:{}", hit.source_id, hit.slug);
         let max_bytes = MAX_PASSAGE.min(MAX_PASSAGES / limit.max(1));
-        let part = cursor::list_part(&found.hits, has_more, after.as_deref(), limit, key, |hit| {
+        let max_rows = cursor::max_rows_bytes(limit, default_limit());
+        let after = after.as_deref();
+        let part = cursor::list_part(&found.hits, has_more, after, limit, max_rows, key, |hit| {
             let slug = context.page_name(&hit.source_id, &hit.slug)?;
             let details = match self.format {
                 Format::Concise => Details::default(),
@@ -353,4 +394,25 @@ fn search(context: &ToolContext, search: brain_protocol::Search) -> Result<Hits,
             .hint("give words or a question; `list_pages` lists pages without a query"));
     }
     context.run(search)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_a_part() {
+        for (id, name, position) in [
+            ("a/b", "a/b", None),
+            ("a/b?start_line=7", "a/b", Some((7, 0))),
+            ("w:a/b?start_line=7&skip_chars=30", "w:a/b", Some((7, 30))),
+            ("a/b?start_line=7#Why? start_line=1", "a/b#Why? start_line=1", Some((7, 0))),
+            ("What? start_line=x", "What? start_line=x", None),
+            ("a/b?start_line=0", "a/b?start_line=0", None),
+        ] {
+            assert_eq!(split_position(id), (name.to_owned(), position), "{id}");
+        }
+        let id = part_id("a/b", Some((7, 30)), Some("Head"));
+        assert_eq!(split_position(&id), ("a/b#Head".to_owned(), Some((7, 30))));
+    }
 }

@@ -113,9 +113,9 @@ struct Link {
 
 impl ToolCall for GetLinks {
     const NAME: &'static str = "get_links";
-    const TITLE: &'static str = "Links of a page";
-    const DESCRIPTION: &'static str = "Pages that a page links to (out) or that link to it (in), \
-        up to 3 steps away: who and what belongs together.";
+    const TITLE: &'static str = "Links";
+    const DESCRIPTION: &'static str = "Links from a page (out) and to it (in), up to 3 steps \
+        away: who and what belongs together.";
     const OPERATIONS: &'static [OperationInfo] = &[
         brain_protocol::Get::INFO,
         brain_protocol::Links::INFO,
@@ -195,7 +195,8 @@ fn direct_links(
     let key = |(direction, row): &(LinkDirection, LinkRow)| {
         format!("{direction:?} {:?} {:?} {} {}", row.source_id, row.slug, row.target, row.kind)
     };
-    let part = cursor::list_part(&all, false, after, limit, key, |(direction, row)| {
+    let max_bytes = cursor::max_rows_bytes(limit, default_limit());
+    let part = cursor::list_part(&all, false, after, limit, max_bytes, key, |(direction, row)| {
         let slug = match (&row.source_id, &row.slug) {
             (Some(source), Some(slug)) => Some(context.page_name(source, slug)?),
             _ => None,
@@ -251,7 +252,8 @@ fn linked_pages(
             .map(|node| format!("{}:{}", node.source_id, node.slug))
             .unwrap_or_default()
     };
-    let part = cursor::list_part(&steps, false, after, limit, key, |step| {
+    let max_bytes = cursor::max_rows_bytes(limit, default_limit());
+    let part = cursor::list_part(&steps, false, after, limit, max_bytes, key, |step| {
         let node = graph.nodes.get(step.to).ok_or_else(missing_node)?;
         Ok(Link {
             direction: step.direction,

@@ -5,14 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::read::{MAX_TITLE, MAX_TYPE, shorten_tags};
-use crate::answer::{MAX_ANSWER, json_len, shorten};
-use crate::cursor::Cursors;
+use crate::answer::{json_len, shorten};
+use crate::cursor::{Cursors, max_rows_bytes};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
 use crate::{ToolContext, page_address};
-
-/// The maximum size of all rows, in bytes of JSON.
-const MAX_ROWS_BYTES: usize = MAX_ANSWER - 4_000;
 
 /// Lists pages.
 #[derive(Deserialize, JsonSchema)]
@@ -72,8 +69,8 @@ struct Row {
 impl ToolCall for ListPages {
     const NAME: &'static str = "list_pages";
     const TITLE: &'static str = "List pages";
-    const DESCRIPTION: &'static str = "List pages without their text, newest change first: what is \
-        new, or what there is below a prefix. Use query to find by content.";
+    const DESCRIPTION: &'static str = "List pages without their text, newest first: what is new, \
+        or what there is below a prefix.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::List::INFO];
     const EFFECT: Effect = Effect::ReadOnly;
     type Output = ListOutput;
@@ -98,11 +95,12 @@ impl ToolCall for ListPages {
             updated_since: self.updated_after,
             updated_until: None,
         };
+        let max_bytes = max_rows_bytes(self.limit as usize, default_limit());
         loop {
             let found = context.run(list.clone())?;
             let rows =
                 found.pages.iter().map(|page| row(context, page)).collect::<Result<Vec<_>, _>>()?;
-            if json_len(&rows) > MAX_ROWS_BYTES && list.limit > 1 {
+            if json_len(&rows) > max_bytes && list.limit > 1 {
                 // `found.next` is the position after the last page, so the rows cannot be cut.
                 // A shorter list is requested instead.
                 list.limit /= 2;

@@ -29,7 +29,7 @@ pub(crate) struct MoveOutput {
 impl ToolCall for MovePage {
     const NAME: &'static str = "move_page";
     const TITLE: &'static str = "Move a page";
-    const DESCRIPTION: &'static str = "Give a page another slug and update links to it.";
+    const DESCRIPTION: &'static str = "Give a page another slug, in links to it as well.";
     const OPERATIONS: &'static [OperationInfo] = &[Rename::INFO];
     const EFFECT: Effect = Effect::Destructive;
     type Output = MoveOutput;

@@ -1,5 +1,7 @@
 //! The tool `get_page`.
 
+use std::collections::BTreeMap;
+
 use brain_protocol::{
     Backlinks, Fault, FaultCode, History, Links, LinksReply, Operation, OperationInfo, Page,
     PageRef, Timeline,
@@ -7,9 +9,9 @@ use brain_protocol::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{MAX_ANSWER, json_len, shorten};
+use crate::answer::{DEFAULT_ANSWER, MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::{MAX_FRAME, Trust, excess_bytes, frame_outside_text, origin};
+use crate::trust::{Trust, excess_bytes, frame_outside_text, max_frame, origin};
 use crate::window::{WindowRequest, count_lines, select_window};
 use crate::{ToolContext, names};
 use brain_page::{content_hash, headings, lines_above_body, section};
@@ -20,7 +22,7 @@ pub(super) const MAX_TITLE: usize = 200;
 pub(super) const MAX_TYPE: usize = 60;
 /// The default maximum size of a page's text without its frame, in bytes of JSON. So the text has
 /// at most as many characters.
-const DEFAULT_TEXT: usize = 20_000;
+pub(super) const DEFAULT_TEXT: usize = 9_000;
 /// Maximum number of shown characters of a tag.
 pub(super) const MAX_TAG_CHARS: usize = 60;
 /// Maximum number of shown tags of a page.
@@ -31,8 +33,10 @@ const MAX_HEADINGS: usize = 30;
 const MAX_HEADING_CHARS: usize = 60;
 /// Maximum number of timeline entries that are added to a page.
 const MAX_TIMELINE_ROWS: u32 = 100;
-/// The maximum size of each addition to a page, in bytes of JSON.
+/// The maximum size of each addition to a page, in bytes of JSON, if the call sets `max_chars`.
 const MAX_ADDITION: usize = 8_000;
+/// The maximum size of each addition if the call does not, in bytes of JSON.
+const DEFAULT_ADDITION: usize = 1_500;
 
 /// The requested part of a page's body.
 pub(super) struct TextSelection<'a> {
@@ -46,13 +50,6 @@ pub(super) struct TextSelection<'a> {
     pub(super) max_lines: usize,
     /// The maximum size, in bytes of JSON, without one frame.
     pub(super) max_bytes: usize,
-}
-
-impl TextSelection<'_> {
-    /// Selects the whole body, up to `max_bytes` bytes of JSON.
-    pub(super) fn whole(max_bytes: usize) -> Self {
-        Self { heading: None, line: None, skip: 0, max_lines: usize::MAX, max_bytes }
-    }
 }
 
 /// The selected part of a page's body.
@@ -127,7 +124,7 @@ pub(crate) struct GetPage {
     skip_chars: Option<usize>,
     #[schemars(range(min = 1))]
     max_lines: Option<usize>,
-    /// Up to 80000
+    /// Default 9000, up to 80000
     #[schemars(range(min = 100))]
     max_chars: Option<usize>,
     #[serde(default)]
@@ -158,6 +155,8 @@ pub(crate) struct PageOutput {
     /// The value for `expected_hash`.
     content_hash: String,
     trust: Trust,
+    /// What to know before the text: trust, truncated, total_chars, and where the next part begins.
+    metadata: BTreeMap<&'static str, String>,
     text: String,
     start_line: usize,
     total_lines: usize,
@@ -178,7 +177,7 @@ pub(crate) struct PageOutput {
     timeline: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     versions: Option<Vec<String>>,
-    /// How to get the rest of the text, and of additions that were cut.
+    /// Which additions were cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -186,9 +185,10 @@ pub(crate) struct PageOutput {
 impl ToolCall for GetPage {
     const NAME: &'static str = "get_page";
     const TITLE: &'static str = "Read a page";
-    const DESCRIPTION: &'static str = "Read a page by slug or title, or a section or lines of it. \
-        Text is cut after 20000 characters: continue with next_start_line (and next_skip_chars), \
-        or set max_chars. content_hash goes into later changes as expected_hash.";
+    const DESCRIPTION: &'static str = "Read, open or show one of my notes, all I know about a \
+        thing: a page by slug or title, whole, or a section or lines. Cut after 9000 characters: \
+        go on with next_start_line (and next_skip_chars), or set max_chars. content_hash goes \
+        into later changes as expected_hash.";
     const OPERATIONS: &'static [OperationInfo] = &[
         brain_protocol::Get::INFO,
         brain_protocol::Links::INFO,
@@ -197,6 +197,7 @@ impl ToolCall for GetPage {
         brain_protocol::History::INFO,
     ];
     const EFFECT: Effect = Effect::ReadOnly;
+    const PAGE_TEXT: Option<&'static str> = Some("text");
     type Output = PageOutput;
 
     fn call(self, context: &ToolContext) -> Result<PageOutput, Fault> {
@@ -212,6 +213,7 @@ impl ToolCall for GetPage {
             version: page.version,
             content_hash: page.content_hash.clone(),
             trust: page.trust.into(),
+            metadata: BTreeMap::new(),
             text: String::new(),
             start_line: 0,
             total_lines: count_lines(&page.body),
@@ -226,6 +228,7 @@ impl ToolCall for GetPage {
             note: None,
         };
         let mut truncated = Vec::new();
+        let max_addition = self.max_chars.map_or(DEFAULT_ADDITION, |_| MAX_ADDITION);
         for include in [
             Include::Links,
             Include::Backlinks,
@@ -234,13 +237,14 @@ impl ToolCall for GetPage {
             Include::Versions,
         ] {
             if self.include.contains(&include) {
-                add(context, &page, &page_ref, include, &mut output, &mut truncated)?;
+                let target = (&page, &page_ref);
+                add(context, target, include, max_addition, &mut output, &mut truncated)?;
             }
         }
         output.note =
             (!truncated.is_empty()).then(|| format!("there is more of: {}", truncated.join(", ")));
-        // 400 bytes are for the fields that are set below.
-        let max_bytes = MAX_ANSWER.saturating_sub(json_len(&output) + MAX_FRAME + 400);
+        let max_answer = self.max_chars.map_or(DEFAULT_ANSWER, |_| MAX_ANSWER);
+        let max_bytes = max_answer.saturating_sub(json_len(&output) + max_frame(&page) + 400);
         let heading = self.section.as_deref().or(address.section.as_deref());
         let selection = TextSelection {
             heading,
@@ -254,26 +258,32 @@ impl ToolCall for GetPage {
         output.truncated = part.next.is_some();
         output.next_start_line = part.next.map(|(line, _)| line);
         output.next_skip_chars = part.next.map(|(_, skip)| skip).filter(|&skip| skip > 0);
+        output.metadata = part_metadata(&page, part.next.is_some());
         if let Some((line, skip)) = part.next {
             let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
-            let rest = format!(
-                "the page has {} characters: continue with start_line {line}{skip}",
-                page.body.chars().count()
-            );
-            let more = output.note.take().map_or_else(String::new, |more| format!("; {more}"));
-            output.note = Some(rest + &more);
+            output.metadata.insert("next", format!("start_line {line}{skip}"));
         }
         Ok(output)
     }
 }
 
-/// Adds an addition to `output`. If the addition is too long, cuts it and adds its name to
-/// `truncated`.
+/// Returns what a model has to know before it reads a part of a page. JSON objects are sorted by
+/// name, so `metadata` stands before `text`.
+pub(super) fn part_metadata(page: &Page, is_truncated: bool) -> BTreeMap<&'static str, String> {
+    BTreeMap::from([
+        ("trust", Trust::from(page.trust).as_str().to_owned()),
+        ("truncated", is_truncated.to_string()),
+        ("total_chars", page.body.chars().count().to_string()),
+    ])
+}
+
+/// Adds an addition to `output`. If the addition has more than `max_bytes` bytes of JSON, cuts it
+/// and adds its name to `truncated`.
 fn add(
     context: &ToolContext,
-    page: &Page,
-    page_ref: &PageRef,
+    (page, page_ref): (&Page, &PageRef),
     include: Include,
+    max_bytes: usize,
     output: &mut PageOutput,
     truncated: &mut Vec<&'static str>,
 ) -> Result<(), Fault> {
@@ -283,7 +293,7 @@ fn add(
             .into_iter()
             .take_while(|row| {
                 bytes += json_len(row) + 1;
-                bytes <= MAX_ADDITION
+                bytes <= max_bytes
             })
             .collect();
         if has_more || fits.len() < count {
@@ -324,7 +334,7 @@ fn add(
                 take_fitting(rows.collect(), found.truncated, "timeline (get_timeline)");
         }
         Include::Frontmatter => {
-            let fits = page.frontmatter.char_indices().scan(MAX_ADDITION, |left, (at, c)| {
+            let fits = page.frontmatter.char_indices().scan(max_bytes, |left, (at, c)| {
                 *left = left.checked_sub(crate::answer::json_char_len(c))?;
                 Some(at + c.len_utf8())
             });

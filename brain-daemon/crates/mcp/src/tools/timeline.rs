@@ -57,8 +57,8 @@ struct Entry {
 impl ToolCall for GetTimeline {
     const NAME: &'static str = "get_timeline";
     const TITLE: &'static str = "Timeline";
-    const DESCRIPTION: &'static str = "Dated lines (\"- 2026-03-01 | text\") of a page or of all, \
-        newest first: what happened, when. To list changed pages, use list_pages.";
+    const DESCRIPTION: &'static str = "Dated lines (\"- 2026-03-01 | text\") of a page or of \
+        all, newest first: what happened, when.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Timeline::INFO];
     const EFFECT: Effect = Effect::ReadOnly;
     type Output = TimelineOutput;
@@ -83,6 +83,7 @@ impl ToolCall for GetTimeline {
             false,
             after.as_deref(),
             self.limit as usize,
+            cursor::max_rows_bytes(self.limit as usize, default_limit()),
             key,
             |row| {
                 Ok(Entry {

@@ -43,10 +43,10 @@ pub(crate) struct Capture {
 
 impl ToolCall for Capture {
     const NAME: &'static str = "capture";
-    const TITLE: &'static str = "Capture";
-    const DESCRIPTION: &'static str = "Keep what the user wants remembered as a new inbox page, \
-        searchable at once. The same content within 24 hours is kept once. To change a page use \
-        edit_page; for a page with a chosen slug, put_page.";
+    const TITLE: &'static str = "Save a note";
+    const DESCRIPTION: &'static str = "Save this, remember that, store or keep it: write down a \
+        new note, thought or fact in my brain, my memory. The same content within 24 hours is \
+        kept once. To change a page use edit_page; for a chosen slug, put_page.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Capture::INFO];
     const EFFECT: Effect = Effect::Additive;
     type Output = WriteOutput;
@@ -80,10 +80,10 @@ pub(crate) struct PutPage {
 
 impl ToolCall for PutPage {
     const NAME: &'static str = "put_page";
-    const TITLE: &'static str = "Put a page";
-    const DESCRIPTION: &'static str = "Write a whole page under a slug like people/ada-lovelace. \
-        An existing page is replaced only with expected_hash or overwrite; its former version is \
-        kept. For a part of a page use edit_page.";
+    const TITLE: &'static str = "Write a page";
+    const DESCRIPTION: &'static str = "Create a page under a slug such as people/jane-doe. An \
+        existing page is replaced only with expected_hash or overwrite; its former version is \
+        kept.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
     const EFFECT: Effect = Effect::Destructive;
@@ -191,8 +191,8 @@ pub(crate) struct RestorePage {
 impl ToolCall for RestorePage {
     const NAME: &'static str = "restore_page";
     const TITLE: &'static str = "Restore a page";
-    const DESCRIPTION: &'static str =
-        "Bring a deleted page back; or, with version, what a page said at that version.";
+    const DESCRIPTION: &'static str = "Bring a deleted page back; or, with version, its text at \
+        this version.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Get::INFO, brain_protocol::Restore::INFO, brain_protocol::Revert::INFO];
     const EFFECT: Effect = Effect::Additive;
