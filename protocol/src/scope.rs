@@ -65,6 +65,15 @@ impl Scopes {
         Ok(Self(bits))
     }
 
+    /// Returns the scopes that `text` names, without unknown ones; `None` if it names none. An
+    /// authorization server may ignore scopes (RFC 6749 section 3.3), and clients request those of
+    /// others, such as `openid`.
+    #[must_use]
+    pub fn parse_known(text: &str) -> Option<Self> {
+        let known = text.split([' ', ',', '\t']).filter_map(|word| Self::parse(word).ok());
+        known.reduce(|all, one| Self(all.0 | one.0))
+    }
+
     /// Iterates over the scopes, the lowest first.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL
@@ -220,6 +229,10 @@ mod tests {
             assert!(Scopes::parse(text).is_err(), "{text:?}");
         }
         assert_eq!(Scopes::parse("read write").unwrap(), Scopes::READ_WRITE);
+        let known = Scopes::parse_known("openid read write offline_access");
+        assert_eq!(known, Some(Scopes::READ_WRITE));
+        assert_eq!(Scopes::parse_known("openid profile"), None);
+        assert_eq!(Scopes::parse_known(" "), None);
     }
 
     #[test]

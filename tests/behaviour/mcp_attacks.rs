@@ -93,7 +93,7 @@ fn an_invalid_field_is_named_in_the_error() {
     let token = home.token("reader", "read", &[]);
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for (field, status, expected) in [
-        (("Accept", "application/json"), 406, "Accept: application/json, text/event-stream"),
+        (("Accept", "text/event-stream"), 406, "Accept: application/json, text/event-stream"),
         (("Content-Type", "text/plain"), 415, "Content-Type: application/json"),
         (("MCP-Protocol-Version", "1999-01-01"), 400, "MCP-Protocol-Version"),
     ] {
@@ -101,6 +101,48 @@ fn an_invalid_field_is_named_in_the_error() {
         let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
         assert!(message.contains(expected), "{message}");
     }
+    // Clients that cannot read streams get the same JSON.
+    let answer = send(&home, &token, &[("Accept", "application/json")], ping).expect(200);
+    assert_eq!(answer.json()["id"], 1);
+    let initialize = r#"{"jsonrpc":"2.0","id":2,"method":"initialize"}"#;
+    let answer = send(&home, &token, &[], initialize).json();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(2), &json!(-32602)), "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("protocolVersion"), "{message}");
+    let null_id = r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#;
+    let answer = send(&home, &token, &[], null_id).json();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)));
+}
+
+#[test]
+fn a_slash_after_a_path_changes_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let bearer = format!("Bearer {}", home.token("writer", "read write", &[]));
+    let call = |method: &str, path: &str, body: &str| {
+        let headers = [
+            ("Authorization", bearer.as_str()),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json"),
+        ];
+        http::call(home.http_local(), method, path, &headers, body.as_bytes())
+    };
+    assert!(call("GET", "/health/", "").expect(200).json()["status"].is_string());
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    assert_eq!(call("POST", "/mcp/", ping).expect(200).json()["id"], 1);
+    let text = http::call(
+        home.http_local(),
+        "POST",
+        "/ingest/?x=1",
+        &[("Authorization", bearer.as_str()), ("Content-Type", "text/plain")],
+        b"A text.",
+    );
+    assert!(!text.expect(202).json()["job_id"].is_null());
+    // Without a token, the refusal is that of the path.
+    let refused = http::call(home.http_local(), "POST", "/mcp/", &[], ping.as_bytes());
+    assert!(refused.expect(401).header("www-authenticate").is_some());
+    assert_eq!(call("GET", "/nosuch/", "").expect(404).json()["error"], "not_found");
+    assert_eq!(call("GET", "/health//", "").expect(404).json()["error"], "not_found");
 }
 
 #[test]

@@ -321,6 +321,81 @@ fn the_program_ends_when_its_client_stops_reading() {
 }
 
 #[test]
+fn every_message_of_a_mix_is_answered() {
+    let home = TestHome::new();
+    let mut process = McpProcess::with_session(&home);
+    let broken = |id: u64| {
+        [
+            "{".to_owned(),
+            "[1]".into(),
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#.into(),
+            r#"{"jsonrpc":"2.0","method":"notifications/nosuch","params":5}"#.into(),
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping","result":{{}}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize"}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"notifications/initialized"}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":[]}}"#),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{}}}}"#
+            ),
+        ]
+    };
+    let mut lines = String::new();
+    for id in 1..=300_u64 {
+        let all = broken(1_000 + id);
+        lines += &format!("{}\n{}\n", all[id as usize % all.len()], search(id, "a"));
+    }
+    let mut input = process.input.take().unwrap();
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
+    let (answers, exit) = process.finish();
+    writer.join().unwrap();
+    assert_eq!(exit, 0);
+    for id in 1..=300 {
+        let results = answers.iter().filter(|it| it["id"] == id && it["result"].is_object());
+        assert_eq!(results.count(), 1, "{id}");
+        let is_request = (id % 10) >= 5;
+        let refusals = answers.iter().filter(|it| it["id"] == 1_000 + id);
+        assert_eq!(refusals.count(), usize::from(is_request), "{id}");
+    }
+    let null_ids = answers.iter().filter(|it| it["id"].is_null() && it["error"].is_object());
+    assert_eq!(null_ids.count(), 120, "four kinds of messages have no id, 30 of each");
+    let initialize = answers.iter().find(|it| it["id"] == 1_006).unwrap();
+    assert_eq!(initialize["error"]["code"], -32602, "{initialize}");
+    let message = initialize["error"]["message"].as_str().unwrap();
+    assert!(message.contains("protocolVersion"), "{message}");
+}
+
+/// The daemon does not run on until the program has ended. So the program cannot read all requests,
+/// and does not see the end of its input behind them.
+#[test]
+fn the_program_ends_with_its_client_although_the_daemon_hangs() {
+    let home = TestHome::new();
+    let mut process = McpProcess::with_session(&home);
+    let pid = rustix::process::Pid::from_raw(home.status().pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    for id in 1..=40 {
+        process.send(&search(id, "a"));
+    }
+    process.input = None;
+    let deadline = Instant::now() + Duration::from_secs(90);
+    let mut ended = None;
+    while ended.is_none() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(100));
+        ended = process.child.try_wait().unwrap();
+    }
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    assert!(ended.is_some(), "`brain mcp` outlived its client");
+    let answers: Vec<Value> = process
+        .output
+        .take()
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect();
+    assert!(answers.len() >= 16 && answers.iter().all(|it| it["error"].is_object()));
+}
+
+#[test]
 fn idle_streams_are_closed_to_admit_commands() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_CONNECTIONS".into(), "4".into()));

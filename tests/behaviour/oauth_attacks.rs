@@ -148,7 +148,6 @@ fn errors_with_a_valid_redirect_uri_go_to_the_client() {
         ("code_challenge", "short", "invalid_request"),
         ("code_challenge_method", "plain", "invalid_request"),
         ("code_challenge_method", "", "invalid_request"),
-        ("scope", "owner", "invalid_scope"),
         ("scope", "admin", "invalid_scope"),
         ("resource", "https://evil.example/mcp", "invalid_target"),
     ] {
@@ -175,12 +174,12 @@ fn no_client_gets_more_than_was_granted() {
         ];
         site.token(&grant)
     };
-    for scope in ["write", "admin", "write admin", "owner", "READ"] {
+    for scope in ["write", "admin", "write admin", "write openid"] {
         request_token(scope).expect_refusal(400, "invalid_scope");
     }
-    // A client that requests the scopes of a challenge gets its allowed scopes, and the answer
-    // names them.
-    for scope in ["read write", "read admin"] {
+    // A client that requests the scopes of a challenge, or of other services, gets its allowed
+    // scopes, and the answer names them.
+    for scope in ["read write", "read admin", "read offline_access", "openid profile", "mcp"] {
         assert_eq!(text(&request_token(scope).expect(200).json(), "scope"), "read", "{scope}");
     }
     site.token(&[("grant_type", "password"), ("client_id", &id), ("client_secret", &secret)])

@@ -3,6 +3,7 @@
 //! Standard output carries only messages. `relay` reads only the parts of messages that it needs to
 //! check them and to continue after a restart of the daemon.
 
+mod client_watch;
 mod line;
 mod message;
 mod relay;
@@ -47,7 +48,9 @@ with the argument \"mcp\".";
         }
         let input = BufReader::with_capacity(64 * 1024, BlockingReader(io::stdin()));
         let connect = || context.call_mcp();
-        match Relay::new(connect, output::write_stdout, output::notice).run(input) {
+        let is_client_gone = client_watch::start();
+        let relay = Relay::new(connect, output::write_stdout, output::notice);
+        match relay.run(input, &is_client_gone) {
             Ok(()) => Ok(Outcome::default()),
             // The client closed the pipe.
             Err(RelayError::Output(e)) if e.kind() == ErrorKind::BrokenPipe => {

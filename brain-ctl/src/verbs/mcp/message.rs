@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use brain_protocol::{Fault, MAX_MESSAGE};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json, value::RawValue};
 
 /// Invalid JSON (JSON-RPC 2.0 section 5.1).
@@ -42,7 +42,8 @@ pub(super) enum Message {
 struct Raw<'a> {
     #[serde(borrow, default)]
     jsonrpc: Cow<'a, str>,
-    #[serde(default)]
+    /// `None` if there is none, in contrast to `null`.
+    #[serde(default, deserialize_with = "read_id")]
     id: Option<Value>,
     #[serde(borrow, default)]
     method: Option<Cow<'a, str>>,
@@ -52,6 +53,10 @@ struct Raw<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
+}
+
+fn read_id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -65,7 +70,7 @@ struct CancelledParams {
 /// # Errors
 /// Returns the error answer to an invalid message, as a line.
 pub(super) fn parse(line: &[u8]) -> Result<Message, Vec<u8>> {
-    let raw: Raw<'_> = match serde_json::from_slice(line) {
+    let mut raw: Raw<'_> = match serde_json::from_slice(line) {
         Ok(raw) => raw,
         Err(e) if !e.is_data() => return Err(error(None, PARSE_ERROR, "the message is not JSON")),
         Err(_) if line.trim_ascii_start().first() == Some(&b'[') => {
@@ -77,6 +82,10 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, Vec<u8>> {
         }
         Err(_) => return Err(invalid_message(None)),
     };
+    // An error answer to a message without a readable id has a null id.
+    if raw.method.is_none() && raw.id == Some(Value::Null) {
+        raw.id = None;
+    }
     // MCP permits only integers and strings. The daemon could not answer with another id.
     if raw.jsonrpc != "2.0" || raw.id.as_ref().is_some_and(|id| !id.is_string() && !id.is_i64()) {
         return Err(invalid_message(raw.id.filter(|id| id.is_string() || id.is_number()).as_ref()));
@@ -201,6 +210,10 @@ mod tests {
         assert_eq!(code("{}"), (json!(-32600), Value::Null));
         assert_eq!(code(r#"{"jsonrpc":"1.0","id":4,"method":"a"}"#), (json!(-32600), json!(4)));
         assert_eq!(code(r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#), (json!(-32600), Value::Null));
+        let null_id = r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#;
+        assert_eq!(code(null_id), (json!(-32600), Value::Null));
+        let answer = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}}"#;
+        assert_eq!(super::parse(answer), Ok(Message::Answer { id: None, success: false }));
         assert_eq!(code(r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#), (json!(-32600), json!(1.5)));
         assert_eq!(code(r#"{"jsonrpc":"2.0","id":4}"#), (json!(-32600), json!(4)));
     }

@@ -10,6 +10,10 @@ use std::{
     io::{self, BufRead, BufReader, Write},
     os::unix::net::UnixStream,
     sync::mpsc::{Receiver, SyncSender, sync_channel},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -31,6 +35,12 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time limit for a new daemon to initialise the session.
 const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit for the answer to a request. Clients wait for a minute by default.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(600);
+/// Time limit for a write to the daemon: a daemon that reads nothing is as good as ended.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often time limits are checked.
+const TICK: Duration = Duration::from_millis(500);
 
 /// Why the relay failed.
 #[derive(Debug)]
@@ -64,6 +74,7 @@ struct PendingRequest {
     id: Value,
     /// The number of its connection.
     connection: u32,
+    sent_at: Instant,
     /// The line of the request, if it initialises the session.
     initialize: Option<Vec<u8>>,
 }
@@ -119,7 +130,9 @@ where
         }
     }
 
-    /// Serves the client until the end of `input`.
+    /// Serves the client until the end of `input`. `is_client_gone` becomes true when nobody can
+    /// write to `input` any more, although some of it may be unread. Then the relay also ends when
+    /// nothing happens for [`DRAIN_TIMEOUT`].
     ///
     /// # Errors
     /// `Output` if writing to the client fails. `Fault` if the first connection fails, or if a new
@@ -127,6 +140,7 @@ where
     pub(super) fn run(
         mut self,
         mut input: impl BufRead + Send + 'static,
+        is_client_gone: &Arc<AtomicBool>,
     ) -> Result<(), RelayError> {
         let (events, permits) = (self.events.clone(), self.permit_receiver.take());
         std::thread::spawn(move || {
@@ -145,14 +159,12 @@ where
             return Err(RelayError::Fault(fault));
         }
         let mut deadline: Option<Instant> = None;
+        let mut last_event = Instant::now();
         loop {
-            let event = match deadline {
-                None => self.inbox.recv().ok(),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    self.inbox.recv_timeout(left).ok()
-                }
-            };
+            let event = self.inbox.recv_timeout(TICK).ok();
+            if event.is_some() {
+                last_event = Instant::now();
+            }
             match event {
                 Some(Event::ClientLine(line)) => {
                     self.needs_permit = true;
@@ -163,16 +175,19 @@ where
                     self.handle_daemon_line(connection, line)?;
                 }
                 Some(Event::DaemonEnd(connection)) => self.handle_daemon_end(connection)?,
-                None => {
-                    (self.notice)(
-                        "the daemon did not answer all requests in time; \
-                         they may have taken effect",
-                    );
-                    return self.fail_pending(|_| true);
-                }
+                None => self.fail_pending(|request| request.sent_at.elapsed() > REQUEST_TIMEOUT)?,
             }
             if deadline.is_some() && self.pending.is_empty() {
                 return Ok(());
+            }
+            let is_idle = last_event.elapsed() > DRAIN_TIMEOUT;
+            if deadline.is_some_and(|deadline| Instant::now() > deadline)
+                || (is_idle && is_client_gone.load(Ordering::Relaxed))
+            {
+                (self.notice)(
+                    "the daemon did not answer all requests in time; they may have taken effect",
+                );
+                return self.fail_pending(|_| true);
             }
             self.permit_next();
         }
@@ -262,7 +277,8 @@ where
             };
             if self.send_to_daemon(&line).is_ok() {
                 let initialize = is_initialize.then_some(line);
-                self.pending.push(PendingRequest { id, connection, initialize });
+                let sent_at = Instant::now();
+                self.pending.push(PendingRequest { id, connection, sent_at, initialize });
                 return Ok(());
             }
             self.disconnect();
@@ -332,6 +348,7 @@ where
             Fault::new(FaultCode::Unreachable, format!("the connection to the daemon failed: {e}"))
                 .hint("call again")
         };
+        stream.set_write_timeout(Some(WRITE_TIMEOUT)).map_err(connection_error)?;
         let mut reader = BufReader::new(stream.try_clone().map_err(connection_error)?);
         if let (Some(initialize), false) = (&self.initialize, is_initialize) {
             repeat_initialize(&stream, &mut reader, initialize, self.initialized.as_deref())

@@ -18,7 +18,10 @@ fn start_relay(lines: &[String]) -> (UnixStream, Receiver<Value>, JoinHandle<boo
         let _ = sender.send(serde_json::from_slice(line)?);
         Ok(())
     };
-    let thread = std::thread::spawn(move || Relay::new(connect, out, |_| {}).run(input).is_ok());
+    let thread = std::thread::spawn(move || {
+        let is_client_gone = Arc::new(AtomicBool::new(false));
+        Relay::new(connect, out, |_| {}).run(input, &is_client_gone).is_ok()
+    });
     (daemon, messages, thread)
 }
 

@@ -233,7 +233,7 @@ impl Access {
         let granted = cap_scopes(client.record.scopes, old.scopes);
         let scopes = requested_scopes(scope, granted)?;
         // Scopes beyond the consent are an error here, not ignored (RFC 6749 section 6).
-        let requested = scope.and_then(|scope| Scopes::parse(scope).ok());
+        let requested = scope.and_then(Scopes::parse_known);
         if requested.is_some_and(|requested| !granted.cover(requested)) {
             return Err(OAuthFault::new(
                 OAuthError::InvalidScope,

@@ -142,15 +142,14 @@ fn allowed_grant_types(names: &[String]) -> Result<Vec<GrantType>, OAuthFault> {
     Ok(kinds)
 }
 
-/// Parses the requested scopes: `read` and `write` if none are requested.
+/// Parses the requested scopes: `read` and `write` if none that exists is requested.
 fn parse_scopes(scope: Option<&str>) -> Result<Scopes, OAuthFault> {
-    let Some(text) = scope.filter(|text| !text.trim().is_empty()) else {
-        return Ok(Scopes::READ_WRITE);
-    };
-    let refuse = |why: &str| OAuthFault::new(OAuthError::InvalidScope, why);
-    let scopes = Scopes::parse(text).map_err(|_| refuse("the scopes are read and write"))?;
+    let scopes = scope.and_then(Scopes::parse_known).unwrap_or(Scopes::READ_WRITE);
     if scopes.highest() == Scope::Admin {
-        return Err(refuse("a client that registers itself may ask for read and write only"));
+        return Err(OAuthFault::new(
+            OAuthError::InvalidScope,
+            "a client that registers itself may ask for read and write only",
+        ));
     }
     Ok(scopes)
 }

@@ -17,7 +17,7 @@ use std::task::Poll;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use brain_protocol::{JobId, TunnelRequest};
 use tower::ServiceExt as _;
@@ -84,6 +84,18 @@ impl Application {
         self.app.shared.limits.hash_of(failure_limiter::address_prefix(address))
     }
 
+    /// Returns the URI without the slash at the end of its path, if only that is a known path.
+    fn without_last_slash(&self, uri: &Uri) -> Option<Uri> {
+        let path = uri.path().strip_suffix('/')?;
+        if self.paths.at(uri.path()).is_ok() || self.paths.at(path).is_err() {
+            return None;
+        }
+        let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let mut parts = uri.clone().into_parts();
+        parts.path_and_query = format!("{path}{query}").parse().ok();
+        Uri::from_parts(parts).ok()
+    }
+
     /// Answers a request, and records it in the log, the audit and the counters.
     pub(crate) async fn answer<B>(
         &self,
@@ -96,7 +108,11 @@ impl Application {
     {
         let began = Instant::now();
         let app = &self.app;
-        let request = request.map(Body::new);
+        let mut request = request.map(Body::new);
+        // Some clients add a slash to the URL that a person typed.
+        if let Some(uri) = self.without_last_slash(request.uri()) {
+            *request.uri_mut() = uri;
+        }
         info.state.set_address(self.hash_of(client_address::of_request(app, &request)));
         let route: &str =
             self.paths.at(request.uri().path()).map_or(UNMATCHED, |found| found.value);

@@ -132,16 +132,24 @@ async fn read_message(body: Body) -> Result<Bytes, HttpError> {
     })
 }
 
-/// Replaces an `Accept` that is absent or has `*/*` with the media types that the MCP server
-/// requires.
+/// Replaces an `Accept` that is absent or admits JSON with the media types that the MCP server
+/// requires: every answer is JSON.
 fn widen_accept(headers: &mut HeaderMap) {
-    let accepts_anything = |value: &HeaderValue| {
-        let text = value.to_str().unwrap_or_default();
-        text.split(',').any(|range| range.split(';').next().unwrap_or_default().trim() == "*/*")
-    };
-    if headers.get(header::ACCEPT).is_none_or(accepts_anything) {
+    let ranges = headers.get_all(header::ACCEPT);
+    let mut texts = ranges.iter().filter_map(|value| value.to_str().ok()).peekable();
+    if texts.peek().is_none() || texts.any(|text| text.split(',').any(admits_json)) {
         headers.insert(header::ACCEPT, ACCEPT_BOTH);
     }
+}
+
+/// Returns whether a media range admits JSON (RFC 9110 section 12.5.1).
+fn admits_json(range: &str) -> bool {
+    let mut parts = range.split(';').map(|part| part.trim().to_ascii_lowercase());
+    let kind = parts.next().unwrap_or_default();
+    let is_refused = |part: String| {
+        part.strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q <= 0.0))
+    };
+    ["*/*", "application/*", "application/json"].contains(&kind.as_str()) && !parts.any(is_refused)
 }
 
 /// The members of a message that are checked before the MCP server reads it (JSON-RPC 2.0 section
@@ -258,6 +266,24 @@ fn json_rpc_error(status: StatusCode, code: i32, message: &str) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_media_range_that_admits_json_suffices() {
+        for (accept, suffices) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("text/html, application/*;q=0.5", true),
+            ("*/*", true),
+            ("text/event-stream", false),
+            ("application/json;q=0", false),
+            ("application/json; q=0.0, text/html", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+            widen_accept(&mut headers);
+            assert_eq!(headers[header::ACCEPT] == ACCEPT_BOTH, suffices, "{accept}");
+        }
+    }
 
     #[test]
     fn values_are_counted_outside_of_texts() {

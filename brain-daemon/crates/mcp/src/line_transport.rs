@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brain_protocol::MAX_MESSAGE;
-use rmcp::model::RequestId;
+use rmcp::model::{ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -17,6 +17,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
+use super::unknown_method;
+
 /// Maximum number of requests of one stream that are answered concurrently.
 pub(super) const MAX_CONCURRENT: usize = 16;
 /// How long a stream may be idle while other clients wait.
@@ -25,6 +27,8 @@ const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
 /// [`IDLE_TIMEOUT_WHEN_FULL`].
 const UNREAD_TIMEOUT_FACTOR: u32 = 30;
 
+/// The method that opens a session.
+const INITIALIZE: &str = "initialize";
 /// The buffer capacity that is kept between two messages, in bytes.
 const KEPT_CAPACITY: usize = 16 * 1024;
 
@@ -48,6 +52,13 @@ pub(super) struct LineTransport<R: AsyncRead, W: AsyncWrite> {
 #[derive(Deserialize)]
 struct RequestHead {
     id: Option<RequestId>,
+}
+
+/// Returns the id of an `initialize` whose params are absent or not as required.
+fn malformed_initialize(message: &RxJsonRpcMessage<RoleServer>) -> Option<RequestId> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::CustomRequest(custom) = &request.request else { return None };
+    (custom.method == INITIALIZE).then(|| request.id.clone())
 }
 
 impl<R, W> LineTransport<R, W>
@@ -99,8 +110,9 @@ where
             let is_too_long = std::mem::take(&mut self.is_too_long);
             let parsed = serde_json::from_slice(self.line.trim_ascii());
             let is_blank = self.line.trim_ascii().is_empty();
-            let head = match &parsed {
+            let head: Option<RequestHead> = match &parsed {
                 Err(error) if error.is_data() => serde_json::from_slice(&self.line).ok(),
+                Ok(message) => malformed_initialize(message).map(|id| RequestHead { id: Some(id) }),
                 _ => None,
             };
             self.line.clear();
@@ -111,6 +123,8 @@ where
                     None,
                 ),
                 _ if is_blank => continue,
+                // rmcp would take it for a request of the newest revision without its metadata.
+                Ok(_) if head.is_some() => unknown_method(INITIALIZE),
                 Ok(message) => return Some(message),
                 Err(error) if error.is_data() => {
                     ErrorData::invalid_request("the message is not an MCP message", None)
@@ -120,7 +134,7 @@ where
             // In its own task, because this future may be dropped.
             tokio::spawn(self.send(TxJsonRpcMessage::<RoleServer>::error(
                 refusal,
-                head.and_then(|head: RequestHead| head.id),
+                head.and_then(|head| head.id),
             )));
         }
     }
