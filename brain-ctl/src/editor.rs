@@ -6,7 +6,7 @@ use std::{
     io::{self, ErrorKind, IsTerminal, Write},
     os::{
         fd::AsFd,
-        unix::fs::{DirBuilderExt, OpenOptionsExt},
+        unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     },
     path::PathBuf,
     process::{Command, Stdio},
@@ -17,6 +17,9 @@ use brain_protocol::{Fault, FaultCode};
 use rustix::process::Signal;
 
 use crate::fail;
+
+/// The beginning of the names of the directories for edited files.
+const EDIT_DIR: &str = "brain-edit-";
 
 /// A text in a file, in a private temporary directory of its own.
 pub(crate) struct EditedFile {
@@ -104,19 +107,36 @@ impl EditedFile {
     }
 }
 
+/// Returns the files with this name that failed edits of this user left in the directory for
+/// temporary files.
+pub(crate) fn kept_edits(name: &str) -> Vec<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let entries = fs::read_dir(env::temp_dir()).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| {
+            let is_edit = entry.file_name().to_str().is_some_and(|it| it.starts_with(EDIT_DIR));
+            is_edit && entry.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == user)
+        })
+        .map(|entry| entry.path().join(name))
+        .filter(|path| path.is_file())
+        .collect();
+    found.sort();
+    found
+}
+
 /// Creates a directory that only this user can read.
 fn create_dir() -> Result<PathBuf, Fault> {
     let parent = env::temp_dir();
     let id = std::process::id();
     for n in 0..100 {
-        let dir = parent.join(format!("brain-edit-{id}-{n}"));
+        let dir = parent.join(format!("{EDIT_DIR}{id}-{n}"));
         match fs::DirBuilder::new().mode(0o700).create(&dir) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(fail::file("create", &dir, &error)),
             Ok(()) => return Ok(dir),
         }
     }
-    let message = format!("{} has too many directories brain-edit-{id}-…", parent.display());
+    let message = format!("{} has too many directories {EDIT_DIR}{id}-…", parent.display());
     Err(Fault::new(FaultCode::Io, message).hint("remove those that you do not need any more"))
 }
 

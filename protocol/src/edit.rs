@@ -122,7 +122,7 @@ pub struct Purge {
 /// The result of a purge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeReply {
-    /// Always `purged`.
+    /// `purged`, or `unfinished` if brain has to finish the purge later; `warnings` say why.
     pub status: String,
     /// The page.
     pub slug: Slug,
@@ -130,9 +130,10 @@ pub struct PurgeReply {
     pub source_id: SourceId,
     /// The version, if only one was purged.
     pub version: Option<u32>,
-    /// The number of purged versions.
+    /// The number of purged versions; 0 if an earlier purge was interrupted after it removed them.
     pub versions: u64,
-    /// Backups in the home and in the directory of scheduled backups that still contain the page.
+    /// Copies that still contain the page: backups in the directory of scheduled backups, backups
+    /// and former stores in the home, and failed edits of the user who asks.
     pub backups: Vec<String>,
     /// Places that may still contain the page, and work that failed.
     pub warnings: Vec<String>,

@@ -141,6 +141,7 @@ mod privacy;
 mod program_copies;
 mod provenance;
 mod purge;
+mod purge_crash;
 mod read_only;
 mod real_input;
 mod real_input_trees;

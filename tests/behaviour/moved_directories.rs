@@ -51,6 +51,31 @@ fn a_directory_that_becomes_a_link_is_not_followed() {
 }
 
 #[test]
+fn a_source_whose_root_becomes_a_link_is_away_until_accepted() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let (vault, other) = (home.outside().join("vault"), home.outside().join("other"));
+    fs::create_dir_all(&vault).unwrap();
+    fs::write(vault.join("note.md"), "A quokka.\n").unwrap();
+    home.json(["sources", "add", "vault", vault.to_str().unwrap()]);
+    home.json(["sync", "--source", "vault"]);
+    fs::rename(&vault, &other).unwrap();
+    fs::write(other.join("private.md"), "Zirconium.\n").unwrap();
+    symlink(&other, &vault).unwrap();
+    let synced = home.brain(["sync", "--source", "vault", "--json"]);
+    assert!(synced.stdout.contains("is a symbolic link now"), "{synced:?}");
+    home.brain_with(["put", "new", "--source", "vault"], b"text\n").expect(0);
+    assert!(!other.join("new.md").exists(), "nothing is written through the link");
+    assert_eq!(home.search("zirconium"), Vec::<String>::new(), "nothing is read through the link");
+    assert_eq!(home.search("quokka"), ["note"], "and no page is deleted");
+    // The owner accepts the moved directory.
+    home.json(["sources", "add", "vault", vault.to_str().unwrap()]);
+    home.json(["sync", "--source", "vault"]);
+    assert_eq!(home.search("zirconium"), ["private"]);
+    assert_eq!(home.search("quokka"), ["note"]);
+}
+
+#[test]
 fn nothing_is_written_at_the_old_path_of_a_moved_home() {
     let home = TestHome::new();
     let mut daemon = home.daemon();

@@ -52,6 +52,7 @@ fn a_share_fills_the_form_and_writes_nothing() {
         "Read &lt;b&gt;this\n\nhttps://e.example/?a=1&amp;b</textarea>",
         "action=\"/web/capture\"",
         "name=\"csrf\"",
+        "name=\"shared\"",
         "Keep",
     ] {
         assert!(form.body.contains(part), "{part}: {}", form.body);
@@ -64,10 +65,17 @@ fn a_share_fills_the_form_and_writes_nothing() {
     assert!(reload_page.body.contains("url=/web/share?text=x&amp;again"), "{}", reload_page.body);
     site.local(&from_elsewhere("/web/share?text=x&again")).expect(401);
 
-    let fields = [("title", "A <script>"), ("text", "Read this"), ("tags", "x")];
+    let fields = [("title", "A <script>"), ("text", "Read this"), ("tags", "x"), ("shared", "1")];
     let captured = browser.change(&site, "/web/capture", &fields).expect(303);
     let page = browser.send(&site.local, HttpRequest::get(captured.header("location").unwrap()));
-    assert!(page.expect(200).body.contains("A &lt;script&gt;"));
+    let page = page.expect(200).body;
+    assert!(page.contains("A &lt;script&gt;"));
+    assert!(page.contains("This text came from outside"), "{page}");
+    // What the owner types into the browser is the owner's.
+    let fields = [("title", "Mine"), ("text", "My own words")];
+    let captured = browser.change(&site, "/web/capture", &fields).expect(303);
+    let page = browser.send(&site.local, HttpRequest::get(captured.header("location").unwrap()));
+    assert!(!page.expect(200).body.contains("This text came from outside"));
 }
 
 #[test]

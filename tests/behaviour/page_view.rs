@@ -258,3 +258,17 @@ fn the_audit_records_routes_without_names() {
     let api = site.local(&HttpRequest::get("/openapi.json")).expect(200).body;
     assert!(!api.contains("/page/") && !api.contains("/web/"), "the document has only the API");
 }
+
+#[test]
+fn a_head_request_does_not_use_up_the_address_of_brain_open() {
+    let site = Site::new();
+    let path = site.sign_in_path();
+    for _ in 0..2 {
+        let head = site.local(&HttpRequest::new("HEAD", &path)).expect(200);
+        assert!(head.header("set-cookie").is_none(), "{head:?}");
+    }
+    let mut browser = Browser::default();
+    browser.send(&site.local, HttpRequest::get(&path)).expect(200);
+    assert_eq!(browser.cookies.len(), 1);
+    browser.send(&site.local, HttpRequest::get(&path)).expect(401);
+}

@@ -159,5 +159,20 @@ fn links_are_completed() {
     let mut browser = site.open();
     let found = browser.send(&site.local, HttpRequest::get("/web/complete?text=ad")).expect(200);
     assert_eq!(found.json()[0][0], "people/ada");
+    // It has the headers of the screens.
+    let screen = browser.send(&site.local, HttpRequest::get("/")).expect(200);
+    for field in [
+        "content-security-policy",
+        "cache-control",
+        "x-frame-options",
+        "x-content-type-options",
+        "referrer-policy",
+        "cross-origin-opener-policy",
+        "cross-origin-resource-policy",
+    ] {
+        assert!(screen.header(field).is_some(), "{field}");
+        assert_eq!(found.header(field), screen.header(field), "{field}");
+    }
+    assert_eq!(found.header("content-type"), Some("application/json"));
     site.local(&HttpRequest::get("/web/complete?text=ad")).expect(401);
 }

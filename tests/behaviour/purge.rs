@@ -2,30 +2,52 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use brain_tests::{TestHome, http};
-use serde_json::json;
+use brain_tests::{TEST_TIMEOUT, TestHome, http};
+use serde_json::{Value, json};
 
+use crate::faults::fill;
+use crate::purge_crash::purge_check;
 use crate::terminal::on_a_terminal_with_input;
 
 const SECRET: &str = "hunter2-correct-horse";
 
-/// Returns the files below `dir` that contain the secret.
+/// Returns the files below `dir` that contain [`SECRET`].
 fn files_with_secret(dir: &Path) -> Vec<PathBuf> {
+    files_with(dir, SECRET)
+}
+
+/// Returns the files below `dir` that contain `secret` in their text or name.
+pub(crate) fn files_with(dir: &Path, secret: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
-            found.extend(files_with_secret(&path));
+            found.extend(files_with(&path, secret));
         } else if kind.is_file() {
             let bytes = fs::read(&path).unwrap_or_default();
-            if bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes()) {
+            let is_named = entry.file_name().to_string_lossy().contains(secret);
+            if is_named || bytes.windows(secret.len()).any(|part| part == secret.as_bytes()) {
                 found.push(path);
             }
         }
     }
     found
+}
+
+/// Waits until a condition holds.
+fn wait_for(problem: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{problem}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn texts_of(list: &Value) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -100,6 +122,93 @@ fn a_purge_names_the_backups_that_contain_the_page() {
     let backup_list = reply["backups"].to_string();
     assert!(backup_list.contains(&backup_with_page.display().to_string()), "{backup_list}");
     assert!(!backup_list.contains("before.redb"), "{backup_list}");
+}
+
+#[test]
+fn names_and_ingest_jobs_of_a_purged_page_are_gone() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let token = home.token("phone", "write", &[]);
+    let slug = format!("notes/{SECRET}");
+    let sent = http::call(
+        home.http_local(),
+        "POST",
+        "/ingest",
+        &[
+            ("Authorization", &format!("Bearer {token}")),
+            ("Content-Type", "text/plain"),
+            ("X-Brain-Slug", &slug),
+            ("X-Brain-Title", &format!("Title {SECRET}")),
+            ("X-Brain-Source-Uri", &format!("https://e.example/{SECRET}")),
+        ],
+        b"an ordinary text",
+    );
+    let job = sent.expect(202).json()["job_id"].clone();
+    wait_for("no page", || home.page_file(&slug).exists());
+    home.json(["tags", &slug, "--add", "x"]);
+    home.put("other", "an [[alias]] of nothing\n");
+    home.json(["purge", &slug, "--now", "--yes"]);
+    assert_eq!(files_with_secret(&home.path()), Vec::<PathBuf>::new());
+    let job = job.to_string().trim_matches('"').to_owned();
+    assert_eq!(home.fault(["jobs", "show", &job], 4)["code"], "unknown_job");
+    assert_eq!(purge_check(&home)["status"], "ok");
+}
+
+#[test]
+fn a_purge_on_a_full_disk_is_finished_later() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "20".into()));
+    let path = home.path();
+    if !home.mount(&path, "size=90m,mode=700") {
+        return;
+    }
+    let daemon = home.daemon();
+    home.put("key", &format!("{SECRET}\n"));
+    let filler = fill(&home.path(), 15_000_000);
+    let reply = home.json(["purge", "key", "--now", "--yes"]);
+    assert_eq!(reply["status"], "unfinished", "{reply}");
+    assert!(reply["warnings"].to_string().contains("until the purge is finished"), "{reply}");
+    let check = purge_check(&home);
+    assert_eq!(check["status"], "warn", "{check}");
+    assert!(check["message"].as_str().unwrap().contains("1 purge is not finished"), "{check}");
+    // Asking again says the same; the page is gone.
+    let again = home.json(["purge", "key", "--now", "--yes"]);
+    assert_eq!((&again["status"], &again["versions"]), (&json!("unfinished"), &json!(0)));
+    assert_eq!(home.fault(["get", "key"], 4)["code"], "not_found");
+    // The next start finishes it once there is space.
+    daemon.terminate();
+    fs::remove_file(filler).unwrap();
+    let _daemon = home.daemon();
+    wait_for("the purge is not finished", || purge_check(&home)["status"] == "ok");
+    assert_eq!(files_with_secret(&home.path()), Vec::<PathBuf>::new());
+    assert_eq!(home.json(["purge", "key", "--now", "--yes"])["status"], "purged");
+    assert_eq!(home.fault(["purge", "other", "--now", "--yes"], 4)["code"], "not_found");
+}
+
+#[test]
+fn a_purge_names_former_stores_and_failed_edits() {
+    let mut home = TestHome::new();
+    let temporary = home.outside().join("tmp");
+    let edit = temporary.join("brain-edit-1-0");
+    fs::create_dir_all(&edit).unwrap();
+    home.env.push(("TMPDIR".into(), temporary.display().to_string()));
+    home.put("key", &format!("{SECRET}\n"));
+    home.json(["stop"]);
+    let dir = home.path();
+    let torn = dir.join("brain.redb.torn-20261129T030000Z");
+    let sharing = dir.join("brain.redb.before-sharing-1");
+    fs::copy(dir.join("brain.redb"), &sharing).unwrap();
+    fs::write(&torn, "half a store").unwrap();
+    let pages = dir.join("pages.before-joining-1");
+    fs::create_dir(&pages).unwrap();
+    fs::write(pages.join("key.md"), SECRET).unwrap();
+    fs::write(edit.join("key.md"), SECRET).unwrap();
+    fs::write(edit.join("other.md"), SECRET).unwrap();
+    let _daemon = home.daemon();
+    let reply = home.json(["purge", "key", "--now", "--yes"]);
+    let named: Vec<PathBuf> = texts_of(&reply["backups"]).into_iter().map(PathBuf::from).collect();
+    let expected = [sharing, torn, pages.join("key.md"), edit.join("key.md")];
+    assert_eq!(named, expected, "{reply}");
 }
 
 #[test]

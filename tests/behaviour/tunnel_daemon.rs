@@ -419,3 +419,37 @@ fn the_real_ngrok_is_reachable_and_not_connected() {
         "the agent ended with the daemon"
     );
 }
+
+#[test]
+fn no_program_runs_while_others_can_change_home_or_configuration() {
+    for target in ["home", "config.toml"] {
+        let (home, _api, _) = home("exec sleep 600");
+        let daemon = home.daemon();
+        wait_until("the agent is started", || !agent_pids(&home).is_empty());
+        daemon.terminate();
+        let path = home.path().join(if target == "home" { "." } else { target });
+        if target != "home" {
+            fs::write(&path, "").unwrap();
+        }
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o002)).unwrap();
+        let daemon = home.daemon();
+        let check = |name: &str| {
+            let output = home.brain(["doctor", "--json"]).json();
+            let checks = output["checks"].as_array().unwrap().clone();
+            checks.into_iter().find(|check| check["name"] == name).unwrap()
+        };
+        let exposed = check(if target == "home" { "home" } else { "configuration" });
+        assert_eq!(exposed["status"], "fail", "{exposed}");
+        assert!(exposed["message"].as_str().unwrap().contains("all users can change"), "{exposed}");
+        assert!(exposed["hint"].as_str().unwrap().starts_with("chmod go-w "), "{exposed}");
+        let tunnel = home.json(["tunnel", "status"]);
+        assert!(tunnel.to_string().contains("so brain runs no program"), "{tunnel}");
+        assert_eq!(agent_pids(&home).len(), 1, "no agent was started");
+        // Corrected and started again, it runs.
+        daemon.terminate();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let _daemon = home.daemon();
+        wait_until("the agent is started again", || agent_pids(&home).len() == 2);
+    }
+}

@@ -6,7 +6,7 @@ use brain_protocol::{
 use clap::Args;
 use diffy::{ConflictStyle, IncompleteHunkStyle, MergeOptions};
 
-use super::page;
+use super::{get::MAX_NOTES, page, trust};
 use crate::{
     command::{Group, Verb},
     context::Context,
@@ -56,6 +56,10 @@ impl Verb for Edit {
         };
         let name = format!("{}.md", page.slug.name());
         let file = EditedFile::create(&name, base.as_ref().map_or("", |page| &page.content))?;
+        for mark in base.iter().flat_map(|page| page.outside_lines.iter().take(MAX_NOTES)) {
+            let sentence = trust::sentence(mark);
+            output::notice(&format!("{sentence}; they stay marked until `brain trust {page}`"));
+        }
         let edit = EditSession { context, page, base, has_conflict_markers: false };
         match edit.save(&file) {
             Ok(reply) => {

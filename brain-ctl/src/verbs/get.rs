@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Maximum number of notes about lines from outside.
-const MAX_NOTES: usize = 5;
+pub(super) const MAX_NOTES: usize = 5;
 
 /// Arguments of `get`.
 #[derive(Debug, Args)]

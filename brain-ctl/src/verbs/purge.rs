@@ -9,7 +9,7 @@ use super::page;
 use crate::{
     command::{Group, Verb},
     context::Context,
-    fail,
+    editor, fail,
     output::{Outcome, Show, Text, clean, count, page_name},
 };
 
@@ -60,7 +60,11 @@ impl Verb for Purge {
             };
             confirm(&target)?;
         }
-        context.run(brain_protocol::Purge { page, version: self.version })
+        let name = format!("{}.md", page.slug.name());
+        let mut reply = context.call(brain_protocol::Purge { page, version: self.version })?;
+        let edits = editor::kept_edits(&name);
+        reply.backups.extend(edits.iter().map(|path| path.display().to_string()));
+        context.show(&reply)
     }
 }
 
@@ -92,20 +96,24 @@ fn confirm(target: &str) -> Result<(), Fault> {
 impl Show for PurgeReply {
     fn text(&self, t: &mut Text) {
         let slug = t.paint.cyan(&page_name(&self.source_id, &self.slug));
-        let line = match self.version {
-            Some(version) => format!("purged version {version} of {slug}"),
-            None => format!("purged {slug} ({})", count(self.versions, "version")),
+        let done = if self.status == "unfinished" { "purge not finished yet:" } else { "purged" };
+        let line = match (self.version, self.versions) {
+            (Some(version), _) => format!("{done} version {version} of {slug}"),
+            // An earlier call removed the page, and was interrupted.
+            (None, 0) => format!("{done} {slug}"),
+            (None, versions) => format!("{done} {slug} ({})", count(versions, "version")),
         };
         t.raw_line(&line);
         match self.backups.is_empty() {
             true => {
-                t.line("  no backup in the home or in the directory of scheduled backups has it");
+                t.line("  no copy in the home or in the directory of scheduled backups has it");
             }
             false => {
-                t.line("  these backups still have it:");
+                t.line("  these copies still have it, until you delete them:");
                 for path in &self.backups {
                     t.line(&format!("    {path}"));
                 }
+                t.line("  `brain backup create FILE` makes a new backup without it");
             }
         }
     }

@@ -10,7 +10,7 @@ use brain_core::{Brain, IdleLinkCheck};
 
 /// How often written files are flushed and their outbox rows are removed: once a round.
 const FLUSH_EVERY: Duration = Duration::from_secs(10);
-/// Rounds between two attempts to write failed files: one minute.
+/// Rounds between two attempts to write failed files and to finish purges: one minute.
 const RETRY_ROUNDS: u32 = 6;
 /// Rounds between two writes of the clients' last use: one minute.
 const LAST_USE_ROUNDS: u32 = 6;
@@ -56,6 +56,9 @@ impl Worker for Maintenance {
         }
         if self.rounds.is_multiple_of(RETRY_ROUNDS) && self.brain.files.has_failing_files() {
             self.brain.files.replay_outbox();
+        }
+        if self.rounds.is_multiple_of(RETRY_ROUNDS) {
+            self.brain.purge.finish_interrupted();
         }
         if self.rounds.is_multiple_of(LAST_USE_ROUNDS)
             && let Err(fault) = self.brain.access.write_last_use()

@@ -16,7 +16,7 @@ use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply};
 use crate::doctor::process::Process;
 use crate::health::{Finding, Health, HealthCheck};
 use crate::index::IndexFollower;
-use crate::{FileService, PageService};
+use crate::{FileService, PageService, PurgeService};
 
 /// Maximum time of the checks, which run in parallel.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -59,6 +59,7 @@ pub(crate) struct DoctorService {
     pub(crate) process: Arc<Process>,
     pub(crate) files: Arc<FileService>,
     pub(crate) pages: Arc<PageService>,
+    pub(crate) purge: Arc<PurgeService>,
     pub(crate) index: Arc<IndexFollower>,
 }
 
@@ -73,6 +74,7 @@ impl DoctorService {
                 tracing::warn!(%fault, "doctor could not repair all files");
             }
             self.index.flush();
+            self.purge.finish_interrupted();
             self.process.close_socket_to_others();
         }
         let checks = run_checks(self.checks(), DEADLINE);

@@ -122,6 +122,11 @@ impl IndexFollower {
         Ok(())
     }
 
+    /// Returns whether a search finds everything that was stored before this start.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.shared.is_complete.load(Ordering::Acquire)
+    }
+
     pub(crate) fn get(&self) -> Option<&Index> {
         self.shared.index.get()
     }
@@ -193,6 +198,14 @@ impl IndexFollower {
         if let Some(index) = self.get() {
             index.wait_for_backlog_below(MAX_BACKLOG);
         }
+    }
+
+    /// Writes the index again without removed pages, so that no file has their words.
+    ///
+    /// # Errors
+    /// If the index cannot be written.
+    pub(crate) fn erase_removed(&self) -> Result<(), String> {
+        self.get().map_or(Ok(()), Index::erase_removed).map_err(|error| error.to_string())
     }
 
     /// Writes the part of the index that is in memory to disk.

@@ -16,6 +16,7 @@ mod doctor;
 mod embedding;
 mod environment;
 mod event_lines;
+mod exposure;
 mod files;
 mod follow_machines;
 mod graph;
@@ -88,6 +89,7 @@ pub use pages::PageService;
 pub use pages::broken_links::IdleLinkCheck;
 pub use pages::similar_pages::SimilarPage;
 pub use pages::surroundings::{FirstOf, LinkedPage, Surroundings};
+pub use purge::PurgeService;
 pub use search::SearchService;
 pub use sources::SourceService;
 pub use sources::watch_state::{IgnoreRules, WatchState, is_markdown, is_rule_file};
@@ -157,6 +159,8 @@ pub struct Brain {
     pub sync: Arc<SyncService>,
     /// Backups and exports.
     pub backup: Arc<BackupService>,
+    /// Purges at once.
+    pub purge: Arc<PurgeService>,
     /// The ingest queue.
     pub ingest: Arc<IngestService>,
     /// Language models and their costs.
@@ -345,7 +349,7 @@ impl Brain {
             Request::Todos(r) => self.pages.todos(caller, &r).map(Reply::Todos),
             Request::Rename(r) => self.pages.rename(caller, &r).map(Reply::Move),
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
-            Request::Purge(r) => self.purge(caller, &r).map(Reply::Purge),
+            Request::Purge(r) => self.purge.purge(caller, &r).map(Reply::Purge),
             Request::Complete(r) => self.complete(caller, &r).map(Reply::Completions),
             Request::TimelineDays(r) => {
                 self.pages.timeline_days(caller, &r).map(Reply::TimelineDays)
@@ -365,7 +369,12 @@ impl Brain {
             Request::MachinesJoin(r) => self.machines.join(&r, progress).map(Reply::MachinesJoin),
             Request::MachineList(_) => self.machines.list().map(Reply::Machines),
             Request::MachinesStatus(_) => self.machines.status().map(Reply::MachinesStatus),
-            Request::MachinesLeave(_) => self.machines.leave().map(Reply::MachineRemove),
+            Request::MachinesLeave(_) => {
+                let left = self.machines.leave();
+                // The store has the items now that waited for the server.
+                self.ingest.wake();
+                left.map(Reply::MachineRemove)
+            }
             Request::MachineRemove(r) => self.machines.remove(&r).map(Reply::MachineRemove),
             Request::MachinesRotateKey(_) => {
                 self.machines.rotate_key().map(Reply::MachinesRotateKey)

@@ -30,8 +30,9 @@ use crate::text_budget::TextBudget;
 use crate::{
     AskService, Audit, BackupService, Brain, ChangeFeed, CollectorService, ConnectService,
     EmbeddingService, Environment, ExternalDependencies, FileService, GraphService, IdeaService,
-    IngestService, LanguageModels, MachineService, PageService, SearchService, SourceService,
-    StandardOutput, SyncService, TunnelService, VoiceService, index_id, store_identity,
+    IngestService, LanguageModels, MachineService, PageService, PurgeService, SearchService,
+    SourceService, StandardOutput, SyncService, TunnelService, VoiceService, index_id,
+    store_identity,
 };
 
 impl Brain {
@@ -244,6 +245,17 @@ impl Brain {
             ingest.clone(),
         ));
         let backup = Arc::new(BackupService::new(env.clone(), store.clone()));
+        let purge = Arc::new(PurgeService {
+            env: env.clone(),
+            store: store.clone(),
+            index: index.clone(),
+            files: files.clone(),
+            pages: pages.clone(),
+            embedding: embedding.clone(),
+            backup: backup.clone(),
+            finished_later: Mutex::default(),
+            problems: Mutex::default(),
+        });
         let workers = Arc::new(WorkerStates::default());
         let started = Instant::now();
         let process = Arc::new(Process {
@@ -260,6 +272,7 @@ impl Brain {
             files.clone(),
             ingest.clone(),
             pages.clone(),
+            purge.clone(),
             sources.clone(),
             backup.clone(),
             embedding.clone(),
@@ -274,6 +287,7 @@ impl Brain {
             process,
             files: files.clone(),
             pages: pages.clone(),
+            purge: purge.clone(),
             index: index.clone(),
         };
         let voice = VoiceService::new(
@@ -308,6 +322,7 @@ impl Brain {
             machines,
             voice,
             backup,
+            purge,
             workers,
             doctor,
             text,

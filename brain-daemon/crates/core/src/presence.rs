@@ -100,17 +100,30 @@ impl Presence {
     /// An error of [`is_away`] if the directory is away. `NotFound` if that of the default source
     /// does not exist. Otherwise the error of the file system.
     pub(crate) fn open(&self, source: &SourceId, dir: &Path, how: Check) -> io::Result<RootDir> {
-        let opened = RootDir::open(dir).and_then(|root| Ok((DirId::of(&root)?, root)));
+        let is_default = source.as_str() == SourceId::DEFAULT;
+        // The owner may link `pages/`. The directory of another source was none when it was added.
+        let opened = if is_default { RootDir::open(dir) } else { RootDir::open_unlinked(dir) };
+        let opened = opened.and_then(|root| Ok((DirId::of(&root)?, root)));
         let state = Arc::clone(self.states.lock().entry(source.clone()).or_default());
         let mut state = state.lock();
         let (id, root) = match opened {
             Ok(opened) => opened,
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let reason = self.reason_of_missing(source, dir);
-                let is_default = source.as_str() == SourceId::DEFAULT;
                 if is_default && std::fs::symlink_metadata(dir).is_err() {
                     return Err(e);
                 }
+                state.checked = None;
+                self.report(source, dir, &mut state, Some(reason.clone()));
+                return Err(away_error(&reason));
+            }
+            Err(_) if !is_default && dir.is_symlink() => {
+                let reason = format!(
+                    "{} is a symbolic link now, and was a directory; if it leads to the right \
+                     one: `brain sources add {source} {}`",
+                    dir.display(),
+                    dir.display()
+                );
                 state.checked = None;
                 self.report(source, dir, &mut state, Some(reason.clone()));
                 return Err(away_error(&reason));

@@ -1,63 +1,105 @@
 //! `purge`: removes a page, or a former version of it, for good and at once.
 //!
 //! Removes the rows in one transaction, then the files. Then rewrites the index and the store,
-//! because both keep removed bytes until they need the space.
+//! because both keep removed bytes until they need the space. The transaction records that the
+//! purge is unfinished, so that a later start does what a kill or a full disk prevented.
 
-use brain_protocol::{Fault, FaultCode, Purge, PurgeReply, SourceId};
+use std::sync::Arc;
 
-use crate::{Brain, Caller, no_page, page_argument, store_identity};
 use brain_base::caller::Visibility;
-use brain_store::{Hash, PageRecord};
+use brain_protocol::{Fault, FaultCode, Purge, PurgeReply, SourceId};
+use brain_store::{FileState, PageRecord, PurgeName, Store, UnfinishedPurges};
+use parking_lot::Mutex;
 
-impl Brain {
+use crate::health::{Finding, Health, HealthCheck, warn};
+use crate::index::IndexFollower;
+use crate::{
+    BackupService, Caller, EmbeddingService, Environment, FileService, PageService, no_page,
+    page_argument, store_identity,
+};
+
+/// The maximum number of purges that are remembered after they were finished later.
+const MAX_REMEMBERED: usize = 1000;
+
+/// Purges pages, and finishes purges that were interrupted.
+pub struct PurgeService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) index: Arc<IndexFollower>,
+    pub(crate) files: Arc<FileService>,
+    pub(crate) pages: Arc<PageService>,
+    pub(crate) embedding: Arc<EmbeddingService>,
+    pub(crate) backup: Arc<BackupService>,
+    /// The purges that this daemon finished later, with the ids of their pages. The lock is held
+    /// while a purge runs.
+    pub(crate) finished_later: Mutex<Vec<(PurgeName, u64)>>,
+    /// Why the last attempt did not finish all purges.
+    pub(crate) problems: Mutex<Vec<String>>,
+}
+
+impl Health for PurgeService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("purge", &self, Self::check_purges)]
+    }
+}
+
+impl PurgeService {
     pub(crate) fn purge(&self, caller: &Caller, request: &Purge) -> Result<PurgeReply, Fault> {
-        let (source, record) = self.pages.page_to_purge(caller, &request.page)?;
-        let slug = request.page.slug.clone();
-        let files = self.store.read(Visibility::All)?.attachments_of(record.id, true)?;
-        let versions = match request.version {
-            Some(number) => self.purge_version(&source, &record, request, number)?,
-            None => self.purge_whole(&source, &record, request)?,
-        };
-        let mut warnings = match request.version {
-            Some(_) => Vec::new(),
-            None => self.remaining_files(&source, &record),
-        };
-        if request.version.is_none() {
-            let files: Vec<Hash> = files.into_iter().map(|(_, file)| file.hash).collect();
-            if let Err(error) = self.store.purge_attachments(&files) {
-                let root = self.store.attachments().root().display();
-                warnings.push(format!("{root} may still have files of the page: {error}"));
+        let mut finished_later = self.finished_later.lock();
+        let purged =
+            self.pages.page_to_purge(caller, &request.page).and_then(|(source, record)| {
+                let versions = match request.version {
+                    Some(number) => self.purge_version(&source, &record, request, number)?,
+                    None => self.purge_whole(&source, &record, request)?,
+                };
+                Ok((source, record, versions))
+            });
+        let (source, id, versions, mut warnings) = match purged {
+            Ok((source, record, versions)) => {
+                let warnings = match request.version {
+                    Some(_) => Vec::new(),
+                    None => self.remaining_files(&source, &record),
+                };
+                (source, record.id, versions, warnings)
             }
-        }
+            Err(fault) => {
+                let (source, id) =
+                    self.find_purged(caller, request, &finished_later)?.ok_or(fault)?;
+                (source, id, 0, Vec::new())
+            }
+        };
         if let Some(root) = self.files.file_path_of(&source, "")
             && root.ancestors().any(|dir| dir.join(".git").exists())
         {
             warnings.push(format!("the git history of {} may still have the text", root.display()));
         }
-        if let Some(Err(error)) = self.index.get().map(brain_search::Index::erase_removed) {
-            warnings.push(format!("the index may still have words of the text: {error}"));
+        let slug = request.page.slug.clone();
+        let backups = self.store.copies_with(id, (&source, &slug), request.version);
+        let problems = self.finish_locked(&mut finished_later, false)?;
+        if versions > 0 {
+            // This call finished its own purge.
+            let name = PurgeName::of(&source, &slug, request.version);
+            finished_later.retain(|(other, _)| *other != name);
         }
-        self.embedding.flush_vectors();
-        if let Err(error) = self.store.compact_now() {
-            let path = self.store.path().display();
-            warnings.push(format!("free space in {path} may still have the text: {error}"));
+        let status = if problems.is_empty() { "purged" } else { "unfinished" };
+        if !problems.is_empty() {
+            warnings.extend(problems);
+            warnings.push(
+                "brain tries again every minute, and after a restart, until the purge is finished; \
+                 `brain doctor` shows whether it is"
+                    .to_owned(),
+            );
         }
-        if let Err(fault) = self.backup.replace_kept_copy() {
-            let path = self.env.home.kept_copy();
-            warnings.push(format!("{} still has the text: {fault}", path.display()));
-        }
-        store_identity::record(&self.env.home);
         if self.store.is_shared() {
             warnings.push(
                 "the server has the text in its log and snapshots until new snapshots replace \
                  them, and the other machines have it in free space of their stores until they \
-                 use that"
+                 use that; docs/machines.md, section Purge, says how to end that at once"
                     .to_owned(),
             );
         }
-        let backups = self.store.copies_with(record.id, request.version);
         Ok(PurgeReply {
-            status: "purged".into(),
+            status: status.into(),
             slug,
             source_id: source,
             version: request.version,
@@ -65,6 +107,131 @@ impl Brain {
             backups: backups.iter().map(|path| path.display().to_string()).collect(),
             warnings,
         })
+    }
+
+    /// Returns source and id of a page whose purge was interrupted, and is unfinished or was
+    /// finished later.
+    fn find_purged(
+        &self,
+        caller: &Caller,
+        request: &Purge,
+        finished_later: &[(PurgeName, u64)],
+    ) -> Result<Option<(SourceId, u64)>, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let sources: Vec<SourceId> = match &request.page.source {
+            Some(source) => vec![source.clone()],
+            None => reader.sources()?.into_iter().map(|(id, _)| id).collect(),
+        };
+        let mut known = self.store.read(Visibility::All)?.unfinished_purges()?.pages;
+        known.extend_from_slice(finished_later);
+        Ok(sources.into_iter().find_map(|source| {
+            let name = PurgeName::of(&source, &request.page.slug, request.version);
+            let found = known.iter().find(|(other, _)| *other == name);
+            found.map(|(_, id)| (source, *id))
+        }))
+    }
+
+    /// Finishes purges that a kill or a full disk interrupted. A timer calls this method.
+    pub fn finish_interrupted(&self) {
+        if self.store.is_read_only() || self.env.home.has_moved() {
+            return;
+        }
+        match self.finish_locked(&mut self.finished_later.lock(), true) {
+            Ok(problems) => {
+                for problem in problems {
+                    tracing::warn!("a purge is not finished: {problem}");
+                }
+            }
+            Err(fault) => tracing::warn!(%fault, "cannot finish a purge"),
+        }
+    }
+
+    /// Removes what the store, its index and its copies still have of purged pages. Returns what
+    /// failed; the purges stay unfinished then. A retry writes the store again only if the files
+    /// are removed and the index is complete.
+    fn finish_locked(
+        &self,
+        finished_later: &mut Vec<(PurgeName, u64)>,
+        is_retry: bool,
+    ) -> Result<Vec<String>, Fault> {
+        let unfinished = self.store.read(Visibility::All)?.unfinished_purges()?;
+        if unfinished.is_empty() {
+            self.problems.lock().clear();
+            return Ok(Vec::new());
+        }
+        let mut problems = self.unremoved_files(&unfinished)?;
+        problems.extend(self.index.degraded().filter(|_| !self.index.is_complete()));
+        if is_retry && !problems.is_empty() {
+            self.problems.lock().clone_from(&problems);
+            return Ok(problems);
+        }
+        if let Err(error) = self.store.purge_attachments(&unfinished.attachments) {
+            let root = self.store.attachments().root().display();
+            problems.push(format!("{root} may still have files of the page: {error}"));
+        }
+        // Rows of unchecked links have slugs and aliases that disappeared.
+        if let Err(error) = self.store.check_links(&|| !self.env.stop.is_cancelled()) {
+            problems.push(format!("the store may still have a name of the page: {error}"));
+        }
+        match self.index.erase_removed() {
+            Ok(()) => {}
+            Err(error) => {
+                problems.push(format!("the index may still have words of the text: {error}"));
+            }
+        }
+        self.embedding.flush_vectors();
+        if let Err(error) = self.store.compact_now() {
+            let path = self.store.path().display();
+            problems.push(format!("free space in {path} may still have the text: {error}"));
+        }
+        if let Err(fault) = self.backup.replace_kept_copy() {
+            let path = self.env.home.kept_copy();
+            problems.push(format!("{} still has the text: {fault}", path.display()));
+        }
+        store_identity::record(&self.env.home);
+        if problems.is_empty() {
+            self.store.finish_purges(&unfinished)?;
+            finished_later.extend(unfinished.pages);
+            let excess = finished_later.len().saturating_sub(MAX_REMEMBERED);
+            finished_later.drain(..excess);
+        }
+        self.problems.lock().clone_from(&problems);
+        Ok(problems)
+    }
+
+    /// Removes the rows of the files that were removed: they have the paths of the pages. Returns
+    /// the problems of the other files.
+    fn unremoved_files(&self, unfinished: &UnfinishedPurges) -> Result<Vec<String>, Fault> {
+        self.files.replay_outbox();
+        self.files.flush_outbox()?;
+        let reader = self.store.read(Visibility::All)?;
+        let mut problems = Vec::new();
+        for (_, id) in &unfinished.pages {
+            let Some(row) = reader.outbox_row(*id)? else { continue };
+            if matches!(row.target_state, FileState::Purged | FileState::TrashPurged) {
+                problems.push(format!(
+                    "the file {} of source \"{}\" is not removed yet",
+                    row.path, row.source
+                ));
+            }
+        }
+        Ok(problems)
+    }
+
+    fn check_purges(&self) -> Finding {
+        let unfinished = self.store.read(Visibility::All)?.unfinished_purges()?;
+        let count = unfinished.pages.len();
+        if count == 0 {
+            return self.pages.check_purge();
+        }
+        let problems = self.problems.lock().join("; ");
+        let reason = if problems.is_empty() { "it is being finished".into() } else { problems };
+        let purges = if count == 1 { "1 purge is".into() } else { format!("{count} purges are") };
+        warn(
+            format!("{purges} not finished: {reason}"),
+            "brain finishes it by itself within a minute after that is mended; \
+             `brain doctor --fix` tries at once",
+        )
     }
 
     /// Removes a former version. Returns the number of removed versions: 1.
@@ -89,7 +256,7 @@ impl Brain {
                     ))
                     .into());
             }
-            if !draft.purge_version(page_id, number)? {
+            if !draft.purge_version(&source, &slug, page_id, number)? {
                 let message = format!("\"{slug}\" has no version {number}");
                 return Err(Fault::new(FaultCode::UnknownVersion, message)
                     .hint(format!("see `brain history {argument}`"))

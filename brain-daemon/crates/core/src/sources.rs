@@ -330,12 +330,17 @@ fn register(
     now: i64,
 ) -> Result<bool, StoreError> {
     if let Some(existing) = draft.source(id)? {
-        return match existing.path {
+        return match existing.path.clone() {
             // The machine that has the directory can take it over from one that is gone.
             Some(known) if known == path && !draft.has_files_of(id.as_str())? => {
                 draft.claim_source(id).map(|()| true)
             }
             Some(known) if known == path => Ok(false),
+            // The directory was moved, and a link to it is in its place. The owner accepts that.
+            Some(known) if is_same_dir(Path::new(path), Path::new(&known)) => {
+                let record = SourceRecord { path: Some(path.to_owned()), ..existing };
+                draft.put_source(id, &record).map(|()| true)
+            }
             Some(known) => {
                 let message = format!("the source \"{id}\" has the directory {known} already");
                 Err(Fault::new(FaultCode::Conflict, message)

@@ -20,11 +20,12 @@ use state_file::TunnelState;
 use tokio::sync::Notify;
 use webhook::WebhookState;
 
+use crate::exposure::writable_by_others;
 use crate::{Environment, IngestService};
 use brain_access::Access;
 use brain_base::secrets::FoundSecret;
 use brain_store::Store;
-use brain_tunnel::{Proof, Settings, Starter, SystemStarter, Watchdog};
+use brain_tunnel::{Proof, RefusingStarter, Settings, Starter, SystemStarter, Watchdog};
 
 /// The name of the secret with the agent's token.
 const TOKEN: &str = "tunnel-authtoken";
@@ -84,6 +85,12 @@ impl TunnelRuntime {
     }
 }
 
+/// Returns how other users can change the configuration, or replace its file.
+fn exposed(env: &Environment) -> Option<String> {
+    let paths = [env.home.root(), env.config.file()];
+    paths.into_iter().find_map(writable_by_others)
+}
+
 /// The public tunnel.
 pub struct TunnelService {
     pub(crate) env: Environment,
@@ -91,6 +98,8 @@ pub struct TunnelService {
     pub(crate) access: Arc<Access>,
     pub(crate) ingest: Arc<IngestService>,
     pub(crate) state: TunnelRuntime,
+    /// How other users could change the configuration when it was read.
+    exposed: Option<String>,
 }
 
 impl TunnelService {
@@ -101,7 +110,20 @@ impl TunnelService {
         access: Arc<Access>,
         ingest: Arc<IngestService>,
     ) -> Self {
-        Self { env, store, access, ingest, state: TunnelRuntime::default() }
+        let exposed = exposed(&env);
+        if let Some(problem) = &exposed {
+            tracing::warn!("{problem}; the programs that the configuration names do not run");
+        }
+        Self { env, store, access, ingest, state: TunnelRuntime::default(), exposed }
+    }
+
+    /// Returns the starter of programs. It refuses all if other users can change the configuration,
+    /// which names them, or could change it when it was read.
+    fn starter(&self) -> Arc<dyn Starter> {
+        match self.exposed.clone().or_else(|| exposed(&self.env)) {
+            Some(problem) => Arc::new(RefusingStarter::new(problem)),
+            None => self.state.starter(),
+        }
     }
 
     /// Sets the program starter, in place of the system's. It can be set once, before the first

@@ -138,7 +138,7 @@ impl Draft<'_> {
     }
 
     /// Returns all rows of a page.
-    fn attachments_of(&self, id: u64) -> Result<Vec<NamedAttachment>, StoreError> {
+    pub(super) fn attachments_of(&self, id: u64) -> Result<Vec<NamedAttachment>, StoreError> {
         let rows = self.attachments.range((id, "")..(id + 1, ""))?;
         rows.map(|row| {
             let (key, value) = row?;

@@ -6,7 +6,7 @@
 //! that it wrote. Any other file is reported and left alone. Paths are resolved from a handle of
 //! the directory, so that no symbolic link leads out of it.
 
-mod attachment_files;
+pub(crate) mod attachment_files;
 mod file_entry;
 mod git;
 mod git_config;

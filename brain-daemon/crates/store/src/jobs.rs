@@ -219,21 +219,31 @@ impl Draft<'_> {
             expired.push(row?.0.value());
         }
         for &(at, id) in &expired {
-            self.write_count += 1;
+            // The row may have outlived its job.
             self.finished_jobs_by_expiry.remove((at, id))?;
-            let removed: Option<JobRecord> =
-                read(self.jobs.remove(id)?.as_ref().map(redb::AccessGuard::value))?;
-            let Some(removed) = removed else { continue };
-            self.failed = self.failed.saturating_sub(u64::from(removed.state == JobState::Failed));
-            for key in &removed.duplicate_keys {
-                // A later job may have the key.
-                let points_here = self.jobs_seen.get(key)?.is_some_and(|guard| guard.value() == id);
-                if points_here {
-                    self.jobs_seen.remove(key)?;
-                }
-            }
+            self.erase_job(id)?;
         }
         Ok(expired.len())
+    }
+
+    /// Removes a finished job with all its rows.
+    pub(super) fn erase_job(&mut self, id: u64) -> Result<(), StoreError> {
+        self.write_count += 1;
+        let removed: Option<JobRecord> =
+            read(self.jobs.remove(id)?.as_ref().map(redb::AccessGuard::value))?;
+        let Some(removed) = removed else { return Ok(()) };
+        if let JobRow::Finished(at) = job_row(&removed) {
+            self.finished_jobs_by_expiry.remove((at, id))?;
+        }
+        self.failed = self.failed.saturating_sub(u64::from(removed.state == JobState::Failed));
+        for key in &removed.duplicate_keys {
+            // A later job may have the key.
+            let points_here = self.jobs_seen.get(key)?.is_some_and(|guard| guard.value() == id);
+            if points_here {
+                self.jobs_seen.remove(key)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -106,6 +106,7 @@ mod tests;
 mod title_migration;
 mod toml_migration;
 mod torn_store;
+mod unfinished_purges;
 mod verify;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -143,6 +144,7 @@ pub use store::{ReaderFactory, Store};
 pub use store_file::{StoreOptions, create as create_store};
 pub use temporary_file::sweep_unfinished;
 pub use torn_store::{check_not_torn, is_closed};
+pub use unfinished_purges::{PurgeName, UnfinishedPurges};
 pub use verify::{VerifyReport, store_id, verify};
 pub use write_page::WrittenPage;
 

@@ -1,10 +1,13 @@
 //! Purge: removes pages for good, when their recovery window has ended or at once.
 
-use brain_protocol::{Slug, SourceId};
+use brain_protocol::{JobState, Slug, SourceId};
 use redb::ReadableTable;
 
 use super::record::read;
-use super::record::{FileRecord, FileState, Hash, PageRecord};
+use super::record::{
+    FileRecord, FileState, Hash, JobRecord, PageRecord, VersionRecord, state_of_job,
+};
+use super::unfinished_purges::PurgeName;
 use super::{Draft, RECOVERY_MS, StoreError};
 
 impl Draft<'_> {
@@ -36,8 +39,9 @@ impl Draft<'_> {
         Ok(erased)
     }
 
-    /// Purges one page, active or deleted, with its file and all its rows. Returns the number of
-    /// its versions, including the current one.
+    /// Purges one page, active or deleted, with its file, all its rows and the ingest jobs that made
+    /// it. Returns the number of its versions, including the current one. The purge is unfinished
+    /// until [`crate::Store::finish_purges`].
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -50,7 +54,16 @@ impl Draft<'_> {
     ) -> Result<u64, StoreError> {
         self.frees_space = true;
         let id = record.id;
-        let versions = self.versions.range((id, 0)..=(id, u32::MAX))?.count() as u64 + 1;
+        let attachments: Vec<Hash> =
+            self.attachments_of(id)?.into_iter().map(|(_, file)| file.hash).collect();
+        self.begin_purge(PurgeName::of(source, slug, None), id, &attachments)?;
+        let mut texts = vec![record.content_hash];
+        for row in self.versions.range((id, 0)..=(id, u32::MAX))? {
+            let version: Option<VersionRecord> = read(Some(row?.1.value()))?;
+            texts.extend(version.map(|version| version.record.content_hash));
+        }
+        let versions = texts.len() as u64;
+        self.erase_jobs(source, slug, &texts)?;
         let at = match record.deleted_at {
             Some(at) => at,
             None => {
@@ -62,15 +75,46 @@ impl Draft<'_> {
         Ok(versions)
     }
 
-    /// Purges a former version of the page `id`. Returns whether there was one.
+    /// Purges a former version of the page `id`. Returns whether there was one. The purge is
+    /// unfinished until [`crate::Store::finish_purges`].
     ///
     /// # Errors
     /// When the store cannot be read or written.
-    pub fn purge_version(&mut self, id: u64, version: u32) -> Result<bool, StoreError> {
+    pub fn purge_version(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        id: u64,
+        version: u32,
+    ) -> Result<bool, StoreError> {
         self.frees_space = true;
         let was_there = self.versions.remove((id, version))?.is_some();
-        self.write_count += u64::from(was_there);
+        if was_there {
+            self.begin_purge(PurgeName::of(source, slug, Some(version)), id, &[])?;
+        }
         Ok(was_there)
+    }
+
+    /// Removes the finished ingest jobs of a purged page: those that have its slug, or a text of
+    /// one of its versions. They name its title, address, slug and path.
+    fn erase_jobs(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        texts: &[Hash],
+    ) -> Result<(), StoreError> {
+        let mut made_it = Vec::new();
+        for row in self.jobs.iter()? {
+            let (id, value) = row?;
+            if state_of_job(value.value())? == JobState::Stored
+                && let Some(job) = read::<JobRecord>(Some(value.value()))?
+                && job.source == source.as_str()
+                && (job.slug.as_deref() == Some(slug.as_str()) || texts.contains(&job.content_hash))
+            {
+                made_it.push(id.value());
+            }
+        }
+        made_it.into_iter().try_for_each(|id| self.erase_job(id))
     }
 
     /// Removes the rows of a page that was deleted at `at` (Unix milliseconds), except its row in

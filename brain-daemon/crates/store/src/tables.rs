@@ -217,6 +217,10 @@ pub(super) const META_MACHINE: [&str; 2] = ["machine_high", "machine_low"];
 /// In a shared store: number of the next job that this machine spools while the log is away, of
 /// those that the store does not have.
 pub(super) const META_NEXT_SPOOLED: &str = "next_spooled";
+/// Keys of unfinished purges begin with these: of the pages, and of their attachments. See
+/// [`super::unfinished_purges`]. The first one sorts before the second one.
+pub(super) const META_PURGED_FILE: &str = "purged_file:";
+pub(super) const META_PURGED_PAGE: &str = "purged_page:";
 /// Keys of [`META`] whose values all machines of a shared brain have.
 pub(super) const SHARED_META: [&str; 9] = [
     META_NEXT_ID,

@@ -130,7 +130,8 @@ pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
         // below decides whether a process writes the file.
         let is_dead = pid == std::process::id().cast_signed()
             || rustix::process::Pid::from_raw(pid)
-                .is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(Errno::SRCH));
+                .is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(Errno::SRCH))
+            || is_zombie(pid);
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if is_dead && is_file && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
         {
@@ -146,6 +147,13 @@ pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
             }
         }
     }
+}
+
+/// Whether a process has ended, but its parent has not asked for its status. In a container, that
+/// may never happen.
+fn is_zombie(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('Z'))
 }
 
 /// Returns the process id in the name of the incomplete copy `found`, if `is_ours` accepts the file

@@ -178,6 +178,11 @@ fn check_path(path: &str) -> Result<(), &'static str> {
     if path.contains('\0') || !parts.all(|part| matches!(part, Component::Normal(_))) {
         return Err("leads out of its source");
     }
+    // Tools run what is in some of these, such as `.git`. brain reads and writes no file there.
+    if path.rsplit_once('/').is_some_and(|(dirs, _)| dirs.split('/').any(|it| it.starts_with('.')))
+    {
+        return Err("is in a hidden directory");
+    }
     if !page::is_markdown(Path::new(path)) {
         return Err("is not a markdown file");
     }

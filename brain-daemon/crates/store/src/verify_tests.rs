@@ -12,7 +12,7 @@ use super::tests::{open, page, put, slug};
 use super::*;
 
 /// Paths for crafted backups: each is outside a source, or is not the path of its page's file.
-const BAD_PATHS: [&str; 9] = [
+const BAD_PATHS: [&str; 11] = [
     "../outside.md",
     "a/../../outside.md",
     "/etc/outside.md",
@@ -21,6 +21,8 @@ const BAD_PATHS: [&str; 9] = [
     "",
     "a\0b.md",
     ".ssh/authorized_keys",
+    ".git/note.md",
+    "a/.obsidian/note.md",
     "p/other-than-the-others.md",
 ];
 

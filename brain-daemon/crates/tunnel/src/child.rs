@@ -183,6 +183,35 @@ impl Starter for SystemStarter {
     }
 }
 
+/// Starts nothing, because programs may not run.
+pub struct RefusingStarter(String);
+
+impl RefusingStarter {
+    /// Refuses all programs for this reason.
+    #[must_use]
+    pub fn new(reason: String) -> Self {
+        Self(reason)
+    }
+
+    fn refusal(&self) -> Error {
+        Error::new(ErrorKind::PermissionDenied, format!("{}; so brain runs no program", self.0))
+    }
+}
+
+impl Starter for RefusingStarter {
+    fn find(&self, program: &str) -> Option<PathBuf> {
+        SystemStarter::default().find(program)
+    }
+
+    fn start(&self, _: &Launch) -> Result<Box<dyn Child>> {
+        Err(self.refusal())
+    }
+
+    fn run(&self, _: &[String], _: Duration) -> Result<(i32, String)> {
+        Err(self.refusal())
+    }
+}
+
 impl SystemStarter {
     fn program(&self, command: &[String]) -> Result<PathBuf> {
         let program = command.first().map_or("", String::as_str);

@@ -29,7 +29,7 @@ use url::Url;
 
 use brain_net::{HttpClient, HttpRequest, HttpResponse};
 
-pub use child::{Child, ExitListener, Starter, SystemStarter};
+pub use child::{Child, ExitListener, RefusingStarter, Starter, SystemStarter};
 pub use diagnosis::{Diagnosis, Observation};
 pub use proof::Proof;
 pub use watchdog::{Environment, TunnelCheck, Watchdog, check_health};

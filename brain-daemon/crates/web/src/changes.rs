@@ -13,6 +13,7 @@ use brain_protocol::{
 use crate::extract::FormPost;
 use crate::layout::{self, see_other};
 use crate::page_path::{page_path, parse_page};
+use crate::share::SHARED_FIELD;
 
 /// Redirects to `path`, or shows the fault.
 fn finish(form_post: &FormPost, result: Result<String, Fault>) -> Response {
@@ -35,9 +36,11 @@ pub(crate) fn version_field(form_post: &FormPost) -> Result<u32, Fault> {
 pub(crate) async fn capture(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
     let tags =
         form_post.field("tags").split([',', ' ']).map(|tag| tag.trim().trim_start_matches('#'));
+    // What another app shared counts as text from outside, as that of the bookmarklet.
+    let is_shared = !form_post.field(SHARED_FIELD).is_empty();
     let capture = Capture {
         content: form_post.field("text").as_bytes().to_vec(),
-        origin: Origin::Browser,
+        origin: if is_shared { Origin::Http } else { Origin::Browser },
         source: None,
         slug: None,
         page_type: None,

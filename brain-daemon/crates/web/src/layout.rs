@@ -4,6 +4,7 @@
 //! this origin, and cannot be framed. With Trusted Types, scripts can write HTML only through the
 //! policy `brain`, which accepts only responses of this daemon (`assets/html.js`).
 
+use axum::Json;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -211,6 +212,13 @@ pub(crate) fn binary(content: Vec<u8>) -> Response {
     let mut response = (StatusCode::OK, HEADERS, content).into_response();
     let media_type = HeaderValue::from_static("application/octet-stream");
     response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+/// Returns JSON for our own scripts.
+pub(crate) fn json(content: &impl serde::Serialize) -> Response {
+    let mut response = (HEADERS, Json(content)).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 

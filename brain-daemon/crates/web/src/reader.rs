@@ -5,7 +5,7 @@
 
 mod embeds;
 pub(crate) mod links;
-mod marked_lines;
+pub(crate) mod marked_lines;
 mod missing;
 mod parts;
 mod view;

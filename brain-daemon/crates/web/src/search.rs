@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use brain_core::Brain;
 use brain_protocol::{
     Complete, CompletionKind, Fault, Hits, List, Pages, Search, TagCounts, Tags, TagsReply,
@@ -105,7 +104,7 @@ pub(crate) async fn complete(
         Ok(found) => {
             let values = found.values.into_iter().take(COMPLETIONS);
             let pairs: Vec<_> = values.map(|it| (it.value, it.description)).collect();
-            Json(pairs).into_response()
+            layout::json(&pairs)
         }
         Err(fault) => layout::fault(&session, &fault),
     }

@@ -9,6 +9,9 @@ use crate::session::Session;
 
 /// The path to which share menus send their content.
 pub(crate) const SHARE: &str = "/web/share";
+/// The field of a form with text that another app shared: somebody other than the owner may have
+/// written it.
+pub(crate) const SHARED_FIELD: &str = "shared";
 
 /// The content that another app shares.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -40,6 +43,7 @@ pub(crate) async fn show(uri: Uri, session: Session) -> Response {
         h1 { "Keep this?" }
         form method="post" action="/web/capture" {
             (csrf(&session))
+            input type="hidden" name=(SHARED_FIELD) value="1";
             label for="share-title" { "Title" }
             // The form sends the fields back, so they are escaped, but not otherwise changed.
             input id="share-title" name="title" value=(shared.title) autocomplete="off" dir="auto";

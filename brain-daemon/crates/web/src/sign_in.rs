@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use brain_core::Brain;
 use maud::html;
@@ -18,7 +18,16 @@ use crate::{layout, session};
 ///
 /// A page of ours loads the next URL. Browsers would treat a redirect as a part of the navigation
 /// that another program started, and omit the cookie.
-pub(crate) async fn open(State(brain): State<Arc<Brain>>, Path(code): Path<String>) -> Response {
+///
+/// `HEAD`, which previews of links and scanners send, does not use the code up.
+pub(crate) async fn open(
+    method: Method,
+    State(brain): State<Arc<Brain>>,
+    Path(code): Path<String>,
+) -> Response {
+    if method == Method::HEAD {
+        return layout::bare(StatusCode::OK, "Sign in", &html! {}, &html! {});
+    }
     match brain.access.browser_sign_in(&code) {
         Ok(Some((id, page))) => {
             let next = page.map_or_else(|| "/".to_owned(), |page| page_path(&page.to_string()));

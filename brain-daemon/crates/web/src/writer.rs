@@ -11,7 +11,7 @@ use axum::response::Response;
 use brain_core::{Brain, INGEST_KEYS};
 use brain_page::{Document, LongText};
 use brain_protocol::{
-    Capture, Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put, Slug,
+    Capture, Fault, FaultCode, Get, MarkedLines, Origin, Page, PageRef, Precondition, Put, Slug,
 };
 use diffy::MergeOptions;
 use maud::{Markup, html};
@@ -20,6 +20,7 @@ use crate::attachments::PageFiles;
 use crate::extract::FormPost;
 use crate::layout::{self, Screen, csrf, see_other};
 use crate::page_path::{page_path, parse_page};
+use crate::reader::marked_lines;
 use crate::session::{Session, block};
 use crate::text::{Text, direction};
 use crate::{fields, markdown};
@@ -42,6 +43,10 @@ struct Draft {
     has_preview: bool,
     /// The files of the page, for the preview.
     files: PageFiles,
+    /// The lines of others, in the text of the version that was read.
+    marks: Vec<MarkedLines>,
+    /// That text, if it has lines of others.
+    marked_text: String,
 }
 
 /// `GET /web/new?slug=…`: an empty page.
@@ -174,6 +179,16 @@ impl Draft {
             text: page.content.replace("\r\n", "\n"),
             ..Self::default()
         }
+        .with_marks_of(page)
+    }
+
+    /// Adds the lines of others.
+    fn with_marks_of(mut self, page: &Page) -> Self {
+        self.marks.clone_from(&page.outside_lines);
+        if !self.marks.is_empty() {
+            self.marked_text.clone_from(&page.content);
+        }
+        self
     }
 
     /// Reads the form.
@@ -244,6 +259,7 @@ impl Draft {
             theirs: both,
             ..self
         }
+        .with_marks_of(current)
     }
 }
 
@@ -337,6 +353,7 @@ fn screen(session: &Session, status: StatusCode, draft: &Draft) -> Response {
                     }
                     (second_column(draft))
                 }
+                (marked_lines::beside_editor(&draft.marks, &draft.marked_text))
                 p class="row" {
                     button name="action" value="save" {
                         "Save" @if let Some(version) = draft.version { " over version " (version) }

@@ -8,7 +8,7 @@ use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
 use brain_base::threads::lower_priority;
 use brain_protocol::{Fault, FaultCode};
-use brain_store::{StoreError, read_kept_copy};
+use brain_store::{StoreError, read_kept_copy, sweep_unfinished};
 
 use super::target_fault;
 use crate::BackupService;
@@ -80,7 +80,12 @@ impl BackupService {
     /// If the new copy cannot be written.
     pub(crate) fn replace_kept_copy(&self) -> Result<(), Fault> {
         let mut known = self.kept_copy.known.lock();
-        if self.env.home.kept_copy().symlink_metadata().is_err() {
+        let path = self.env.home.kept_copy();
+        if path.symlink_metadata().is_err() {
+            // A kill may have left an unfinished copy.
+            if let (Some(dir), Some(name)) = (path.parent(), path.file_name()) {
+                sweep_unfinished(dir, |target| name == target);
+            }
             return Ok(());
         }
         let (state, now) = (self.store.state()?, self.env.clock.now());

@@ -1,6 +1,7 @@
 //! Health of the process: its home, configuration, socket, disk and clock.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use brain_config::Config;
 use brain_protocol::{Fault, FaultCode};
 use brain_store::Store;
 
+use crate::exposure::writable_by_others;
 use crate::health::{Finding, Health, HealthCheck, fail, ok, quoted, warn};
 use crate::{Environment, FileService};
 
@@ -62,6 +64,9 @@ impl Process {
 
     fn home(&self) -> Finding {
         let root = self.env.home.root();
+        if let Some(finding) = exposed(root) {
+            return finding;
+        }
         match self.env.home.synced_folder() {
             Some(found) => warn(found.warning(root), found.way_out(root)),
             None => ok(root.display().to_string()),
@@ -71,6 +76,9 @@ impl Process {
     fn configuration(&self) -> Finding {
         let config = &self.env.config;
         let path = config.file().display();
+        if let Some(finding) = exposed(config.file()) {
+            return finding;
+        }
         if !config.has_changed_file() {
             return ok(path.to_string());
         }
@@ -168,4 +176,11 @@ impl Process {
             tracing::warn!(%error, "mode of the socket not restored");
         }
     }
+}
+
+/// Returns the finding of a file or directory that other users can change.
+fn exposed(path: &Path) -> Option<Finding> {
+    let problem = writable_by_others(path)?;
+    let hint = instead_of_chmod(path).unwrap_or_else(|| format!("chmod go-w {}", quoted(path)));
+    Some(fail(format!("{problem}; the programs that the configuration names do not run"), hint))
 }

@@ -19,7 +19,9 @@ use crate::write_page::{
 use crate::{Caller, PageService};
 use brain_page::{Document, Frontmatter, file_path};
 use brain_store::files::digest;
-use brain_store::{Content, Hash, NewPage, PageRecord, StoreError, WrittenPage, unless_damaged};
+use brain_store::{
+    Content, Hash, LineChange, NewPage, PageRecord, StoreError, WrittenPage, unless_damaged,
+};
 
 /// The page of a put, ready to be stored.
 struct PutPage {
@@ -80,7 +82,10 @@ impl PageService {
             let captured_at = frontmatter.get("captured_at");
             let page = build_new_page(&page_slug, document, provenance, previous, false)?;
             let author = Some(route.author(uri.clone()));
-            let page = NewPage { replaces, author, line_change: route.line_change(), ..page };
+            // In an editor the owner sees single lines of others, and changes other ones: the marks
+            // stay. `brain trust` is the way to make all lines the owner's.
+            let line_change = if is_edit { LineChange::SameMarks } else { route.line_change() };
+            let page = NewPage { replaces, author, line_change, ..page };
             Ok::<_, Fault>(PutPage { former, frontmatter, page, captured_at })
         };
         // The page is built here. The writer builds it again only if the page has changed.
@@ -115,7 +120,8 @@ impl PageService {
                 return Err(refuse_empty(slug.as_str(), exists).into());
             }
             // If the owner puts a page with marked lines unchanged, these lines become the owner's.
-            let becomes_owners = former.as_ref().is_some_and(|it| it.would_become_owners(route));
+            let becomes_owners =
+                !is_edit && former.as_ref().is_some_and(|it| it.would_become_owners(route));
             if let (Effect::Unchanged(record), false) = (effect, becomes_owners) {
                 let stored = stored_document(&draft.content(&record)?)?;
                 let captured_at = stored.frontmatter.get("captured_at");

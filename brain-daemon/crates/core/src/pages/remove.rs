@@ -20,10 +20,7 @@ const PURGE_GRACE_MS: i64 = 60 * 60 * 1000;
 
 impl Health for PageService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
-        vec![
-            HealthCheck::new("purge", &self, Self::check_purge),
-            HealthCheck::new("attachments", &self, Self::check_attachments),
-        ]
+        vec![HealthCheck::new("attachments", &self, Self::check_attachments)]
     }
 }
 
@@ -127,7 +124,8 @@ impl PageService {
         Ok(total)
     }
 
-    fn check_purge(&self) -> Finding {
+    /// Checks whether pages are purged after 72 hours.
+    pub(crate) fn check_purge(&self) -> Finding {
         let oldest = self.store.read(Visibility::All)?.oldest_deletion()?;
         match oldest {
             Some(at) if at + RECOVERY_MS + PURGE_GRACE_MS < self.clock.now() => warn(

@@ -133,7 +133,7 @@ impl TunnelService {
 
     /// Step 2: checks that the agent is installed, or that another program runs it.
     fn agent(&self, watchdog_state: &mut WatchdogState, settings: &Settings) -> StepResult<()> {
-        let starter = self.state.starter();
+        let starter = self.starter();
         let watchdog = watchdog_state.watchdog(settings);
         let (name, program) = (watchdog.name(), watchdog.program(&*starter));
         match program {

@@ -67,7 +67,7 @@ impl TunnelService {
     ) -> Result<TunnelCheck, Fault> {
         let should_run = !watchdog_state.persistent_state(&self.env.home).stopped;
         let token = self.tunnel_token()?;
-        let starter = self.state.starter();
+        let starter = self.starter();
         let prove = |url: &str| self.prove_address(settings, url);
         let environment = Environment {
             net: &*self.env.net,

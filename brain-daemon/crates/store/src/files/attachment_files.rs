@@ -223,7 +223,7 @@ fn is_unfinished(name: &str) -> bool {
 }
 
 /// Parses a file name that is a hash in lower-case hexadecimal.
-fn hash_of(name: &str) -> Option<[u8; 32]> {
+pub(crate) fn hash_of(name: &str) -> Option<[u8; 32]> {
     let mut hash = [0; 32];
     if name.len() != 64 || !name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return None;

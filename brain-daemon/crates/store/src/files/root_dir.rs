@@ -39,6 +39,15 @@ impl RootDir {
         Ok(Self { handle, path: path.to_owned(), parts: None })
     }
 
+    /// Opens the directory at `path`, which is no symbolic link.
+    ///
+    /// # Errors
+    /// When there is no directory, or a link.
+    pub fn open_unlinked(path: &Path) -> io::Result<Self> {
+        let handle = open(path, DIR | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(Self { handle, path: path.to_owned(), parts: None })
+    }
+
     /// Refuses files and directories that are in other file systems than these parts.
     #[must_use]
     pub fn with_parts(self, parts: Parts) -> Self {

@@ -53,6 +53,27 @@ pub(super) fn section(
     }
 }
 
+/// Shows the lines below the editor, which cannot mark them in the text itself. `text` is the text
+/// of the version that is edited.
+pub(crate) fn beside_editor(marks: &[MarkedLines], text: &str) -> Markup {
+    if marks.is_empty() {
+        return html! {};
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let more = marks.len().saturating_sub(MAX_MARKS);
+    html! {
+        section dir="auto" aria-labelledby="others" {
+            h2 id="others" { "Lines by others" }
+            p {
+                "You did not write these lines. They stay marked when you save, also if you change "
+                "them. A button on the page makes them yours."
+            }
+            @for mark in marks.iter().take(MAX_MARKS) { (place(mark, &lines)) }
+            @if more > 0 { p { (more) " more places are not listed." } }
+        }
+    }
+}
+
 /// Shows the lines of a place. `lines` are the lines of the whole page.
 fn place(mark: &MarkedLines, lines: &[&str]) -> Markup {
     let first = (mark.first.saturating_sub(1) as usize).min(lines.len());
