@@ -4,6 +4,7 @@
 //! files of the other clients, brain changes only its own entry.
 
 mod json_entry;
+mod known;
 mod splice;
 mod toml_entry;
 
@@ -17,10 +18,11 @@ use brain_protocol::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+pub(crate) use known::CLIENTS;
 use splice::Splice;
 pub(crate) use splice::{read as read_file, replace as replace_file};
 
-use crate::{fail, output::clean, xdg};
+use crate::{fail, output::clean};
 
 /// The name of brain's entry in the list of MCP servers of each client.
 const ENTRY: &str = "brain";
@@ -50,86 +52,6 @@ pub(crate) struct AiClient {
     /// file exists if the client was used.
     file: fn() -> Option<PathBuf>,
 }
-
-/// All known clients.
-pub(crate) const CLIENTS: [AiClient; 10] = [
-    AiClient {
-        name: "claude-code",
-        label: "Claude Code",
-        program: Some("claude"),
-        registration: Registration::ClaudeCommand,
-        file: || match env_path("CLAUDE_CONFIG_DIR") {
-            Some(dir) => Some(dir.join(".claude.json")),
-            None => in_user_home(".claude.json"),
-        },
-    },
-    AiClient {
-        name: "claude-desktop",
-        label: "Claude Desktop",
-        program: None,
-        registration: Registration::Json("mcpServers"),
-        file: || in_config("Claude/claude_desktop_config.json"),
-    },
-    AiClient {
-        name: "codex",
-        label: "Codex",
-        program: Some("codex"),
-        registration: Registration::Toml,
-        file: || match env_path("CODEX_HOME") {
-            Some(dir) => Some(dir.join("config.toml")),
-            None => in_user_home(".codex/config.toml"),
-        },
-    },
-    AiClient {
-        name: "cursor",
-        label: "Cursor",
-        program: Some("cursor"),
-        registration: Registration::Json("mcpServers"),
-        file: || in_user_home(".cursor/mcp.json"),
-    },
-    AiClient {
-        name: "vscode",
-        label: "VS Code",
-        program: Some("code"),
-        registration: Registration::Json("servers"),
-        file: || in_config("Code/User/mcp.json"),
-    },
-    AiClient {
-        name: "windsurf",
-        label: "Windsurf",
-        program: Some("windsurf"),
-        registration: Registration::Json("mcpServers"),
-        file: || in_user_home(".codeium/windsurf/mcp_config.json"),
-    },
-    AiClient {
-        name: "devin",
-        label: "Devin Desktop",
-        program: Some("devin"),
-        registration: Registration::Json("mcpServers"),
-        file: || in_dot_config("devin/mcp_config.json"),
-    },
-    AiClient {
-        name: "gemini",
-        label: "Gemini CLI",
-        program: Some("gemini"),
-        registration: Registration::Json("mcpServers"),
-        file: || in_user_home(".gemini/settings.json"),
-    },
-    AiClient {
-        name: "antigravity",
-        label: "Antigravity",
-        program: Some("agy"),
-        registration: Registration::Json("mcpServers"),
-        file: || in_user_home(".gemini/config/mcp_config.json"),
-    },
-    AiClient {
-        name: "zed",
-        label: "Zed",
-        program: Some("zed"),
-        registration: Registration::Json("context_servers"),
-        file: || in_dot_config("zed/settings.json"),
-    },
-];
 
 /// How a client starts brain.
 #[derive(Debug, Clone)]
@@ -229,13 +151,29 @@ impl AiClient {
     /// Returns the entry with which this client starts `server`.
     fn entry_for(&self, server: &Server) -> Value {
         let mut entry = Map::new();
-        if matches!(self.name, "vscode" | "claude-code") {
-            entry.insert("type".into(), json!("stdio"));
+        let kind = match self.name {
+            "vscode" | "claude-code" | "cline" => Some("stdio"),
+            "opencode" | "copilot" => Some("local"),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            entry.insert("type".into(), json!(kind));
         }
-        entry.insert("command".into(), json!(server.program));
-        entry.insert("args".into(), json!(["mcp"]));
+        let mut environment = "env";
+        if self.name == "opencode" {
+            environment = "environment";
+            entry.insert("command".into(), json!([server.program, "mcp"]));
+        } else {
+            entry.insert("command".into(), json!(server.program));
+            entry.insert("args".into(), json!(["mcp"]));
+        }
         if let Some(home) = &server.home {
-            entry.insert("env".into(), json!({ "BRAIN_HOME": home }));
+            entry.insert(environment.into(), json!({ "BRAIN_HOME": home }));
+        }
+        match self.name {
+            "copilot" => _ = entry.insert("tools".into(), json!(["*"])),
+            "cline" => entry = Map::from_iter([("transport".to_owned(), Value::Object(entry))]),
+            _ => {}
         }
         Value::Object(entry)
     }
@@ -390,25 +328,42 @@ fn restore_arguments(former: &Value) -> Vec<String> {
     ["mcp", "add-json", "--scope", "user", ENTRY, &former.to_string()].map(str::to_owned).to_vec()
 }
 
+/// Returns the part of an entry that says what is started or called. Cline has it in an object.
+fn transport(entry: &Value) -> &Value {
+    entry.get("transport").unwrap_or(entry)
+}
+
+/// Returns the program of an entry and its arguments. opencode has both in one list.
+fn command_of(entry: &Value) -> Vec<&str> {
+    let entry = transport(entry);
+    let list = |key: &str| entry[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+    entry["command"].as_str().into_iter().chain(list("command")).chain(list("args")).collect()
+}
+
 /// Returns whether an entry starts `brain mcp`, with any path and home.
 fn is_ours(entry: &Value) -> bool {
-    let program = entry["command"].as_str().map(Path::new).and_then(Path::file_name);
-    program.is_some_and(|name| name == "brain") && entry["args"] == json!(["mcp"])
+    let command = command_of(entry);
+    let program = command.first().and_then(|program| Path::new(program).file_name());
+    program.is_some_and(|name| name == "brain") && command[1..] == ["mcp"]
 }
 
 /// Returns the address or program of an entry, without other parts, which can contain secrets.
 fn target_of(entry: &Value) -> String {
-    let text = |key: &str| entry[key].as_str().map(clean);
+    let text = |key: &str| transport(entry)[key].as_str().map(clean);
     // Windsurf and Antigravity say `serverUrl`, and Gemini CLI `httpUrl`.
     let url = ["url", "serverUrl", "httpUrl"].into_iter().find_map(text);
     let url = url.map(|url| url.split(['?', '#']).next().unwrap_or_default().to_owned());
-    url.or_else(|| text("command")).unwrap_or_else(|| "neither an address nor a program".into())
+    let program = || command_of(entry).first().map(|program| clean(program));
+    url.or_else(program).unwrap_or_else(|| "neither an address nor a program".into())
 }
 
 /// Returns whether two entries start the same program in the same home.
 fn is_same(a: &Value, b: &Value) -> bool {
-    let home = |entry: &Value| entry["env"]["BRAIN_HOME"].clone();
-    a["command"] == b["command"] && a["args"] == b["args"] && home(a) == home(b)
+    let home = |entry: &Value| {
+        let home = |key: &str| transport(entry)[key]["BRAIN_HOME"].as_str().map(str::to_owned);
+        home("env").or_else(|| home("environment"))
+    };
+    command_of(a) == command_of(b) && home(a) == home(b)
 }
 
 /// Returns the fault of a file that brain does not change, because of `reason`.
@@ -426,27 +381,6 @@ fn in_order(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut fields: Vec<_> = fields.iter().collect();
     fields.sort_by_key(|(name, _)| place(name));
     fields
-}
-
-fn env_path(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
-}
-
-fn in_user_home(path: &str) -> Option<PathBuf> {
-    env_path("HOME").map(|home| home.join(path))
-}
-
-/// Returns `path` in the user's directory of settings.
-fn in_config(path: &str) -> Option<PathBuf> {
-    if cfg!(target_os = "macos") {
-        return in_user_home("Library/Application Support").map(|dir| dir.join(path));
-    }
-    in_dot_config(path)
-}
-
-/// Returns a path in `~/.config`, which some applications use on macOS too.
-fn in_dot_config(path: &str) -> Option<PathBuf> {
-    xdg::config_home().ok().map(|dir| dir.join(path))
 }
 
 /// Returns the path of the first executable file `program` in the directories of `PATH`.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use brain_tests::{Run, TEST_TIMEOUT, TestHome, program, run, skip};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use crate::terminal::on_a_terminal_with_input_after;
 
@@ -238,6 +239,54 @@ fn a_second_setup_changes_nothing_and_undo_keeps_later_edits() {
     let codex = user.read("home/.codex/config.toml");
     assert!(!codex.contains("brain") && codex.ends_with("[later]\na = 1\n"), "{codex}");
     assert!(codex.starts_with(CODEX), "{codex}");
+}
+
+/// Files as the clients' own commands write them, with their list of servers.
+#[test]
+fn setup_writes_the_form_of_each_client() {
+    let user = User::with_clients();
+    let brain = program("brain").display().to_string();
+    let home = user.brain.path().display().to_string();
+    let env = json!({ "BRAIN_HOME": home });
+    let usual = json!({ "command": brain, "args": ["mcp"], "env": env });
+    let stdio = json!({ "type": "stdio", "command": brain, "args": ["mcp"], "env": env });
+    let local = json!({
+        "type": "local", "command": brain, "args": ["mcp"], "env": env, "tools": ["*"],
+    });
+    let opencode = json!({ "type": "local", "command": [brain, "mcp"], "environment": env });
+    let clients = [
+        ("opencode", ".config/opencode/opencode.jsonc", "mcp", opencode),
+        ("qwen", ".qwen/settings.json", "mcpServers", usual.clone()),
+        ("copilot", ".copilot/mcp-config.json", "mcpServers", local),
+        (
+            "cline",
+            ".cline/data/settings/cline_mcp_settings.json",
+            "mcpServers",
+            json!({ "transport": stdio }),
+        ),
+        ("mcporter", ".mcporter/mcporter.json", "mcpServers", usual),
+    ];
+    for (name, file, key, entry) in clients {
+        let file = format!("home/{file}");
+        let before = json!({ key: { "other": { "url": "https://x.example/mcp" } } }).to_string();
+        user.write_file(&file, &before);
+        user.setup(&["--connect", name]).expect(0);
+        let text = user.read(&file);
+        let after: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(after[key]["brain"], entry, "{name}");
+        assert_eq!(after[key]["other"]["url"], "https://x.example/mcp");
+        user.setup(&["--connect", name]).expect(0);
+        assert_eq!(user.read(&file), text, "a second connection changes nothing");
+        user.run(&["setup", "--undo", "--connect", name]).expect(0);
+        assert_eq!(user.read(&file), before, "{name}");
+        // An entry that was changed since is still known as brain's.
+        user.setup(&["--connect", name]).expect(0);
+        user.write_file(&file, &user.read(&file).replace("other", "another"));
+        user.run(&["setup", "--undo", "--connect", name]).expect(0);
+        let after: serde_json::Value = serde_json::from_str(&user.read(&file)).unwrap();
+        let another = json!({ key: { "another": { "url": "https://x.example/mcp" } } });
+        assert_eq!(after, another, "{name}");
+    }
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl Verb for Setup {
   brain setup --undo
 
 Clients: claude-code, claude-desktop, codex, cursor, vscode, windsurf, devin, gemini,
-antigravity, zed.";
+antigravity, zed, opencode, qwen, copilot, cline, mcporter.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         if self.undo {
