@@ -63,11 +63,7 @@ const LIST_TTL_MS: u64 = 300_000;
 const MAX_QUOTED: usize = 60;
 /// The methods that need `params`, with the shape of the `params`. rmcp reports a request whose
 /// `params` have another shape as an unknown method.
-const METHODS_WITH_PARAMS: [(&str, &str); 6] = [
-    (
-        "initialize",
-        "\"protocolVersion\", a string, and \"capabilities\" and \"clientInfo\", two objects",
-    ),
+const METHODS_WITH_PARAMS: [(&str, &str); 5] = [
     ("tools/call", "\"name\", a string, and \"arguments\", an object"),
     ("resources/read", "\"uri\", a string"),
     ("skills/get", "\"uri\", a string"),

@@ -17,8 +17,6 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-use super::unknown_method;
-
 /// Maximum number of requests of one stream that are answered concurrently.
 pub(super) const MAX_CONCURRENT: usize = 16;
 /// How long a stream may be idle while other clients wait.
@@ -29,6 +27,9 @@ const UNREAD_TIMEOUT_FACTOR: u32 = 30;
 
 /// The method that opens a session.
 const INITIALIZE: &str = "initialize";
+/// What is wrong with an `initialize` that cannot be read.
+const INITIALIZE_PARAMS: &str = "the params of initialize are an object with \"protocolVersion\", a \
+    string, and \"capabilities\" and \"clientInfo\", two objects";
 /// The buffer capacity that is kept between two messages, in bytes.
 const KEPT_CAPACITY: usize = 16 * 1024;
 
@@ -124,7 +125,7 @@ where
                 ),
                 _ if is_blank => continue,
                 // rmcp would take it for a request of the newest revision without its metadata.
-                Ok(_) if head.is_some() => unknown_method(INITIALIZE),
+                Ok(_) if head.is_some() => ErrorData::invalid_params(INITIALIZE_PARAMS, None),
                 Ok(message) => return Some(message),
                 Err(error) if error.is_data() => {
                     ErrorData::invalid_request("the message is not an MCP message", None)
