@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use brain_fakes::Proxy;
-use brain_tests::{TestHome, http, texts};
+use brain_tests::{TestHome, capture, http, texts};
 use serde_json::Value;
 
 /// The longest time until another machine sees a change, on a busy test machine.
@@ -241,6 +241,45 @@ fn captures_wait_while_the_server_is_away_and_are_stored_once() {
     assert_eq!(laptop.json_status()["queued"], 0);
     thread::sleep(Duration::from_secs(2));
     assert_eq!(laptop.json(["list"])["pages"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn queued_items_become_pages_at_once_after_leave() {
+    let Some(url) = server() else { return };
+    let (proxy, through) = Proxy::before(&url);
+    let (_shared, laptop, _desktop) = Shared::two_machines(through);
+    proxy.close();
+    wait_for_state(&laptop, "away");
+    for number in 0..20 {
+        laptop.json(["capture", &format!("A thought about wombat {number}")]);
+    }
+    laptop.json(["machines", "leave", "--yes"]);
+    wait_until("the queued thoughts", Duration::from_secs(4), || {
+        laptop.search("wombat").len() == 10 && laptop.json(["status"])["jobs"]["waiting"] == 0
+    });
+    assert_eq!(laptop.json(["list", "--limit", "100"])["pages"].as_array().unwrap().len(), 21);
+}
+
+#[test]
+fn queued_items_are_counted_until_they_are_pages() {
+    let Some(url) = server() else { return };
+    let (proxy, through) = Proxy::before(&url);
+    let (_shared, laptop, _desktop) = Shared::two_machines(through);
+    proxy.close();
+    wait_for_state(&laptop, "away");
+    let mut client = laptop.connect().unwrap();
+    for number in 0..400 {
+        client.ask(&capture(format!("A thought about wombat {number}"))).unwrap();
+    }
+    assert_eq!(laptop.json_status()["queued"], 400);
+    proxy.open();
+    let settled = || {
+        let status = laptop.json_status();
+        status["state"] == "ready" && status["queued"] == 0
+    };
+    wait_until("the queue is empty", Duration::from_secs(60), settled);
+    // `queued: 0` was read before this.
+    assert_eq!(laptop.json(["status"])["pages"], 401);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_core::NoProgress;
-use brain_protocol::{MachinesStatus, MachinesStatusReply, Request, WriteStatus};
+use brain_protocol::{
+    CheckStatus, Doctor, DoctorReply, MachinesStatus, MachinesStatusReply, Request, WriteStatus,
+};
 use brain_tests::{TestHome, capture, expect_reply};
 
 use crate::machines::{Shared, VISIBLE, has_page, server, wait_until};
@@ -32,6 +34,11 @@ fn a_clock_ahead_is_told_and_does_no_harm() {
         let difference = status.clock_difference_ms.unwrap();
         assert!((difference + HOUR).abs() < 60_000, "{difference}");
         assert!(status.warnings.iter().any(|text| text.contains("clocks")), "{status:?}");
+        let doctor: DoctorReply =
+            expect_reply!(ask(Request::Doctor(Doctor { fix: false })), Doctor);
+        let check = doctor.checks.iter().find(|check| check.name == "machines").unwrap();
+        assert_eq!(check.status, CheckStatus::Warn, "{check:?}");
+        assert!(check.message.contains("ahead of that of the server"), "{check:?}");
         // Leases are kept by the server's clock: this machine takes none that the laptop has.
         brain.machines.renew_leases(&brain.wanted_leases());
         let written = expect_reply!(ask(capture("A wombat from the future.")), Write);

@@ -74,7 +74,10 @@ impl World {
     /// with the former pages.
     fn join_again(&self) -> [PathBuf; 2] {
         self.homes().map(|home| {
+            let queued = home.json_status()["queued"].as_u64().unwrap();
             let reply = home.json(["machines", "join", "--yes"]);
+            let warnings = reply["warnings"].to_string();
+            assert_eq!(warnings.contains("What a former store has"), queued > 0, "{warnings}");
             PathBuf::from(reply["former_pages"].as_str().expect("the former pages are kept"))
         })
     }
@@ -143,6 +146,17 @@ fn a_promoted_standby_that_lacks_batches_stops_machines() {
         assert!(home.path().join("brain.redb.before-joining-1").exists());
     }
     world.check_recovered();
+    // The way back of queued items that the document names.
+    assert!(world.laptop.search("takes writes").is_empty());
+    let former = TestHome::new();
+    std::fs::create_dir_all(former.path()).unwrap();
+    for end in ["", ".spool"] {
+        let kept = world.laptop.path().join(format!("brain.redb.before-joining-1{end}"));
+        std::fs::copy(kept, former.path().join(format!("brain.redb{end}"))).unwrap();
+    }
+    former.json(["machines", "leave", "--yes"]);
+    wait_until("the queued item", VISIBLE, || former.search("takes writes").len() == 1);
+    assert!(has_page(&former, "lost"));
 }
 
 #[test]
@@ -159,6 +173,25 @@ fn a_newer_log_stops_an_older_program() {
     }
     world.sql("UPDATE @head SET schema = schema - 1, min_reader = schema - 1");
     world.check_recovered();
+}
+
+#[test]
+fn a_change_larger_than_any_machine_writes_is_not_fetched() {
+    let Some(world) = World::new() else { return };
+    world.desktop.brain(["stop"]).expect(0);
+    world.laptop.put("second", "Written while the desktop is off.");
+    // It compresses well, so the server stores and sends it easily.
+    world.sql(
+        "UPDATE @batches SET payload = convert_to(repeat('0', 270000000), 'UTF8') \
+         WHERE number = (SELECT max(number) FROM @batches)",
+    );
+    let daemon = world.desktop.daemon();
+    world.check_stopped(&world.desktop, "damaged", "");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kilobytes < 250_000, "the change was fetched: {kilobytes} kB");
+    assert!(world.desktop.json_status()["message"].to_string().contains("270000000 bytes"));
 }
 
 #[test]

@@ -70,6 +70,7 @@ mod http_ingest;
 mod http_listeners;
 mod http_refusals;
 mod http_slow;
+mod http_stop;
 mod ideas_draw;
 mod ideas_faults;
 mod ideas_fixture;

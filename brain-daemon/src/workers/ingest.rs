@@ -83,7 +83,11 @@ impl Worker for IngestQueue {
         }
         self.write_batch(batch).unwrap_or_else(|fault| {
             log_failure(&fault, "ingest queue not processed; trying again");
-            Next::After(if is_shared_log_unusable(&fault) { AWAY_DELAY } else { RETRY_DELAY })
+            match is_shared_log_unusable(&fault) {
+                // Leaving the shared brain wakes the worker.
+                true => Next::AfterOrWakeup(AWAY_DELAY),
+                false => Next::After(RETRY_DELAY),
+            }
         })
     }
 

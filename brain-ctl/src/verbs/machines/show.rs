@@ -164,7 +164,7 @@ impl Show for MachinesStatusReply {
         };
         field(t, "change", &format!("{}{behind}; {age}", self.position));
         if self.queued > 0 {
-            field(t, "queued", &format!("{} until the server answers", self.queued));
+            field(t, "queued", &format!("{}, not pages yet", self.queued));
         }
         if let Some(at) = &self.snapshot_at {
             let since = count(self.since_snapshot.unwrap_or(0), "later change");

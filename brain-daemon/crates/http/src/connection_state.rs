@@ -97,9 +97,13 @@ pub(crate) enum Deadline {
 pub(crate) enum CloseRequest {
     /// At once: to admit another connection, or because the daemon stops during no request.
     Immediately,
-    /// After the response in progress: the daemon stops.
+    /// After the response in progress, or after the next one if the client may be sending a
+    /// request: the daemon stops.
     AfterResponse,
 }
+
+/// A client that was answered within this time may be sending its next request.
+const RECENT_USE: Duration = Duration::from_secs(1);
 
 /// The state of one connection.
 pub(crate) struct ConnectionState {
@@ -370,6 +374,11 @@ impl ConnectionState {
         self.close.notify_one();
     }
 
+    /// Returns whether the daemon stops.
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        self.shutting_down.load(Ordering::Acquire)
+    }
+
     /// Waits until the connection has to close. A connection that got a request since
     /// [`ConnectionState::request_close`] stays open.
     pub(crate) async fn wait_for_close_request(&self) -> CloseRequest {
@@ -377,9 +386,13 @@ impl ConnectionState {
             self.close.notified().await;
             let phase = self.phase();
             if phase == Phase::Idle {
-                return CloseRequest::Immediately;
+                let is_in_use = self.in_phase_since().elapsed() < RECENT_USE;
+                return match is_in_use && self.is_shutting_down() {
+                    true => CloseRequest::AfterResponse,
+                    false => CloseRequest::Immediately,
+                };
             }
-            if self.shutting_down.load(Ordering::Acquire) {
+            if self.is_shutting_down() {
                 return CloseRequest::AfterResponse;
             }
             if self.is_evictable() {

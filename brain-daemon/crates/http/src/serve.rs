@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use super::client_stream::{ClientStream, ResponseBody, TimedBody};
 use super::connection_limiter::ConnectionLimiter;
-use super::connection_state::{CloseRequest, ConnectionState, Deadline, Timeouts};
+use super::connection_state::{CloseRequest, ConnectionState, Deadline, Phase, Timeouts};
 use super::guard::SecurityHeaders;
 use super::request_body::RequestBody;
 use super::{Application, HttpError};
@@ -129,7 +129,10 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stop: Cancell
         };
         let state = Arc::new(ConnectionState::new(service.application.hash_of(peer.ip())));
         let permit = tokio::select! {
-            () = stop.cancelled() => break,
+            () = stop.cancelled() => {
+                serve_last(&tracker, &service, stream, peer);
+                break;
+            }
             permit = service.limiter.acquire(&state) => permit,
         };
         let service = Arc::clone(&service);
@@ -138,10 +141,33 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stop: Cancell
             drop(permit);
         });
     }
-    drop(listener);
+    // The kernel has accepted these clients already, so they get an answer.
+    if let Ok(listener) = listener.into_std() {
+        for _ in 0..BACKLOG {
+            let Ok((stream, peer)) = listener.accept() else { break };
+            let is_usable = stream.set_nonblocking(true).is_ok();
+            if let (true, Ok(stream)) = (is_usable, TcpStream::from_std(stream)) {
+                serve_last(&tracker, &service, stream, peer);
+            }
+        }
+    }
     service.limiter.shut_down();
     tracker.close();
     tracker.wait().await;
+}
+
+/// Serves a connection that was accepted while the daemon stops, for one request. Without a free
+/// place, the connection is closed when the others end.
+fn serve_last(tracker: &TaskTracker, service: &Arc<Service>, stream: TcpStream, peer: SocketAddr) {
+    let service = Arc::clone(service);
+    let state = Arc::new(ConnectionState::new(service.application.hash_of(peer.ip())));
+    tracker.spawn(async move {
+        let acquired = tokio::time::timeout(LAST_HEAD, service.limiter.acquire(&state)).await;
+        let Ok(permit) = acquired else { return };
+        state.request_shutdown();
+        serve_connection(stream, peer, &service, state).await;
+        drop(permit);
+    });
 }
 
 /// Serves one connection to its end.
@@ -202,8 +228,13 @@ async fn serve_connection(
                 }
                 drain_until = Some(Instant::now() + timeouts.drain);
                 timeouts.head = timeouts.head.min(LAST_HEAD);
+                timeouts.idle = timeouts.idle.min(LAST_HEAD);
                 timer.as_mut().reset(Instant::now() + LAST_HEAD);
-                connection.as_mut().graceful_shutdown();
+                // hyper would close a connection without a request at once. `answer` ends it after
+                // the next response.
+                if matches!(state.phase(), Phase::Body | Phase::Busy) {
+                    connection.as_mut().graceful_shutdown();
+                }
             }
         }
     }
@@ -238,6 +269,9 @@ async fn answer(
         response
     };
     service.security_headers.apply(response.headers_mut());
+    if state.is_shutting_down() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     Ok(response.map(|inner| ResponseBody::new(inner, body)))
 }
 

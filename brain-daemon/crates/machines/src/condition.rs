@@ -128,7 +128,9 @@ fn stop(error: &Error, text: String) -> Stop {
             "the server was restored, it failed over and lost changes, or a former primary server \
              is back and answers; if one is, stop it: this machine goes on when it reaches the \
              right server. Otherwise `brain machines join` builds this machine's store again from \
-             the server, and keeps the present one as a file with what the server lost",
+             the server, and keeps the present one as a file with what the server lost and with its \
+             queued items; docs/machines.md, section \"What a former store has\", says how to get \
+             them back",
         ),
         Error::Compacted { .. } => (
             "compacted",

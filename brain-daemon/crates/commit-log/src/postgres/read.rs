@@ -42,6 +42,13 @@ impl CommitLog for PostgresLog {
     fn read(&self, after: &Position, limit: ReadLimit) -> Result<Batches, Error> {
         let found = match self.read_within(after, limit)? {
             Reading::Batches(found) => found,
+            Reading::Large { bytes } if bytes > MAX_PAYLOAD as u64 => {
+                let number = after.number + 1;
+                let text = format!(
+                    "change {number} has {bytes} bytes; no machine writes more than {MAX_PAYLOAD}"
+                );
+                return Err(Error::Corrupt(text));
+            }
             Reading::Large { bytes } => {
                 match self.read_within(after, ReadLimit { batches: 1, bytes })? {
                     Reading::Batches(found) => found,
@@ -118,7 +125,8 @@ impl PostgresLog {
         let begin = timeouts.begin();
         let (read, query) = (self.sql(READ), self.sql(&format!("SELECT {HEAD} FROM @head")));
         let (number, batches) = (to_bigint(after.number), i64::from(limit.batches.max(1)));
-        let bytes = to_bigint(limit.bytes);
+        // The server measures before it sends: a larger change is not fetched.
+        let bytes = to_bigint(limit.bytes.min(MAX_PAYLOAD as u64));
         let work = async |client: &Client, _| {
             let parameters: [Parameter<'_>; 3] =
                 [(&number, Type::INT8), (&batches, Type::INT8), (&bytes, Type::INT8)];

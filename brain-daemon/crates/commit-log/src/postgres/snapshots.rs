@@ -158,20 +158,30 @@ impl Snapshots for PostgresLog {
     }
 
     fn read_chunk(&self, id: SnapshotId, index: u32) -> Result<Vec<u8>, Error> {
-        let query = self
-            .sql("SELECT bytes, clock_timestamp() FROM @chunks WHERE snapshot = $1 AND index = $2");
+        let query = self.sql(
+            "SELECT CASE WHEN octet_length(bytes) <= $3 THEN bytes END, clock_timestamp() \
+                 FROM @chunks WHERE snapshot = $1 AND index = $2",
+        );
         let (key, number) = (id.0.as_slice(), index_of(index)?);
         let timeouts = self.settings.timeouts.for_bytes(MAX_CHUNK);
+        let max = i32::try_from(MAX_CHUNK).unwrap_or(i32::MAX);
         let begin = timeouts.begin();
         let work = async |client: &Client, _| {
-            let parameters: [Parameter<'_>; 2] = [(&key, Type::BYTEA), (&number, Type::INT4)];
+            let parameters: [Parameter<'_>; 3] =
+                [(&key, Type::BYTEA), (&number, Type::INT4), (&max, Type::INT4)];
             let rows = pipelined(client, &begin, client.query_typed(&query, &parameters)).await;
             rows.map_err(|e| Failure::of(e, self.server.address(), "reading a chunk", &timeouts))
         };
         let is_unknown = std::cell::Cell::new(false);
         let rows = self.run(&self.bulk, timeouts.deadline, &is_unknown, &work)?;
         match rows.first() {
-            Some(row) => get(row, 0),
+            Some(row) => get::<Option<Vec<u8>>>(row, 0)?.ok_or_else(|| {
+                let text = format!(
+                    "chunk {index} of snapshot {id} is larger than {MAX_CHUNK} bytes, which no \
+                     machine writes"
+                );
+                Error::Corrupt(text)
+            }),
             None => Err(Error::NotFound(format!("chunk {index} of snapshot {id}"))),
         }
     }

@@ -8,6 +8,9 @@ use super::plan::durability_warnings;
 use super::{MachineService, State};
 use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
+/// A difference of clocks above this, in milliseconds, is a problem: dates of pages are wrong.
+const MAX_CLOCK_DIFFERENCE_MS: i64 = 60_000;
+
 impl Health for MachineService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
         vec![HealthCheck::new("machines", &self, Self::health)]
@@ -39,6 +42,17 @@ impl MachineService {
         }
         if let Some(problem) = replica.problem() {
             return fail(problem, "brain machines status");
+        }
+        if let Some((head, seen_at)) = replica.log().last_head() {
+            let ahead = seen_at - head.clock_ms;
+            if ahead.abs() > MAX_CLOCK_DIFFERENCE_MS {
+                let direction = if ahead > 0 { "ahead of" } else { "behind" };
+                let message = format!(
+                    "the clock of this machine is {} s {direction} that of the server",
+                    ahead.abs() / 1000
+                );
+                return warn(message, "timedatectl set-ntp true");
+            }
         }
         match connection.durability() {
             Ok(durability) => match durability_warnings(durability.as_ref()).into_iter().next() {

@@ -200,6 +200,15 @@ impl MachineService {
         tracing::info!(%brain, name, "joined a shared brain; the next start uses its store");
         let former_store = self.file(&format!("brain.redb.before-joining-{number}"));
         let former_pages = self.file(&format!("pages.before-joining-{number}"));
+        let mut warnings = plan.reply.warnings.clone();
+        let queued = self.store.jobs_for_log();
+        if queued > 0 {
+            warnings.push(format!(
+                "{queued} queued items stay in {}.spool; docs/machines.md, section \"What a former \
+                 store has\", says how to get them back",
+                former_store.display()
+            ));
+        }
         Ok(MachinesJoinReply {
             name: identity.name,
             brain: brain.to_string(),
@@ -208,7 +217,7 @@ impl MachineService {
             needs_restart: true,
             former_store: Some(former_store.display().to_string()),
             former_pages: (plan.reply.pages > 0).then(|| former_pages.display().to_string()),
-            warnings: plan.reply.warnings.clone(),
+            warnings,
         })
     }
 }

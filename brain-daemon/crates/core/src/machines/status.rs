@@ -4,6 +4,8 @@ use brain_base::clock::rfc3339;
 use brain_machines::{Condition, Delivery, Error, Replica, newest};
 use brain_protocol::{Fault, LeaseRow, MachinesStatusReply};
 
+use brain_store::Reader;
+
 use super::plan::durability_warnings;
 use super::{MachineService, State, in_words};
 
@@ -26,7 +28,8 @@ impl MachineService {
             position: self.store.log_position()?.unwrap_or_default().number,
             behind: 0,
             age_seconds: None,
-            queued: self.store.jobs_for_log(),
+            queued: self.store.jobs_for_log()
+                + self.store.read_through(Reader::job_counts)?.waiting,
             leases: Vec::new(),
             clock_difference_ms: None,
             snapshot_at: None,
@@ -76,6 +79,8 @@ fn describe(replica: &Replica, reply: &mut MachinesStatusReply) {
         }
         if reply.behind > 0 {
             reply.message = format!("{} changes behind", reply.behind);
+        } else if reply.queued > 0 {
+            reply.message = format!("{} queued items are not pages yet", reply.queued);
         }
     }
     if let Some((head, seen_at)) = log.last_head() {
