@@ -56,6 +56,22 @@ fn append_and_add_write_to_a_section() {
 }
 
 #[test]
+fn equal_headings_are_refused_and_have_addresses() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("week", "## Mon\n\n### Log\n\nm\n\nTue\n---\n\n### Log\n\nt\n");
+    let error = home.fault(["append", "week", "--section", "Log", "x"], 64);
+    assert!(error["message"].as_str().unwrap().contains("Mon/Log · Tue/Log"), "{error}");
+    assert_eq!(home.get("week")["version"], 1);
+    home.brain(["append", "week", "--section", "Tue/Log", "x"]).expect(0);
+    home.brain(["append", "week", "--section", "Mon", "y"]).expect(0);
+    assert_eq!(
+        home.get("week")["body"],
+        "## Mon\n\ny\n\n### Log\n\nm\n\nTue\n---\n\n### Log\n\nt\n\nx\n"
+    );
+}
+
+#[test]
 fn appends_at_the_same_time_are_all_kept() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -161,3 +161,37 @@ fn merge_of_text_from_outside_keeps_its_mark() {
     let marked = &page["outside_lines"][0];
     assert_eq!((&marked["first"], &marked["source_kind"]), (&json!(3), &json!("webhook")));
 }
+
+#[test]
+fn mv_keeps_paths_to_files_with_capitals_and_spaces() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let body = "[o](Other%20Note.md) ![p](./Pics/a.png) ![q](Pics/a.png) [s](<Other Note.md#P>) \
+                [[Other Note]] [d][1] <img src=\"Pics/a.png\"> [up](../Top.md)\n\n[1]: Doc.pdf\n";
+    let linking = "[one](My%20Folder/Note%20One.md) [two](<My Folder/Note One.md#x>)\n";
+    let vault = vault(
+        &home,
+        &[
+            ("My Folder/Note One.md", body),
+            ("My Folder/Other Note.md", "[back](Note%20One.md) [again](./Note%20One.md)\n"),
+            ("My Folder/Pics/a.png", "png"),
+            ("My Folder/Doc.pdf", "pdf"),
+            ("Top.md", linking),
+        ],
+    );
+    let reply = home.json(["mv", "vault:my-folder/note-one", "vault:x/note-one"]);
+    assert_eq!(reply["left"], json!([]));
+    let read = |path: &str| fs::read_to_string(vault.join(path)).unwrap();
+    assert_eq!(
+        read("x/note-one.md"),
+        "[o](../My%20Folder/Other%20Note.md) ![p](../My%20Folder/Pics/a.png) \
+         ![q](../My%20Folder/Pics/a.png) [s](<../My Folder/Other Note.md#P>) [[Other Note]] [d][1] \
+         <img src=\"../My%20Folder/Pics/a.png\"> [up](../Top.md)\n\n[1]: ../My%20Folder/Doc.pdf\n"
+    );
+    assert_eq!(
+        read("My Folder/Other Note.md"),
+        "[back](../x/note-one.md) [again](../x/note-one.md)\n"
+    );
+    assert_eq!(read("Top.md"), "[one](x/note-one.md) [two](<x/note-one.md#x>)\n");
+    assert_eq!(home.json(["links", "--broken"])["links"], json!([]));
+}

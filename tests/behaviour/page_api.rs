@@ -202,6 +202,7 @@ fn a_program_appends_lines_to_a_page() {
     home.env.push(("BRAIN_INGEST_DAILY_PAGES".into(), "4".into()));
     let _daemon = home.daemon();
     home.put("lists/shopping", "# Shopping\n\n## Today\n\n- bread\n\n## Later\n\n- paint\n");
+    home.put("lists/week", "## Mon\n### Log\n## Tue\n### Log\n");
     let phone = home.token("phone", "write", &["default"]);
     let path = "/pages/lists/shopping/append";
     let body = || home.get("lists/shopping")["body"].as_str().unwrap().to_owned();
@@ -221,6 +222,7 @@ fn a_program_appends_lines_to_a_page() {
     for (path, kind, body, status, error) in [
         ("/pages/none/append", "text/plain", "x", 404, "not_found"),
         ("/pages/lists/shopping/append?section=Never", "text/plain", "x", 404, "not_found"),
+        ("/pages/lists/week/append?section=Log", "text/plain", "x", 400, "invalid_request"),
         ("/pages/lists/shopping/append?at=1", "text/plain", "x", 400, "invalid_request"),
         (path, "text/plain", " ", 400, "empty_body"),
         (path, "application/json", "{", 400, "invalid_json"),

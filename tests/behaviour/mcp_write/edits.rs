@@ -115,6 +115,45 @@ fn an_impossible_edit_is_refused_with_a_reason_and_a_hint() {
 }
 
 #[test]
+fn an_underlined_heading_ends_a_replaced_section() {
+    let fixture = Fixture::new();
+    fixture.home.put("p", "## Keep\n\nk\n\nOther\n-----\n\nprecious\n");
+    fixture.edit("p", "replace_section", "new", json!({ "section": "Keep" }));
+    assert_eq!(fixture.body("p"), "## Keep\n\nnew\n\nOther\n-----\n\nprecious\n");
+    let other = fixture.agent.call("get_page", json!({ "slug": "p", "section": "Other" }));
+    assert_eq!(text(&other, "text").lines().next(), Some("Other"), "{other}");
+    fixture.edit("p", "replace_section", "gone", json!({ "section": "Other" }));
+    assert_eq!(fixture.body("p"), "## Keep\n\nnew\n\nOther\n-----\n\ngone\n");
+}
+
+#[test]
+fn equal_headings_are_refused_with_their_addresses() {
+    let fixture = Fixture::new();
+    fixture.home.put("p", "## Mon\n\n### Log\n\na\n\n## Tue\n\n### Log\n\nb\n");
+    for (tool, arguments) in [
+        ("edit_page", edit("p", "replace_section", "x", json!({ "section": "Log" }))),
+        ("get_page", json!({ "slug": "p", "section": "Log" })),
+        ("get_page", json!({ "slug": "p#Log" })),
+    ] {
+        let refusal = fixture.agent.expect_refusal(tool, arguments);
+        for address in ["Mon/Log", "Tue/Log"] {
+            assert!(refusal.contains(address), "{tool}: {refusal}");
+        }
+    }
+    let read = fixture.agent.call("get_page", json!({ "slug": "p#Tue/Log" }));
+    assert!(text(&read, "text").contains('b'), "{read}");
+    fixture.edit("p", "replace_section", "x", json!({ "section": "Tue/Log" }));
+    assert_eq!(fixture.body("p"), "## Mon\n\n### Log\n\na\n\n## Tue\n\n### Log\n\nx\n");
+
+    let body = "# A\n\n## Timeline\n\n# B\n\n## Timeline\n";
+    fixture.home.put("q", body);
+    let entry = json!({ "slug": "q", "date": "2024-02-29", "text": "leap" });
+    let refusal = fixture.agent.expect_refusal("add_timeline_entry", entry);
+    assert!(refusal.contains("A/Timeline · B/Timeline"), "{refusal}");
+    assert_eq!(fixture.body("q"), body);
+}
+
+#[test]
 fn a_dated_line_is_added_once() {
     let fixture = Fixture::new();
     fixture.home.put("p", "# Page\n\n## Timeline\n- 2024-03-01 | late\n- 2024-01-01 | early\n");

@@ -2,7 +2,7 @@
 //! keys of the frontmatter.
 
 use super::frontmatter::Frontmatter;
-use super::section::{Heading, headings, section};
+use super::section::{Heading, SectionError, headings, section};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -40,6 +40,21 @@ pub enum EditError {
         /// The first headings of the page, with their `#`.
         existing: Vec<String>,
     },
+    /// Several headings have this text.
+    #[error(
+        "\"{}\" names {count} headings: {}{}",
+        .heading.escape_debug(),
+        .addresses.join(" · "),
+        if .addresses.len() < *.count { " and more" } else { "" }
+    )]
+    HeadingAmbiguous {
+        /// The requested heading.
+        heading: String,
+        /// Number of headings.
+        count: usize,
+        /// The addresses of the first headings.
+        addresses: Vec<String>,
+    },
     /// The key has a value other than a text or a list of texts; setting the key would lose it.
     #[error("\"{0}\" holds more than a text or a list of texts")]
     NotScalar(String),
@@ -74,17 +89,26 @@ fn heading_list(existing: &[String]) -> String {
 /// own; a list item continues an existing list.
 ///
 /// # Errors
-/// [`EditError::Empty`] when `text` is blank; [`EditError::HeadingNotFound`] when `body` has no
-/// such heading.
+/// [`EditError::Empty`] when `text` is blank; [`EditError::HeadingNotFound`] or
+/// [`EditError::HeadingAmbiguous`] when `heading` does not name exactly one section.
 pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
-    let end = match heading {
-        None => body.len(),
-        Some(heading) => {
-            let own = text_below_heading(body, heading)?;
-            own.start + content_end(&body[own])
-        }
-    };
-    insert(body, end, text)
+    match heading {
+        None => insert(body, body.len(), text),
+        Some(heading) => append_to_section(body, part_of(body, heading)?, text),
+    }
+}
+
+/// Inserts `text` at the end of the section `part` of `body`, before its first sub-heading.
+///
+/// # Errors
+/// [`EditError::Empty`] when `text` is blank.
+pub(super) fn append_to_section(
+    body: &str,
+    part: Range<usize>,
+    text: &str,
+) -> Result<String, EditError> {
+    let own = text_below_heading(body, part);
+    insert(body, own.start + content_end(&body[own]), text)
 }
 
 /// Inserts `text` at the beginning of the part of `body` under `heading`. Without `heading`,
@@ -95,7 +119,7 @@ pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, E
 /// As for [`append`].
 pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
     let start = match heading {
-        Some(heading) => text_below_heading(body, heading)?.start,
+        Some(heading) => text_below_heading(body, part_of(body, heading)?).start,
         None => headings(body)
             .into_iter()
             .next()
@@ -111,8 +135,8 @@ pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, 
 ///
 /// # Errors
 /// [`EditError::TextNotFound`] or [`EditError::Ambiguous`] when `find` does not occur exactly once;
-/// [`EditError::Empty`] when `find` is empty; [`EditError::HeadingNotFound`] when `body` has no
-/// such heading.
+/// [`EditError::Empty`] when `find` is empty; [`EditError::HeadingNotFound`] or
+/// [`EditError::HeadingAmbiguous`] when `heading` does not name exactly one section.
 pub fn replace_text(
     body: &str,
     heading: Option<&str>,
@@ -156,7 +180,8 @@ pub fn replace_text(
 /// `text` leaves only the heading.
 ///
 /// # Errors
-/// [`EditError::HeadingNotFound`] when `body` has no such heading.
+/// [`EditError::HeadingNotFound`] or [`EditError::HeadingAmbiguous`] when `heading` does not name
+/// exactly one section.
 pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, EditError> {
     let part = part_of(body, heading)?;
     let own = heading_of(body, &part);
@@ -297,19 +322,20 @@ fn with_line_ends(text: &str, end: &str) -> String {
 }
 
 fn part_of(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
-    section(body, heading).ok_or_else(|| EditError::HeadingNotFound {
-        heading: heading.chars().take(MAX_LINE_CHARS).collect(),
-        existing: headings(body)
-            .into_iter()
-            .take(MAX_ERROR_ITEMS)
-            .map(|it| {
-                format!(
-                    "{} {}",
-                    "#".repeat(it.level.into()),
-                    it.text.chars().take(MAX_LINE_CHARS).collect::<String>()
-                )
-            })
-            .collect(),
+    let short = |text: &str| text.chars().take(MAX_LINE_CHARS).collect::<String>();
+    section(body, heading).map_err(|error| match error {
+        SectionError::NotFound => EditError::HeadingNotFound {
+            heading: short(heading),
+            existing: headings(body)
+                .into_iter()
+                .filter(|it| !it.text.is_empty())
+                .take(MAX_ERROR_ITEMS)
+                .map(|it| format!("{} {}", "#".repeat(it.level.into()), short(&it.text)))
+                .collect(),
+        },
+        SectionError::Ambiguous { count, addresses, .. } => {
+            EditError::HeadingAmbiguous { heading: short(heading), count, addresses }
+        }
     })
 }
 
@@ -323,11 +349,10 @@ fn heading_of(body: &str, part: &Range<usize>) -> Heading {
 }
 
 /// Returns the text below a heading, before the next heading of any level.
-fn text_below_heading(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
-    let part = part_of(body, heading)?;
+fn text_below_heading(body: &str, part: Range<usize>) -> Range<usize> {
     let all = headings(&body[part.clone()]);
     let start = all.first().map_or(part.start, |first| part.start + first.range.end);
-    Ok(start..all.get(1).map_or(part.end, |next| part.start + next.range.start))
+    start..all.get(1).map_or(part.end, |next| part.start + next.range.start)
 }
 
 /// Returns the end of the last line that is not blank.

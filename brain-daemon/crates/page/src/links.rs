@@ -409,7 +409,7 @@ pub fn is_attachment(target: &str) -> bool {
 }
 
 /// Returns `text` with percent-encoding resolved, or unchanged when the result is not UTF-8.
-fn percent_decode(text: &str) -> Cow<'_, str> {
+pub(super) fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }

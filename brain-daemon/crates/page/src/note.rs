@@ -1,7 +1,7 @@
 //! Adds a line to a section of a page. A missing section is created above a given one.
 
-use super::edit::{EditError, append, insert};
-use super::section::section;
+use super::edit::{EditError, append_to_section, insert};
+use super::section::first_section;
 
 /// Adds `line` at the end of the section `heading` of `body`. A missing section is created with
 /// level 2, above the section `above`, or at the end if that is missing too.
@@ -12,10 +12,11 @@ pub fn add_note(body: &str, heading: &str, above: &str, line: &str) -> Result<St
     if line.trim().is_empty() {
         return Err(EditError::Empty);
     }
-    if section(body, heading).is_some() {
-        return append(body, Some(heading), line);
+    // No person is there to choose among several sections.
+    if let Some(part) = first_section(body, heading) {
+        return append_to_section(body, part, line);
     }
-    let at = section(body, above).map_or(body.len(), |part| part.start);
+    let at = first_section(body, above).map_or(body.len(), |part| part.start);
     insert(body, at, &format!("## {heading}\n\n{line}"))
 }
 

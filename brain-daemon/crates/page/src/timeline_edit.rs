@@ -2,7 +2,7 @@
 
 use super::edit::{EditError, insert, line_end};
 use super::fence::Fences;
-use super::section::section;
+use super::section::{SectionError, headings, section};
 use super::timeline::{TimelineEntry, timeline};
 
 /// Heading of the section for dated lines.
@@ -23,6 +23,9 @@ pub enum TimelineError {
          own"
     )]
     NoLine(&'static str),
+    /// The page has several sections for dated lines. Holds their addresses.
+    #[error("the page has several sections \"{TIMELINE}\": {}", .0.join(" · "))]
+    Ambiguous(Vec<String>),
     /// The line would be code, because a fence is open.
     #[error(
         "the page opens a code fence that it does not close, so a line at its end is no timeline \
@@ -37,6 +40,7 @@ pub enum TimelineError {
 ///
 /// # Errors
 /// [`TimelineError::NoDay`] or [`TimelineError::NoLine`] when a part of `entry` is invalid;
+/// [`TimelineError::Ambiguous`] when the page has several such sections;
 /// [`TimelineError::OpenFence`] when the line would be code.
 pub fn add_timeline_entry(
     body: &str,
@@ -51,18 +55,24 @@ pub fn add_timeline_entry(
         return Ok(None);
     }
     let end = line_end(body);
-    let new = match section(body, TIMELINE) {
-        None => insert(body, body.len(), &format!("## {TIMELINE}\n\n{line}")),
-        Some(part) => match insertion_point(&body[part.clone()], &entry.date) {
+    // A section of level 2 is preferred, so a page can have this title.
+    let new = match section(body, &format!("## {TIMELINE}")) {
+        Err(SectionError::NotFound) => {
+            insert(body, body.len(), &format!("## {TIMELINE}\n\n{line}"))
+        }
+        Err(SectionError::Ambiguous { addresses, .. }) => {
+            return Err(TimelineError::Ambiguous(addresses));
+        }
+        Ok(part) => match insertion_point(&body[part.clone()], &entry.date) {
             Some(at) => {
                 let (before, after) = body.split_at(part.start + at);
                 let gap = if before.ends_with('\n') { "" } else { end };
                 Ok([before, gap, &line, end, after].concat())
             }
             None => {
-                let heading =
-                    body[part.clone()].find('\n').map_or(part.end, |at| part.start + at + 1);
-                insert(body, heading, &line)
+                let heading = headings(&body[part.clone()]).into_iter().next();
+                let below = heading.map_or(part.end, |heading| part.start + heading.range.end);
+                insert(body, below, &line)
             }
         },
     };

@@ -12,7 +12,7 @@ use unicode_normalization::char::is_combining_mark;
 use super::chunk::chunks;
 use super::grapheme::cut;
 use super::plain::plain;
-use super::section::{Heading, each_heading};
+use super::section::Spot;
 
 /// A window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Window {
 }
 
 /// Version of the rule that divides a page into windows. It is part of the key of vectors.
-pub const WINDOW_RULE_VERSION: u32 = 1;
+pub const WINDOW_RULE_VERSION: u32 = 2;
 
 /// Maximum number of windows of a page. The text after them is found by its words only.
 const MAX_WINDOWS: usize = 2000;
@@ -52,21 +52,23 @@ const MAX_HEADING_CHARS: usize = 80;
 /// body's length.
 #[must_use]
 pub fn windows(title: &str, body: &str) -> Vec<Window> {
+    let spots = Spot::all(body);
     let mut headings_above = HeadingPath {
+        body,
         title: cut(title.trim(), MAX_TITLE_CHARS),
         open: Vec::new(),
-        next: (Box::new(each_heading(body)) as Box<dyn Iterator<Item = Heading>>).peekable(),
+        next: spots.iter().peekable(),
     };
-    let mut headings = each_heading(body).peekable();
+    let mut headings = spots.iter().peekable();
     let mut found = Vec::new();
     for chunk in chunks(body) {
         let mut units = units(body, chunk);
         for unit in &mut units {
-            while headings.peek().is_some_and(|heading| heading.range.end <= unit.start) {
+            while headings.peek().is_some_and(|heading| heading.range().end <= unit.start) {
                 headings.next();
             }
             unit.is_heading =
-                headings.next_if(|heading| heading.range.start <= unit.start).is_some();
+                headings.next_if(|heading| heading.range().start <= unit.start).is_some();
         }
         let mut from = 0;
         while let (Some(first), true) = (units.get(from), found.len() < MAX_WINDOWS) {
@@ -182,27 +184,28 @@ fn next_window_start(units: &[Unit], to: usize) -> usize {
 
 /// The title and the headings above a position.
 struct HeadingPath<'a> {
+    body: &'a str,
     title: &'a str,
     /// The headings above the position, from the highest level down.
-    open: Vec<Heading>,
+    open: Vec<Spot>,
     /// The headings after the position.
-    next: std::iter::Peekable<Box<dyn Iterator<Item = Heading> + 'a>>,
+    next: std::iter::Peekable<std::slice::Iter<'a, Spot>>,
 }
 
 impl HeadingPath<'_> {
     /// Returns the text before a window that begins at `at`. Positions must ascend.
     fn before(&mut self, at: usize) -> String {
-        while let Some(heading) = self.next.next_if(|heading| heading.range.end <= at) {
+        while let Some(heading) = self.next.next_if(|heading| heading.range().end <= at) {
             self.open.retain(|above| above.level < heading.level);
-            self.open.push(heading);
+            self.open.push(*heading);
         }
         // A heading at the start of the window is already in its text. Headings of the same or a
         // deeper level before it no longer apply.
-        let first = self.next.peek().filter(|heading| heading.range.start <= at);
+        let first = self.next.peek().filter(|heading| heading.range().start <= at);
         let below = first.map_or(u8::MAX, |heading| heading.level);
         let mut text = plain(self.title);
         for heading in self.open.iter().filter(|heading| heading.level < below) {
-            let shown = plain(cut(&heading.text, MAX_HEADING_CHARS));
+            let shown = plain(cut(&heading.text(self.body), MAX_HEADING_CHARS));
             if shown.is_empty() || shown.to_lowercase() == self.title.to_lowercase() {
                 continue;
             }

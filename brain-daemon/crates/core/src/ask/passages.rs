@@ -114,7 +114,9 @@ fn passage(hit: Hit, body: &str, above: u32, marks: Vec<MarkedLines>) -> Passage
             break;
         }
         trail.retain(|outer| outer.level < heading.level);
-        trail.push(heading);
+        if !heading.text.is_empty() {
+            trail.push(heading);
+        }
     }
     let is_marked = |at: u32| marks.iter().any(|mark| (mark.first..=mark.last).contains(&at));
     trail.retain(|heading| !is_marked(line(heading.range.start)));

@@ -79,6 +79,9 @@ fn append_fault(error: &EditError) -> Fault {
     match error {
         EditError::HeadingNotFound { .. } => fault(FaultCode::NotFound)
             .hint("name one of these headings, or append the new section with its heading"),
+        EditError::HeadingAmbiguous { .. } => {
+            fault(FaultCode::InvalidRequest).hint("give one of these addresses as the section")
+        }
         _ => fault(FaultCode::InvalidRequest).hint("`brain edit` changes any part of a page"),
     }
 }

@@ -103,7 +103,14 @@ impl PageService {
         let aliases = merged.frontmatter.aliases();
         let Document { frontmatter, body } = &merged;
         let (names, _) = names_and_links(&into_slug, &aliases, frontmatter, body);
-        let moved = PageMove { page: &from_page, to: &into_slug, to_id: into.id, to_names: &names };
+        let moved = PageMove {
+            page: &from_page,
+            to: &into_slug,
+            to_path: &into.source_path,
+            to_id: into.id,
+            to_names: &names,
+            files: &self.files,
+        };
         let mut link_updates = moved.update_backlinks(reader)?;
         let appended = moved.update_own_links(reader, &from_text)?;
         let updated = moved.update_links(reader, &into_page, &merged)?;

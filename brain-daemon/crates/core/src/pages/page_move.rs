@@ -7,7 +7,7 @@ use brain_protocol::{Fault, PageRef, Slug, SourceId};
 use crate::FileService;
 use crate::write_page::{build_new_page, link_record, stored_document};
 use brain_page::{
-    self as page, Document, Link, NewTarget, RewrittenDocument, Target, normalize_name,
+    self as page, Document, Link, MovedFile, NewTarget, RewrittenDocument, Target, normalize_name,
     retarget_links,
 };
 use brain_store::{
@@ -20,6 +20,10 @@ pub(crate) struct PageMove<'a> {
     /// The page before the move.
     pub(crate) page: &'a PageEntry,
     pub(crate) to: &'a Slug,
+    /// The file of that page afterwards, from the source's root.
+    pub(crate) to_path: &'a str,
+    /// The files of pages.
+    pub(crate) files: &'a FileService,
     /// The id of the page that has the new slug afterwards.
     pub(crate) to_id: u64,
     /// The normalised names of that page afterwards.
@@ -49,7 +53,7 @@ impl PageMove<'_> {
         let mut updates = LinkUpdates::default();
         for (page, links) in linking.into_values() {
             let document = stored_document(&reader.content(&page.2)?)?;
-            let done = self.retarget(reader, &document, (&page.1, &page.1), &links)?;
+            let done = self.retarget(reader, &document, &page, &links)?;
             let not_updated = done.not_updated.iter().map(|raw| format!("{}: {raw}", page.1));
             updates.not_updated.extend(not_updated);
             if done.rewritten_count > 0 {
@@ -67,7 +71,7 @@ impl PageMove<'_> {
         document: &Document,
     ) -> Result<RewrittenDocument, Fault> {
         let links = self.links_from(reader, own)?;
-        self.retarget(reader, document, (&own.1, &own.1), &links)
+        self.retarget(reader, document, own, &links)
     }
 
     /// Rewrites links in the moved page: those to itself, and those that depend on its folder.
@@ -77,7 +81,7 @@ impl PageMove<'_> {
         document: &Document,
     ) -> Result<RewrittenDocument, Fault> {
         let links = self.links_from(reader, self.page)?;
-        self.retarget(reader, document, (&self.page.1, self.to), &links)
+        self.retarget(reader, document, self.page, &links)
     }
 
     /// Returns the links of `from` to the moved page.
@@ -86,24 +90,37 @@ impl PageMove<'_> {
         Ok(reader.links_between(from, self.page, &names)?)
     }
 
-    /// Rewrites the links in `links` so that they lead to the new slug. `from` and `at` are the
-    /// slugs of the document before and after the move. If they differ, also rewrites links that
-    /// depend on its folder.
+    /// Rewrites the links in `links`, those of the page `own`, so that they lead to the new slug. If
+    /// `own` is the moved page, also rewrites links that depend on its folder.
     fn retarget(
         &self,
         reader: &Reader,
         document: &Document,
-        (from, at): (&Slug, &Slug),
+        own: &PageEntry,
         links: &[LinkRecord],
     ) -> Result<RewrittenDocument, Fault> {
         let link_keys: HashSet<LinkKey> = links.iter().map(link_key).collect();
         let (source, slug) = (&self.page.0, &self.page.1);
+        let is_moved = own.2.id == self.page.2.id;
+        let (from, at) = (&own.1, if is_moved { self.to } else { &own.1 });
+        let old_path = own.2.source_path.as_str();
+        let new_path = if is_moved { self.to_path } else { old_path };
+        let file = MovedFile { old_slug: from, old_path, new_path };
+        let root = if is_moved { self.files.file_path_of(source, "") } else { None };
+        let exists = |path: &str| {
+            let root = root.as_ref().filter(|_| !path.is_empty() && !path.starts_with("../"));
+            root.is_some_and(|root| root.join(path).exists())
+        };
         let name = self.free_name(reader)?;
         let mut failure = None;
-        let done = retarget_links(document, (from, at), |link| {
+        let done = retarget_links(document, file, exists, |link| {
             if link_keys.contains(&link_key(&link_record(link.clone()))) {
                 let name = name.clone();
-                return Some(NewTarget { old_slug: slug.clone(), slug: self.to.clone(), name });
+                return Some(NewTarget {
+                    old_slug: slug.clone(),
+                    path: self.to_path.to_owned(),
+                    name,
+                });
             }
             if from == at {
                 return None;
@@ -166,12 +183,8 @@ fn kept_target(
     (from, at): (&Slug, &Slug),
     link: &Link,
 ) -> Result<Option<NewTarget>, StoreError> {
-    let keep = |slug: Slug| NewTarget { old_slug: slug.clone(), slug, name: None };
     let alternative = match &link.target {
         Target::Slug { source: Some(_), .. } => return Ok(None),
-        Target::Slug { slug, .. } if link.raw.starts_with("./") || link.raw.starts_with("../") => {
-            return Ok(Some(keep(slug.clone())));
-        }
         Target::Slug { alternative, .. } => alternative.clone(),
         Target::Name(_) => None,
     };
@@ -184,13 +197,16 @@ fn kept_target(
     }
     // A path relative to the former folder must be rewritten, even if a page name also leads to the
     // target.
-    let is_by_folder = alternative.is_some_and(|alternative| alternative == before.1);
+    let is_by_folder = link.raw.starts_with("./")
+        || link.raw.starts_with("../")
+        || alternative.is_some_and(|alternative| alternative == before.1);
     let stays = !is_by_folder
         && match reader.resolve(&record, (source, at))? {
             Resolution::Page(after) => after.2.id == before.2.id,
             _ => false,
         };
-    Ok((!stays).then(|| keep(before.1)))
+    let (_, old_slug, page) = *before;
+    Ok((!stays).then(|| NewTarget { old_slug, path: page.source_path, name: None }))
 }
 
 impl LinkUpdates {

@@ -86,7 +86,15 @@ impl PageService {
         let Document { frontmatter, body } = &document;
         let (names, _) = names_and_links(&to, &record.aliases, frontmatter, body);
         let page = (source.clone(), from.clone(), record.clone());
-        let moved = PageMove { page: &page, to: &to, to_id: record.id, to_names: &names };
+        let to_path = file_path(&to);
+        let moved = PageMove {
+            page: &page,
+            to: &to,
+            to_path: &to_path,
+            to_id: record.id,
+            to_names: &names,
+            files: &self.files,
+        };
         let mut link_updates = moved.update_backlinks(reader)?;
         let own = moved.update_own_links(reader, &document)?;
         link_updates.not_updated.extend(own.not_updated.iter().map(|raw| format!("{to}: {raw}")));

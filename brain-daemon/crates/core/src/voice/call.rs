@@ -191,7 +191,7 @@ fn add_lines(
         if document.body.contains(prefix) {
             continue;
         }
-        let has_heading = page::headings(&document.body).iter().any(|it| it.text == *heading);
+        let has_heading = page::section(&document.body, heading).is_ok();
         let line = format!("{prefix} {text}");
         let text = if has_heading || *heading == TRANSCRIPT {
             line

@@ -19,7 +19,7 @@ use crate::tool::{Effect, ToolCall};
 use crate::trust;
 use crate::{ToolContext, names};
 use brain_core::INGEST_KEYS;
-use brain_page::{self as page, Document, EditError, Frontmatter, TimelineEntry};
+use brain_page::{self as page, Document, EditError, Frontmatter, TimelineEntry, TimelineError};
 
 /// How often a change is computed again after a conflict, before the conflict is reported.
 const MAX_RETRIES: usize = 16;
@@ -216,8 +216,15 @@ impl ToolCall for AddTimelineEntry {
             source: self.source.map(trimmed).filter(|source| !source.is_empty()),
         };
         rewrite(context, &names::find_page(context, &self.slug)?, None, |mut it| {
-            let added = page::add_timeline_entry(&it.body, &entry)
-                .map_err(|error| Fault::new(FaultCode::InvalidRequest, error.to_string()))?;
+            let added = page::add_timeline_entry(&it.body, &entry).map_err(|error| {
+                let fault = Fault::new(FaultCode::InvalidRequest, error.to_string());
+                match error {
+                    TimelineError::Ambiguous(_) => fault.hint(
+                        "edit_page with append and one of these addresses as `section` adds a line",
+                    ),
+                    _ => fault,
+                }
+            })?;
             Ok(added.map(|body| {
                 it.body = body;
                 it
@@ -316,6 +323,7 @@ fn edit_fault(error: &EditError) -> Fault {
         EditError::HeadingNotFound { .. } => {
             "name one of these headings, or append the new section with its heading"
         }
+        EditError::HeadingAmbiguous { .. } => "give one of these addresses as `section`",
         EditError::NotScalar(_) => "write the whole page with put_page",
         EditError::InvalidKey(_) => "use a key like status",
     };

@@ -14,7 +14,7 @@ use crate::tool::{Effect, ToolCall};
 use crate::trust::{Trust, excess_bytes, frame_outside_text, max_frame, origin};
 use crate::window::{WindowRequest, count_lines, select_window};
 use crate::{ToolContext, names};
-use brain_page::{content_hash, headings, lines_above_body, section};
+use brain_page::{SectionError, content_hash, headings, lines_above_body, section};
 
 /// Maximum number of shown characters of a title.
 pub(super) const MAX_TITLE: usize = 200;
@@ -31,6 +31,8 @@ const MAX_TAGS: usize = 30;
 const MAX_HEADINGS: usize = 30;
 /// Maximum number of shown characters of a heading in an error message.
 const MAX_HEADING_CHARS: usize = 60;
+/// Maximum number of shown characters of a section's address in an error message.
+const MAX_ADDRESS_CHARS: usize = 300;
 /// Maximum number of timeline entries that are added to a page.
 const MAX_TIMELINE_ROWS: u32 = 100;
 /// The maximum size of each addition to a page, in bytes of JSON, if the call sets `max_chars`.
@@ -65,13 +67,15 @@ pub(super) struct PageText {
 /// Selects a part of a page's body.
 ///
 /// # Errors
-/// `not_found` if the section does not exist, naming the headings that do; `invalid_request` if the
-/// first line is after the last line of the part.
+/// `not_found` if the section does not exist, naming the headings that do; `invalid_request` if
+/// several headings have its name, or if the first line is after the last line of the part.
 pub(super) fn select_text(page: &Page, selection: &TextSelection) -> Result<PageText, Fault> {
     let body = page.body.as_str();
     let part = match selection.heading {
         None => 0..body.len(),
-        Some(heading) => section(body, heading).ok_or_else(|| no_section(page, heading))?,
+        Some(heading) => {
+            section(body, heading).map_err(|error| section_fault(page, heading, error))?
+        }
     };
     let TextSelection { line, skip, max_lines, mut max_bytes, .. } = *selection;
     let above = lines_above_body(&page.content, body);
@@ -91,11 +95,26 @@ pub(super) fn select_text(page: &Page, selection: &TextSelection) -> Result<Page
     }
 }
 
-/// Returns the fault for an unknown section.
-fn no_section(page: &Page, heading: &str) -> Fault {
+/// Returns the fault for a name that does not lead to one section.
+fn section_fault(page: &Page, heading: &str, error: SectionError) -> Fault {
     let heading = shorten(heading, MAX_HEADING_CHARS).escape_debug().to_string();
+    if let SectionError::Ambiguous { count, addresses, .. } = error {
+        let known: Vec<String> = addresses
+            .iter()
+            .map(|address| format!("\"{}\"", shorten(address, MAX_ADDRESS_CHARS)))
+            .collect();
+        let more = if known.len() < count { " and more" } else { "" };
+        let message = format!(
+            "\"{}\" has {count} sections \"{heading}\": {}{more}",
+            page.slug,
+            known.join(", ")
+        );
+        return Fault::new(FaultCode::InvalidRequest, message)
+            .hint("give one of these addresses as the section");
+    }
     let all: Vec<String> = headings(&page.body)
         .into_iter()
+        .filter(|heading| !heading.text.is_empty())
         .take(MAX_HEADINGS)
         .map(|heading| format!("\"{}\"", shorten(&heading.text, MAX_HEADING_CHARS)))
         .collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use brain_core::NoProgress;
-use brain_page::section;
+use brain_page::first_section;
 use brain_protocol::{Get, Page, PageRef, Slug, TrustLevel};
 use maud::{Markup, html};
 
@@ -53,7 +53,7 @@ fn show(reading: &Reading<'_>, page: &Page, heading: Option<&str>, prefix: &str)
     let text = match heading {
         // A target such as `page#^block` names a block instead of a heading, and the whole page is
         // shown.
-        Some(heading) => section(&page.body, heading).and_then(|range| page.body.get(range)),
+        Some(heading) => first_section(&page.body, heading).and_then(|range| page.body.get(range)),
         None => None,
     };
     let text = text.unwrap_or_else(|| without_title(&page.body, &page.title));

@@ -96,7 +96,7 @@ impl Pattern {
         done_keys: &HashSet<String>,
     ) -> Result<NoteResult, String> {
         let line = self.line();
-        let existing = page::section(body, SECTION).and_then(|part| {
+        let existing = page::first_section(body, SECTION).and_then(|part| {
             let mut at = part.start;
             body[part].split_inclusive('\n').find_map(|text| {
                 let start = at;
@@ -123,8 +123,8 @@ impl Pattern {
         let new = page::add_note(body, SECTION, NEXT_SECTION, &line)
             .map_err(|error| error.to_string())?;
         // Inside an unclosed code fence, the line would not be a note.
-        let is_in_section =
-            page::section(&new, SECTION).is_some_and(|part| new[part].lines().any(|it| it == line));
+        let is_in_section = page::first_section(&new, SECTION)
+            .is_some_and(|part| new[part].lines().any(|it| it == line));
         if is_in_section {
             Ok(NoteResult::Written(new))
         } else {
