@@ -57,7 +57,8 @@ impl Slug {
     }
 
     /// Returns the slug for the file at `path`: in NFC and lower case, with `-` for white space. It
-    /// lacks the markdown extension, invalid characters, and segments that are empty or only dots.
+    /// lacks the markdown extension, invalid characters, `-` at the start of a segment, and segments
+    /// that are empty or only dots.
     ///
     /// # Errors
     /// [`NameError`] if the result is empty or too long.
@@ -79,8 +80,10 @@ impl Slug {
                     segment.push(c);
                 }
             }
+            // A command would take it for an option.
+            let segment = segment.trim_start_matches('-');
             if !segment.bytes().all(|b| b == b'.') {
-                segments.push(segment);
+                segments.push(segment.to_owned());
             }
         }
         let text = segments.join("/");

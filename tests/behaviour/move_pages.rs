@@ -48,6 +48,20 @@ fn mv_keeps_versions_and_moves_the_file() {
 }
 
 #[test]
+fn mv_changes_a_title_that_is_the_name_of_the_file() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("notes/alpha", "Text without a title.\n");
+    home.put("notes/named", "# Named\n");
+    home.json(["mv", "notes/alpha", "notes/beta"]);
+    home.json(["mv", "notes/named", "notes/other"]);
+    assert_eq!(home.get("notes/beta")["title"], "beta");
+    assert_eq!(home.get("notes/other")["title"], "Named");
+    assert_eq!(home.search("title:beta"), ["notes/beta"]);
+    assert_eq!(home.search("title:alpha"), Vec::<String>::new());
+}
+
+#[test]
 fn mv_updates_links_in_pages_and_files() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -1,6 +1,6 @@
 //! `search` in many languages and scripts.
 
-use brain_tests::TestHome;
+use brain_tests::{TestHome, slugs};
 
 fn home_with_pages(pages: &[(&str, &str)]) -> (TestHome, brain_tests::Daemon) {
     let home = TestHome::new();
@@ -166,4 +166,27 @@ fn names_codes_and_addresses_are_found_as_written() {
     }
     assert_finds(&home, "4711-2026", "number");
     assert_finds(&home, "invoice 4711", "number");
+}
+
+#[test]
+fn a_pasted_command_line_finds_its_page() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("shell", "Start it:\n\n    docker run -it --rm  ubuntu bash\n");
+    home.put("apples", "An apple pie.\n");
+    assert_eq!(home.search("docker run -it --rm ubuntu bash"), ["shell"], "a pasted line");
+    assert_eq!(home.search("Docker run -it"), ["shell"]);
+    assert_eq!(home.search("apple -pie"), Vec::<String>::new());
+}
+
+#[test]
+fn tags_are_compared_with_their_signs() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for (slug, tag) in [("cpp", "c++"), ("csharp", "c#"), ("plain", "c"), ("emoji", "👭")] {
+        home.put(slug, &format!("---\ntags: ['{tag}']\n---\n\nA wombat.\n"));
+        let found = home.json(["search", "wombat", "--tag", tag]);
+        assert_eq!(slugs(&found["hits"]), [slug], "{tag}");
+        assert_eq!(home.search(&format!("wombat tag:\"{tag}\"")), [slug], "{tag}");
+    }
 }

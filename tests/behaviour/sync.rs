@@ -211,6 +211,38 @@ fn a_renamed_page_keeps_its_history_and_its_links() {
 }
 
 #[test]
+fn names_that_differ_in_signs_get_pages_with_stable_slugs() {
+    let (home, _daemon, notes) = home_with_notes();
+    for entry in fs::read_dir(&notes).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::remove_file(path).unwrap()
+        } else {
+            fs::remove_dir_all(path).unwrap()
+        }
+    }
+    sync(&home);
+    write(&notes, "C++.md", "Plus.\n");
+    sync(&home);
+    assert_eq!(listed_slugs(&home), ["c"]);
+    let names = ["C.md", "C#.md", "???.md", "AT&T.md", "ATT.md", "a b.md", "A-B.md", "x/!.md"];
+    for name in names {
+        write(&notes, name, &format!("Text of {name}.\n"));
+    }
+    sync(&home);
+    let slugs = listed_slugs(&home);
+    assert_eq!(slugs.len(), names.len() + 1, "{slugs:?}");
+    assert!(slugs.iter().all(|slug| !slug.starts_with('-')), "{slugs:?}");
+    assert_eq!(get_note(&home, "c")["source_path"], "C++.md", "a page keeps its slug");
+    assert_eq!(get_note(&home, "att")["source_path"], "ATT.md");
+    for name in names {
+        write(&notes, name, &format!("New text of {name}.\n"));
+    }
+    assert_changes(&sync(&home), &[("updated", names.len() as u64)]);
+    assert_eq!(listed_slugs(&home), slugs);
+}
+
+#[test]
 fn files_with_unusual_names_keep_their_names() {
     let (home, _daemon, notes) = home_with_notes();
     for (name, slug) in [

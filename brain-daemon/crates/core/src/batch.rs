@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use brain_protocol::{Fault, ImportFailure, Slug};
+use brain_protocol::{Fault, ImportFailure};
 use parking_lot::Mutex;
 
 use brain_base::threads::lower_priority;
@@ -18,8 +18,6 @@ pub(crate) const BATCH: usize = 2000;
 const BATCH_BYTES: u64 = 4_000_000;
 /// The maximum number of failures that a reply names.
 const MAX_NAMED: usize = 1000;
-/// The maximum number of other files with the same slug that a failure names.
-const MAX_OTHERS: usize = 5;
 
 /// Files that could not be stored.
 #[derive(Debug, Default)]
@@ -78,21 +76,6 @@ fn cut<I>(items: &[I], size: impl Fn(&I) -> u64) -> Vec<&[I]> {
         out.push(&items[start..]);
     }
     out
-}
-
-/// Returns the reason why the file at `path` cannot have `slug`: other files would get it too.
-/// Returns `None` if there are no others. `all` are the paths of all files with that slug.
-pub(crate) fn slug_conflict(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
-    let others: Vec<&str> =
-        all.iter().copied().filter(|other| *other != path).take(MAX_OTHERS).collect();
-    if others.is_empty() {
-        return None;
-    }
-    let more = match all.len().saturating_sub(others.len() + 1) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Some(format!("it would have the slug \"{slug}\", and so would {}{more}", others.join(", ")))
 }
 
 /// Calls `work` for each item, on one thread per core, at most 8. Returns the results in the order

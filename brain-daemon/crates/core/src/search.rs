@@ -11,6 +11,7 @@
 //! | `named` | the bonus of pages that a question names |
 //! | `fuse` | merges the rankings |
 //! | `rerank` | orders the first pages by a second model, if one is configured |
+//! | `pasted` | a question that is a line of a page, such as a command line with options |
 //! | `hits` | reads the pages to show; pages with the same text are one hit |
 //! | `health` | the check of the index for `doctor` |
 //!
@@ -26,6 +27,7 @@ mod hits;
 mod named;
 mod neighbours;
 mod originals;
+mod pasted;
 mod question;
 mod relation_words;
 mod relations;
@@ -45,6 +47,7 @@ use self::fuse::{Rankings, fuse};
 use self::hits::{HitList, HitReader};
 use self::named::named_pages;
 use self::originals::original_first;
+use self::pasted::pasted_text;
 use self::relations::relations;
 use self::times::{Order, Times};
 use crate::embedding::{CallerPages, VectorResults};
@@ -185,6 +188,11 @@ impl SearchService {
         // Read before the search: pages stored later were not acknowledged when it began.
         let searched_sources = question.sources.as_deref().or(question.view.as_deref());
         let incomplete_reason = self.index.incomplete_reason(searched_sources);
+        let reader = self.store.read(caller.visibility())?;
+        if let Some(text) = pasted_text(index, &question, &reader)? {
+            question.text = text;
+        }
+        drop(reader);
         let unmet_quotes = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
         question.prefer_quotes = !unmet_quotes.is_empty();
         let mut terms = index

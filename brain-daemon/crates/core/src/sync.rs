@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
+use brain_protocol::{Fault, FaultCode, Pull, Slug, SourceId, Sync, SyncReply, SyncedSource};
 use compare::{compare, covers};
 use decide::SyncContext;
 use listing::{active_pages, files_without_page, has_pages, missing_pages, walk};
@@ -292,7 +292,8 @@ impl SyncService {
         beside::warn(&survey, &mut tally);
         let files_without_page =
             files_without_page(&reader, id, (files.as_deref(), &rules), &survey, options)?;
-        let plan = compare(&reader, known, found, &files_without_page, options.full)?;
+        let is_taken = |slug: &Slug| context.has_other_file(&reader, slug);
+        let plan = compare(&reader, known, found, &files_without_page, options.full, is_taken)?;
         tally.report.unchanged = plan.unchanged + survey.unchanged;
         let mut done = tally.report.unchanged + plan.failed.len() as u64;
         for (path, reason) in plan.failed {

@@ -16,6 +16,9 @@ mod tests;
 /// signs. Frontmatter usually has a few hundred.
 pub const MAX_FRONTMATTER: usize = 64 * 1024;
 
+/// Keys whose case does not matter.
+const ANY_CASE_KEYS: [&str; 6] = ["title", "type", "tags", "tag", "aliases", "alias"];
+
 /// Why frontmatter cannot be parsed. A page with such frontmatter must not be stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("frontmatter, line {line}, column {column}: {message}")]
@@ -208,6 +211,7 @@ impl Frontmatter {
     /// [`Frontmatter::list`] has all of it, and setting the key loses nothing.
     #[must_use]
     pub fn is_plain(&self, key: &str) -> bool {
+        let key = self.spelling(key);
         self.map.entries.iter().filter(|e| e.key == key).all(|e| e.is_complete)
     }
 
@@ -252,7 +256,17 @@ impl Frontmatter {
         this.raw
     }
 
+    /// Returns the spelling of `key` in this frontmatter. Keys of a page's name, type and tags are
+    /// the same in any case, as Obsidian reads them.
+    fn spelling<'a>(&'a self, key: &'a str) -> &'a str {
+        if !ANY_CASE_KEYS.contains(&key) || self.keys().any(|own| own == key) {
+            return key;
+        }
+        self.keys().find(|own| own.eq_ignore_ascii_case(key)).unwrap_or(key)
+    }
+
     fn value(&self, key: &str) -> Option<&Value> {
+        let key = self.spelling(key);
         self.map.entries.iter().find(|e| e.key == key).map(|e| &e.value)
     }
 

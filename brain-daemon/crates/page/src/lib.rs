@@ -23,6 +23,7 @@ mod document;
 mod edit;
 mod fence;
 mod file;
+mod file_slug;
 mod frontmatter;
 mod grapheme;
 mod links;
@@ -65,6 +66,7 @@ pub use edit::{
     EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter,
 };
 pub use file::{earlier_file_hash, file_hash, file_path, is_markdown};
+pub use file_slug::{assign_slugs, distinct_slug, plain_slug};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normalize_tag};
 pub use links::{
     LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, file_name_key, for_each_link, is_attachment,

@@ -21,15 +21,13 @@ pub const MENTIONS: &str = "mentions";
 
 /// Frontmatter keys whose values are links even without brackets. Values of other keys need an
 /// explicit `[[…]]`.
-pub const LINK_KEYS: [&str; 40] = [
+pub const LINK_KEYS: [&str; 38] = [
     "acquired",
     "acquired_by",
     "advises",
     "advisor",
     "advisors",
     "attendees",
-    "author",
-    "authors",
     "board",
     "children",
     "client",

@@ -74,12 +74,9 @@ impl NoteDates {
             })
         };
         let in_name = || {
-            let name = slug.name();
-            let (day, rest) = name.split_at_checked(10)?;
-            let is_day =
-                day >= FIRST_YEAR_IN_NAME && !rest.starts_with(|c: char| c.is_ascii_digit());
+            let day = day_in_name(slug.name())?;
             let is_made_by_brain = is_captured(slug, frontmatter.raw());
-            (is_day && !is_made_by_brain).then(|| parse_date(day, zone)).flatten()
+            (!is_made_by_brain).then(|| parse_date(&day, zone)).flatten()
         };
         let date = first(DATE_KEYS).or_else(in_name);
         let created = first(CREATED_KEYS).or(date).or_else(|| first(CAPTURED_KEYS));
@@ -136,6 +133,15 @@ fn parse_date(text: &str, zone: &TimeZone) -> Option<i64> {
     }
     let text = text.trim().trim_start_matches("[[").trim_end_matches("]]");
     let text = text.split('|').next().unwrap_or(text).trim();
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Dendron writes milliseconds since 1970, other programs seconds.
+        let at = text.parse::<i64>().ok()?;
+        return match text.len() {
+            13 => Some(at),
+            10 => Some(at * 1000),
+            _ => None,
+        };
+    }
     let (day, rest) = text.split_once(['T', 't', ' ']).unwrap_or((text, ""));
     let date = parse_day(day).filter(|date| date.year() >= FIRST_YEAR)?;
     let rest = rest.trim();
@@ -155,6 +161,33 @@ fn parse_date(text: &str, zone: &TimeZone) -> Option<i64> {
     };
     let at = date.to_datetime(time.ok()?).to_zoned(zone).ok()?;
     Some(at.timestamp().as_millisecond())
+}
+
+/// Returns the day with which the name of a post or a daily note begins, as `YYYY-MM-DD`:
+/// `2021-03-04`, `2021_03_04` (Logseq), `20210304`, also with a time (`202103041530`), or after the
+/// English name of the weekday (`Thu 2021-03-04`).
+fn day_in_name(name: &str) -> Option<String> {
+    const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let name = match name.split_once(['-', '_']) {
+        Some((first, rest))
+            if WEEKDAYS.iter().any(|day| first.starts_with(day))
+                && (first.len() == 3 || first.ends_with("day")) =>
+        {
+            rest
+        }
+        _ => name,
+    };
+    let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+    let day = match digits {
+        4 => {
+            let (day, rest) = name.split_at_checked(10)?;
+            let day = day.replace('_', "-");
+            (!rest.starts_with(|c: char| c.is_ascii_digit())).then_some(day)?
+        }
+        8 | 12 | 14 => format!("{}-{}-{}", &name[..4], &name[4..6], &name[6..8]),
+        _ => return None,
+    };
+    (day.as_str() >= FIRST_YEAR_IN_NAME).then_some(day)
 }
 
 /// Returns whether a text is a date as notes state it.
@@ -291,7 +324,25 @@ mod tests {
         assert_eq!(both("created: soon\ncreated_at: 2021-03-04\n"), (Some(AT), None));
         assert_eq!(both("created: [2021-03-04]\nupdated: {a: 1}\n"), (None, None));
         assert_eq!(stated("_posts/2021-03-04-walk", "").date, Some(AT));
-        assert_eq!(stated("daily/2021-03-04", "").date, Some(AT));
+        for name in [
+            "daily/2021-03-04",
+            "journals/2021_03_04",
+            "20210304",
+            "20210304-walk",
+            "202103041530-walk",
+            "thu-2021-03-04",
+            "thursday-2021-03-04",
+        ] {
+            assert_eq!(stated(name, "").date, Some(AT), "{name}");
+        }
+        for name in ["202103041", "2021030", "20211304", "monk-2021-03-04", "1984"] {
+            assert_eq!(stated(name, ""), NoteDates::default(), "{name}");
+        }
+        // Dendron.
+        assert_eq!(
+            both("created: 1614816000000\nupdated: 1614902400\n"),
+            (Some(AT), Some(AT + DAY))
+        );
         // Not dates: a number, and names that brain made.
         assert_eq!(stated("2021-03-0456", ""), NoteDates::default());
         assert_eq!(stated("inbox/2021-03-04-0123abcd", ""), NoteDates::default());

@@ -58,8 +58,8 @@ fn links_in_frontmatter_are_rewritten() {
     let expected = text.replace("people/ada", "persons/lovelace");
     assert_eq!(rewritten("x", text), expected);
     assert_eq!(
-        rewritten("x", "---\nauthor: people/ada\n---\n"),
-        "---\nauthor: persons/lovelace\n---\n"
+        rewritten("x", "---\nperson: people/ada\n---\n"),
+        "---\nperson: persons/lovelace\n---\n"
     );
 }
 

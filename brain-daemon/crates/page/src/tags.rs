@@ -26,7 +26,7 @@ pub fn page_tags(frontmatter: &Frontmatter, body: &str) -> Vec<String> {
 /// order of the text.
 ///
 /// A tag begins a line, or follows white space or `*_~=`. It has letters and marks of any script,
-/// digits, `_`, `-` and `/`, and not only digits. Ignores tags in code, links, addresses and
+/// digits, emoji, `_`, `-` and `/`, and not only digits. Ignores tags in code, links, addresses and
 /// comments, and after a backslash. Linear in the length of the body.
 #[must_use]
 pub fn body_tags(body: &str) -> Vec<&str> {
@@ -76,7 +76,14 @@ fn tag_at(text: &str, at: usize, start: usize) -> Option<&str> {
 }
 
 fn is_tag_char(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '-' | '/') || is_combining_mark(c)
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '/') || is_combining_mark(c) || is_emoji(c)
+}
+
+/// Returns whether `c` is an emoji or joins emoji.
+fn is_emoji(c: char) -> bool {
+    matches!(c,
+        '\u{1F000}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}' | '\u{2B50}' | '\u{2B55}' | '\u{200D}'
+        | '\u{E0020}'..='\u{E007F}')
 }
 
 #[cfg(test)]
@@ -102,6 +109,11 @@ mod tests {
                 "é"
             ]
         );
+    }
+
+    #[test]
+    fn a_tag_with_an_emoji_is_whole() {
+        assert_eq!(body_tags("#proj/🚀 #a🚀b, #team👩‍💻 #🚀"), ["proj/🚀", "a🚀b", "team👩‍💻"]);
     }
 
     #[test]

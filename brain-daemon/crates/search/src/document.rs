@@ -15,7 +15,7 @@ use super::{
     exact,
     fold::{BuildTermHasher, hash},
     language::{Lang, Stems, alphabet, detect},
-    name_key::{name_key, words_in_any_order},
+    name_key::{name_key, tag_key, words_in_any_order},
     token::{self, Kind},
 };
 
@@ -220,7 +220,7 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
         add(key::ANY_ORDER, &words_in_any_order(&name));
     }
     for tag in page.tags.iter().take(256) {
-        add(key::TAG, &name_key(tag));
+        add(key::TAG, &tag_key(tag));
         token::scan(tag, &mut |t| add(key::TAG_WORD, t.text));
     }
     for key in page.days.iter().flat_map(|day| keys_of_day(*day)) {

@@ -1,5 +1,7 @@
 //! Forms in which names are compared.
 
+use unicode_normalization::UnicodeNormalization as _;
+
 use super::token::{Kind, scan};
 
 /// Articles and other short words that people omit from names.
@@ -30,6 +32,13 @@ pub(super) fn name_key(text: &str) -> String {
         }
     });
     key
+}
+
+/// Returns the form in which tags are compared: without `#`, trimmed, NFC, in lower case. Unlike
+/// [`name_key`], it keeps signs: `c++` and `c#` are two tags.
+pub(super) fn tag_key(text: &str) -> String {
+    let tag: String = text.trim().trim_start_matches('#').trim().nfc().collect();
+    tag.to_lowercase().nfc().collect()
 }
 
 /// Returns the words of a name in alphabetical order. Omits little words if at least two other

@@ -3,7 +3,7 @@
 //! Text that does not parse counts as plain words; there are no errors.
 
 use super::{
-    name_key::name_key,
+    name_key::{name_key, tag_key},
     token::{divides_hebrew, head},
 };
 
@@ -196,7 +196,7 @@ fn field_unit(field: &Field, value: &str, quoted: bool, excluded: bool) -> Optio
         }
         Field::Filter(filter) => {
             let value = match filter {
-                Filter::Tag => name_key(value),
+                Filter::Tag => tag_key(value),
                 Filter::Type => value.trim().to_lowercase(),
                 Filter::Source => {
                     brain_protocol::SourceId::parse(value.to_lowercase()).ok()?.as_str().to_owned()

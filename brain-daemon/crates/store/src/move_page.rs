@@ -37,8 +37,9 @@ impl Draft<'_> {
         self.paths.remove((source.as_str(), old.source_path.as_str()))?;
         self.changes.remove(old.seq)?;
         self.seq += 1;
-        let mut record = new.fill_record(PageRecord { seq: self.seq, ..old.clone() });
-        record.source_path = self.free_path(source, to, id)?;
+        // The title can be the name of the file.
+        let source_path = self.free_path(source, to, id)?;
+        let mut record = new.fill_record(PageRecord { seq: self.seq, source_path, ..old.clone() });
         self.ids.insert(id, (source.as_str(), to.as_str()))?;
         let marks = new.marks(Some((old, Some(&former))), now);
         let is_changed = new.content != former;

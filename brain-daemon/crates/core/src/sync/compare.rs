@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use brain_page::assign_slugs;
 use brain_protocol::Slug;
 
 use super::read::FileToRead;
-use crate::batch::slug_conflict;
 use brain_store::files::{ScanReport, Stat};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
@@ -49,35 +49,32 @@ pub(super) struct Plan {
 }
 
 /// Plans a sync. `files_without_page` are the paths of all files of the source without a page; some
-/// of them may need the same slug.
+/// of them may need the same slug. `is_taken` returns whether another file has a slug already.
 pub(super) fn compare(
     reader: &Reader,
     known: &KnownFiles,
     found: &ScanReport,
     files_without_page: &[String],
     full: bool,
+    is_taken: impl Fn(&Slug) -> bool,
 ) -> Result<Plan, StoreError> {
     let mut plan = Plan::default();
-    let mut by_slug: HashMap<Slug, Vec<&str>> = HashMap::new();
-    for path in files_without_page {
-        if let Ok(slug) = Slug::from_path(path) {
-            by_slug.entry(slug).or_default().push(path);
-        }
-    }
+    let paths: Vec<&str> = files_without_page.iter().map(String::as_str).collect();
+    let slugs = assign_slugs(&paths, is_taken);
+    let mut new_slugs: HashMap<&str, _> = paths.into_iter().zip(slugs).collect();
     let mut present = HashSet::with_capacity(found.files.len());
     for file in &found.files {
         present.insert(file.path.as_str());
         let page = known.paths.get(&file.path).copied();
         let row = known.rows.get(&file.path).filter(|row| row.page == page);
-        let new = match page.is_none().then(|| new_slug(&file.path, &by_slug)) {
+        let new = match page.is_none().then(|| new_slugs.remove(file.path.as_str())).flatten() {
             None => None,
             Some(Ok(slug)) => {
                 plan.claimed_slugs.insert(slug.clone());
                 Some(slug)
             }
-            Some(Err((slug, reason))) => {
-                plan.claimed_slugs.extend(slug);
-                plan.failed.push((file.path.clone(), reason));
+            Some(Err(reason)) => {
+                plan.failed.push((file.path.clone(), reason.to_string()));
                 continue;
             }
         };
@@ -131,17 +128,4 @@ pub(crate) fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
         && row.mtime_ns == stat.mtime_ns
         && row.ctime_ns == stat.ctime_ns
         && row.size == stat.size
-}
-
-/// Returns the slug for a file without a page. If it has no valid slug, or other such files would
-/// get the same one, returns the slug, if any, and the reason.
-fn new_slug(
-    path: &str,
-    by_slug: &HashMap<Slug, Vec<&str>>,
-) -> Result<Slug, (Option<Slug>, String)> {
-    let slug = Slug::from_path(path).map_err(|e| (None, e.to_string()))?;
-    match slug_conflict(path, &slug, by_slug.get(&slug).map_or(&[], Vec::as_slice)) {
-        None => Ok(slug),
-        Some(reason) => Err((Some(slug), reason)),
-    }
 }

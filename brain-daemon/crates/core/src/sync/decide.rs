@@ -168,6 +168,17 @@ impl SyncContext {
         self.stat(path).map_or(true, |stat| stat.is_some())
     }
 
+    /// Returns whether the page with this slug has a file, or gets one. Then another file needs
+    /// another slug.
+    pub(super) fn has_other_file(&self, view: &impl View, slug: &Slug) -> bool {
+        let Ok(Some(page)) = view.page(&self.source, slug) else { return false };
+        let pending = self.pending(view, page.id).ok().flatten();
+        match pending.map(|row| row.target_state) {
+            Some(state) => state == FileState::Present,
+            None => self.has_file(&page.source_path),
+        }
+    }
+
     /// Returns size and times of a file; `None` if there is none.
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
         self.files.as_ref().map_or(Ok(None), |root| stat_of(root, path))

@@ -5,7 +5,6 @@
 //! others are imported. If the import ends early, stored pages stay. The next import continues from
 //! there, because it does not write unchanged pages.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
@@ -15,7 +14,7 @@ use brain_protocol::{
 };
 
 use super::beside::links_warning;
-use crate::batch::{Failures, in_batches, map_in_parallel, slug_conflict};
+use crate::batch::{Failures, in_batches, map_in_parallel};
 use crate::machines::KEPT_PAGES;
 use crate::pages::put::{Effect, write_effect};
 use crate::provenance::{IMPORT, has_claims, move_unverified_provenance};
@@ -25,7 +24,7 @@ use crate::sync::read::file_times;
 use crate::write_page::{build_new_page, read_document};
 use crate::{Caller, Progress, SyncService};
 use brain_base::caller::Visibility;
-use brain_page::{Frontmatter, NoteDates};
+use brain_page::{Frontmatter, NoteDates, assign_slugs};
 use brain_store::files::{self, CommitTimes, MarkdownFile};
 use brain_store::{LineChange, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
 
@@ -121,7 +120,7 @@ impl SyncService {
             tally.failures.add(if path.is_empty() { request.path.clone() } else { path }, reason);
         }
         let total = found.files.len() as u64;
-        let files = assign_slugs(found.files, &mut tally);
+        let files = files_with_slugs(found.files, &mut tally);
         let mut done = total - files.len() as u64;
         let commits = self.git_history.commit_times(&dir, None, &|| {
             progress.at(done, total) && !self.env.stop.is_cancelled()
@@ -349,30 +348,16 @@ fn read_page(
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
 }
 
-/// Returns the files with their slugs. If several files have the same slug, all of them fail.
-fn assign_slugs(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<FileWithSlug> {
+/// Returns the files with their slugs.
+fn files_with_slugs(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<FileWithSlug> {
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let slugs = assign_slugs(&paths, |_| false);
     let mut with_slugs = Vec::with_capacity(files.len());
-    for file in files {
-        match Slug::from_path(&file.path) {
+    for (file, slug) in files.into_iter().zip(slugs) {
+        match slug {
             Ok(slug) => with_slugs.push((file, slug)),
             Err(e) => tally.failures.add(file.path, e.to_string()),
         }
     }
-    let mut by_slug: HashMap<&Slug, Vec<&str>> = HashMap::new();
-    for (file, slug) in &with_slugs {
-        by_slug.entry(slug).or_default().push(&file.path);
-    }
-    let conflicts: Vec<Option<String>> = with_slugs
-        .iter()
-        .map(|(file, slug)| slug_conflict(&file.path, slug, &by_slug[slug]))
-        .collect();
-    let mut conflicts = conflicts.into_iter();
-    with_slugs.retain(|(file, _)| match conflicts.next().flatten() {
-        None => true,
-        Some(reason) => {
-            tally.failures.add(file.path.clone(), reason);
-            false
-        }
-    });
     with_slugs
 }

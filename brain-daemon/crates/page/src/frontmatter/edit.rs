@@ -52,6 +52,9 @@ impl Frontmatter {
         if values.is_empty() {
             return;
         }
+        let before = self.clone();
+        let values: Vec<_> =
+            values.iter().map(|(key, value)| (before.spelling(key), *value)).collect();
         if self.is_toml() {
             let values: Vec<_> =
                 values.iter().map(|(key, value)| (*key, toml_value(key, *value))).collect();
@@ -71,6 +74,7 @@ impl Frontmatter {
         if self.value(key).is_none() {
             return;
         }
+        let key = &*self.spelling(key).to_owned();
         match toml::remove(&self.raw, key) {
             Some(raw) => self.replace(raw),
             None => self.put_all(&[(key, None)]),

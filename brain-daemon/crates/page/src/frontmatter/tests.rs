@@ -194,3 +194,23 @@ proptest! {
         prop_assert!(f.keys().eq(before.keys().filter(|k| **k != key)));
     }
 }
+
+#[test]
+fn names_type_and_tags_have_keys_in_any_case() {
+    for fence in ["", "+++\n"] {
+        let raw = match fence {
+            "" => "Title: A\nTAGS: [b, c]\nAliases: [D]\nType: note\n",
+            _ => "+++\nTitle = \"A\"\nTAGS = [\"b\", \"c\"]\nAliases = [\"D\"]\nType = \"note\"\n",
+        };
+        let mut it = Frontmatter::parse(raw).unwrap();
+        assert_eq!((it.title(), it.page_type()), (Some("A".into()), Some("note".into())));
+        assert_eq!((it.tags(), it.aliases()), (vec!["b".into(), "c".into()], vec!["D".into()]));
+        it.set("title", "New");
+        it.set_list("tags", &["x".to_owned()]);
+        it.remove("type");
+        assert_eq!(it.keys().collect::<Vec<_>>(), ["Title", "TAGS", "Aliases"]);
+        assert_eq!((it.title(), it.tags()), (Some("New".into()), vec!["x".to_owned()]));
+    }
+    let both = Frontmatter::parse("Title: A\ntitle: B\n").unwrap();
+    assert_eq!(both.title().as_deref(), Some("B"));
+}

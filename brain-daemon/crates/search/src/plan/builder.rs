@@ -8,7 +8,7 @@ use super::{
         encoding::{HashedTerm, hashed_key, key},
         exact,
         language::{Lang, alphabet, of_question, stop_words},
-        name_key::name_key,
+        name_key::{name_key, tag_key},
         name_query::NameQuery,
         query::{Filter, Scope, Unit, parse},
         token::{self, Kind},
@@ -70,7 +70,7 @@ impl Plan {
             plan.required.push(Condition::Keys(vec![key]));
         }
         for tag in &question.tags {
-            plan.required.push(Condition::Keys(vec![hashed_key(key::TAG, &name_key(tag))]));
+            plan.required.push(Condition::Keys(vec![hashed_key(key::TAG, &tag_key(tag))]));
         }
         plan.since = question.since;
         plan.until = question.until;
