@@ -60,7 +60,7 @@ fn equal_headings_are_refused_and_have_addresses() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("week", "## Mon\n\n### Log\n\nm\n\nTue\n---\n\n### Log\n\nt\n");
-    let error = home.fault(["append", "week", "--section", "Log", "x"], 64);
+    let error = home.fault(["append", "week", "--section", "Log", "x"], 2);
     assert!(error["message"].as_str().unwrap().contains("Mon/Log · Tue/Log"), "{error}");
     assert_eq!(home.get("week")["version"], 1);
     home.brain(["append", "week", "--section", "Tue/Log", "x"]).expect(0);

@@ -28,7 +28,6 @@ fn bad_files_are_reported_until_they_are_corrected() {
     write(&notes, "nul.md", b"a\0b");
     write(&notes, "latin1.md", b"caf\xe9");
     write(&notes, "large.md", vec![b'x'; 5_000_001]);
-    write(&notes, "😀.md", "no slug\n");
     write(&notes, "late.md", "The rest goes on.\n");
     write(&notes, "good.md", "");
     let assert_failures = |report: &Value| {
@@ -39,7 +38,6 @@ fn bad_files_are_reported_until_they_are_corrected() {
             ("nul.md", "NUL byte at byte 1"),
             ("latin1.md", "invalid UTF-8 at byte 3"),
             ("large.md", "5000001"),
-            ("😀.md", "slug"),
             ("good.md", "empty"),
         ] {
             assert!(
@@ -47,7 +45,7 @@ fn bad_files_are_reported_until_they_are_corrected() {
                 "{path}: {part} is not in {reasons:?}"
             );
         }
-        assert_eq!((reasons.len(), &report["status"]), (6, &json!("partial")));
+        assert_eq!((reasons.len(), &report["status"]), (5, &json!("partial")));
     };
     let first = sync_with(&home, &[], 1);
     assert_failures(&first);
@@ -68,11 +66,11 @@ fn bad_files_are_reported_until_they_are_corrected() {
     let sources = home.json(["sources", "list"]);
     let row =
         sources["sources"].as_array().unwrap().iter().find(|s| s["source_id"] == "notes").unwrap();
-    assert!(row["problem"].as_str().unwrap().contains("6 files"), "{row}");
+    assert!(row["problem"].as_str().unwrap().contains("5 files"), "{row}");
 
     write(&notes, "yaml.md", "---\nfine: 1\nbroken: [1, 2]\n---\nCorrected.\n");
     write(&notes, "good.md", "Good again.\n");
-    for file_name in ["nul.md", "latin1.md", "large.md", "😀.md"] {
+    for file_name in ["nul.md", "latin1.md", "large.md"] {
         fs::remove_file(notes.join(file_name)).unwrap();
     }
     let corrected = sync(&home);
@@ -92,33 +90,25 @@ fn bad_files_are_reported_until_they_are_corrected() {
 }
 
 #[test]
-fn files_with_one_slug_are_reported_and_the_first_one_stays() {
+fn of_files_with_one_slug_each_gets_a_page_and_the_first_one_stays() {
     let (home, _daemon, notes) = home_with_notes();
     write(&notes, "Plan.md", "One.\n");
     write(&notes, "plan.md", "Two.\n");
     write(&notes, "owner.md", "I was first.\n");
-    let report = sync_with(&home, &[], 1);
-    assert_changes(&report, &[("added", 1), ("failed_total", 2)]);
-    let slug_reasons = reasons(&report);
-    assert!(
-        slug_reasons["Plan.md"].contains("plan.md") && slug_reasons["plan.md"].contains("Plan.md"),
-        "{report}"
-    );
+    assert_changes(&sync(&home), &[("added", 3)]);
+    assert_eq!(get_note(&home, "plan")["body"], "Two.\n", "the file with the name of the slug");
     write(&notes, "Owner.markdown", "I came later.\n");
-    let report = sync_with(&home, &[], 1);
-    assert_changes(&report, &[("failed_total", 3)]);
-    assert!(reasons(&report)["Owner.markdown"].contains("owner.md"), "{report}");
-    assert_eq!(
-        (listed_slugs(&home), &get_note(&home, "owner")["body"]),
-        (vec!["owner".to_owned()], &json!("I was first.\n"))
-    );
-    // One file of each pair is removed: the others are synced.
-    fs::remove_file(notes.join("Plan.md")).unwrap();
+    assert_changes(&sync(&home), &[("added", 1)]);
+    let slugs = listed_slugs(&home);
+    assert_eq!(slugs.len(), 4, "{slugs:?}");
+    assert_eq!(get_note(&home, "owner")["body"], "I was first.\n");
+    // One file of each pair is removed: the others keep their slugs.
+    fs::remove_file(notes.join("plan.md")).unwrap();
     fs::remove_file(notes.join("owner.md")).unwrap();
-    let report = sync(&home);
-    assert_changes(&report, &[("added", 1), ("updated", 1)]);
-    assert_eq!(get_note(&home, "owner")["body"], "I came later.\n");
-    assert_eq!(version_count(&home, "owner"), 2);
+    assert_changes(&sync(&home), &[("removed", 2)]);
+    let left: Vec<String> =
+        slugs.into_iter().filter(|slug| slug != "plan" && slug != "owner").collect();
+    assert_eq!(listed_slugs(&home), left);
 }
 
 #[test]

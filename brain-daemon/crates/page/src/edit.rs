@@ -94,7 +94,7 @@ fn heading_list(existing: &[String]) -> String {
 pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
     match heading {
         None => insert(body, body.len(), text),
-        Some(heading) => append_to_section(body, part_of(body, heading)?, text),
+        Some(heading) => append_to_section(body, &part_of(body, heading)?, text),
     }
 }
 
@@ -104,7 +104,7 @@ pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, E
 /// [`EditError::Empty`] when `text` is blank.
 pub(super) fn append_to_section(
     body: &str,
-    part: Range<usize>,
+    part: &Range<usize>,
     text: &str,
 ) -> Result<String, EditError> {
     let own = text_below_heading(body, part);
@@ -119,7 +119,7 @@ pub(super) fn append_to_section(
 /// As for [`append`].
 pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
     let start = match heading {
-        Some(heading) => text_below_heading(body, part_of(body, heading)?).start,
+        Some(heading) => text_below_heading(body, &part_of(body, heading)?).start,
         None => headings(body)
             .into_iter()
             .next()
@@ -349,7 +349,7 @@ fn heading_of(body: &str, part: &Range<usize>) -> Heading {
 }
 
 /// Returns the text below a heading, before the next heading of any level.
-fn text_below_heading(body: &str, part: Range<usize>) -> Range<usize> {
+fn text_below_heading(body: &str, part: &Range<usize>) -> Range<usize> {
     let all = headings(&body[part.clone()]);
     let start = all.first().map_or(part.start, |first| part.start + first.range.end);
     start..all.get(1).map_or(part.end, |next| part.start + next.range.start)

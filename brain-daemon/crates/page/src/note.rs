@@ -14,7 +14,7 @@ pub fn add_note(body: &str, heading: &str, above: &str, line: &str) -> Result<St
     }
     // No person is there to choose among several sections.
     if let Some(part) = first_section(body, heading) {
-        return append_to_section(body, part, line);
+        return append_to_section(body, &part, line);
     }
     let at = first_section(body, above).map_or(body.len(), |part| part.start);
     insert(body, at, &format!("## {heading}\n\n{line}"))

@@ -299,8 +299,13 @@ fn filters_limit_the_results() {
         assert_eq!(ids_of(Question { sources: Some(Vec::new()), ..team() }), Vec::<u64>::new());
         assert_eq!(ids_of(Question { page_type: Some("Person".into()), ..team() }), [1]);
         assert_eq!(
-            ids_of(Question { tags: vec!["machine-learning".into(), "person".into()], ..team() }),
+            ids_of(Question { tags: vec!["Machine Learning".into(), "person".into()], ..team() }),
             [1]
+        );
+        assert_eq!(
+            ids_of(Question { tags: vec!["machine-learning".into()], ..team() }),
+            Vec::<u64>::new(),
+            "another tag"
         );
         assert_eq!(
             ids_of(Question { tags: vec!["person".into(), "x".into()], ..team() }),

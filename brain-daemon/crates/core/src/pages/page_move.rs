@@ -141,7 +141,11 @@ impl PageMove<'_> {
         from: &SourceId,
         link: &LinkRecord,
     ) -> Result<bool, StoreError> {
-        let Some(name) = &link.name else { return Ok(false) };
+        // A path also finds a file of its name elsewhere, but only here: other programs need the
+        // path.
+        let Some(name) = link.name.as_ref().filter(|_| link.slugs.is_empty()) else {
+            return Ok(false);
+        };
         let names = page::file_name_key(name).into_iter().chain([name.clone()]);
         for name in names.filter(|name| self.to_names.contains(name)) {
             if *from == self.page.0 && self.is_free(reader, &name)? {
@@ -206,7 +210,7 @@ fn kept_target(
             _ => false,
         };
     let (_, old_slug, page) = *before;
-    Ok((!stays).then(|| NewTarget { old_slug, path: page.source_path, name: None }))
+    Ok((!stays).then_some(NewTarget { old_slug, path: page.source_path, name: None }))
 }
 
 impl LinkUpdates {
