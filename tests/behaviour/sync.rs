@@ -216,9 +216,9 @@ fn names_that_differ_in_signs_get_pages_with_stable_slugs() {
     for entry in fs::read_dir(&notes).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
-            fs::remove_file(path).unwrap()
+            fs::remove_file(path).unwrap();
         } else {
-            fs::remove_dir_all(path).unwrap()
+            fs::remove_dir_all(path).unwrap();
         }
     }
     sync(&home);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::sync::{
     assert_changes, bytes_below, changes, get_note, home_with_notes, listed_slugs, reasons, sync,
-    sync_with, version_count, write,
+    sync_with, write,
 };
 
 #[test]
