@@ -227,7 +227,7 @@ fn names_that_differ_in_signs_get_pages_with_stable_slugs() {
     assert_eq!(listed_slugs(&home), ["c"]);
     let names = ["C.md", "C#.md", "???.md", "AT&T.md", "ATT.md", "a b.md", "A-B.md", "x/!.md"];
     for name in names {
-        write(&notes, name, &format!("Text of {name}.\n"));
+        write(&notes, name, format!("Text of {name}.\n"));
     }
     sync(&home);
     let slugs = listed_slugs(&home);
@@ -236,7 +236,7 @@ fn names_that_differ_in_signs_get_pages_with_stable_slugs() {
     assert_eq!(get_note(&home, "c")["source_path"], "C++.md", "a page keeps its slug");
     assert_eq!(get_note(&home, "att")["source_path"], "ATT.md");
     for name in names {
-        write(&notes, name, &format!("New text of {name}.\n"));
+        write(&notes, name, format!("New text of {name}.\n"));
     }
     assert_changes(&sync(&home), &[("updated", names.len() as u64)]);
     assert_eq!(listed_slugs(&home), slugs);
