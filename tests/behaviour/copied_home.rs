@@ -127,8 +127,16 @@ fn copy_under_load(program: &str, tool: &str) {
     let is_over = AtomicBool::new(false);
     let (mut by_themselves, mut restored) = (0, 0);
     std::thread::scope(|scope| {
+        let (home, is_over) = (&home, &is_over);
+        scope.spawn(move || {
+            for n in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                home.brain(["append", &format!("s{}", n % 9), &format!("line {n}")]).expect(0);
+            }
+        });
         for thread in 0..2 {
-            let (home, is_over) = (&home, &is_over);
             scope.spawn(move || {
                 let mut client = home.connect().unwrap();
                 for n in 0.. {
@@ -255,6 +263,51 @@ fn a_torn_store_is_refused_and_restored_with_newer_files() {
     home.brain(["stop"]).expect(0);
     let refused = home.fault(["backup", "restore", "--from-home"], 1);
     assert!(refused["message"].as_str().unwrap().contains("is intact, with 5 pages"), "{refused}");
+}
+
+/// Copies a directory with its times.
+fn copy_dir(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+}
+
+#[test]
+fn a_copied_store_that_is_newer_than_its_files_writes_them() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("stays", "text of stays\n");
+    home.put("edited", "line 1\n");
+    // A program that copies the home reads `pages/` first and the store at the end.
+    let former_pages = home.outside().join("pages");
+    copy_dir(&home.path().join("pages"), &former_pages);
+    home.brain(["append", "edited", "line 2"]).expect(0);
+    home.put("new", "text of new\n");
+    // The outbox is empty when all files are flushed.
+    home.brain(["doctor", "--fix"]).expect(0);
+    daemon.kill();
+    for has_run_directory in [true, false] {
+        let copy = TestHome::new();
+        copy_dir(&home.path(), &copy.path());
+        fs::remove_dir_all(copy.path().join("pages")).unwrap();
+        copy_dir(&former_pages, &copy.path().join("pages"));
+        // A save by the owner is newer than the page.
+        fs::write(copy.page_file("stays"), "saved later\n").unwrap();
+        if !has_run_directory {
+            fs::remove_dir_all(copy.path().join("run")).unwrap();
+        }
+        copy.brain(["sync", "--yes"]).expect(0);
+        assert_eq!(copy.json(["list"])["pages"].as_array().unwrap().len(), 3);
+        let edited = copy.get("edited");
+        assert_eq!(edited["body"], home_text(&copy, "edited"));
+        assert!(edited["body"].as_str().unwrap().contains("line 2"), "{edited}");
+        assert_eq!(home_text(&copy, "new"), "text of new\n");
+        assert_eq!(copy.get("stays")["body"], "saved later\n");
+        check_whole(&copy, &format!("directory run: {has_run_directory}"));
+    }
+}
+
+/// Returns the text of a page's file.
+fn home_text(home: &TestHome, slug: &str) -> String {
+    fs::read_to_string(home.page_file(slug)).unwrap()
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn invalid_files_are_reported_and_others_imported() {
     assert_reason("large.md", "5000001");
     assert_eq!(home.get("deep/er/also-good")["body"], "good too\n");
     assert_eq!(home.get("date-title")["title"], "2024-01-02");
-    assert_eq!(home.json(["status"])["pages"], 4);
+    assert_eq!(home.json(["status"])["pages"], 5);
     let plain = home.brain(["import", dir.to_str().unwrap()]).expect(1);
     for path in reasons.keys() {
         assert!(plain.stderr.contains(path.as_str()), "{path} is not named: {plain:?}");

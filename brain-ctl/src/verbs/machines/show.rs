@@ -286,7 +286,8 @@ mod tests {
             warnings: Vec::new(),
         };
         let text = check_width(&status);
-        for part in ["diverged:", "12, 3 behind", "2 until", "2 later changes", "this machine"] {
+        for part in ["diverged:", "12, 3 behind", "2, not pages", "2 later changes", "this machine"]
+        {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
         assert_eq!(status.exit(), Exit::Failed);

@@ -125,9 +125,9 @@ impl Brain {
         Ok(brain)
     }
 
-    /// Stores the files of pages that the store does not know: it may be older than they are.
+    /// Brings store and files of pages together: each may be newer.
     fn take_in_files(&self) -> Result<SyncedSource, Fault> {
-        let taken_in = self.sync.take_in_files(&[]);
+        let taken_in = self.sync.take_in_files();
         match &taken_in {
             Ok(taken_in) => tracing::info!(
                 files = taken_in.files,

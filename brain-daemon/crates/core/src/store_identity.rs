@@ -26,11 +26,12 @@ fn identity(home: &Home) -> Option<String> {
     Some(format!("{} {nanoseconds}\n", found.ino()))
 }
 
-/// Whether the store's file is another one than the last daemon recorded. `false` without a record.
-/// Must be called before the store is opened, because a compaction replaces the file.
+/// Whether the home has a store, and not the file that the last daemon recorded. Without a record it
+/// counts as another file: some programs do not copy `run/`. Must be called before the store is
+/// opened, because a compaction replaces the file.
 pub(crate) fn is_other_file(home: &Home) -> bool {
-    let recorded = std::fs::read_to_string(record_path(home)).ok();
-    recorded.is_some() && recorded != identity(home)
+    let Some(identity) = identity(home).filter(|_| !home.is_read_only()) else { return false };
+    std::fs::read_to_string(record_path(home)).ok() != Some(identity)
 }
 
 /// Records the store's file, after it was opened, or replaced by this daemon.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brain_protocol::Fault;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::connection_state::Timeouts;
 use super::guard::SecurityHeaders;
-use super::serve::{self, Service};
+use super::serve::{self, Listener, Service};
 use super::{Application, SharedState, Side};
 use brain_access::HttpAddresses;
 use brain_config::Config;
@@ -23,8 +22,8 @@ const RETRY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs
 /// The open sockets, and the problems found while opening them.
 #[derive(Debug, Default)]
 pub struct Listeners {
-    local: Option<TcpListener>,
-    public: Option<TcpListener>,
+    local: Option<Listener>,
+    public: Option<Listener>,
     missing: Vec<MissingListener>,
     /// Warnings about listeners that are open to the network.
     exposed: Vec<String>,
@@ -110,7 +109,7 @@ impl Listeners {
         let timeouts = Timeouts::new(config.http.timeout, config.http.idle_timeout);
         let shared = Arc::new(SharedState::new(&brain, tools));
         let missing = self.missing;
-        let serve_side = |listener: Option<TcpListener>, side: Side| {
+        let serve_side = |listener: Option<Listener>, side: Side| {
             let missing = missing.iter().find(|missing| missing.side == side).cloned();
             let brain = Arc::clone(&brain);
             let service = Service {
@@ -140,7 +139,7 @@ async fn open_later(
     brain: &Brain,
     missing: &MissingListener,
     stop: &CancellationToken,
-) -> Option<TcpListener> {
+) -> Option<Listener> {
     let [mut pause, max_pause] = RETRY_PAUSES;
     let MissingListener { side, address, problem } = missing;
     loop {
@@ -151,7 +150,7 @@ async fn open_later(
         let Ok(listener) = serve::listen(*address, &format!("http.{}", side.as_str())) else {
             continue;
         };
-        let bound = listener.local_addr().unwrap_or(*address);
+        let bound = listener.socket.local_addr().unwrap_or(*address);
         tracing::info!(address = %bound, "HTTP listener opened");
         let mut addresses = brain.access.http_addresses();
         match side {
@@ -166,8 +165,8 @@ async fn open_later(
     }
 }
 
-fn address(listener: &Option<TcpListener>) -> Option<SocketAddr> {
-    listener.as_ref().and_then(|listener| listener.local_addr().ok())
+fn address(listener: &Option<Listener>) -> Option<SocketAddr> {
+    listener.as_ref().and_then(|listener| listener.socket.local_addr().ok())
 }
 
 /// Returns a warning if serving `side` at `address` exposes tokens to the network.

@@ -61,18 +61,27 @@ pub(crate) struct ConnectionInfo {
     pub(crate) state: Arc<ConnectionState>,
 }
 
+/// A listening socket.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) socket: TcpListener,
+    /// Whether systemd passed it in. It stays open then, and the next daemon serves the clients
+    /// that wait.
+    is_inherited: bool,
+}
+
 /// Listens on `address`; `key` is the configuration key that sets it.
 ///
 /// # Errors
 /// [`FaultCode::Conflict`] if the address is in use, else [`FaultCode::Io`].
-pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener, Fault> {
+pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<Listener, Fault> {
     let bind = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
         socket.listen(BACKLOG)
     };
-    bind().map_err(|error| {
+    let socket = bind().map_err(|error| {
         let code = match error.kind() {
             std::io::ErrorKind::AddrInUse => FaultCode::Conflict,
             _ => FaultCode::Io,
@@ -80,21 +89,24 @@ pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener, Faul
         Fault::new(code, format!("cannot listen on {address} ({key}): {error}")).hint(format!(
             "set {key} to a free address, or to \"off\": `brain config path` names the file"
         ))
-    })
+    })?;
+    Ok(Listener { socket, is_inherited: false })
 }
 
 /// Listens on a socket that systemd passed in.
 ///
 /// # Errors
 /// [`FaultCode::Io`] if the socket cannot be used.
-pub(crate) fn listen_on_inherited(socket: std::net::TcpListener) -> Result<TcpListener, Fault> {
-    socket.set_nonblocking(true).and_then(|()| TcpListener::from_std(socket)).map_err(|error| {
+pub(crate) fn listen_on_inherited(socket: std::net::TcpListener) -> Result<Listener, Fault> {
+    let socket = socket.set_nonblocking(true).and_then(|()| TcpListener::from_std(socket));
+    let socket = socket.map_err(|error| {
         Fault::new(
             FaultCode::Io,
             format!("cannot listen on the socket that systemd passed in: {error}"),
         )
         .hint("restart its unit, for example `systemctl --user restart brain-http-local.socket`")
-    })
+    })?;
+    Ok(Listener { socket, is_inherited: true })
 }
 
 /// The application of a listener, and its limits.
@@ -110,7 +122,8 @@ pub(crate) struct Service {
 }
 
 /// Serves clients until `stop` is cancelled. Returns when all connections are closed.
-pub(crate) async fn serve(listener: TcpListener, service: Service, stop: CancellationToken) {
+pub(crate) async fn serve(listener: Listener, service: Service, stop: CancellationToken) {
+    let Listener { socket: listener, is_inherited } = listener;
     let tracker = TaskTracker::new();
     let service = Arc::new(service);
     loop {
@@ -142,7 +155,7 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stop: Cancell
         });
     }
     // The kernel has accepted these clients already, so they get an answer.
-    if let Ok(listener) = listener.into_std() {
+    if !is_inherited && let Ok(listener) = listener.into_std() {
         for _ in 0..BACKLOG {
             let Ok((stream, peer)) = listener.accept() else { break };
             let is_usable = stream.set_nonblocking(true).is_ok();

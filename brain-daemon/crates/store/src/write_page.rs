@@ -218,6 +218,22 @@ impl Draft<'_> {
         Ok(record)
     }
 
+    /// Lets the outbox write the file of a page that does not change. It replaces a file with one
+    /// of the digests `replaced`, and no other one.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn write_file_again(
+        &mut self,
+        source: &SourceId,
+        record: &PageRecord,
+        replaced: Vec<Hash>,
+    ) -> Result<(), StoreError> {
+        self.write_count += 1;
+        let path = record.source_path.as_str();
+        self.add_outbox_row(record.id, source.as_str(), path, FileState::Present, replaced)
+    }
+
     /// Soft-deletes an active page. `file` is the state that its file must get; `None` leaves it.
     pub(super) fn mark_deleted(
         &mut self,

@@ -1,7 +1,6 @@
 //! `brain backup restore --from-home`: makes the store of a home from what the home has: the kept
 //! copy, the files of pages, and accepted items in the spool.
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +10,8 @@ use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
 use brain_base::write_fault;
 use brain_config::Config;
-use brain_page::{Document, content_digest};
 use brain_protocol::{BackupReply, Fault, FaultCode, SyncedSource};
-use brain_store::files::TRASH;
-use brain_store::{
-    self as store, Hash, PageRecord, SCHEMA, SourceRecord, StoreError, StoreOptions, VerifyReport,
-};
+use brain_store::{self as store, SCHEMA, StoreError, StoreOptions, VerifyReport};
 
 use super::home_remains::HomeRemains;
 use super::unknown_attachments::UnknownAttachments;
@@ -76,13 +71,10 @@ pub fn restore_from_home(
     });
     // If this is interrupted, the next start continues with the files of pages.
     store_identity::record_restore(home);
-    let trashed = match create_store(home, &options, &remains, kept.is_some()) {
-        Ok(trashed) => trashed,
-        Err(fault) => {
-            aside.put_back();
-            return Err(fault);
-        }
-    };
+    if let Err(fault) = create_store(home, &options, &remains, kept.is_some()) {
+        aside.put_back();
+        return Err(fault);
+    }
     let first_job = remains.kept.as_ref().filter(|_| kept.is_some()).map_or(0, |it| it.next_job);
     warnings.extend(aside.notices());
     // The record belongs to the former store.
@@ -90,9 +82,6 @@ pub fn restore_from_home(
     let brain = Brain::open(home.clone(), config, clock, new_store_id)?;
     if let Some(taken_in) = brain.taken_in.get() {
         warnings.extend(describe(taken_in.as_ref().map_err(Clone::clone)?));
-    }
-    if !trashed.is_empty() {
-        warnings.extend(describe(&brain.sync.take_in_files(&trashed)?));
     }
     let jobs = store::spooled_jobs(&aside.store, first_job).unwrap_or_else(|error| {
         warnings.push(format!("items in the former spool were not read: {error}"));
@@ -159,47 +148,21 @@ fn refuse_intact_store(home: &Home) -> Result<(), Fault> {
     }
 }
 
-/// Creates the store. Returns the paths of pages that the copy has, and whose file was moved to the
-/// trash since.
+/// Creates the store. Its first start compares it with the files of pages.
 fn create_store(
     home: &Home,
     options: &StoreOptions,
     remains: &HomeRemains,
     has_kept: bool,
-) -> Result<Vec<String>, Fault> {
-    if !has_kept {
+) -> Result<(), Fault> {
+    if has_kept {
+        let from = &remains.kept_path;
+        store::restore(from, &home.store(), options, &mut |_, _, _| false, &|_, _| true)
+            .map_err(backup_fault)?;
+    } else {
         store::create_store(&home.store(), options)?;
-        return Ok(Vec::new());
     }
-    let present: HashSet<&str> = remains.files.iter().map(String::as_str).collect();
-    let mut trashed = Vec::new();
-    let mut bodies: Option<HashSet<Hash>> = None;
-    let mut wants_file = |_: &str, source: &SourceRecord, page: &PageRecord| {
-        let path = page.source_path.as_str();
-        // Directories outside of the home are left as they are.
-        if source.path.is_some() || present.contains(path) {
-            return false;
-        }
-        if home.pages().join(TRASH).join(path).symlink_metadata().is_ok() {
-            trashed.push(path.to_owned());
-            return false;
-        }
-        // If another file has the text, the page was moved: the sync finds that.
-        let bodies = bodies.get_or_insert_with(|| digests_of(&home.pages(), &remains.files));
-        !bodies.contains(&page.content_hash)
-    };
-    store::restore(&remains.kept_path, &home.store(), options, &mut wants_file, &|_, _| true)
-        .map_err(backup_fault)?;
-    Ok(trashed)
-}
-
-/// Returns the digests of the bodies of these files.
-fn digests_of(pages: &Path, files: &[String]) -> HashSet<Hash> {
-    let read = |path: &String| {
-        let text = std::fs::read_to_string(pages.join(path)).ok()?;
-        Some(content_digest(&Document::parse(&text).ok()?.body))
-    };
-    files.iter().filter_map(read).collect()
+    Ok(())
 }
 
 /// Says what the files of pages changed in the restored store.

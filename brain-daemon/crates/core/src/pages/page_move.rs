@@ -141,11 +141,11 @@ impl PageMove<'_> {
         from: &SourceId,
         link: &LinkRecord,
     ) -> Result<bool, StoreError> {
-        // A path also finds a file of its name elsewhere, but only here: other programs need the
-        // path.
-        let Some(name) = link.name.as_ref().filter(|_| link.slugs.is_empty()) else {
-            return Ok(false);
-        };
+        // The path of a file also finds a page of that name elsewhere, but only here: other
+        // programs need the path.
+        let written = link.raw.split(['#', '|']).next().unwrap_or_default();
+        let is_name = |name: &&String| normalize_name(written) == **name;
+        let Some(name) = link.name.as_ref().filter(is_name) else { return Ok(false) };
         let names = page::file_name_key(name).into_iter().chain([name.clone()]);
         for name in names.filter(|name| self.to_names.contains(name)) {
             if *from == self.page.0 && self.is_free(reader, &name)? {
