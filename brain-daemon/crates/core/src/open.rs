@@ -113,11 +113,11 @@ impl Brain {
         let brain = Self::compose(&env, &store, &index, embedding_state, changes, machines)?;
         brain.pages.dedup.refill(&store, now)?;
         brain.files.begin_recovery();
-        brain.files.replay_outbox();
         if is_other_store {
             let taken_in = brain.take_in_files();
             let _ = brain.taken_in.set(taken_in);
         }
+        brain.files.replay_outbox();
         store_identity::record(&brain.env.home);
         if let Err(fault) = brain.pages.purge_due() {
             tracing::warn!(%fault, "cannot purge expired pages at start");

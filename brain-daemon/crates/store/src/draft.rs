@@ -408,8 +408,12 @@ impl<'t> Draft<'t> {
         Ok(former)
     }
 
-    /// Removes the page's outbox row if it belongs to the change `seq`, whose file is written.
-    pub(super) fn remove_outbox_row(&mut self, id: u64, seq: u64) -> Result<(), StoreError> {
+    /// Removes the page's outbox row if it belongs to the change `seq`: its file is written, or has
+    /// a newer text.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn remove_outbox_row(&mut self, id: u64, seq: u64) -> Result<(), StoreError> {
         if self.outbox_row(id)?.is_some_and(|row| row.seq == seq) {
             self.write_count += 1;
             self.outbox.remove(id)?;

@@ -2,7 +2,7 @@
 //! copy, the files of pages, and accepted items in the spool.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use brain_base::caller::Visibility;

@@ -26,7 +26,7 @@ pub(crate) struct Outbox {
     pub(super) remote_changes: Mutex<Vec<u64>>,
     pub(super) remote_changes_added: Notify,
     /// The default source's directory.
-    pub(super) default_tree: Arc<Tree>,
+    pub(crate) default_tree: Arc<Tree>,
     /// The directories of the other sources, as of their last use.
     pub(super) trees: Mutex<HashMap<String, Arc<Tree>>>,
 }

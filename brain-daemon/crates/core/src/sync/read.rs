@@ -74,6 +74,11 @@ pub(super) struct FileContent {
 }
 
 impl FileContent {
+    /// Returns the bytes; `None` if the file is longer than a page may be.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        self.bytes.as_deref()
+    }
+
     /// Returns the digest of the bytes; zeros if the file is too long.
     pub(super) fn digest(&self) -> Hash {
         self.bytes.as_ref().map_or([0; 32], |bytes| digest(bytes))

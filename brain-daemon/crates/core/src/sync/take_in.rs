@@ -2,17 +2,21 @@
 //! home. Each of the two can be newer: a program that copies a running home reads them one after
 //! the other.
 
-use std::collections::HashSet;
-
 use brain_base::caller::Visibility;
 use brain_page::file_hash;
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, SyncedSource};
 use brain_store::files::{RootDir, TRASH, stat_of};
-use brain_store::{Content, Hash, PageRecord, Reader, StoreError, unless_damaged};
+use brain_store::{
+    Content, FileState, Hash, OutboxRow, PageRecord, Reader, StoreError, unless_damaged,
+};
 
 use super::SyncOptions;
 use super::read::read_bytes;
 use crate::{NoProgress, SyncService};
+
+/// The difference of clock and file times that a copy can have, in milliseconds: some programs keep
+/// whole seconds.
+const FILE_TIME_ACCURACY_MS: i64 = 1000;
 
 /// Pages of the default source whose file is not what the store expects.
 #[derive(Default)]
@@ -24,12 +28,15 @@ struct Differences {
     /// Pages whose file has a former version, from before the page got its current one; with the
     /// digest of the file.
     outdated: Vec<(Slug, Hash)>,
+    /// Pages whose file the outbox would write, but which has a newer text: id, and sequence number
+    /// of the outbox row.
+    newer: Vec<(u64, u64)>,
 }
 
 impl SyncService {
     /// Stores the files of the default source that are new or newer than their pages, and deletes
-    /// the pages whose file is in the trash. Lets the outbox write the files of other pages that
-    /// have none or a former version.
+    /// the pages whose file is in the trash. Writes the files of other pages that have none or a
+    /// former version.
     ///
     /// # Errors
     /// As [`Self::sync_paths`].
@@ -41,10 +48,11 @@ impl SyncService {
             return Err(Fault::new(FaultCode::UnknownSource, "the default source is missing"));
         };
         let found = self.differences()?;
-        // The sync leaves a file alone that the outbox is about to replace.
-        self.write_again(
-            found.outdated.into_iter().map(|(page, file)| (page, Some(file))).collect(),
-        )?;
+        let newer = found.newer;
+        self.store.write(move |draft| {
+            newer.iter().try_for_each(|(page, row)| draft.remove_outbox_row(*page, *row))
+        })?;
+        self.write_again(found.outdated.into_iter().map(|(page, file)| (page, Some(file))))?;
         let options = SyncOptions {
             pull: false,
             dry_run: false,
@@ -55,9 +63,7 @@ impl SyncService {
         };
         let taken_in = self.sync_source(&id, &record, options, &NoProgress)?;
         // Files that were moved have their pages now. The others were not copied.
-        let found = self.differences()?;
-        self.write_again(found.missing.into_iter().map(|page| (page, None)).collect())?;
-        self.pages.files.replay_outbox();
+        self.write_again(self.differences()?.missing.into_iter().map(|page| (page, None)))?;
         Ok(taken_in)
     }
 
@@ -65,45 +71,62 @@ impl SyncService {
     fn differences(&self) -> Result<Differences, Fault> {
         let mut out = Differences::default();
         let reader = self.store.read(Visibility::All)?;
-        let waiting: HashSet<u64> = reader.outbox()?.into_iter().collect();
         // A directory that cannot be opened is reported by the sync.
         let Ok(root) = self.pages.files.outbox.default_tree.open_root() else { return Ok(out) };
         reader.pages_in_order((SourceId::DEFAULT, ""), |(source, slug, record)| {
             if source.as_str() != SourceId::DEFAULT {
                 return Ok(false);
             }
-            if !waiting.contains(&record.id) {
-                out.add(&reader, &root, slug, &record)?;
+            match reader.outbox_row(record.id)? {
+                None => out.add(&reader, &root, slug, &record)?,
+                Some(row) if self.is_newer(&root, &record, &row) => {
+                    out.newer.push((record.id, row.seq));
+                }
+                Some(_) => {}
             }
             Ok(true)
         })?;
         Ok(out)
     }
 
-    /// Lets the outbox write the files of these pages, and replace a file with that digest.
-    fn write_again(&self, pages: Vec<(Slug, Option<Hash>)>) -> Result<(), Fault> {
-        if pages.is_empty() {
-            return Ok(());
-        }
-        tracing::info!(
-            files = pages.len(),
-            "files in pages/ are missing or older than their pages"
-        );
-        self.store.write(move |draft| {
-            let source = SourceId::default();
-            for (slug, replaced) in &pages {
-                if let Some(record) = draft.page(&source, slug)? {
-                    draft.write_file_again(&source, &record, replaced.iter().copied().collect())?;
+    /// Returns whether the file that the outbox would write was saved after the page, and is not
+    /// torn.
+    fn is_newer(&self, root: &RootDir, record: &PageRecord, row: &OutboxRow) -> bool {
+        let Ok(Some(file)) = read_bytes(root, &record.source_path) else { return false };
+        let Some(bytes) = file.bytes() else { return false };
+        row.target_state == FileState::Present
+            && file.stat.mtime_ns / 1_000_000 + FILE_TIME_ACCURACY_MS > record.written_at
+            && !row.own_digests.contains(&file.digest())
+            && !self.pages.files.is_torn(record.id, &row.own_digests, bytes)
+    }
+
+    /// Writes the files of these pages, and replaces those with that digest.
+    fn write_again(&self, pages: impl Iterator<Item = (Slug, Option<Hash>)>) -> Result<(), Fault> {
+        let pages: Vec<_> = pages.collect();
+        if !pages.is_empty() {
+            tracing::info!(
+                files = pages.len(),
+                "files in pages/ are missing or older than their pages: they are written again"
+            );
+            self.store.write(move |draft| {
+                let source = SourceId::default();
+                for (slug, replaced) in &pages {
+                    if let Some(record) = draft.page(&source, slug)? {
+                        let replaced = replaced.iter().copied().collect();
+                        draft.write_file_again(&source, &record, replaced)?;
+                    }
                 }
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
+        }
+        self.pages.files.replay_outbox();
         Ok(())
     }
 }
 
 impl Differences {
-    /// Compares a page with its file. A file that cannot be read is left to the sync.
+    /// Compares a page without an outbox row with its file. A file that cannot be read is left to
+    /// the sync.
     fn add(
         &mut self,
         reader: &Reader,
