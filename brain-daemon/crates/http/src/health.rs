@@ -243,8 +243,14 @@ mod tests {
         assert!(health.check().await.is_err());
         assert_eq!(probes.load(Ordering::SeqCst), 1, "no second probe starts while one hangs");
         drop(release);
-        *health.last.lock() = None;
-        assert_eq!(health.check().await, Ok(()), "the store answers again");
+        // On a busy machine, the probe may need longer than the limit.
+        for _ in 0..100 {
+            *health.last.lock() = None;
+            if health.check().await.is_ok() {
+                return;
+            }
+        }
+        panic!("the store does not answer again");
     }
 
     #[tokio::test]

@@ -267,7 +267,7 @@ impl<'t> Draft<'t> {
         }
         pending_rows.types.push(dated(&page.page_type));
         let links = derived.link_rows(source).into_iter();
-        pending_rows.links_in.extend(links.map(|(to, key)| (to.to_owned(), key, id)));
+        pending_rows.links_in.extend(links.map(|(to, key)| (to, key, id)));
         let dates = derived.timeline.iter().map(|entry| entry.date.clone());
         pending_rows.timeline.extend((0..).zip(dates).map(|(i, date)| (date, id, i)));
     }
@@ -302,7 +302,7 @@ impl<'t> Draft<'t> {
             self.timeline.remove((entry.date.as_str(), id, i))?;
         }
         for (to, key) in derived.link_rows(source) {
-            self.links_in.remove((to, key.as_str(), id))?;
+            self.links_in.remove((to.as_str(), key.as_str(), id))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use brain_protocol::{Slug, SourceId};
-use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
+use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::broken_links::{LinkCounts, SUMS};
 use super::draft::add_to_counts;
@@ -211,9 +211,7 @@ impl Reader {
         let known = number(t::META_LINKS_KNOWN)?.filter(|_| checked > 1).unwrap_or(next);
         let end = if checked < known { known } else { next };
         let to = end.min(checked.saturating_add(round as u64));
-        let links_in = self.table(t::LINKS_IN)?;
-        let mut collector =
-            PageCollector { reader: self, links_in, pages: BTreeSet::new(), to, max };
+        let mut collector = PageCollector { reader: self, pages: BTreeSet::new(), to, max };
         collector.add_new(checked, known)?;
         let unchecked = self.table(t::UNCHECKED)?;
         let mut rows = Vec::new();
@@ -239,7 +237,6 @@ impl Reader {
 /// Collects pages whose links must be resolved.
 struct PageCollector<'r> {
     reader: &'r Reader,
-    links_in: ReadOnlyTable<(&'static str, &'static str, u64), ()>,
     pages: BTreeSet<u64>,
     /// Pages with this id or a greater one belong to a later check.
     to: u64,
@@ -288,12 +285,8 @@ impl PageCollector<'_> {
 
     /// Adds the pages that may link to a name or slug.
     fn add_linking(&mut self, source: &str, key: &str) -> Result<(), StoreError> {
-        for row in self.links_in.range((source, key, 0)..(source, key, self.to))? {
-            if self.exceeds_max() {
-                break;
-            }
-            self.pages.insert(row?.0.value().2);
-        }
+        let limit = self.max.saturating_add(1);
+        self.pages.extend(self.reader.linking_by_key(source, key, self.to, limit)?);
         Ok(())
     }
 }

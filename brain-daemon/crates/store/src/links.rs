@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use brain_base::caller::Visibility;
 use brain_page as page;
 use brain_protocol::{Slug, SourceId};
+use redb::ReadableTable;
 
 use super::read::{PageEntry, Reader};
 use super::record::{LinkRecord, PageRecord};
@@ -146,25 +147,53 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<u64>, StoreError> {
         let keys: BTreeSet<_> = names.iter().cloned().chain(link_keys(slug.as_str())).collect();
-        let table = self.table(t::LINKS_IN)?;
         let mut from = BTreeSet::new();
         for key in keys {
-            let (source, key) = (source.as_str(), key.as_str());
+            from.extend(self.linking_by_key(source.as_str(), &key, u64::MAX, limit)?);
+        }
+        Ok(from.into_iter().rev().take(limit).collect())
+    }
+
+    /// Returns the ids below `end` of visible pages with a row for this source and key in
+    /// [`t::LINKS_IN`]: of each source up to `limit`, those with the highest ids. Reads no row of a
+    /// hidden source.
+    pub(super) fn linking_by_key(
+        &self,
+        to: &str,
+        key: &str,
+        end: u64,
+        limit: usize,
+    ) -> Result<Vec<u64>, StoreError> {
+        let table = self.table(t::LINKS_IN)?;
+        let mut out = Vec::new();
+        for from in self.source_ids()? {
+            let first = t::link_source(to, &from);
+            let first = first.as_str();
             let mut count = 0;
-            for row in table.range((source, key, 0)..=(source, key, u64::MAX))?.rev() {
-                let id = row?.0.value().2;
-                // Hidden pages do not count towards the limit.
-                if !self.may_show(id)? {
-                    continue;
-                }
-                from.insert(id);
-                count += 1;
+            for row in table.range((first, key, 0)..(first, key, end))?.rev() {
                 if count == limit {
                     break;
                 }
+                let id = row?.0.value().2;
+                // A machine of a shared brain with an older program writes rows of the former form.
+                if self.may_show(id)? {
+                    out.push(id);
+                    count += 1;
+                }
             }
         }
-        Ok(from.into_iter().rev().take(limit).collect())
+        Ok(out)
+    }
+
+    /// Returns the ids of the visible sources.
+    fn source_ids(&self) -> Result<Vec<String>, StoreError> {
+        match &self.view {
+            Visibility::Only(sources) => Ok(sources.iter().map(SourceId::to_string).collect()),
+            Visibility::All => {
+                let sources = self.table(t::SOURCES)?;
+                sources.iter()?.map(|row| Ok(row?.0.value().to_owned())).collect()
+            }
+        }
     }
 
     /// Whether the page's source is visible.
@@ -212,7 +241,7 @@ impl Reader {
         let mut out = Vec::new();
         let mut from = BTreeSet::new();
         for key in slug_keys(slug.as_str()) {
-            from.extend(self.ids_with_key(t::LINKS_IN, source.as_str(), &key)?);
+            from.extend(self.linking_by_key(source.as_str(), &key, u64::MAX, usize::MAX)?);
         }
         for id in from {
             let Some(page) = self.by_id(id)? else { continue };
@@ -222,19 +251,6 @@ impl Reader {
                     out.push((page.clone(), link));
                 }
             }
-        }
-        Ok(out)
-    }
-
-    fn ids_with_key(
-        &self,
-        table: redb::TableDefinition<'static, (&'static str, &'static str, u64), ()>,
-        source: &str,
-        key: &str,
-    ) -> Result<Vec<u64>, StoreError> {
-        let mut out = Vec::new();
-        for row in self.table(table)?.range((source, key, 0)..=(source, key, u64::MAX))? {
-            out.push(row?.0.value().2);
         }
         Ok(out)
     }

@@ -66,6 +66,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             }
             87 => open_tables_of_attachments(&txn)?,
             88 => _ = txn.open_table(t::SOURCE_MACHINES)?,
+            89 => make_link_rows(&txn)?,
             _ => {
                 return Err(StoreError::Damaged(format!(
                     "there is no migration from schema {from}"
@@ -159,8 +160,9 @@ fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
 /// Rows that are sorted and inserted at once; limits memory.
 const ROWS_AT_ONCE: usize = 100_000;
 
-/// 83 → 84: a link by slug gets no row if the linking page has a row for the same name. Rebuilds
-/// all rows, because stores that began with schema 80 or 81 lack some.
+/// 83 → 84: a link by slug gets no row if the linking page has a row for the same name. 89 → 90:
+/// rows of links between sources name both. Rebuilds all rows; stores that began with schema 80 or
+/// 81 lack some.
 fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.delete_table(t::LINKS_IN)?;
     let mut links_in = RowTable::new(txn.open_table(t::LINKS_IN)?, false);
@@ -175,7 +177,7 @@ fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
         if let Some(found) = derived.get(record.id)? {
             let found: DerivedRows = from_bytes(found.value())?;
             let links = found.link_rows(source).into_iter();
-            rows.extend(links.map(|(to, key)| (to.to_owned(), key, record.id)));
+            rows.extend(links.map(|(to, key)| (to, key, record.id)));
         }
         if rows.len() >= ROWS_AT_ONCE {
             insert_in_order(&mut links_in, &mut rows)?;

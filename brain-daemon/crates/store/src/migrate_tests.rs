@@ -323,3 +323,33 @@ fn a_store_of_schema_88_has_no_source_of_another_machine() {
     let copy = dir.path().join("copy.redb");
     store.back_up(&copy, 1, &|_, _| true).unwrap();
 }
+
+/// The last program with schema 89 wrote its golden store, with `capture`, `put`, `delete`,
+/// `sources add` and `sync`. A page of the source `vault` links to one of the default source.
+#[test]
+fn links_between_sources_of_schema_89_get_rows_that_name_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = golden(89, dir.path());
+    let store = open(&path);
+    let (source, vault) = (SourceId::default(), SourceId::parse("vault").unwrap());
+    let linking = |view: Visibility| {
+        let reader = store.read(view).unwrap();
+        let name = slug("places/harbour");
+        let page = reader.page(&source, &name).unwrap().unwrap();
+        let found = reader.backlinks(&(source.clone(), name, page)).unwrap();
+        found.into_iter().map(|((source, slug, _), _)| format!("{source}:{slug}")).collect()
+    };
+    let all: Vec<String> = linking(Visibility::All);
+    assert_eq!(all, ["default:companies/acme", "vault:trip"]);
+    let own: Vec<String> = linking(Visibility::Only(vec![source.clone()]));
+    assert_eq!(own, ["default:companies/acme"]);
+    let foreign: Vec<String> = linking(Visibility::Only(vec![source.clone(), vault]));
+    assert_eq!(foreign, all);
+    drop(store);
+    let db = super::jobs_tests::open_file(&path);
+    let table = db.begin_read().unwrap().open_table(t::LINKS_IN).unwrap();
+    let first = ("default vault", "", 0)..("default vault", "~", 0);
+    assert_eq!(table.range(first).unwrap().count(), 1, "one row names both sources");
+    let of_default = ("default", "", 0)..("default", "~", 0);
+    assert_eq!(table.range(of_default).unwrap().count(), 2, "links within the source");
+}

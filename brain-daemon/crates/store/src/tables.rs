@@ -37,10 +37,18 @@ pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> =
 /// (source, name, page id).
 pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> =
     TableDefinition::new("names");
-/// (source, key, page id that links): see [`super::DerivedRows::link_rows`]. Other keys before
-/// schema 84.
+/// (source, key, page id that links): see [`super::DerivedRows::link_rows`]. For a link from another
+/// source, the first part names both; see [`link_source`]. So a reader that does not see that
+/// source does not read the row, and its time tells nothing. Other keys before schemas 84 and 90.
 pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> =
     TableDefinition::new("links_in");
+/// Returns the first part of the keys in [`LINKS_IN`] of links from pages of the source `from` to
+/// pages of the source `to`.
+pub(super) fn link_source(to: &str, from: &str) -> String {
+    // No source has a space in its id.
+    if to == from { to.to_owned() } else { format!("{to} {from}") }
+}
+
 /// (source, slug) → number of an active page's links that lead to no page, to several, and to
 /// another source, as of the last check; see [`super::link_check`]. No row for zeros.
 pub(super) const BROKEN: TableDefinition<'static, (&str, &str), (u32, u32, u32)> =

@@ -12,7 +12,7 @@ use super::error::unless_damaged;
 use super::record::{
     DerivedRows, FileState, Hash, LinkRecord, OutboxRow, PageRecord, VersionRecord, to_bytes,
 };
-use super::tables::EVERY_PAGE;
+use super::tables::{EVERY_PAGE, link_source};
 use super::{Draft, FilePlan, NewPage, StoreError};
 use brain_page as page;
 
@@ -413,19 +413,21 @@ impl PageRecord {
 }
 
 impl DerivedRows {
-    /// Returns source and key of this page's rows in [`super::tables::LINKS_IN`]. A link by path
-    /// gets no row if the page has a row for the same name: each row in a large table can make a
-    /// commit write one more leaf.
-    pub(super) fn link_rows<'a>(&'a self, own_source: &'a str) -> BTreeSet<(&'a str, String)> {
+    /// Returns the first parts of the keys of this page's rows in
+    /// [`LINKS_IN`](super::tables::LINKS_IN). A link by path gets
+    /// no row if the page has a row for the same name: each row in a large table can make a commit
+    /// write one more leaf.
+    pub(super) fn link_rows(&self, own_source: &str) -> BTreeSet<(String, String)> {
         // Names belong to the page's own source.
-        let names = self.links.iter().flat_map(LinkRecord::names).map(|name| (own_source, name));
-        let mut rows: BTreeSet<_> = names.collect();
+        let names = self.links.iter().flat_map(LinkRecord::names);
+        let mut rows: BTreeSet<_> = names.map(|name| (own_source.to_owned(), name)).collect();
         for link in &self.links {
-            let source = link.source.as_deref().unwrap_or(own_source);
+            let source = link_source(link.source.as_deref().unwrap_or(own_source), own_source);
             for slug in &link.slugs {
                 let [path, name] = slug_keys(slug);
-                if !rows.contains(&(source, name)) {
-                    rows.insert((source, path));
+                let by_name = (source.clone(), name);
+                if !rows.contains(&by_name) {
+                    rows.insert((by_name.0, path));
                 }
             }
         }
