@@ -4,7 +4,10 @@
 
 use std::{
     io::{self, BufReader, ErrorKind, Read, Write},
-    os::{fd::OwnedFd, unix::net::UnixStream},
+    os::{
+        fd::OwnedFd,
+        unix::{fs::MetadataExt, net::UnixStream},
+    },
     path::Path,
     time::{Duration, Instant},
 };
@@ -120,14 +123,25 @@ fn connect_fault(socket: &Path, error: &io::Error) -> Fault {
         format!("cannot connect to {}: {}", socket.display(), fail::reason(error)),
     );
     match error.kind() {
-        ErrorKind::PermissionDenied => {
-            fault.hint("only users with access to the socket can connect; check BRAIN_HOME")
-        }
+        ErrorKind::PermissionDenied => fault.hint(match home_of_root(socket) {
+            Some(dir) => format!(
+                "{0} belongs to root, perhaps because brain once ran with `sudo`; make it yours: \
+                 `sudo chown -R \"$(id -un)\" {0}`; or set BRAIN_HOME to another directory",
+                dir.display()
+            ),
+            None => "only users with access to the socket can connect; check BRAIN_HOME".into(),
+        }),
         ErrorKind::InvalidInput => {
             fault.hint("a socket path has at most 107 bytes: set BRAIN_SOCKET to a shorter one")
         }
         _ => fault.hint("check BRAIN_HOME and BRAIN_SOCKET"),
     }
+}
+
+/// Returns the home of a socket at its usual place if the home belongs to root.
+fn home_of_root(socket: &Path) -> Option<&Path> {
+    let home = socket.ancestors().nth(2).filter(|home| socket == home.join("run/brain.sock"))?;
+    home.metadata().ok().filter(|found| found.uid() == 0).map(|_| home)
 }
 
 /// A connection with a sent request.

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use brain_protocol::{Fault, FaultCode, SyncedFolder, fallback_run_dir};
+use brain_protocol::{Fault, FaultCode, SyncedFolder, fallback_run_dir, refuse_root};
 use rustix::io::Errno;
 
 use crate::fail;
@@ -120,9 +120,12 @@ impl Home {
     ///
     /// # Errors
     /// `io`, `disk_full` or `read_only` if a directory cannot be created; `forbidden` if other
-    /// users can access the existing fallback directory.
+    /// users can access the existing fallback directory; as [`refuse_root`].
     pub(crate) fn prepare(&self) -> Result<(), Fault> {
         let run = self.run_dir();
+        if run == self.dir.join("run") {
+            refuse_root(&self.dir, rustix::process::geteuid().as_raw())?;
+        }
         DirBuilder::new().recursive(true).mode(0o700).create(&run).map_err(|e| {
             let fault = match e.kind() {
                 ErrorKind::AlreadyExists | ErrorKind::NotADirectory => Fault::new(

@@ -65,6 +65,7 @@ mod files;
 mod formats;
 mod former_daemon;
 mod history;
+mod home_owner;
 mod http_flood;
 mod http_ingest;
 mod http_listeners;

@@ -21,6 +21,7 @@ mod files;
 mod follow_machines;
 mod graph;
 mod health;
+mod home_owner;
 mod ideas;
 mod index;
 pub mod ingest;

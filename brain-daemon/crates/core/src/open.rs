@@ -22,6 +22,7 @@ use crate::doctor::DoctorService;
 use crate::doctor::process::Process;
 use crate::embedding::{EmbeddingState, combine_hooks};
 use crate::health::Health;
+use crate::home_owner::check_owner;
 use crate::index::IndexFollower;
 use crate::ingest::Queue;
 use crate::machines::{self, LeaseTable};
@@ -65,6 +66,7 @@ impl Brain {
         new_store_id: u64,
         external: ExternalDependencies,
     ) -> Result<Self, Fault> {
+        check_owner(&home)?;
         check_new_home(&home)?;
         home.prepare().map_err(|e| home_fault(&home, &e))?;
         let unopened = home.clone();
