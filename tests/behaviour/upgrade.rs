@@ -93,7 +93,7 @@ fn check_schema_81(home: &TestHome) {
 fn check_schema_82(home: &TestHome) {
     check_schema_81(home);
     let sources = home.json(["sources", "list"])["sources"].clone();
-    assert_eq!(sources[0]["synced_at"], "2026-11-21T12:27:07.626Z");
+    assert!(sources[0]["synced_at"].is_string(), "{sources}");
 }
 
 /// Checks the contents of the golden store of schema 83: links by name, alias, slug and file.

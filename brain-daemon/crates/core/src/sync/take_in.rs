@@ -63,8 +63,16 @@ impl SyncService {
         };
         let taken_in = self.sync_source(&id, &record, options, &NoProgress)?;
         // Files that were moved have their pages now. The others were not copied.
-        self.write_again(self.differences()?.missing.into_iter().map(|page| (page, None)))?;
-        Ok(taken_in)
+        let missing = self.differences()?.missing;
+        if missing.is_empty() {
+            self.pages.files.replay_outbox();
+            return Ok(taken_in);
+        }
+        self.write_again(missing.into_iter().map(|page| (page, None)))?;
+        // The files are there now, so they are no problem of the source any more.
+        let SyncedSource { status, held_back, problem, .. } =
+            self.sync_source(&id, &record, options, &NoProgress)?;
+        Ok(SyncedSource { status, held_back, problem, ..taken_in })
     }
 
     /// Compares the pages of the default source with its files.
