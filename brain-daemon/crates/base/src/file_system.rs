@@ -3,6 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::mount_table::MountTable;
+
 /// File systems where `chmod` succeeds and changes nothing: their mount options decide the modes.
 /// `fuseblk` is the kernel's name for the programs ntfs-3g and exfat-fuse.
 const WITHOUT_MODES: [&str; 6] = ["vfat", "msdos", "exfat", "ntfs", "ntfs3", "fuseblk"];
@@ -36,13 +38,7 @@ pub fn instead_of_chmod(path: &Path) -> Option<String> {
 pub fn type_of(path: &Path) -> Option<String> {
     let device = std::fs::symlink_metadata(path).ok()?.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    let device = format!("{major}:{minor}");
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    mounts.lines().find_map(|line| {
-        let (mount, file_system) = line.split_once(" - ")?;
-        (mount.split(' ').nth(2)? == device)
-            .then(|| file_system.split(' ').next().map(str::to_owned))?
-    })
+    MountTable::read().of_device(&format!("{major}:{minor}")).map(|mount| mount.kind.clone())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod file_system;
 pub mod home;
 pub mod leases;
 pub mod mount_points;
+pub mod mount_table;
 pub mod permission;
 pub mod random;
 pub mod schedule;

@@ -2,12 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::mount_table::{MountTable, unescape};
+
 /// Returns the mount point of `/etc/fstab` that contains `path`, if no file system is mounted
 /// there or between it and `path`.
 #[must_use]
 pub fn absent_mount_point(path: &Path) -> Option<PathBuf> {
     let fstab = std::fs::read_to_string("/etc/fstab").ok()?;
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mounts = MountTable::read();
+    if mounts.is_empty() {
+        return None;
+    }
     // The path of a new home need not exist; the part that exists can have links.
     let existing = path.ancestors().find(|dir| dir.exists()).unwrap_or(path);
     let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
@@ -15,26 +20,16 @@ pub fn absent_mount_point(path: &Path) -> Option<PathBuf> {
     absent_in(&resolved, &fstab, &mounts)
 }
 
-fn absent_in(path: &Path, fstab: &str, mounts: &str) -> Option<PathBuf> {
-    let points = |text: &str, field: usize| -> Vec<PathBuf> {
-        let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-        lines
-            .filter_map(|line| line.split_ascii_whitespace().nth(field))
-            .map(|point| PathBuf::from(unescape(point)))
-            .filter(|point| point.is_absolute() && path.starts_with(point))
-            .collect()
-    };
-    let depth = |point: &PathBuf| point.components().count();
-    let expected = points(fstab, 1).into_iter().max_by_key(depth)?;
-    let mounted = points(mounts, 4).iter().map(depth).max().unwrap_or_default();
+fn absent_in(path: &Path, fstab: &str, mounts: &MountTable) -> Option<PathBuf> {
+    let lines = fstab.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let points = lines
+        .filter_map(|line| line.split_ascii_whitespace().nth(1))
+        .map(|point| PathBuf::from(unescape(point)))
+        .filter(|point| point.is_absolute() && path.starts_with(point));
+    let depth = |point: &Path| point.components().count();
+    let expected = points.max_by_key(|point| depth(point))?;
+    let mounted = mounts.deepest_above(path).map_or(0, |mount| depth(&mount.at));
     (mounted < depth(&expected)).then_some(expected)
-}
-
-/// Decodes blanks, tabs, line ends and backslashes, which both files write as octal numbers.
-fn unescape(point: &str) -> String {
-    [(r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", r"\")]
-        .iter()
-        .fold(point.to_owned(), |text, (code, letter)| text.replace(code, letter))
 }
 
 #[cfg(test)]
@@ -47,7 +42,9 @@ mod tests {
                      UUID=3 /mnt/my\\040stick vfat noauto,user 0 0\n";
         let root = "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
         let stick = "30 21 8:17 / /mnt/my\\040stick rw - vfat /dev/sdb1 rw\n";
-        let absent = |path: &str, mounts: &str| absent_in(Path::new(path), fstab, mounts);
+        let absent = |path: &str, mounts: &str| {
+            absent_in(Path::new(path), fstab, &MountTable::parse(mounts.as_bytes()))
+        };
         let point = Some(PathBuf::from("/mnt/my stick"));
         assert_eq!(absent("/mnt/my stick/brain", root), point);
         assert_eq!(absent("/mnt/my stick", root), point);

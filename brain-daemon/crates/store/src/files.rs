@@ -30,12 +30,13 @@ mod tree_tests;
 mod walk;
 
 pub use attachment_files::AttachmentFiles;
+pub use brain_base::mount_table::MountTable;
 pub use git::{PullOutcome, pull};
 pub use git_history::{CommitTimes, GitHistory};
 pub use ignore_rules::{IgnoreRules, is_rule_file};
 pub use own_contents::{OwnContents, digest, is_torn};
 pub use parts::{AwayPart, Parts, PresentPart, away_error, is_away};
-pub use place::{DirId, Likeness, MountEvents, MountTable, Place};
+pub use place::{DirId, Likeness, MountEvents, Place};
 pub use refusal::refusal;
 pub use replaced_files::OverwrittenEdit;
 pub use root_dir::RootDir;

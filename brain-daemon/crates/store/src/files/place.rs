@@ -4,15 +4,14 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use brain_base::mount_table::{Mount, MountTable};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, StatxFlags, fstatvfs, statx};
 use serde::{Deserialize, Serialize};
 
-/// The kernel's list of mounted file systems.
-const MOUNT_TABLE: &str = "/proc/self/mountinfo";
 /// `STATX_MNT_ID_UNIQUE` (since Linux 6.8): an id that no later mount gets.
 const UNIQUE_MOUNT_ID: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 /// File systems whose id is made of their UUID, so it names them on any device and after a restart.
@@ -62,95 +61,6 @@ impl DirId {
     pub fn is_unique(&self) -> bool {
         self.is_unique
     }
-}
-
-/// One line of the kernel's list of mounts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mount {
-    id: u64,
-    /// The directory of the file system that is mounted.
-    root: String,
-    /// Where it is mounted.
-    pub at: PathBuf,
-    /// The type, for example `ext4`.
-    kind: String,
-    /// The device, or what the program of the file system calls its source.
-    source: String,
-}
-
-/// The mounted file systems at one time.
-#[derive(Debug, Default)]
-pub struct MountTable(Vec<Mount>);
-
-impl MountTable {
-    /// Reads the mounted file systems. The table is empty if the kernel does not show them.
-    #[must_use]
-    pub fn read() -> Self {
-        Self::parse(&std::fs::read(MOUNT_TABLE).unwrap_or_default())
-    }
-
-    fn parse(bytes: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(bytes);
-        Self(text.lines().filter_map(parse_line).collect())
-    }
-
-    /// Returns the last mount at exactly this path.
-    #[must_use]
-    pub fn at(&self, path: &Path) -> Option<&Mount> {
-        self.0.iter().rev().find(|mount| mount.at == path)
-    }
-
-    /// Returns the paths below `dir`, relative to it, at which something is mounted. Some may be
-    /// hidden by other mounts. Leaves out hidden directories, whose files are no pages.
-    #[must_use]
-    pub fn below(&self, dir: &Path) -> Vec<String> {
-        let inside = self.0.iter().filter_map(|mount| mount.at.strip_prefix(dir).ok()?.to_str());
-        let is_visible = |path: &&str| {
-            let is_dotted =
-                |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
-            !path.is_empty() && !Path::new(path).components().any(is_dotted)
-        };
-        let mut paths: Vec<String> = inside.filter(is_visible).map(str::to_owned).collect();
-        paths.sort();
-        paths.dedup();
-        paths
-    }
-
-    /// Returns the mount that an open directory is in.
-    fn of(&self, handle: impl AsFd) -> Option<&Mount> {
-        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        // The list has the other, reused kind of id.
-        let found = statx(handle, "", flags, StatxFlags::MNT_ID).ok()?;
-        self.0.iter().find(|mount| mount.id == found.stx_mnt_id)
-    }
-}
-
-fn parse_line(line: &str) -> Option<Mount> {
-    // 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
-    let (mount, file_system) = line.split_once(" - ")?;
-    let mut mount = mount.split(' ');
-    let id = mount.next()?.parse().ok()?;
-    let root = unescape(mount.nth(2)?);
-    let at = PathBuf::from(unescape(mount.next()?));
-    let mut file_system = file_system.split(' ');
-    let kind = file_system.next()?.to_owned();
-    Some(Mount { id, root, at, kind, source: unescape(file_system.next()?) })
-}
-
-/// Replaces the kernel's octal codes, such as `\040` for a blank.
-fn unescape(text: &str) -> String {
-    let mut parts = text.split('\\');
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        match part.get(..3).and_then(|code| u8::from_str_radix(code, 8).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                bytes.extend_from_slice(&part.as_bytes()[3..]);
-            }
-            None => bytes.extend([b"\\", part.as_bytes()].concat()),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A directory and the file system that it is in, to recognise it after a restart or a new mount.
@@ -260,7 +170,7 @@ impl MountEvents {
     /// Notices changes from now on.
     #[must_use]
     pub fn new() -> Self {
-        Self { table: File::open(MOUNT_TABLE).ok(), generation: AtomicU64::new(0) }
+        Self { table: File::open(MountTable::PATH).ok(), generation: AtomicU64::new(0) }
     }
 
     /// Returns a number that is different after each change. `None` if the kernel does not tell
