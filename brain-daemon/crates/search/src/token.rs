@@ -4,6 +4,9 @@
 //!   `dont`, `Alice's` is `alice`).
 //! * A compound (`1.0.21`, `2026-11-20`, `alice@example.com`, `snake_case`) comes whole and then in
 //!   parts.
+//! * A raised or lowered number after a digit is a part of a compound, as with `^` and `_` (`10³` is
+//!   `10^3`, not `103`). After a letter it belongs to the word (`H₂O` is `h2o`, `x²` and `x^2` are
+//!   `x2`).
 //! * A run of Han, kana, Hangul, Thai, Lao, Khmer or Burmese characters comes as overlapping pairs.
 //!   Its last character comes alone, too, so that every character begins a token.
 
@@ -32,7 +35,7 @@ pub(super) enum Kind {
 /// A token of a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'a> {
-    /// The folded text: lower-case letters, digits, marks, and `.-_@/:,` inside compounds.
+    /// The folded text: lower-case letters, digits, marks, and `.-_@/:,^` inside compounds.
     pub(super) text: &'a str,
     /// Start in the source, in bytes.
     pub(super) start: usize,
@@ -64,6 +67,27 @@ struct Span {
     start: usize,
     /// End in the source.
     end: usize,
+}
+
+/// Where a digit stands that is above or below the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Height {
+    Raised,
+    Lowered,
+}
+
+impl Height {
+    fn of(c: char) -> Option<Self> {
+        match c {
+            '²' | '³' | '¹' | '⁰' | '⁴'..='⁹' => Some(Self::Raised),
+            '₀'..='₉' => Some(Self::Lowered),
+            _ => None,
+        }
+    }
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
 }
 
 /// Calls `sink` with every token of `text`, in order.
@@ -119,7 +143,7 @@ impl Scanner<'_> {
             let (span, next) = self.word(at);
             self.parts.push(span);
             at = next;
-            let joiner = self.bytes.get(at).copied().filter(|&joiner| self.joins(joiner, at, span));
+            let joiner = self.joiner(at, span);
             // A chain too long for a compound is emitted in parts at once, to save memory.
             if self.parts.len() > MAX_PARTS {
                 is_too_long = true;
@@ -127,9 +151,9 @@ impl Scanner<'_> {
                 self.parts.clear();
                 self.buffer.clear();
             }
-            let Some(joiner) = joiner else { break };
-            self.buffer.push(char::from(joiner));
-            at += 1;
+            let Some((joiner, len)) = joiner else { break };
+            self.buffer.push(joiner);
+            at += len;
         }
         if let (false, [first, .., last]) = (is_too_long, &self.parts[..])
             && self.buffer.len() <= MAX_WORD_BYTES
@@ -155,21 +179,25 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether `joiner` at `at` connects the word before it with the text after it.
-    fn joins(&self, joiner: u8, at: usize, before: Span) -> bool {
-        match joiner {
+    /// Returns what connects the word before `at` with the text after it, and its length in the
+    /// source in bytes: 0 before a raised or lowered number, which needs no joiner.
+    fn joiner(&self, at: usize, before: Span) -> Option<(char, usize)> {
+        let is_after_digit = || self.buffer[before.from..before.to].ends_with(is_digit);
+        if let Some(height) = self.char_at(at).and_then(Height::of) {
+            let joiner = if height == Height::Raised { '^' } else { '_' };
+            return is_after_digit().then_some((joiner, 0));
+        }
+        let joiner = *self.bytes.get(at)?;
+        let joins = match joiner {
             b'.' | b'_' | b'@' => {
                 self.char_at(at + 1).is_some_and(|next| class(next) == Class::Word)
             }
-            b'-' | b'/' | b':' | b',' => {
-                self.bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
-                    && self.buffer[before.from..before.to]
-                        .bytes()
-                        .next_back()
-                        .is_some_and(|b| b.is_ascii_digit())
+            b'-' | b'/' | b':' | b',' | b'^' => {
+                self.bytes.get(at + 1).is_some_and(u8::is_ascii_digit) && is_after_digit()
             }
             _ => false,
-        }
+        };
+        joins.then_some((char::from(joiner), 1))
     }
 
     /// Reads one word into the buffer; returns its span, and where to read on.
@@ -178,8 +206,13 @@ impl Scanner<'_> {
         let mut at = start;
         let mut end = start;
         let mut to = None;
+        let mut height = None;
         while let Some(&b) = self.bytes.get(at) {
+            if height.is_some() && b.is_ascii_digit() {
+                break;
+            }
             if b.is_ascii_alphanumeric() {
+                height = None;
                 // Most words consist of ASCII letters and digits: they are read at once.
                 end =
                     at + self.bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
@@ -189,10 +222,21 @@ impl Scanner<'_> {
                 at = end;
                 continue;
             }
+            if b == b'^'
+                && self.bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+                && self.buffer[from..].ends_with(char::is_alphabetic)
+            {
+                at += 1;
+                continue;
+            }
             if b < 0x80 && b != b'\'' && b != b'"' {
                 break;
             }
             let Some(c) = self.char_at(at) else { break };
+            let former = std::mem::replace(&mut height, Height::of(c));
+            if height.is_some() && height != former && self.buffer[from..].ends_with(is_digit) {
+                break;
+            }
             if self.is_within_hebrew(at, c) {
                 at += c.len_utf8();
                 continue;
@@ -396,6 +440,18 @@ mod tests {
     }
 
     #[test]
+    fn raised_and_lowered_numbers_do_not_join_the_digits_before() {
+        assert_eq!(words("10³ litres"), ["10^3", "10", "3", "litres"]);
+        assert_eq!(words("10³"), words("10^3"));
+        assert_eq!(words("6.02×10²³"), words("6.02×10^23"));
+        assert_eq!(words("101₂ 10³5"), ["101_2", "101", "2", "10^3", "10", "3", "5"]);
+        assert_eq!(words("H₂O C₆H₁₂O₆ ¹⁴C m²"), ["h2o", "c6h12o6", "14c", "m2"]);
+        assert_eq!(words("x² x^2 X^2y"), ["x2", "x2", "x2y"]);
+        assert_eq!(words("x₁² SO₄²⁻"), ["x1^2", "x1", "2", "so4^2", "so4", "2"]);
+        assert_eq!(words("word[^1] 2^n ^5"), ["word", "1", "2", "n", "5"]);
+    }
+
+    #[test]
     fn runs_without_spaces_yield_pairs() {
         assert_eq!(words("東京都庁"), ["東京", "京都", "都庁", "庁"]);
         assert_eq!(words("東 x 京都"), ["東", "x", "京都", "都"]);
@@ -409,7 +465,7 @@ mod tests {
     proptest! {
         #[test]
         fn token_ranges_are_in_the_text(
-            text in "\\PC{0,60}|[a-zA-Z0-9 .'’@_東京かﾞ\u{3099}ไที่é\u{301}\u{200b}-]{0,60}",
+            text in "\\PC{0,60}|[a-zA-Z0-9 .'’@_東京かﾞ²₂^\u{3099}ไที่é\u{301}\u{200b}-]{0,60}",
         ) {
             scan(&text, &mut |t| {
                 assert!(!t.text.is_empty() && t.text.len() <= MAX_WORD_BYTES);
