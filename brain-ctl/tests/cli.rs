@@ -176,6 +176,7 @@ fn answers(request: Request) -> Vec<Answer> {
             version: 1,
             trust: TrustLevel::Owner,
             outside_lines: Vec::new(),
+            copy_of: None,
         })),
         Request::Import(_) => {
             return vec![

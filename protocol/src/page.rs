@@ -64,6 +64,9 @@ pub struct Page {
     pub trust: TrustLevel,
     /// The lines that somebody other than its author wrote, in order.
     pub outside_lines: Vec<MarkedLines>,
+    /// The path, in its source, of the file of which its file is a copy, by the name that a sync
+    /// program gave it. There need not be such a file any more.
+    pub copy_of: Option<String>,
 }
 
 /// `brain list`: lists pages.
@@ -145,6 +148,9 @@ pub struct PageRow {
     pub trust: TrustLevel,
     /// The absolute path of its file, for callers with the scope `admin`.
     pub path: Option<String>,
+    /// The path, in its source, of the file of which its file is a copy, by the name that a sync
+    /// program gave it. There need not be such a file any more.
+    pub copy_of: Option<String>,
 }
 
 /// `brain capture`: stores a new page.

@@ -93,6 +93,9 @@ pub struct Hit {
     pub path: Option<String>,
     /// Other pages with the same text, as `source:slug`.
     pub also_in: Vec<String>,
+    /// The path, in its source, of the file of which its file is a copy, by the name that a sync
+    /// program gave it. There need not be such a file any more.
+    pub copy_of: Option<String>,
 }
 
 /// One part of a score.

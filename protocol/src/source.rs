@@ -40,6 +40,18 @@ pub struct SourceRow {
     pub exclude: Vec<String>,
     /// Whether brain writes lines about the provenance into the files of new pages.
     pub provenance: bool,
+    /// The symbolic links to notes and directories, which are not followed, at the last sync of the
+    /// whole source; `None` before the first one since the daemon started.
+    pub links: Option<SymbolicLinks>,
+}
+
+/// The symbolic links in a source.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SymbolicLinks {
+    /// Their number.
+    pub count: u64,
+    /// The paths of the first three, relative to the source.
+    pub first: Vec<String>,
 }
 
 /// `brain sources add`: registers a source.
@@ -129,7 +141,7 @@ pub struct Sync {
 /// The result of a sync.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncReply {
-    /// The worst state of a source: `done`, `partial`, `held_back` or `failed`.
+    /// The worst state of a source: `done`, `partial`, `held_back`, `away` or `failed`.
     pub status: String,
     /// Whether it was a dry run.
     pub dry_run: bool,

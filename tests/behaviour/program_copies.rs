@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use brain_tests::slugs;
-use serde_json::json;
+use brain_tests::{http, mcp::mcp, slugs};
+use serde_json::{Value, json};
 
 use crate::sync::{assert_changes, get_note, home_with_notes, sync, sync_with, write};
 
@@ -33,6 +33,43 @@ fn a_copy_is_counted_ranked_below_its_original_and_compared() {
     let diff = home.json(["diff", &found[1], "--source", "notes"]);
     assert_eq!(diff["other"], "walrus");
     assert!(diff["diff"].as_str().unwrap().contains("\n+The original.\n"), "{diff}");
+    let copy = found[1].as_str();
+    let plain = home.brain(["search", "walrus"]).expect(0);
+    assert_eq!(plain.stdout.matches("copy of walrus.md").count(), 1, "{plain:?}");
+    let note = home.brain(["get", copy, "--source", "notes"]).expect(0).stderr;
+    assert!(note.contains("made this copy of walrus.md"), "{note}");
+    // Each interface says it, with the file of which it is a copy.
+    let of_row = |rows: &Value| -> Vec<Value> {
+        rows.as_array().unwrap().iter().map(|row| row["copy_of"].clone()).collect()
+    };
+    let expected = [Value::Null, json!("walrus.md")];
+    assert_eq!(of_row(&home.json(["search", "walrus"])["hits"]), expected);
+    assert_eq!(home.json(["get", copy, "--source", "notes"])["copy_of"], "walrus.md");
+    assert_eq!(home.json(["get", "walrus", "--source", "notes"])["copy_of"], Value::Null);
+    let mut listed = of_row(&home.json(["list"])["pages"]);
+    listed.sort_by_key(Value::to_string);
+    assert_eq!(listed, [json!("seal.md"), json!("walrus.md"), Value::Null]);
+    let token = home.token("reader", "read", &[]);
+    let bearer = format!("Bearer {token}");
+    let read = |path: &str| {
+        let headers = [("Authorization", bearer.as_str())];
+        http::call(home.http_local(), "GET", path, &headers, b"").expect(200).json()
+    };
+    assert_eq!(of_row(&read("/search?q=walrus")["hits"]), expected);
+    assert_eq!(read(&format!("/pages/{copy}"))["copy_of"], "walrus.md");
+    let client = mcp(&home, &token);
+    let queried = client.call("query", json!({ "query": "walrus" }));
+    assert_eq!(of_row(&queried["results"]), expected, "{queried}");
+    let page = client.call("get_page", json!({ "slug": copy }));
+    assert_eq!(page["metadata"]["copy_of"], "walrus.md", "{page}");
+    let rows = client.call("list_pages", json!({}));
+    assert!(of_row(&rows["pages"]).contains(&json!("seal.md")), "{rows}");
+    let doctor = home.json(["doctor"]);
+    let checks = doctor["checks"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == "sources").unwrap();
+    let message = check["message"].as_str().unwrap();
+    assert!(message.contains("2 pages are copies that sync programs made"), "{check}");
+    assert_eq!(check["status"], "ok");
     let plain = home.brain(["diff", &found[1], "--source", "notes"]).expect(0);
     assert!(plain.stderr.contains("walrus"), "{plain:?}");
 }
@@ -81,9 +118,20 @@ fn symbolic_links_are_named() {
     write(&outside, "b.md", "Not in the source.\n");
     std::os::unix::fs::symlink(outside.join("b.md"), notes.join("b.md")).unwrap();
     std::os::unix::fs::symlink(&outside, notes.join("stowed")).unwrap();
-    let expected = "2 are symbolic links, which are not followed: b.md, stowed";
+    let mut expected = "2 are symbolic links, which are not followed: b.md, stowed";
     let report = sync(&home);
     assert_eq!((&report["files"], &report["warnings"]), (&json!(1), &json!([expected])));
+    let row = || {
+        let listed = home.json(["sources", "list"])["sources"].clone();
+        listed.as_array().unwrap().iter().find(|row| row["source_id"] == "notes").unwrap().clone()
+    };
+    assert_eq!(row()["links"], json!({ "count": 2, "first": ["b.md", "stowed"] }));
+    let plain = home.brain(["sources", "list"]).expect(0).stderr;
+    assert!(plain.contains("notes: 2 symbolic links are not followed: b.md, stowed"), "{plain}");
+    std::fs::remove_file(notes.join("stowed")).unwrap();
+    sync(&home);
+    assert_eq!(row()["links"], json!({ "count": 1, "first": ["b.md"] }));
+    expected = "1 is a symbolic link, which is not followed: b.md";
     let imported = home.json(["import", notes.to_str().unwrap(), "--dry-run"]);
     assert_eq!(imported["warnings"], json!([expected]), "{imported}");
     assert_eq!(imported["skipped"], 0);

@@ -397,6 +397,16 @@ fn a_missing_directory_is_reported_and_not_created() {
     assert_eq!(row(&home, "work")["problem"], Value::Null);
 }
 
+#[test]
+fn a_file_in_place_of_the_directory_is_called_no_directory() {
+    let (home, work) = home_with_work();
+    put_in(&home, "work", "a", "one\n");
+    fs::rename(&work, home.outside().join("elsewhere")).unwrap();
+    fs::write(&work, "a file").unwrap();
+    let problem = row(&home, "work")["problem"].as_str().unwrap().to_owned();
+    assert_eq!(problem, format!("{} is no directory", work.display()));
+}
+
 /// The file on the disk has neither the newest text nor the first one.
 #[test]
 fn a_directory_that_reappears_gets_the_newest_text() {

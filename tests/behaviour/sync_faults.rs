@@ -39,10 +39,13 @@ fn a_directory_that_is_gone_removes_nothing() {
         }
         let plain = home.brain(["sync", "--source", "notes"]).expect(1);
         assert!(plain.stderr.contains(text), "{plain:?}");
+        assert!(plain.stderr.contains(&format!("brain: {status}: notes: ")), "{plain:?}");
     };
     assert_problem("away", "is not there");
     fs::write(&notes, "a file where the directory was").unwrap();
     assert_problem("failed", "ot a directory");
+    let listed = home.json(["sources", "list"]).to_string();
+    assert!(listed.contains(&format!("{} is no directory", notes.display())), "{listed}");
     fs::remove_file(&notes).unwrap();
     fs::rename(&away, &notes).unwrap();
     assert_changes(&sync(&home), &[]);

@@ -75,6 +75,7 @@ fn hit() -> Hit {
         trust: TrustLevel::Mixed,
         path: None,
         also_in: Vec::new(),
+        copy_of: None,
     }
 }
 

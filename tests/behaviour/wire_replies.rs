@@ -27,6 +27,7 @@ fn source_row() -> SourceRow {
         include: texts(&["i"]),
         exclude: texts(&["e"]),
         provenance: true,
+        links: Some(SymbolicLinks { count: 4, first: texts(&["l"]) }),
     }
 }
 
@@ -120,6 +121,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     source_uri: "mcp:robot".into(),
                     written_at: at(),
                 }],
+                copy_of: some("b.md"),
             }),
         ),
         (
@@ -145,6 +147,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     trust: TrustLevel::Outside,
                     path: some("/p"),
                     also_in: vec!["work:b".into()],
+                    copy_of: some("c.md"),
                 }],
                 truncated: true,
                 degraded: some("d"),
@@ -169,6 +172,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     source_kind: some("sync"),
                     trust: TrustLevel::Owner,
                     path: some("/p"),
+                    copy_of: some("d.md"),
                 }],
                 truncated: true,
                 next: some("n"),

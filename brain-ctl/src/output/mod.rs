@@ -37,6 +37,8 @@ use crate::fail;
 pub(crate) struct Outcome {
     /// Bytes for standard output.
     pub(crate) out: Vec<u8>,
+    /// Sources that are away, for standard error.
+    pub(crate) away: Vec<String>,
     /// Partial failures, for standard error.
     pub(crate) failures: Vec<String>,
     /// Warnings, for standard error.
@@ -65,6 +67,11 @@ pub(crate) trait Show: Serialize {
     /// Returns warnings.
     fn warnings(&self) -> &[String] {
         &[]
+    }
+
+    /// Returns the sources that are away, with the way out.
+    fn away(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Returns partial failures.
@@ -100,6 +107,7 @@ pub(crate) fn show(value: &impl Show, json: bool, quiet: bool) -> Result<Outcome
     }
     Ok(Outcome {
         out: text.into_bytes(),
+        away: value.away(),
         failures: value.failures(),
         warnings: value.warnings().to_vec(),
         notes: value.notes(),
@@ -124,6 +132,10 @@ pub(crate) fn finish(outcome: &Outcome, quiet: bool) -> ExitCode {
     for warning in &outcome.warnings {
         let label = paint::stderr().yellow("warning:");
         write_stderr(&format!("brain: {label} {}\n", clean_lines(warning)));
+    }
+    for source in &outcome.away {
+        let label = paint::stderr().yellow("away:");
+        write_stderr(&format!("brain: {label} {}\n", clean_lines(source)));
     }
     for failure in &outcome.failures {
         let label = paint::stderr().red("failed:");

@@ -7,7 +7,7 @@ use super::{page, trust};
 use crate::{
     command::{Group, Verb},
     context::Context,
-    output::{Outcome, Show, Text},
+    output::{Outcome, Show, Text, clean},
 };
 
 /// Maximum number of notes about lines from outside.
@@ -56,6 +56,12 @@ impl Show for Page {
     fn notes(&self) -> Vec<String> {
         let outside = &self.outside_lines;
         let mut notes: Vec<String> = outside.iter().take(MAX_NOTES).map(trust::sentence).collect();
+        if let Some(original) = &self.copy_of {
+            notes.push(format!(
+                "a sync program made this copy of {}: brain diff compares both",
+                clean(original)
+            ));
+        }
         if outside.len() > MAX_NOTES {
             let more = outside.len() - MAX_NOTES;
             notes.push(format!("others wrote lines in {more} more places: see `--json`"));

@@ -225,6 +225,9 @@ fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
             facts.push_str(&format!(" and {} more", others.len()));
         }
     }
+    if let Some(original) = &hit.copy_of {
+        facts.push_str(&format!(" · copy of {}", clean(original)));
+    }
     // The reason is printed for a page that contains none of the query's words.
     let has_words =
         hit.matched.iter().any(|reason| !matches!(reason.as_str(), "meaning" | "link" | "date"));
@@ -288,6 +291,7 @@ mod tests {
             trust: TrustLevel::Owner,
             path: None,
             also_in: Vec::new(),
+            copy_of: None,
         };
         let hits = Hits {
             query: "engine".into(),

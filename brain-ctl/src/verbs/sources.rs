@@ -12,7 +12,7 @@ use crate::{
     command::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, count, format_to_minute},
+    output::{Column, Outcome, Paint, Show, Table, Text, clean, count, format_to_minute},
 };
 
 /// Arguments of `sources`.
@@ -197,11 +197,13 @@ impl Show for SourcesReply {
     }
 
     fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self.sources.iter().filter_map(links_note).collect();
         match self.sources.len() {
-            0 => vec!["no sources".into()],
-            1 => Vec::new(),
-            _ => vec!["* default source".into()],
+            0 => notes.push("no sources".into()),
+            1 => {}
+            _ => notes.push("* default source".into()),
         }
+        notes
     }
 }
 
@@ -259,6 +261,19 @@ impl Show for SourceReply {
     }
 }
 
+/// Returns a note about the symbolic links in a source. `None` without links.
+fn links_note(source: &SourceRow) -> Option<String> {
+    let links = source.links.as_ref().filter(|links| links.count > 0)?;
+    let more = if links.count > links.first.len() as u64 { ", …" } else { "" };
+    let are = if links.count == 1 { "is not" } else { "are not" };
+    Some(format!(
+        "{}: {} {are} followed: {}{more}",
+        source.source_id,
+        count(links.count, "symbolic link"),
+        clean(&links.first.join(", "))
+    ))
+}
+
 /// Returns the commands that undo a removal.
 fn undo_hint(id: &SourceId, path: &str) -> String {
     format!("to undo: brain sources add {id} {path}; brain sync {id}")
@@ -281,6 +296,7 @@ mod tests {
             include: Vec::new(),
             exclude: Vec::new(),
             provenance: true,
+            links: None,
         }
     }
 

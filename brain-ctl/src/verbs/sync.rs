@@ -117,14 +117,17 @@ impl Show for SyncReply {
         }
     }
 
+    fn away(&self) -> Vec<String> {
+        let is_away = |source: &&SyncedSource| source.status == "away";
+        self.sources.iter().filter(is_away).filter_map(problem_line).collect()
+    }
+
     fn failures(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for source in &self.sources {
             let name = &source.source_id;
-            if source.status == "failed" || source.status == "away" {
-                lines.extend(
-                    source.problem.iter().map(|problem| format!("{name}: {}", clean(problem))),
-                );
+            if source.status == "failed" {
+                lines.extend(problem_line(source));
             }
             if source.pull.status == "failed" {
                 let reason = source.pull.message.as_deref().unwrap_or_default();
@@ -167,6 +170,12 @@ impl Show for SyncReply {
         }
         notes
     }
+}
+
+/// Returns the problem of a source, after its name.
+fn problem_line(source: &SyncedSource) -> Option<String> {
+    let problem = source.problem.as_ref()?;
+    Some(format!("{}: {}", source.source_id, clean(problem)))
 }
 
 /// Returns whether nothing of the source could be read.

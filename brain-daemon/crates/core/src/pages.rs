@@ -169,6 +169,7 @@ fn no_version(record: &PageRecord, page_ref: &PageRef, number: u32) -> Fault {
 fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {
     let (trust, outside_lines) = (trust_of(&record), marked_lines(&record.marks));
     Page {
+        copy_of: page::program_copy(&record.source_path).map(|copy| copy.original),
         slug,
         source_id: source,
         page_type: record.page_type,

@@ -4,25 +4,27 @@
 //! hidden, and return when the source is registered and synced again.
 
 mod health;
+mod row;
 pub(crate) mod settings;
 pub(crate) mod watch_state;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brain_protocol::{
-    Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply, SourceRow,
-    SourcesReply, io_reason,
+    Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply, SourcesReply,
+    SymbolicLinks, io_reason,
 };
+use parking_lot::Mutex;
 use rustix::fs::{Access, access};
 use tokio_util::sync::CancellationToken;
 
-use crate::files::OF_ANOTHER_MACHINE;
 use crate::index::IndexFollower;
-use crate::presence::{Check, away_reason};
+use crate::presence::Check;
 use crate::sources::watch_state::WatcherStatus;
 use crate::{Caller, FileService, preferred};
-use brain_base::clock::{Clock, rfc3339};
+use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_config::Config;
 use brain_store::{Draft, Reader, SourceRecord, Store, StoreError};
@@ -40,6 +42,8 @@ pub struct SourceService {
     pub(crate) stop: CancellationToken,
     pub(crate) watcher: WatcherStatus,
     pub(crate) config: Arc<Config>,
+    /// The symbolic links that the last sync of each whole source found.
+    links: Mutex<HashMap<SourceId, SymbolicLinks>>,
 }
 
 impl SourceService {
@@ -54,7 +58,8 @@ impl SourceService {
         config: Arc<Config>,
     ) -> Self {
         let watcher = WatcherStatus::new(config.sources.watch);
-        Self { store, clock, home, files, index, stop, watcher, config }
+        let links = Mutex::default();
+        Self { store, clock, home, files, index, stop, watcher, config, links }
     }
 
     pub(crate) fn list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
@@ -220,6 +225,7 @@ impl SourceService {
             }
         }
         self.files.presence.forget(id);
+        self.links.lock().remove(id);
         self.watcher.notify_sources_changed();
         self.files.forget_failures();
         Ok(())
@@ -246,68 +252,6 @@ impl SourceService {
         let (_, record) = crate::sources::resolve(caller, &reader, Some(id))?;
         let source = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
         Ok(SourceReply { status: status.into(), source, warnings })
-    }
-
-    fn source_row(
-        &self,
-        reader: &Reader,
-        id: &SourceId,
-        record: &SourceRecord,
-        default: bool,
-    ) -> Result<SourceRow, Fault> {
-        let dir = self.source_dir(record);
-        let sync = record.last_sync.as_ref();
-        let settings = reader.source_settings(id)?;
-        Ok(SourceRow {
-            source_id: id.clone(),
-            default,
-            git: dir.ancestors().any(|d| d.join(".git").exists()),
-            pages: reader.count_pages(id)?,
-            added_at: rfc3339(record.created_at),
-            synced_at: sync.map(|sync| rfc3339(sync.at)),
-            problem: match reader.has_files_of(id)? {
-                true => self
-                    .directory_problem(id, record)
-                    .or_else(|| sync.and_then(|sync| sync.problem.clone())),
-                false => Some(OF_ANOTHER_MACHINE.into()),
-            },
-            path: dir.display().to_string(),
-            include: settings.include,
-            exclude: settings.exclude,
-            provenance: !settings.without_provenance,
-        })
-    }
-
-    /// Returns the directory of a source.
-    pub(crate) fn source_dir(&self, record: &SourceRecord) -> PathBuf {
-        record.path.as_ref().map_or_else(|| self.home.pages(), PathBuf::from)
-    }
-
-    /// Returns why the directory of a source cannot be used, if it cannot.
-    pub(crate) fn directory_problem(&self, id: &SourceId, record: &SourceRecord) -> Option<String> {
-        let dir = self.source_dir(record);
-        match self.files.presence.open(id, &dir, Check::Usual) {
-            Ok(root) => {
-                if let Some(part) = root.parts().and_then(|parts| parts.away().first()) {
-                    return Some(format!("{} is away: {}", part.path, part.reason));
-                }
-            }
-            Err(e) => {
-                if let Some(reason) = away_reason(&e) {
-                    return Some(format!("away: {reason}"));
-                }
-            }
-        }
-        if !dir.is_dir() {
-            // The directory in the home is created with the first page.
-            let is_not_created = record.path.is_none() && std::fs::symlink_metadata(&dir).is_err();
-            return (!is_not_created).then(|| format!("{} is not there", dir.display()));
-        }
-        if let Err(e) = std::fs::read_dir(&dir) {
-            return Some(format!("{} cannot be read: {e}", dir.display()));
-        }
-        let writable = access(&dir, Access::WRITE_OK | Access::EXEC_OK);
-        writable.err().map(|e| format!("{} cannot be written: {e}", dir.display()))
     }
 }
 

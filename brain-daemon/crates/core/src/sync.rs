@@ -290,6 +290,9 @@ impl SyncService {
             tally.fail(path.clone(), format!("cannot be read: {reason}"));
         }
         beside::warn(&survey, &mut tally);
+        if options.is_whole() {
+            self.sources.note_links(id, &found.links);
+        }
         let files_without_page =
             files_without_page(&reader, id, (files.as_deref(), &rules), &survey, options)?;
         let is_taken = |slug: &Slug| context.has_other_file(&reader, slug);

@@ -29,6 +29,11 @@ pub enum CopyProgram {
     Dropbox,
     /// `note (SFConflict ann@example.org 2026-11-28-21-18-25).md`
     Seafile,
+    /// `note (Conflicted copy MyMacBook2 202411281430).md`
+    ObsidianSync,
+    /// `note-laptop-safeBackup-0001.md`, of the client for Linux. That of Microsoft adds the name of
+    /// the computer alone, as a person may do.
+    OneDrive,
 }
 
 impl CopyProgram {
@@ -43,6 +48,8 @@ impl CopyProgram {
             Self::Nextcloud => "Nextcloud",
             Self::Dropbox => "Dropbox",
             Self::Seafile => "Seafile",
+            Self::ObsidianSync => "Obsidian Sync",
+            Self::OneDrive => "OneDrive",
         }
     }
 
@@ -105,6 +112,12 @@ fn copy_of_stem(stem: &str) -> Option<(&str, CopyProgram)> {
             .is_some_and(|(date, time)| is_digits(date, 8..=8) && is_digits(time, 6..=6));
         return is_copy.then_some((original, CopyProgram::Nextcloud));
     }
+    if let Some((named, number)) = stem.rsplit_once("-safeBackup-") {
+        // The computer's name can have hyphens, too: then the original is not found.
+        let (original, computer) = named.rsplit_once('-')?;
+        let is_copy = !computer.is_empty() && is_digits(number, 4..=4);
+        return is_copy.then_some((original, CopyProgram::OneDrive));
+    }
     let (original, inside) = stem.strip_suffix(')')?.rsplit_once(" (")?;
     copy_in_parentheses(inside).map(|program| (original, program))
 }
@@ -132,6 +145,12 @@ fn copy_in_parentheses(words: &str) -> Option<CopyProgram> {
     if let Some((owner, date)) = words.rsplit_once("'s conflicted copy ") {
         return (!owner.is_empty() && is_date(date)).then_some(CopyProgram::Dropbox);
     }
+    if let Some((device, time)) =
+        words.strip_prefix("Conflicted copy ").and_then(|end| end.rsplit_once(' '))
+    {
+        return (!device.is_empty() && is_digits(time, 12..=12))
+            .then_some(CopyProgram::ObsidianSync);
+    }
     let (owner, time) = words.strip_prefix("SFConflict ")?.rsplit_once(' ')?;
     let (date, clock) = (time.get(..10)?, time.get(10..)?);
     let is_clock = clock.len() == 9
@@ -156,7 +175,9 @@ mod tests {
     use super::*;
 
     /// Unison 2.52.1 and git-annex 10 made these names when this was written. Those of Syncthing,
-    /// rclone and Nextcloud follow reports of runs; the others were not seen.
+    /// rclone and Nextcloud follow reports of runs. That of Obsidian Sync is in its help, and that of
+    /// OneDrive in the source of its client for Linux (`safeBackup` in `src/util.d`). The others were
+    /// not seen.
     #[test]
     fn names_that_programs_make_are_recognised() {
         use CopyProgram::*;
@@ -180,6 +201,13 @@ mod tests {
                 Dropbox,
             ),
             ("note (SFConflict ann@example.org 2026-11-28-21-18-25).md", "note.md", Seafile),
+            (
+                "Meeting notes (Conflicted copy MyMacBook2 202411281430).md",
+                "Meeting notes.md",
+                ObsidianSync,
+            ),
+            ("note (Conflicted copy Ann's phone 202411281430).md", "note.md", ObsidianSync),
+            ("a/my-note-laptop-safeBackup-0001.md", "a/my-note.md", OneDrive),
         ] {
             let found = program_copy(copy);
             assert_eq!(found, Some(ProgramCopy { original: original.into(), program }), "{copy}");
@@ -207,6 +235,10 @@ mod tests {
             ".bak.note.md",
             "the conflict (conflict_on_both_sides).md",
             "note-DESKTOP.md",
+            "note (Conflicted copy 202411281430).md",
+            "note (Conflicted copy of Monday).md",
+            "note-safeBackup-0001.md",
+            "note-laptop-safeBackup-1.md",
             " (conflict_on_2026-11-28)",
             "",
         ] {

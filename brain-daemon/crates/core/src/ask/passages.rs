@@ -204,6 +204,7 @@ mod tests {
             trust: TrustLevel::default(),
             path: None,
             also_in: Vec::new(),
+            copy_of: None,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::provenance::trust_of_row;
 use crate::search::{end_instant, instant};
 use crate::{Caller, PageService, preferred};
 use brain_base::clock::rfc3339;
-use brain_page::normalize_tag;
+use brain_page::{normalize_tag, program_copy};
 use brain_store::{DateKey, LATEST, PageEntry, PageLabel, RECOVERY_MS, Reader, date_key};
 
 /// The maximum number of pages in one reply.
@@ -93,6 +93,7 @@ impl PageService {
         PageRow {
             path: self.files.visible_path(caller, &source, &record),
             trust: trust_of_row(&record),
+            copy_of: program_copy(&record.source_path).map(|copy| copy.original),
             slug,
             source_id: source,
             title: record.title,

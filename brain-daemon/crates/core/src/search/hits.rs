@@ -130,6 +130,7 @@ pub(super) fn passage(body: &str, window: Option<Range<usize>>, snippets: &Snipp
 
 fn hit(source: SourceId, slug: Slug, record: PageRecord, score: f32) -> Hit {
     Hit {
+        copy_of: page::program_copy(&record.source_path).map(|copy| copy.original),
         slug,
         source_id: source,
         title: record.title,

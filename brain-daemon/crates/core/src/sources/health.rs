@@ -1,6 +1,7 @@
 //! Health of the sources and of their watcher.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use brain_protocol::SourceId;
 
@@ -9,6 +10,11 @@ use super::watch_state::WatchState;
 use crate::SourceService;
 use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
 use brain_base::caller::Visibility;
+use brain_page::program_copy;
+use brain_store::{Reader, SourceRecord, StoreError};
+
+/// How long the copies are counted. A check has three seconds.
+const MAX_COUNTING: Duration = Duration::from_secs(1);
 
 impl Health for SourceService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
@@ -23,6 +29,7 @@ impl SourceService {
     fn check_sources(&self) -> Finding {
         let reader = self.store.read(Visibility::All)?;
         let sources = own_sources(&reader)?;
+        let copies = count_copies(&reader, &sources)?;
         drop(reader);
         let summary = |problems: Vec<(&SourceId, String)>| -> String {
             let lines: Vec<String> =
@@ -44,7 +51,7 @@ impl SourceService {
             let hint = format!("brain sync --source {id}");
             return warn(summary(sync_problems), hint);
         }
-        ok(format!("{} registered, all there", sources.len()))
+        ok(format!("{} registered, all there{copies}", sources.len()))
     }
 
     fn check_watcher(&self) -> Finding {
@@ -68,4 +75,33 @@ impl SourceService {
             ),
         }
     }
+}
+
+/// Returns the end of a sentence with the number of pages whose files are copies that sync programs
+/// made. It is empty without copies.
+fn count_copies(
+    reader: &Reader,
+    sources: &[(SourceId, SourceRecord)],
+) -> Result<String, StoreError> {
+    let until = Instant::now() + MAX_COUNTING;
+    let (mut count, mut at_least) = (0_u64, "");
+    for (source, _) in sources {
+        for (n, row) in reader.paths(source, "")?.enumerate() {
+            let (path, page) = row?;
+            if program_copy(&path).is_some() && reader.by_id(page)?.is_some() {
+                count += 1;
+            }
+            if n % 1000 == 999 && Instant::now() > until {
+                at_least = "at least ";
+                break;
+            }
+        }
+    }
+    Ok(match count {
+        0 => String::new(),
+        1 => format!("; {at_least}1 page is a copy that a sync program made: brain diff COPY"),
+        _ => {
+            format!("; {at_least}{count} pages are copies that sync programs made: brain diff COPY")
+        }
+    })
 }

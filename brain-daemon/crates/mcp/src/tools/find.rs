@@ -258,6 +258,9 @@ struct QueryResult {
     /// Other pages with the same text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also_in: Vec<String>,
+    /// The file of which a sync program made this copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copy_of: Option<String>,
     #[serde(flatten)]
     details: Details,
 }
@@ -361,6 +364,7 @@ impl ToolCall for Query {
                 updated_at: hit.updated_at.clone(),
                 trust: hit.trust.into(),
                 also_in: hit.also_in.clone(),
+                copy_of: hit.copy_of.as_deref().map(|path| shorten(path, MAX_TITLE)),
             })
         })?;
         let note = match (&found.degraded, part.next.is_none() && found.truncated) {

@@ -64,6 +64,9 @@ struct Row {
     tags: Vec<String>,
     updated_at: String,
     trust: Trust,
+    /// The file of which a sync program made this copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copy_of: Option<String>,
 }
 
 impl ToolCall for ListPages {
@@ -122,5 +125,6 @@ fn row(context: &ToolContext, page: &PageRow) -> Result<Row, Fault> {
         tags: shorten_tags(&page.tags),
         updated_at: page.updated_at.clone(),
         trust: page.trust.into(),
+        copy_of: page.copy_of.as_deref().map(|path| shorten(path, MAX_TITLE)),
     })
 }

@@ -289,11 +289,13 @@ impl ToolCall for GetPage {
 /// Returns what a model has to know before it reads a part of a page. JSON objects are sorted by
 /// name, so `metadata` stands before `text`.
 pub(super) fn part_metadata(page: &Page, is_truncated: bool) -> BTreeMap<&'static str, String> {
-    BTreeMap::from([
+    let mut metadata = BTreeMap::from([
         ("trust", Trust::from(page.trust).as_str().to_owned()),
         ("truncated", is_truncated.to_string()),
         ("total_chars", page.body.chars().count().to_string()),
-    ])
+    ]);
+    metadata.extend(page.copy_of.as_deref().map(|path| ("copy_of", shorten(path, MAX_TITLE))));
+    metadata
 }
 
 /// Adds an addition to `output`. If the addition has more than `max_bytes` bytes of JSON, cuts it
