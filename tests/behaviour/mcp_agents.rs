@@ -57,6 +57,18 @@ fn a_page_is_cut_at_9000_characters_by_default() {
 }
 
 #[test]
+fn a_page_whose_title_another_program_wrote_is_found_by_heading_and_permalink() {
+    let fixture = Fixture::new();
+    let page = "---\ntitle: boat-trip-2\npermalink: /travel/boat-trip/\n---\n\n# Trip by Boat\n\nTo the harbour.\n";
+    fixture.home.put("notes/boat-trip-2", page);
+    fixture.home.put("notes/other", "# Another Trip\n\nNot the trip by boat.\n");
+    for name in ["Trip by Boat", "travel/boat-trip", "boat-trip-2"] {
+        let found = fixture.agent.call("get_page", json!({ "slug": name }));
+        assert!(text(&found, "text").contains("To the harbour."), "{name}: {found}");
+    }
+}
+
+#[test]
 fn the_status_has_the_date_time_and_zone() {
     let fixture = Fixture::with(&[("TZ", "America/New_York")]);
     let now = fixture.agent.call("brain_status", json!({}))["now"].as_str().unwrap().to_owned();

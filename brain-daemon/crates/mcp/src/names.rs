@@ -1,6 +1,8 @@
-//! Finds an existing page by the name that a model gives: a slug, a title, or an alias.
+//! Finds an existing page by the name that a model gives: a slug, a title, an alias, or a first
+//! heading.
 
-use brain_protocol::{Fault, FaultCode, Get, Page, PageRef, Search, Slug, SourceId};
+use brain_page::top_heading;
+use brain_protocol::{Fault, FaultCode, Get, Hit, Page, PageRef, Search, Slug, SourceId};
 
 use super::page_address::{self, PageAddress};
 use super::{MAX_QUOTED, ToolContext};
@@ -8,6 +10,9 @@ use crate::answer::shorten;
 
 /// Maximum number of search results that are compared with a title.
 const MAX_HITS: u32 = 20;
+/// Maximum number of search results whose heading is read: other programs write a `title` of their
+/// own above the heading that the model knows.
+const MAX_HEADINGS: usize = 5;
 /// Maximum number of names in one error message.
 const MAX_NAMES: usize = 5;
 
@@ -61,8 +66,9 @@ pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, F
     }
 }
 
-/// Returns the page with this title or alias, ignoring case. `None` if no page among the first
-/// [`MAX_HITS`] search results has it.
+/// Returns the page with this title or alias, ignoring case, else the one with this first heading.
+/// `None` if no page among the first [`MAX_HITS`] search results has it, or of the first
+/// [`MAX_HEADINGS`] as heading.
 ///
 /// # Errors
 /// `invalid_request` if several of these pages have it.
@@ -81,18 +87,27 @@ pub(super) fn by_title(
     let search = Search { query, limit: MAX_HITS, source: source.cloned(), ..Search::default() };
     // A failed search finds no title.
     let Ok(found) = context.run(search) else { return Ok(None) };
-    let mut pages: Vec<(SourceId, Slug)> = Vec::new();
-    for hit in found.hits {
+    let read = |hit: &Hit| {
         let page = PageRef { source: Some(hit.source_id.clone()), slug: hit.slug.clone() };
-        let is_named = normalize_title(&hit.title) == normalized
+        context.run(Get { page, version: None }).ok()
+    };
+    let is_named = |hit: &&Hit| {
+        normalize_title(&hit.title) == normalized
             || (hit.matched.iter().any(|field| field == "alias")
-                && context.run(Get { page, version: None }).is_ok_and(|page| {
+                && read(hit).is_some_and(|page| {
                     page.aliases.iter().any(|alias| normalize_title(alias) == normalized)
-                }));
-        if is_named {
-            pages.push((hit.source_id, hit.slug));
-        }
+                }))
+    };
+    let has_heading = |hit: &&Hit| {
+        let heading = read(hit).and_then(|page| top_heading(&page.body));
+        heading.is_some_and(|heading| normalize_title(&heading) == normalized)
+    };
+    let mut named: Vec<&Hit> = found.hits.iter().filter(is_named).collect();
+    if named.is_empty() {
+        named = found.hits.iter().take(MAX_HEADINGS).filter(has_heading).collect();
     }
+    let pages: Vec<(SourceId, Slug)> =
+        named.into_iter().map(|hit| (hit.source_id.clone(), hit.slug.clone())).collect();
     match pages.as_slice() {
         [] => Ok(None),
         [(source, slug)] => Ok(Some(PageRef { source: Some(source.clone()), slug: slug.clone() })),

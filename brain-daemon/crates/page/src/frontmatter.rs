@@ -167,8 +167,9 @@ impl Frontmatter {
         tags
     }
 
-    /// Returns the other names of the page (`aliases` and `alias`), trimmed, each once. A single
-    /// text is one alias, even with commas.
+    /// Returns the other names of the page (`aliases`, `alias` and `permalink`), trimmed, each once.
+    /// A single text is one alias, even with commas. The address of other programs in `permalink`
+    /// loses its outer slashes.
     #[must_use]
     pub fn aliases(&self) -> Vec<String> {
         let (mut aliases, mut known) = (Vec::new(), HashSet::new());
@@ -178,6 +179,8 @@ impl Frontmatter {
                 aliases.push(alias);
             }
         }
+        let permalink = self.get("permalink").map(|text| text.trim().trim_matches('/').to_owned());
+        aliases.extend(permalink.filter(|text| !text.is_empty() && !known.contains(text)));
         aliases
     }
 
