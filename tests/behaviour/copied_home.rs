@@ -126,13 +126,24 @@ fn copy_under_load(program: &str, tool: &str) {
     }
     home.brain(["import", seed.to_str().unwrap()]).expect(0);
     wait_for("no kept copy", || kept(&home).is_some());
-    let is_over = AtomicBool::new(false);
+    // The load runs during each copy only: with each round more, the home would be much larger.
+    let (is_over, is_copying) = (AtomicBool::new(false), AtomicBool::new(false));
     let (mut by_themselves, mut restored) = (0, 0);
+    // Returns whether to write once more.
+    let goes_on = || {
+        while !is_over.load(Ordering::Relaxed) {
+            if is_copying.load(Ordering::Relaxed) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    };
     std::thread::scope(|scope| {
-        let (home, is_over) = (&home, &is_over);
+        let (home, goes_on) = (&home, &goes_on);
         scope.spawn(move || {
             for n in 0.. {
-                if is_over.load(Ordering::Relaxed) {
+                if !goes_on() {
                     break;
                 }
                 home.brain(["append", &format!("s{}", n % 9), &format!("line {n}")]).expect(0);
@@ -142,7 +153,7 @@ fn copy_under_load(program: &str, tool: &str) {
             scope.spawn(move || {
                 let mut client = home.connect().unwrap();
                 for n in 0.. {
-                    if is_over.load(Ordering::Relaxed) {
+                    if !goes_on() {
                         break;
                     }
                     let filler = format!("{n} ").repeat(400);
@@ -155,7 +166,10 @@ fn copy_under_load(program: &str, tool: &str) {
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for round in 0..rounds {
                 let copy = TestHome::new();
+                is_copying.store(true, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(200));
                 copy_with(program, &home.path(), &copy.path(), &scratch);
+                is_copying.store(false, Ordering::Relaxed);
                 let started = copy.brain(["list", "--limit", "1"]);
                 if started.code == 0 {
                     by_themselves += 1;
