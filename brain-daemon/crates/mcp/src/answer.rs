@@ -35,12 +35,16 @@ pub(super) fn to_result(
         .map_err(|error| Fault::new(FaultCode::Internal, error.to_string()))?;
     let mut fields = value.clone();
     let text = page_text.and_then(|name| fields.as_object_mut()?.remove(name));
-    let mut blocks = vec![ContentBlock::text(to_lines(&fields))];
+    let mut first = to_lines(&fields);
+    let mut blocks = Vec::with_capacity(2);
     if let Some(Value::String(text)) = text
         && !text.is_empty()
     {
+        // Some clients join blocks with nothing between them.
+        first.push('\n');
         blocks.push(ContentBlock::text(text));
     }
+    blocks.insert(0, ContentBlock::text(first));
     let mut result = CallToolResult::success(blocks);
     result.structured_content = Some(value);
     Ok(result)
