@@ -345,11 +345,14 @@ fn links_between_sources_of_schema_89_get_rows_that_name_both() {
     assert_eq!(own, ["default:companies/acme"]);
     let foreign: Vec<String> = linking(Visibility::Only(vec![source.clone(), vault]));
     assert_eq!(foreign, all);
-    drop(store);
+    let reader = store.read(Visibility::All).unwrap();
+    let trip = reader.page(&SourceId::parse("vault").unwrap(), &slug("trip")).unwrap().unwrap().id;
+    drop((reader, store));
     let db = super::jobs_tests::open_file(&path);
     let table = db.begin_read().unwrap().open_table(t::LINKS_IN).unwrap();
     let first = ("default vault", "", 0)..("default vault", "~", 0);
     assert_eq!(table.range(first).unwrap().count(), 1, "one row names both sources");
     let of_default = ("default", "", 0)..("default", "~", 0);
-    assert_eq!(table.range(of_default).unwrap().count(), 2, "links within the source");
+    let ids = table.range(of_default).unwrap().map(|row| row.unwrap().0.value().2);
+    assert!(ids.into_iter().all(|id| id != trip), "a row is read without the other source");
 }
