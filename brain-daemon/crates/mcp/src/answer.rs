@@ -137,7 +137,7 @@ mod tests {
         let result = to_result(&json!({ "a": 1, "text": "x\n\"y\"" }), Some("text")).unwrap();
         let texts: Vec<&str> =
             result.content.iter().map(|it| it.as_text().unwrap().text.as_str()).collect();
-        assert_eq!(texts, ["{\n\"a\": 1\n}", "x\n\"y\""]);
+        assert_eq!(texts, ["{\n\"a\": 1\n}\n", "x\n\"y\""]);
         let empty = to_result(&json!({ "text": "" }), Some("text")).unwrap();
         assert_eq!(empty.content.len(), 1, "models' APIs refuse empty blocks");
     }

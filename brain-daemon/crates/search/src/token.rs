@@ -69,6 +69,9 @@ struct Span {
     end: usize,
 }
 
+/// A word of at most so many characters before `^` is a variable or a unit (`x^2`, `km^2`).
+const MAX_SYMBOL_CHARS: usize = 2;
+
 /// Where a digit stands that is above or below the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Height {
@@ -224,6 +227,7 @@ impl Scanner<'_> {
             }
             if b == b'^'
                 && self.bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+                && self.buffer[from..].chars().count() <= MAX_SYMBOL_CHARS
                 && self.buffer[from..].ends_with(char::is_alphabetic)
             {
                 at += 1;
