@@ -198,6 +198,7 @@ fn answers(request: Request) -> Vec<Answer> {
                     warnings: Vec::new(),
                     took_ms: 12,
                     left_out: IgnoredFiles::default(),
+                    not_imported: Vec::new(),
                 })),
             ];
         }

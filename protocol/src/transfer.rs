@@ -44,6 +44,8 @@ pub struct ImportReply {
     pub took_ms: u64,
     /// Files and directories that rules left out.
     pub left_out: IgnoredFiles,
+    /// The files that are not markdown, and links; at most the first 10,000.
+    pub not_imported: Vec<ImportFailure>,
 }
 
 /// Files and directories that rules left out of a sync or an import.
@@ -59,7 +61,7 @@ pub struct IgnoredFiles {
 
 impl IgnoredFiles {
     /// Maximum number of `paths`.
-    pub const MAX_PATHS: usize = 20;
+    pub const MAX_PATHS: usize = 1000;
 
     /// Counts a file or directory.
     pub fn add(&mut self, path: String, is_dir: bool) {
@@ -74,7 +76,7 @@ impl IgnoredFiles {
     }
 }
 
-/// A file that could not be imported, or a page that could not be exported.
+/// A file that was not imported, or a page that could not be exported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportFailure {
     /// The path of the file, relative to the directory.

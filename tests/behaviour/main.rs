@@ -62,6 +62,7 @@ mod file_edits;
 mod file_hints;
 mod file_systems;
 mod files;
+mod foreign_files;
 mod formats;
 mod former_daemon;
 mod history;

@@ -8,7 +8,7 @@ use brain_tests::TestHome;
 
 /// Files of a vault, a Hugo site, a Jekyll site and a project: path, text, slug, and title of the
 /// page.
-const FILES: [(&str, &str, &str, &str); 13] = [
+const FILES: [(&str, &str, &str, &str); 14] = [
     ("Projects/Big Idea.md", "Some loose text about it.\n", "projects/big-idea", "Big Idea"),
     ("What's up? (draft).md", "- [ ] a task\n", "whats-up-draft", "What's up? (draft)"),
     ("Empty.md", "", "empty", "Empty"),
@@ -42,6 +42,7 @@ const FILES: [(&str, &str, &str, &str); 13] = [
         "_posts/2021-03-04-harbour-walk",
         "2021-03-04-harbour-walk",
     ),
+    ("Posts/Big Storm/index.md", "Wind.\n", "posts/big-storm/index", "Big Storm"),
     ("日本語 メモ.md", "本文。\n", "日本語-メモ", "日本語 メモ"),
 ];
 

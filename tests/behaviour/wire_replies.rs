@@ -316,6 +316,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 warnings: vec![],
                 took_ms: 12,
                 left_out: IgnoredFiles { files: 1, directories: 2, paths: texts(&["d/"]) },
+                not_imported: vec![ImportFailure { path: "a.ics".into(), reason: "c".into() }],
             }),
         ),
         (

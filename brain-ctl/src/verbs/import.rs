@@ -40,10 +40,6 @@ impl Verb for Import {
         let source = fail::parse_source(self.source.as_deref())?;
         // The daemon has another working directory, so the path must be absolute.
         let dir = self.dir.canonicalize().map_err(|e| fail::file("read", &self.dir, &e))?;
-        if !dir.is_dir() {
-            return Err(Fault::new(FaultCode::Io, format!("{} is not a directory", dir.display()))
-                .hint(format!("import a single file: brain capture --file {}", dir.display())));
-        }
         let Some(path) = dir.to_str().map(str::to_owned) else {
             return Err(Fault::new(
                 FaultCode::Io,
@@ -54,6 +50,9 @@ impl Verb for Import {
         context.run(brain_protocol::Import { path, source, dry_run: self.dry_run })
     }
 }
+
+/// Maximum number of files to name that were left out.
+const MAX_LEFT_OUT: usize = 100;
 
 /// Maximum number of failures to show.
 const MAX_FAILURES: usize = 20;
@@ -81,6 +80,15 @@ impl Show for ImportReply {
         }
         if let Some(line) = ignored_files_line(&self.left_out) {
             t.line(&line);
+        }
+        let ignored = self.left_out.paths.iter().map(|path| (path.as_str(), "excluded by rules"));
+        let others = self.not_imported.iter().map(|it| (it.path.as_str(), it.reason.as_str()));
+        for (path, reason) in others.chain(ignored).take(MAX_LEFT_OUT) {
+            t.line(&format!("  left out: {}: {reason}", clean(path)));
+        }
+        let named = self.not_imported.len() + self.left_out.paths.len();
+        if named > MAX_LEFT_OUT {
+            t.line(&format!("  {} more are in the reply with --json", named - MAX_LEFT_OUT));
         }
     }
 

@@ -35,7 +35,7 @@ pub use lines::{Line, preview};
 pub use metrics::{parse_metrics, post_metrics};
 pub use platform::{Expansions, FaultReason, Page, Platform, PlatformFault};
 pub use record::{
-    AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId,
+    AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId, WHOLE_TEXT,
 };
 pub use reserve::{Endpoint, RESERVE, RateLimit, Rates, WINDOW_SECONDS};
 pub use run::{IncomingPost, Run, RunListener, RunResult};

@@ -34,7 +34,8 @@ const MAX_UNANSWERED_LOOKUPS: u32 = 3;
 /// The requested related objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Expansions {
-    /// Authors.
+    /// Authors, and the posts that reposts repeat: the platform cuts the text of a repost at 140
+    /// characters.
     pub authors: bool,
     /// Pictures and videos.
     pub media: bool,
@@ -67,8 +68,8 @@ impl Expansions {
     #[must_use]
     pub fn parameters(self) -> Vec<(&'static str, &'static str)> {
         let expansions = match (self.authors, self.media) {
-            (true, true) => Some("author_id,attachments.media_keys"),
-            (true, false) => Some("author_id"),
+            (true, true) => Some("author_id,referenced_tweets.id,attachments.media_keys"),
+            (true, false) => Some("author_id,referenced_tweets.id"),
             (false, true) => Some("attachments.media_keys"),
             (false, false) => None,
         };

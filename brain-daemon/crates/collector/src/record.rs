@@ -14,6 +14,8 @@ pub const COLLECTED_AT: &str = "_collected_at";
 pub const AUTHOR: &str = "_author";
 /// Pictures and videos, as far as known: an array of media objects.
 pub const MEDIA: &str = "_media";
+/// The whole text of a repost, as far as known.
+pub const WHOLE_TEXT: &str = "_text";
 /// The searches that found the post.
 pub const SEARCHES: &str = "_searches";
 
@@ -156,13 +158,26 @@ impl Record {
         self.instant("created_at")
     }
 
-    /// Returns the full text, from `note_tweet` or `note_post` if `text` is cut.
+    /// Returns the full text: of a long post from `note_tweet` or `note_post`, of a repost from
+    /// [`WHOLE_TEXT`], because `text` is cut.
     #[must_use]
     pub fn text(&self) -> &str {
         let long = ["note_tweet", "note_post"]
             .iter()
             .find_map(|name| self.fields.get(*name)?.get("text")?.as_str());
-        long.or_else(|| self.str("text")).unwrap_or_default()
+        let whole = || self.str(WHOLE_TEXT);
+        long.or_else(whole).or_else(|| self.str("text")).unwrap_or_default()
+    }
+
+    /// Returns the id of the post that this one reposts.
+    #[must_use]
+    pub fn reposted_id(&self) -> Option<&str> {
+        let references = ["referenced_tweets", "referenced_posts"];
+        let all = references.iter().find_map(|name| self.fields.get(*name)?.as_array())?;
+        let is_repost = |post: &&Value| {
+            matches!(post.get("type").and_then(Value::as_str), Some("retweeted" | "reposted"))
+        };
+        all.iter().find(is_repost)?.get("id")?.as_str()
     }
 
     /// Returns the author's id, if known.

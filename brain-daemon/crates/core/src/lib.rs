@@ -17,6 +17,7 @@ mod embedding;
 mod environment;
 mod event_lines;
 mod exposure;
+mod file_input;
 mod files;
 mod follow_machines;
 mod graph;

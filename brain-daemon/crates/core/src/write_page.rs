@@ -122,9 +122,7 @@ pub(crate) fn origin_label(origin: &Origin) -> String {
 /// [`FaultCode::InvalidFrontmatter`], with line and column, when the frontmatter is malformed.
 pub(crate) fn read_document(bytes: &[u8], label: &str) -> Result<Document, Fault> {
     if bytes.len() > MAX_CONTENT {
-        let message =
-            format!("{label} has {} bytes, more than the limit of {MAX_CONTENT}", bytes.len());
-        return Err(Fault::new(FaultCode::TooLarge, message).hint("split it into several pages"));
+        return Err(too_large(bytes, label));
     }
     let text = page::decode_text(bytes).map_err(|e| {
         Fault::new(FaultCode::BinaryContent, format!("{label} is not text: {e}"))
@@ -133,7 +131,15 @@ pub(crate) fn read_document(bytes: &[u8], label: &str) -> Result<Document, Fault
     Document::parse(text).map_err(|e| frontmatter_fault(label, &e))
 }
 
-fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
+/// Returns the fault about more than [`MAX_CONTENT`] bytes.
+pub(crate) fn too_large(bytes: &[u8], label: &str) -> Fault {
+    let message =
+        format!("{label} has {} bytes, more than the limit of {MAX_CONTENT}", bytes.len());
+    Fault::new(FaultCode::TooLarge, message).hint("split it into several pages")
+}
+
+/// Returns the fault about malformed frontmatter.
+pub(crate) fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
     Fault::new(FaultCode::InvalidFrontmatter, format!("{label}: {error}; nothing was stored")).hint(
         "correct the lines between `---` (YAML) or `+++` (TOML); or remove the first `---` or \
             `+++` to keep these lines as text",

@@ -24,7 +24,7 @@ use brain_base::caller::{Caller, Scope};
 use brain_base::permission::INGEST;
 use brain_config::MAX_BODY;
 use brain_core::ingest::{IngestItem, IngestReceipt};
-use brain_page::MediaType;
+use brain_page::{ForeignFormat, MediaType};
 
 /// The maximum length of `X-Brain-Source-Uri`, `X-Brain-Slug` and `X-Brain-Title`, in bytes.
 const MAX_LONG_FIELD: usize = 1024;
@@ -107,7 +107,7 @@ pub(super) enum AuthErrors {
     ),
     request_body(
         description = "UTF-8, at most 1 MiB (`ingest.max_bytes`). Other text/* is stored as plain \
-            text. In JSON, `content`, `text` or `markdown` is the body, and `title`, `url`, \
+            text, except calendars, contacts, mail and exports of notes. In JSON, `content`, `text` or `markdown` is the body, and `title`, `url`, \
             `tags`, `type` are fields",
         content(
             (String = "text/markdown", example = "# A thought\n\nfrom my phone"),
@@ -124,7 +124,7 @@ pub(super) enum AuthErrors {
         (
             status = 400,
             description = "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, \
-                `invalid_json`, `invalid_request`, `bad_request`",
+                `invalid_json`, `invalid_frontmatter`, `invalid_request`, `bad_request`",
             body = ErrorBody
         ),
         AuthErrors,
@@ -369,6 +369,12 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
         let shortened: String = charset.chars().take(40).collect();
         let message = format!("the charset \"{shortened}\" is not supported");
         return Err(unsupported(message, "send UTF-8"));
+    }
+    if let Some(format) = ForeignFormat::of_media_type(kind) {
+        return Err(unsupported(
+            format!("\"{kind}\" is {format}, which brain cannot read"),
+            format.advice(),
+        ));
     }
     match kind {
         "text/markdown" | "text/x-markdown" => Ok(MediaType::Markdown),

@@ -24,6 +24,7 @@ mod edit;
 mod fence;
 mod file;
 mod file_slug;
+mod foreign_file;
 mod frontmatter;
 mod grapheme;
 mod links;
@@ -67,6 +68,7 @@ pub use edit::{
 };
 pub use file::{earlier_file_hash, file_hash, file_path, is_markdown};
 pub use file_slug::{assign_slugs, distinct_slug, plain_slug};
+pub use foreign_file::{ForeignFormat, is_html};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normalize_tag};
 pub use links::{
     LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, file_name_key, for_each_link, is_attachment,

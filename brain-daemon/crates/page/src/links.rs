@@ -4,7 +4,7 @@
 
 use super::frontmatter::Frontmatter;
 use super::markdown::for_each_event;
-use super::prose::{MARKDOWN, comments, is_in};
+use super::prose::{MARKDOWN, comments_and_formulas, is_in};
 use brain_protocol::{Slug, SourceId};
 use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd};
 use std::borrow::Cow;
@@ -107,7 +107,7 @@ pub enum Target {
 ///
 /// In the body: markdown links (inline and by reference), `[[slug]]`, `[[slug|text]]`,
 /// `[[source:slug]]`, `[[slug#heading]]`, `![[slug]]`, bare `[[name]]`, and `![](page.md)`, outside
-/// of code and `%%comments%%`. Ignores other schemes, `//host`, anchors of the page itself, images
+/// of code, `%%comments%%` and `$$formulas$$`. Ignores other schemes, `//host`, anchors of the page itself, images
 /// and other media, and paths that leave the root or are not slugs.
 #[must_use]
 pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<Link> {
@@ -178,7 +178,7 @@ impl LinkCollector<'_> {
     }
 
     fn body(&mut self, body: &str) {
-        let hidden = comments(body);
+        let hidden = comments_and_formulas(body);
         let mut open: Option<(LinkType, CowStr)> = None;
         let mut text = String::new();
         // A page can repeat a link many thousand times; each form is parsed once.

@@ -6,6 +6,7 @@ use brain_protocol::Slug;
 use pulldown_cmark::{Event, HeadingLevel, LinkType, Parser, Tag, TagEnd};
 
 use super::file::is_markdown;
+use super::file_slug::{distinct_slug, plain_slug};
 use super::frontmatter::Frontmatter;
 use super::title::{derive_title, inline_options, link_text, shorten_line};
 
@@ -35,6 +36,19 @@ pub fn title_of(slug: &Slug, frontmatter: &Frontmatter, body: &str) -> Option<St
 /// its own file (`big-idea.md`) was made from it.
 #[must_use]
 pub fn file_title(path: &str, origin: Option<&str>) -> String {
+    // An imported file has the title that a sync of its directory would give it.
+    let depth = path.split('/').count();
+    let imported = origin.and_then(|uri| uri.strip_prefix("file://")).map(|origin| {
+        let start = origin.rmatch_indices('/').nth(depth - 1).map_or(0, |(at, _)| at + 1);
+        &origin[start..]
+    });
+    let is_own_file = |imported: &&str| {
+        let own = plain_slug(path);
+        is_markdown(Path::new(imported))
+            && own.is_ok()
+            && (plain_slug(imported) == own || distinct_slug(imported) == own)
+    };
+    let path = imported.filter(is_own_file).unwrap_or(path);
     let name = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let (own, origin) = (name(path), origin.and_then(|uri| uri.strip_prefix("file://")).map(name));
     let is_same = |origin: &String| {
@@ -193,6 +207,13 @@ mod tests {
         }
         let imported = |origin| file_title("projects/big-idea.md", Some(origin));
         assert_eq!(imported("file:///home/me/Big Idea.md"), "Big Idea");
+        let bundle = |origin| file_title("posts/big-storm/index.md", Some(origin));
+        assert_eq!(bundle("file:///site/Posts/Big Storm/index.md"), "Big Storm");
+        assert_eq!(bundle("file:///site/other/index.md"), "big-storm");
+        let root = file_title("index.md", Some("file:///home/me/My Notes/index.md"));
+        assert_eq!(root, "index", "the directory itself is not part of the path");
+        let signs = distinct_slug("C++.md").unwrap().to_string() + ".md";
+        assert_eq!(file_title(&signs, Some("file:///home/me/C++.md")), "C++");
         assert_eq!(imported("file:///home/me/Other.md"), "big-idea");
         assert_eq!(imported("https://example.org/Big Idea.md"), "big-idea");
     }

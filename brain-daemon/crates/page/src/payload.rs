@@ -11,7 +11,7 @@ mod html;
 mod json;
 mod parts;
 
-use super::{Document, Frontmatter};
+use super::{Document, ForeignFormat, Frontmatter, FrontmatterError};
 use fields::Fields;
 
 pub use fields::RECEIVED;
@@ -42,7 +42,7 @@ impl MediaType {
     }
 }
 
-/// Why bytes from the network are not text.
+/// Why bytes are not stored as a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
     /// The bytes are empty, only white space, or HTML without text.
@@ -51,6 +51,12 @@ pub enum PayloadError {
     /// The bytes are not UTF-8, have a NUL byte, or are not JSON. Says what and where.
     #[error("{0}")]
     Encoding(String),
+    /// The text has a format that is not read.
+    #[error("it is {0}, which brain cannot read")]
+    Foreign(ForeignFormat),
+    /// The frontmatter is malformed.
+    #[error("{0}")]
+    Frontmatter(#[from] FrontmatterError),
 }
 
 /// A received document, and the URL that it states.
@@ -68,19 +74,25 @@ pub struct Payload {
 
 /// Converts `bytes` to a document. Drops one leading byte order mark.
 ///
-/// Reads frontmatter in markdown only; malformed frontmatter is part of the body.
+/// Reads frontmatter in markdown only.
 ///
 /// # Errors
 /// [`PayloadError::Encoding`] when the bytes are not text or not JSON; [`PayloadError::Empty`] when
-/// there is no text.
+/// there is no text; [`PayloadError::Foreign`] when plain text or HTML is a calendar, mail or an
+/// export of notes; [`PayloadError::Frontmatter`] when markdown has malformed frontmatter.
 pub fn payload(media_type: MediaType, bytes: &[u8]) -> Result<Payload, PayloadError> {
     let text = super::decode_text(bytes).map_err(|e| PayloadError::Encoding(e.to_string()))?;
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     if text.trim().is_empty() {
         return Err(PayloadError::Empty);
     }
+    if matches!(media_type, MediaType::Plain | MediaType::Html)
+        && let Some(format) = ForeignFormat::of_content(text.as_bytes())
+    {
+        return Err(PayloadError::Foreign(format));
+    }
     let payload = match media_type {
-        MediaType::Markdown if text.starts_with("---") => markdown(text),
+        MediaType::Markdown if text.starts_with(['-', '+']) => markdown(text)?,
         MediaType::Plain | MediaType::Markdown => all_body(text),
         MediaType::Html => {
             let (fields, body) = html::markdown(text);
@@ -103,8 +115,8 @@ fn all_body(text: &str) -> Payload {
 }
 
 /// Converts markdown that may begin with frontmatter. Of malformed frontmatter, backslashes in
-/// quotation marks are mended, as clippers write them; other frontmatter becomes text.
-fn markdown(text: &str) -> Payload {
+/// quotation marks are mended, as clippers write them.
+fn markdown(text: &str) -> Result<Payload, FrontmatterError> {
     let read = |text: &str| {
         Document::parse(text).map(|document| match document {
             Document { body, .. } if body.trim().is_empty() => all_body(&body),
@@ -112,18 +124,15 @@ fn markdown(text: &str) -> Payload {
         })
     };
     let error = match read(text) {
-        Ok(payload) => return payload,
+        Ok(payload) => return Ok(payload),
         Err(error) => error,
     };
     match with_escaped_backslashes(text).and_then(|text| read(&text).ok()) {
-        Some(payload) => Payload {
+        Some(payload) => Ok(Payload {
             warning: Some(format!("{error}; its backslashes were read as plain ones")),
             ..payload
-        },
-        None => Payload {
-            warning: Some(format!("{error}; these lines are part of the text")),
-            ..all_body(text)
-        },
+        }),
+        None => Err(error),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Finds the prose of a page (text outside of code, links, images and HTML) and its `%%comments%%`.
+//! Finds the prose of a page (text outside of code, links, images and HTML), its `%%comments%%` and
+//! its `$$formulas$$`.
 
 use super::markdown::for_each_event;
 use pulldown_cmark::{Event, Options, Tag, TagEnd};
@@ -36,22 +37,39 @@ pub(super) fn for_each_prose_range(body: &str, mut each: impl FnMut(Range<usize>
     }
 }
 
-/// Returns the byte ranges of `%%comments%%`, in order. An unclosed `%%` begins no comment.
-pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
-    const DELIMITER: &str = "%%";
-    // Most pages have no comment, and need not be parsed.
-    if body.matches(DELIMITER).take(2).count() < 2 {
+/// Returns the byte ranges of `%%comments%%` and `$$formulas$$`, in order. A delimiter that is not
+/// closed begins none.
+pub(super) fn comments_and_formulas(body: &str) -> Vec<Range<usize>> {
+    let mut out = between(body, "%%");
+    let formulas = between(body, "$$");
+    if !formulas.is_empty() {
+        out.extend(formulas);
+        out.sort_by_key(|range| range.start);
+        let mut end = 0;
+        out.retain(|range| {
+            let is_apart = range.start >= end;
+            end = end.max(range.end);
+            is_apart
+        });
+    }
+    out
+}
+
+/// Returns the byte ranges between two of these delimiters of two characters, with them, in order.
+fn between(body: &str, delimiter: &str) -> Vec<Range<usize>> {
+    // Most pages have none, and need not be parsed.
+    if body.matches(delimiter).take(2).count() < 2 {
         return Vec::new();
     }
     let mut found = Vec::new();
     for_each_prose_range(body, |run| {
-        found.extend(body[run.clone()].match_indices(DELIMITER).map(|(at, _)| run.start + at));
+        found.extend(body[run.clone()].match_indices(delimiter).map(|(at, _)| run.start + at));
     });
     let mut out = Vec::new();
     let mut at = 0;
     while let (Some(&open), Some(&close)) = (found.get(at), found.get(at + 1)) {
-        if is_comment(body, open, &body[open + DELIMITER.len()..close]) {
-            out.push(open..close + DELIMITER.len());
+        if is_pair(body, open, &body[open + delimiter.len()..close]) {
+            out.push(open..close + delimiter.len());
             at += 1;
         }
         at += 1;
@@ -59,13 +77,16 @@ pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
     out
 }
 
-/// Returns whether the `%%` at `open` begins a comment with this text. `100%%` does not begin one,
-/// and a comment that begins within a line ends in the same paragraph.
-fn is_comment(body: &str, open: usize, text: &str) -> bool {
+/// Returns whether the `%%` or `$$` at `open` begins a comment or formula with this text. `100%%`
+/// and `\$$` do not begin one. One that begins within a line ends in the same paragraph.
+fn is_pair(body: &str, open: usize, text: &str) -> bool {
     let before = body[..open].trim_end_matches([' ', '\t']);
     let is_first_in_line = before.is_empty() || before.ends_with(['\n', '>']);
     let has_blank_line = || text.split('\n').skip(1).any(|line| line.trim().is_empty());
-    !body[..open].ends_with(char::is_numeric) && (is_first_in_line || !has_blank_line())
+    let is_escaped = body[..open].ends_with(['\\', '$']) || text.starts_with('$');
+    !is_escaped
+        && !body[..open].ends_with(char::is_numeric)
+        && (is_first_in_line || !has_blank_line())
 }
 
 /// Returns whether `at` is in one of the sorted ranges.
@@ -95,10 +116,16 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_closed_and_outside_of_code() {
+    fn comments_and_formulas_are_closed_and_outside_of_code() {
         let of = |body: &'static str| -> Vec<&str> {
-            comments(body).into_iter().map(|r| &body[r]).collect()
+            comments_and_formulas(body).into_iter().map(|r| &body[r]).collect()
         };
+        assert_eq!(of("a $$b$$ c\n$$\nd\n\ne\n$$ f"), ["$$b$$", "$$\nd\n\ne\n$$"]);
+        assert_eq!(of("%%a $$b%% c$$ $$d$$"), ["%%a $$b%%", "$$d$$"]);
+        assert_eq!(of("costs $$ here\n\nand $$ there"), Vec::<&str>::new());
+        for body in ["`$$a$$` 5$$d$$", "\\$$b$$", "$$$c$$$"] {
+            assert_eq!(of(body), Vec::<&str>::new(), "{body}");
+        }
         assert_eq!(of("a %%b%% c\n%%\nd\n\ne\n%% f"), ["%%b%%", "%%\nd\n\ne\n%%"]);
         assert_eq!(of("a %%b\nc%% d %%e\n\nf %%g%%"), ["%%b\nc%%", "%%g%%"]);
         assert_eq!(of("100%% sure\n%%a%%\n> %%b%%"), ["%%a%%", "%%b%%"]);
@@ -111,15 +138,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn prose_is_in_order(body in "([a%#_*`<>\\[\\]()|é\\\\ -]|%%|\n){0,60}|\\PC{0,40}") {
+        fn prose_is_in_order(body in "([a%$#_*`<>\\[\\]()|é\\\\ -]|%%|\\$\\$|\n){0,60}|\\PC{0,40}") {
             let mut end = 0;
             for_each_prose_range(&body, |run| {
                 assert!(run.start >= end && run.end > run.start
                     && body.is_char_boundary(run.start));
                 end = run.end;
             });
-            for range in comments(&body) {
-                prop_assert!(body[range.clone()].starts_with("%%") && body[range].ends_with("%%"));
+            end = 0;
+            for range in comments_and_formulas(&body) {
+                prop_assert!(range.start >= end);
+                end = range.end;
+                let text = &body[range];
+                prop_assert!(["%%", "$$"].iter().any(|d| text.starts_with(d) && text.ends_with(d)));
             }
         }
     }

@@ -7,7 +7,7 @@ use super::links::{
     percent_decode,
 };
 use super::markdown::for_each_event;
-use super::prose::{MARKDOWN, comments, is_in};
+use super::prose::{MARKDOWN, comments_and_formulas, is_in};
 use brain_protocol::Slug;
 use pulldown_cmark::{Event, LinkType, Tag};
 use std::ops::{ControlFlow, Range};
@@ -105,7 +105,7 @@ where
     E: Fn(&str) -> bool,
 {
     fn body(&mut self, body: &str) -> String {
-        let hidden = comments(body);
+        let hidden = comments_and_formulas(body);
         let mut edits: Vec<(Range<usize>, String)> = Vec::new();
         let mut definitions: Vec<(String, String)> = Vec::new();
         for_each_event(body, MARKDOWN, |event, range| {

@@ -1,7 +1,7 @@
 //! Tags in the text of a page: `#tag` and `#nested/tag`, as Obsidian reads them.
 
 use super::frontmatter::{Frontmatter, normalize_tag};
-use super::prose::{comments, for_each_prose_range, is_in};
+use super::prose::{comments_and_formulas, for_each_prose_range, is_in};
 use std::collections::HashSet;
 use unicode_normalization::char::is_combining_mark;
 
@@ -27,7 +27,7 @@ pub fn page_tags(frontmatter: &Frontmatter, body: &str) -> Vec<String> {
 ///
 /// A tag begins a line, or follows white space or `*_~=`. It has letters and marks of any script,
 /// digits, emoji, `_`, `-` and `/`, and not only digits. Ignores tags in code, links, addresses and
-/// comments, and after a backslash. Linear in the length of the body.
+/// comments and `$$formulas$$`, and after a backslash. Linear in the length of the body.
 #[must_use]
 pub fn body_tags(body: &str) -> Vec<&str> {
     let (mut tags, mut known) = (Vec::new(), HashSet::new());
@@ -35,7 +35,7 @@ pub fn body_tags(body: &str) -> Vec<&str> {
     if !body.match_indices('#').any(|(at, _)| tag_at(body, at, at).is_some()) {
         return tags;
     }
-    let hidden = comments(body);
+    let hidden = comments_and_formulas(body);
     for_each_prose_range(body, |run| {
         for (at, _) in body[run.clone()].match_indices('#') {
             let at = run.start + at;
@@ -90,6 +90,11 @@ fn is_emoji(c: char) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn formulas_have_no_tags() {
+        assert_eq!(body_tags("$$\n#a\n\n#b x\n$$\n#c $$ #d $$"), ["c"]);
+    }
 
     #[test]
     fn tags_have_letters_of_every_script() {

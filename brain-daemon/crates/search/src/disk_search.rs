@@ -19,7 +19,7 @@ use super::{
     overlay::Overlay,
     plan::Plan,
     query::Scope,
-    rank::{EXACT_WEIGHT, SLUG_WEIGHT, TAG_WEIGHT},
+    rank::{SLUG_WEIGHT, TAG_WEIGHT},
     schema::Fields,
     terms::{AllowedDocs, Segment, reach},
     top_docs::TopDocs,
@@ -200,7 +200,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                     self.fields.words,
                     &exact.text,
                     IndexRecordOption::Basic,
-                    EXACT_WEIGHT * group.multiplier,
+                    group.exact_weight * group.multiplier,
                 );
             }
             if slug > 0 {
@@ -282,6 +282,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
         let title = Saturation::new(&title_norms, stats.average(stats.title_terms));
         for (index, found) in segment.groups.iter().enumerate() {
             let weight = stats.idf(index) * self.plan.groups[index].multiplier;
+            let exact_weight = self.plan.groups[index].exact_weight;
             let is_prefix = self.plan.groups[index].prefix.is_some();
             if is_prefix {
                 // A prefix counts once, however many of its terms match: no frequencies are needed.
@@ -323,7 +324,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
             }
             add(&segment.keys, found.tag.as_slice(), None, weight * TAG_WEIGHT)?;
             add(&segment.keys, found.slug.as_slice(), None, weight * SLUG_WEIGHT)?;
-            add(&segment.words, found.exact.as_slice(), None, weight * EXACT_WEIGHT)?;
+            add(&segment.words, found.exact.as_slice(), None, weight * exact_weight)?;
         }
         Ok(scores)
     }

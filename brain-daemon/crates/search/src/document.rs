@@ -126,7 +126,7 @@ impl Analyzer {
                 }
             };
             let source = &text[t.start..t.end];
-            exact::each_key(source, t.text, &mut add);
+            exact::each_key(source, t.text, &text[t.end..], &mut add);
             // Words that an apostrophe divides are one or three bytes apart.
             if t.start > before.1 && t.start - before.1 <= 3 {
                 let second = (t.text, t.start..t.end);

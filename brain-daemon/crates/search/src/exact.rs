@@ -1,8 +1,9 @@
-//! Exact forms of words: with their accents (`má` and `mà` are one folded word), and names without
-//! their apostrophe (`D'Angelo` is found as `dangelo`, `O'Brien` as `brien`).
+//! Exact forms of words: with their accents (`má` and `mà` are one folded word), with the signs that
+//! tell languages apart (`C++`, `C#`, `C`), and names without their apostrophe (`D'Angelo` is found
+//! as `dangelo`, `O'Brien` as `brien`).
 //!
 //! They are in the index's field of words, after [`MARK`], only where they differ from the folded
-//! words. A page with the exact form of a question's word ranks before pages with the folded one.
+//! words, or are one letter that a language can have as its name. A page with the exact form of a question's word ranks before pages with the folded one.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -11,20 +12,33 @@ use super::token::is_apostrophe;
 /// Precedes exact forms among words. No word begins with it, so no prefix finds them.
 const MARK: char = '=';
 
-/// Returns the key of the exact form of a question's word, whose folded form is `folded`.
-pub(super) fn key(source: &str, folded: &str) -> String {
-    let mut key = String::with_capacity(source.len() + 1);
+/// Returns the key of the exact form of a question's word, whose folded form is `folded` and which
+/// `rest` follows.
+pub(super) fn key(source: &str, folded: &str, rest: &str) -> String {
+    let mut key = String::with_capacity(source.len() + 3);
     key.push(MARK);
     if is_plain(source, folded) {
         key.push_str(folded);
     } else {
         key.extend(exact(source));
     }
+    key.push_str(signs(rest));
     key
 }
 
+/// Returns whether a key tells a word apart from others that differ from it in signs alone.
+pub(super) fn tells_signs(key: &str) -> bool {
+    let word = key.strip_prefix(MARK).unwrap_or(key);
+    word.ends_with(['+', '#']) || is_letter(word)
+}
+
 /// Calls `add` with the keys of the exact forms of a page's word that differ from its folded form.
-pub(super) fn each_key(source: &str, folded: &str, add: &mut impl FnMut(String)) {
+/// `rest` is the text after the word.
+pub(super) fn each_key(source: &str, folded: &str, rest: &str, add: &mut impl FnMut(String)) {
+    let signs = signs(rest);
+    if !signs.is_empty() || is_letter(folded) {
+        add(key(source, folded, rest));
+    }
     if is_plain(source, folded) {
         return;
     }
@@ -59,6 +73,23 @@ pub(super) fn joined_key(
     (is_apostrophe_alone && is_name()).then(|| format!("{MARK}{}{}", first.0, second.0))
 }
 
+/// Returns the signs at the beginning of the text after a word, if they belong to the word.
+fn signs(rest: &str) -> &str {
+    let signs = match rest.as_bytes() {
+        [b'+', b'+', ..] => "++",
+        [b'#', ..] => "#",
+        _ => return "",
+    };
+    let is_end = |c: char| !c.is_alphanumeric() && !matches!(c, '+' | '#');
+    if rest[signs.len()..].chars().next().is_none_or(is_end) { signs } else { "" }
+}
+
+/// Returns whether a word is one letter, and no word of English. Without the exception, half of all
+/// pages would have one more term.
+fn is_letter(word: &str) -> bool {
+    matches!(word.as_bytes(), [b'b'..=b'h' | b'j'..=b'z'])
+}
+
 /// Returns whether a word has only its folded form.
 fn is_plain(source: &str, folded: &str) -> bool {
     source.len() == folded.len() && source.is_ascii()
@@ -75,8 +106,27 @@ mod tests {
 
     fn keys(source: &str, folded: &str) -> Vec<String> {
         let mut keys = Vec::new();
-        each_key(source, folded, &mut |key| keys.push(key));
+        each_key(source, folded, "", &mut |key| keys.push(key));
         keys
+    }
+
+    #[test]
+    fn signs_tell_languages_apart() {
+        let of_page = |source: &str, rest: &str| {
+            let mut keys = Vec::new();
+            each_key(source, &source.to_lowercase(), rest, &mut |key| keys.push(key));
+            keys
+        };
+        assert_eq!(of_page("C", "++ is"), ["=c++"]);
+        assert_eq!(of_page("Notepad", "++"), ["=notepad++"]);
+        assert_eq!(of_page("C", "#, F#"), ["=c#"]);
+        assert_eq!(of_page("C", " and C++"), ["=c"]);
+        assert_eq!(of_page("a", " b"), Vec::<String>::new());
+        for rest in ["+ b", "#tag", "+++", "##"] {
+            assert_eq!(of_page("word", rest), Vec::<String>::new(), "{rest}");
+        }
+        assert_eq!(key("C", "c", "++"), "=c++");
+        assert!(tells_signs("=c++") && tells_signs("=c") && !tells_signs("=brien"));
     }
 
     #[test]
@@ -86,7 +136,10 @@ mod tests {
         assert_eq!(keys("Ma\u{301}", "ma"), ["=má"]);
         assert_eq!(keys("O'Brien", "obrien"), ["=brien"]);
         assert_eq!(keys("Москва", "москва"), Vec::<String>::new());
-        assert_eq!((key("MÁ", "ma"), key("Brien", "brien")), ("=má".into(), "=brien".into()));
+        assert_eq!(
+            (key("MÁ", "ma", ""), key("Brien", "brien", "")),
+            ("=má".into(), "=brien".into())
+        );
         assert_eq!(joined_key("D’Angelo", ("d", 1), ("angelo", 4..10)), Some("=dangelo".into()));
         assert_eq!(joined_key("l'avion", ("l", 1), ("avion", 2..7)), None);
     }

@@ -2,7 +2,7 @@
 //!
 //! A plan is made once per question and runs on the disk index and on the overlay.
 
-use super::{encoding::HashedTerm, language::Lang, name_query::NameQuery, query::Scope};
+use super::{encoding::HashedTerm, exact, language::Lang, name_query::NameQuery, query::Scope};
 
 mod builder;
 
@@ -25,6 +25,15 @@ pub(super) struct Group {
     pub(super) slug: HashedTerm,
     /// The key of its exact form; `None` for prefixes and for tokens of other kinds than words.
     pub(super) exact: Option<HashedTerm>,
+    /// The weight of its exact form.
+    pub(super) exact_weight: f32,
+}
+
+impl Group {
+    /// Returns whether the exact form tells the word apart from words with other signs after it.
+    pub(super) fn tells_signs(&self) -> bool {
+        self.exact.as_ref().is_some_and(|exact| exact::tells_signs(&exact.text))
+    }
 }
 
 /// Two groups of the question by index, and the distance between the positions of their words.

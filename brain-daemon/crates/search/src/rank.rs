@@ -23,8 +23,6 @@ const TITLE_WEIGHT: f32 = 0.4;
 pub(super) const TAG_WEIGHT: f32 = 0.3;
 /// Weight of a word in the slug.
 pub(super) const SLUG_WEIGHT: f32 = 0.2;
-/// Weight of the exact form of a word, with its accents or without an apostrophe.
-pub(super) const EXACT_WEIGHT: f32 = 0.6;
 /// Weight of two words that have the same distance in the page and in the question.
 const PAIR_WEIGHT: f32 = 0.2;
 /// Weight of a run of the whole question, where the best score without runs is 1.
@@ -130,7 +128,7 @@ impl<'a> Weights<'a> {
             add(Reason::Slug, SLUG_WEIGHT * idf * group.multiplier);
         }
         if counts.exact {
-            add(Reason::Exact, EXACT_WEIGHT * idf * group.multiplier);
+            add(Reason::Exact, group.exact_weight * idf * group.multiplier);
         }
     }
 }

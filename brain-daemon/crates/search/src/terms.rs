@@ -122,7 +122,10 @@ impl<'a> Segment<'a> {
                 // has the word. `open_whole` always looks them up, so that pages that the caller
                 // cannot see have no influence.
                 let is_needed = |exact: &&HashedTerm| {
-                    !exact.text.is_ascii() || found.body.is_empty() || max_expansions == usize::MAX
+                    !exact.text.is_ascii()
+                        || group.tells_signs()
+                        || found.body.is_empty()
+                        || max_expansions == usize::MAX
                 };
                 if let Some(exact) = group.exact.as_ref().filter(is_needed) {
                     found.exact = segment.find(&segment.words, fields.words, &exact.text)?;

@@ -108,3 +108,23 @@ fn names_with_apostrophes_are_found_in_all_spellings() {
         }
     });
 }
+
+#[test]
+fn languages_that_differ_in_signs_are_different_words() {
+    let many = "C++ and again C++, the C++ of old C++. ";
+    let pages = [
+        note(1, "A page about C, which is small."),
+        note(2, many),
+        note(3, "C# C# C# and F# are on the page, and C# again."),
+        note(4, "Notes about a plan B and a letter."),
+    ];
+    at_every_stage(&pages, |index| {
+        for (text, id) in
+            [("C", 1), ("C++", 2), ("\"C++\"", 2), ("c#", 3), ("\"C#\"", 3), ("f#", 3)]
+        {
+            assert_eq!(ids(index, text).first(), Some(&id), "{text}");
+        }
+        assert_eq!(sorted_ids(index, "C"), [1, 2, 3], "the others follow");
+        assert_eq!(ids(index, "plan b").first(), Some(&4));
+    });
+}

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::Page;
-use crate::record::{AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, SEARCHES};
+use crate::record::{AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, SEARCHES, WHOLE_TEXT};
 use crate::{Account, Record};
 
 /// Parses an object; `None` for anything else.
@@ -38,10 +38,11 @@ pub(super) fn account(body: &Map<String, Value>) -> Option<Account> {
     Some(Account { id, username: text("username")? })
 }
 
-/// Objects included with the posts: authors and media.
+/// Objects included with the posts: authors, media, and posts that they repeat.
 struct RelatedObjects {
     users: HashMap<String, Value>,
     media: HashMap<String, Value>,
+    posts: HashMap<String, Value>,
 }
 
 impl RelatedObjects {
@@ -53,10 +54,12 @@ impl RelatedObjects {
             let keyed = |value: Value| Some((value.get(key)?.as_str()?.to_owned(), value));
             all.into_iter().filter_map(keyed).collect()
         };
-        Self { users: objects("users", "id"), media: objects("media", "media_key") }
+        let mut posts = objects("tweets", "id");
+        posts.extend(objects("posts", "id"));
+        Self { users: objects("users", "id"), media: objects("media", "media_key"), posts }
     }
 
-    /// Adds author and media to the post. First removes fields that have the names of the
+    /// Adds author, media and the text of a repost to the post. First removes fields that have the names of the
     /// collector's own fields.
     fn add_to(&self, mut post: Record) -> Record {
         let author = post.author_id().and_then(|id| self.users.get(id)).cloned();
@@ -66,8 +69,10 @@ impl RelatedObjects {
             .and_then(|attached| attached.get("media_keys")?.as_array());
         let key = |key: &Value| self.media.get(key.as_str()?).cloned();
         let media: Vec<Value> = keys.into_iter().flatten().filter_map(key).collect();
+        let reposted = post.reposted_id().and_then(|id| self.posts.get(id)).cloned();
+        let whole_text = reposted.and_then(Record::new).map(|original| repost(&post, &original));
         let fields = post.fields_mut();
-        for name in [AUTHOR, MEDIA, SEARCHES, COLLECTED_AT, LAST_UPDATED] {
+        for name in [AUTHOR, MEDIA, SEARCHES, WHOLE_TEXT, COLLECTED_AT, LAST_UPDATED] {
             fields.remove(name);
         }
         if let Some(author) = author {
@@ -76,6 +81,20 @@ impl RelatedObjects {
         if !media.is_empty() {
             fields.insert(MEDIA.into(), Value::Array(media));
         }
+        if let Some(text) = whole_text {
+            fields.insert(WHOLE_TEXT.into(), text.into());
+        }
         post
     }
+}
+
+/// Returns the whole text of a repost: `RT @name: ` as the platform writes it, and the text of the
+/// original.
+fn repost(post: &Record, original: &Record) -> String {
+    let cut = post.str("text").unwrap_or_default();
+    let head = match cut.split_once(": ") {
+        Some((head, _)) if head.starts_with("RT @") => format!("{head}: "),
+        _ => String::new(),
+    };
+    format!("{head}{}", original.text())
 }

@@ -10,9 +10,10 @@ use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId};
 use sha2::{Digest, Sha256};
 
 use super::{IngestItem, IngestReceipt};
+use crate::file_input::unread_format;
 use crate::number_cipher::NumberCipher;
 use crate::pages::dedup::WINDOW_MS;
-use crate::write_page::check_type;
+use crate::write_page::{check_type, frontmatter_fault};
 use crate::{IngestService, preferred};
 use brain_base::caller::{Caller, Visibility};
 use brain_base::permission::{INGEST, permit};
@@ -35,7 +36,8 @@ impl IngestService {
     /// takes milliseconds, too long for a thread of the async runtime.
     ///
     /// Faults: `forbidden` (scope or source), `unknown_source`, `invalid_request` (type),
-    /// `empty_body`, `invalid_encoding`, `conflict` (the key came with another item),
+    /// `empty_body`, `invalid_encoding`, `invalid_frontmatter`,
+    /// `unsupported_content_type`, `conflict` (the key came with another item),
     /// `queue_full`, `busy`, and those of the store.
     pub fn ingest(
         &self,
@@ -363,5 +365,7 @@ fn payload_fault(error: &PayloadError) -> Fault {
             Fault::new(FaultCode::InvalidEncoding, format!("the body is not text: {reason}"))
                 .hint("send UTF-8, and JSON only as application/json")
         }
+        PayloadError::Foreign(format) => unread_format("the body", *format),
+        PayloadError::Frontmatter(error) => frontmatter_fault("the body", error),
     }
 }

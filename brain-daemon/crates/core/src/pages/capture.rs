@@ -3,14 +3,15 @@
 
 use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteReply, WriteStatus};
 
+use crate::file_input::read_input;
 use crate::pages::capture_input::{CaptureInput, NewCapture};
 use crate::pages::queued_capture::can_be_queued;
 use crate::provenance::{
     CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, without_provenance_keys,
 };
 use crate::write_page::{
-    SlugRequest, check_origin, check_type, choose_slug, clean_tags, inbox_slug, origin_label,
-    origin_route, origin_uri, read_document, stored_document, type_and_title, type_of,
+    SlugRequest, check_origin, check_type, choose_slug, clean_tags, inbox_slug, origin_route,
+    origin_uri, stored_document, type_and_title, type_of,
 };
 use crate::{Caller, PageService};
 use brain_base::clock::day;
@@ -40,7 +41,7 @@ impl PageService {
     ///
     /// # Errors
     /// `usage` (type, title or tag), `too_large`, `binary_content`, `invalid_frontmatter`,
-    /// `empty_content`, `unknown_source`, `conflict` (no free slug), or the store fails.
+    /// `unsupported_content_type` (of a file), `empty_content`, `unknown_source`, `conflict` (no free slug), or the store fails.
     pub(crate) fn capture_through(
         &self,
         caller: &Caller,
@@ -49,7 +50,6 @@ impl PageService {
         uri: String,
     ) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
-        let label = origin_label(&request.origin);
         let mut warnings = Vec::new();
         if let Some(page_type) = &request.page_type {
             check_type(page_type)?;
@@ -60,7 +60,7 @@ impl PageService {
                 ));
             }
         }
-        let mut document = read_document(&request.content, &label)?;
+        let mut document = read_input(&request.content, &request.origin)?;
         if document.body.trim().is_empty() {
             return Err(no_content(&document));
         }

@@ -6,6 +6,7 @@ use brain_protocol::{
     Fault, FaultCode, Origin, PageRef, Precondition, Put, SourceId, WriteReply, WriteStatus,
 };
 
+use crate::file_input::read_input;
 use crate::pages::capture::PageWrite;
 use crate::pages::find_page::written_source;
 use crate::provenance::{
@@ -13,8 +14,7 @@ use crate::provenance::{
     without_provenance_keys,
 };
 use crate::write_page::{
-    build_new_page, check_expected, check_origin, origin_label, origin_route, origin_uri,
-    read_document, stored_document,
+    build_new_page, check_expected, check_origin, origin_route, origin_uri, stored_document,
 };
 use crate::{Caller, PageService};
 use brain_page::{Document, Frontmatter, file_path};
@@ -45,7 +45,8 @@ impl PageService {
     /// the request.
     ///
     /// # Errors
-    /// `too_large`, `binary_content`, `invalid_frontmatter`, `unknown_source`, `ambiguous_slug`,
+    /// `too_large`, `binary_content`, `invalid_frontmatter`, `unsupported_content_type` (of a
+    /// file), `unknown_source`, `ambiguous_slug`,
     /// `conflict` with the precondition, `empty_content`, or the store fails.
     pub(crate) fn put_with_provenance(
         &self,
@@ -55,7 +56,7 @@ impl PageService {
         uri: String,
     ) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
-        let document = read_document(&request.content, &origin_label(&request.origin))?;
+        let document = read_input(&request.content, &request.origin)?;
         let is_empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
         let reader = self.store.read(caller.visibility())?;
         let source = written_source(caller, &reader, request)?;

@@ -5,6 +5,9 @@
 //! others are imported. If the import ends early, stored pages stay. The next import continues from
 //! there, because it does not write unchanged pages.
 
+use std::collections::HashSet;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
@@ -15,6 +18,7 @@ use brain_protocol::{
 
 use super::beside::links_warning;
 use crate::batch::{Failures, in_batches, map_in_parallel};
+use crate::file_input::unread_format;
 use crate::machines::KEPT_PAGES;
 use crate::pages::put::{Effect, write_effect};
 use crate::provenance::{IMPORT, has_claims, move_unverified_provenance};
@@ -24,7 +28,7 @@ use crate::sync::read::file_times;
 use crate::write_page::{build_new_page, read_document};
 use crate::{Caller, Progress, SyncService};
 use brain_base::caller::Visibility;
-use brain_page::{Frontmatter, NoteDates, assign_slugs};
+use brain_page::{ForeignFormat, Frontmatter, NoteDates, assign_slugs, is_html};
 use brain_store::files::{self, CommitTimes, MarkdownFile};
 use brain_store::{LineChange, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
 
@@ -191,6 +195,7 @@ impl SyncService {
             failed_total: tally.failures.total,
             warnings: links_warning(&found.links).into_iter().chain(tally.warnings).collect(),
             took_ms: began.elapsed().as_millis() as u64,
+            not_imported: reasons(&dir, found.other_paths, &found.links),
             left_out: found.ignored,
         })
     }
@@ -292,6 +297,9 @@ fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
             .hint("give a directory that the daemon can read")
     })?;
     if !dir.is_dir() {
+        if let Some(format) = format_of_file(&dir) {
+            return Err(unread_format(path, format));
+        }
         let message = format!("{path} is not a directory");
         return Err(Fault::new(FaultCode::Usage, message)
             .hint(format!("for one file: `brain capture --file {path}`")));
@@ -346,6 +354,40 @@ fn read_page(
         Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page })
     };
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
+}
+
+/// Returns the files that are not imported, with the reasons. `links` are those that lead to a
+/// directory or a note.
+fn reasons(dir: &Path, paths: Vec<String>, links: &[String]) -> Vec<ImportFailure> {
+    let links: HashSet<&String> = links.iter().collect();
+    let reason = |path: &String| {
+        if links.contains(path) {
+            return "a symbolic link, which is not followed".to_owned();
+        }
+        match format_of_file(&dir.join(path)) {
+            Some(format) => format!("{format}, which brain cannot read"),
+            None if is_html(Path::new(path), b"") => {
+                "HTML; `brain capture --file` converts it".to_owned()
+            }
+            None => "not markdown".to_owned(),
+        }
+    };
+    paths.into_iter().map(|path| ImportFailure { reason: reason(&path), path }).collect()
+}
+
+/// Returns the format that brain does not read, of a file: by its name, or for HTML by its content.
+fn format_of_file(path: &Path) -> Option<ForeignFormat> {
+    let by_name = ForeignFormat::of_name(path);
+    if by_name.is_some() || !is_html(path, b"") {
+        return by_name;
+    }
+    let mut head = Vec::new();
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+        .open(path);
+    file.ok()?.take(ForeignFormat::MAX_HEAD as u64).read_to_end(&mut head).ok()?;
+    ForeignFormat::of_content(&head)
 }
 
 /// Returns the files with their slugs.

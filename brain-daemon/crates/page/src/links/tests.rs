@@ -51,6 +51,13 @@ fn markdown_links_are_found() {
 }
 
 #[test]
+fn formulas_have_no_links() {
+    assert_eq!(body_links("$$ [[a]] [b](c) $$ and [[d]]"), body_links("[[d]]"));
+    assert_eq!(body_links("$$\n[[a]]\n\n[[b]]\n$$\n\n[[d]]"), body_links("[[d]]"));
+    assert_eq!(body_links("a $$ price [[d]]"), body_links("[[d]]"));
+}
+
+#[test]
 fn wiki_links_are_found() {
     assert_eq!(
         body_links("[[people/ann]] [[people/bob|Bob *B*]]"),

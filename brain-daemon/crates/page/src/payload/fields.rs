@@ -2,7 +2,7 @@
 
 use super::{Payload, fenced};
 use crate::frontmatter::{Frontmatter, MAX_FRONTMATTER};
-use crate::{Document, title};
+use crate::{Document, title, toml};
 
 /// Maximum length of a title, in characters. A longer one is cut, and kept in full with the other
 /// fields.
@@ -81,8 +81,12 @@ impl Fields {
         {
             rest.remove("author");
         }
-        let rest = rest.raw().trim_end();
-        fields.rest = (!rest.is_empty()).then(|| ("yaml", rest.to_owned()));
+        let (language, rest) = match toml::block(rest.raw()) {
+            Some(lines) => ("toml", lines),
+            None => ("yaml", rest.raw()),
+        };
+        let rest = rest.trim_end();
+        fields.rest = (!rest.is_empty()).then(|| (language, rest.to_owned()));
         fields
     }
 

@@ -49,6 +49,8 @@ pub(super) struct Flow {
     line_ends: usize,
     /// Remaining bytes for the URLs of links. A link across several paragraphs is written in each.
     link_bytes: usize,
+    /// Whether nothing was written since the last link began.
+    is_empty_link: bool,
     /// Number of elements written since a part was taken.
     elements: usize,
     /// Number of elements written within the open leaf.
@@ -104,6 +106,7 @@ impl Flow {
             has_content: false,
             line_ends: 0,
             link_bytes,
+            is_empty_link: false,
             elements: 0,
             leaf_elements: 0,
             numbers: Vec::new(),
@@ -266,6 +269,18 @@ impl Flow {
         }
     }
 
+    /// Ends a link. If nothing was written since it began, it shows its `address`.
+    pub(super) fn close_link(&mut self, address: Option<&str>) {
+        let is_open = self.inline.iter().any(|open| matches!(open, Inline::Link(_)));
+        if let Some(address) = address.filter(|_| is_open && self.is_empty_link)
+            && 2 * address.len() <= self.link_bytes
+        {
+            self.link_bytes -= address.len();
+            self.text(address);
+        }
+        self.close(&Inline::Link(String::new()));
+    }
+
     /// Begins an inline element, unless one is open already; a link ends another link.
     pub(super) fn open(&mut self, inline: Inline) {
         if matches!(inline, Inline::Link(_)) {
@@ -275,6 +290,7 @@ impl Flow {
         let is_full = self.in_cell() && self.leaf_elements > MAX_PART_ELEMENTS;
         let excludes = |open: &Inline| open.is_same_format(&inline) || *open == Inline::Code;
         if !self.in_code() && !is_full && !self.inline.iter().any(excludes) {
+            self.is_empty_link |= matches!(inline, Inline::Link(_));
             self.inline.push(inline);
         }
     }
@@ -343,6 +359,7 @@ impl Flow {
     /// and inline elements.
     fn begin_run(&mut self, first: char) {
         self.begin_leaf();
+        self.is_empty_link = false;
         let has_space = std::mem::take(&mut self.has_space);
         let separator = match (std::mem::replace(&mut self.gap, Gap::None), self.last) {
             (Gap::Part, Some(last)) => match last {

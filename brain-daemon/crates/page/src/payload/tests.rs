@@ -123,14 +123,44 @@ fn a_malformed_field_is_kept_without_effect() {
 }
 
 #[test]
-fn malformed_frontmatter_is_text() {
-    for text in
-        ["---\ntitle: a: b\n---\nBody", "---\n{a: 1\n---\n", "---\nprose\n---\nx", "---\nno end"]
-    {
+fn malformed_frontmatter_is_refused_and_prose_is_text() {
+    for (text, position) in [
+        ("---\ntitle: Meeting: plans\n---\nBody", "frontmatter, line 2, column 15"),
+        ("---\n{a: 1\n---\n", "frontmatter, line "),
+        ("+++\ntitle = \n+++\nBody", "frontmatter, line 2"),
+    ] {
+        let error = payload(MediaType::Markdown, text.as_bytes()).unwrap_err();
+        assert!(matches!(error, PayloadError::Frontmatter(_)), "{text:?}: {error:?}");
+        assert!(error.to_string().starts_with(position), "{error}");
+    }
+    for text in ["---\nprose\n---\nx", "---\nno end", "+++\nprose\n+++\n"] {
         let read = parse_payload(MediaType::Markdown, text);
         assert_eq!(read.document.body, text);
         assert_eq!(Document::parse(&read.document.render()).unwrap(), read.document);
     }
+}
+
+#[test]
+fn toml_fields_are_read_like_yaml() {
+    let read = parse_payload(
+        MediaType::Markdown,
+        "+++\ntitle = 'A note'\ntags = ['Work']\nweight = 3\n+++\nBody",
+    );
+    let frontmatter = &read.document.frontmatter;
+    assert_eq!(frontmatter.title().as_deref(), Some("A note"));
+    assert_eq!((frontmatter.tags(), &*read.document.body), (vec!["work".to_owned()], "Body"));
+    assert_eq!(field(&read, "received").as_deref(), Some("weight = 3"));
+}
+
+#[test]
+fn other_formats_are_refused_by_name() {
+    let calendar = "BEGIN:VCALENDAR\nEND:VCALENDAR";
+    let wiki = "<!doctype html><html><meta name=application-name content=\"TiddlyWiki\" /><p>x";
+    for (media_type, text) in [(MediaType::Plain, calendar), (MediaType::Html, wiki)] {
+        let error = payload(media_type, text.as_bytes()).unwrap_err();
+        assert!(matches!(error, PayloadError::Foreign(_)), "{error:?}");
+    }
+    assert_eq!(body(MediaType::Markdown, calendar), calendar);
 }
 
 #[test]
@@ -244,6 +274,9 @@ fn html_becomes_markdown() {
         ),
         ("<pre>a```<div>b</div></pre>", "````\na```\nb\n````"),
         ("see <a href='/a b?x=1&amp;y'>it</a> <code>c</code>", "see [it](/a%20b?x=1&y) `c`"),
+        ("<p>a <a href='https://e.org/b'></a> c", "a <https://e.org/b> c"),
+        ("<a href='https://e.org/b'><svg></svg></a><a href='#x'></a>", "<https://e.org/b>"),
+        ("<a href='https://e.org/b'><img src=i.png></a>", "[![](i.png)](https://e.org/b)"),
         ("<a href=x><h2>Card</h2><p>text</a>", "## [Card](x)\n\n[text](x)"),
         (
             "<table><caption>C<tr><th>a<th>b|c<tr><td>1</table>",
@@ -293,6 +326,7 @@ fn hostile(n: usize) -> Vec<String> {
         many("<table><tr><td>") + "x",
         format!("<table><tr><td>{}<td>b{}", "w".repeat(n / 2), many("<tr><td>a<td>b")),
         format!("<a href='{}'>{}", "x".repeat(4000), many("<p>x")),
+        format!("<base href='https://e.org/{}/'>{}", "x".repeat(4000), many("<a href=x></a>")),
         format!("<pre>x{}</pre>{}y", "\n".repeat(n / 2), many("<b></b>")),
         (0..n / 10).map(|i| format!("<b a{i}>")).collect::<String>() + &many("<p>x"),
         format!("<a {}>x", (0..n / 10).map(|i| format!("a{i} ")).collect::<String>()),

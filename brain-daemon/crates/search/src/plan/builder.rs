@@ -16,6 +16,12 @@ use super::{
     Condition, Group, Pair, Phrase, Plan, Sequence, SequenceWord,
 };
 
+/// Weight of the exact form of a word, with its accents or without an apostrophe.
+const EXACT_WEIGHT: f32 = 0.6;
+/// Weight of the exact form of a word with signs, in a question of other words, too.
+const SIGNS_WEIGHT: f32 = 1.2;
+/// Weight of the exact form of `C`, `C++` or `C#` alone: more than many occurrences of another one.
+const ALONE_WEIGHT: f32 = 4.0;
 /// Maximum groups of a plan.
 const MAX_GROUPS: usize = 64;
 /// Maximum words of a phrase.
@@ -89,7 +95,13 @@ impl Plan {
         let mut builder = Builder { plan: std::mem::take(self), analyzer };
         let (scope, times) =
             (builder.plan.groups[group].scope, builder.plan.groups[group].multiplier);
-        let word = Word { text: text.to_owned(), exact: None, position: 0, kind: Kind::Word };
+        let word = Word {
+            text: text.to_owned(),
+            exact: None,
+            is_alone: false,
+            position: 0,
+            kind: Kind::Word,
+        };
         let mut spelled = Group { multiplier: 0.0, ..builder.word_group(&word, scope) };
         // The text may be a stem.
         if spelled.terms.iter().all(|term| term.text != text) {
@@ -125,6 +137,8 @@ struct Word {
     text: String,
     /// The key of its exact form; only for [`Kind::Word`].
     exact: Option<String>,
+    /// Whether it is the only word of its text.
+    is_alone: bool,
     /// The position among the tokens of its text.
     position: u32,
     kind: Kind,
@@ -252,7 +266,11 @@ impl<'a> Builder<'a> {
     /// has the maximum of groups.
     fn add_group(&mut self, group: Group) -> Option<usize> {
         let is_same = |other: &Group| {
-            other.scope == group.scope && other.prefix == group.prefix && other.terms == group.terms
+            let has_signs = other.tells_signs() || group.tells_signs();
+            other.scope == group.scope
+                && other.prefix == group.prefix
+                && other.terms == group.terms
+                && (other.exact == group.exact || !has_signs)
         };
         if let Some(index) = self.plan.groups.iter().position(is_same) {
             self.plan.groups[index].multiplier += 1.0;
@@ -270,9 +288,15 @@ impl<'a> Builder<'a> {
         if word.kind == Kind::Lone {
             return self.prefix_group(&word.text, scope);
         }
+        let tells_signs = word.exact.as_deref().is_some_and(exact::tells_signs);
         Group {
             terms: self.forms(word),
             exact: word.exact.as_deref().map(HashedTerm::new),
+            exact_weight: match (tells_signs, word.is_alone) {
+                (false, _) => EXACT_WEIGHT,
+                (true, false) => SIGNS_WEIGHT,
+                (true, true) => ALONE_WEIGHT,
+            },
             ..self.prefix_group(&word.text, scope)
         }
         .without_prefix()
@@ -289,6 +313,7 @@ impl<'a> Builder<'a> {
             tag: hashed_key(key::TAG_WORD, text),
             slug: hashed_key(key::SLUG_WORD, text),
             exact: None,
+            exact_weight: EXACT_WEIGHT,
         }
     }
 
@@ -395,10 +420,26 @@ fn words(text: &str) -> Vec<Word> {
     token::scan(text, &mut |t| {
         // A skipped token takes a position, as in pages.
         if t.kind != Kind::Tail {
-            let exact = (t.kind == Kind::Word).then(|| exact::key(&text[t.start..t.end], t.text));
-            out.push(Word { text: t.text.to_owned(), exact, position, kind: t.kind });
+            let exact = (t.kind == Kind::Word)
+                .then(|| exact::key(&text[t.start..t.end], t.text, &text[t.end..]));
+            out.push(Word {
+                text: t.text.to_owned(),
+                exact,
+                is_alone: false,
+                position,
+                kind: t.kind,
+            });
         }
         position += 1;
     });
+    match out.as_mut_slice() {
+        [word] => word.is_alone = true,
+        // Beside other words, a letter is rarely a name: `plan b`.
+        words => {
+            for word in words.iter_mut().filter(|word| word.text.len() == 1) {
+                word.exact.take_if(|key| key.len() == 2);
+            }
+        }
+    }
     out
 }

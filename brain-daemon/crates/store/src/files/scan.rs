@@ -57,6 +57,9 @@ pub struct MarkdownFile {
     pub stat: Stat,
 }
 
+/// Maximum number of paths of files that are not markdown.
+pub(super) const MAX_OTHER_PATHS: usize = 10_000;
+
 /// Result of a directory walk.
 #[derive(Debug, Default)]
 pub struct ScanReport {
@@ -64,6 +67,8 @@ pub struct ScanReport {
     pub files: Vec<MarkdownFile>,
     /// Number of files that are not markdown, and of links.
     pub other_files: u64,
+    /// The paths of the first [`MAX_OTHER_PATHS`] of them.
+    pub other_paths: Vec<String>,
     /// Symbolic links with the name of a markdown file, or to a directory.
     pub links: Vec<String>,
     /// Paths that could not be read or are not UTF-8, with the reason. Relative to the directory;

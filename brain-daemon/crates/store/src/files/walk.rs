@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use super::ignore_rules::{ActiveRules, IgnoreRules, is_rule_file};
 use super::root_dir::RootDir;
-use super::scan::{MarkdownFile, ScanReport, is_reachable};
+use super::scan::{MAX_OTHER_PATHS, MarkdownFile, ScanReport, is_reachable};
 use super::trash::TRASH;
 use brain_page::is_markdown;
 
@@ -203,7 +203,7 @@ impl Walk<'_> {
 
     fn visit_file(&mut self, parent: BorrowedFd<'_>, entry: &Entry) -> bool {
         if !is_markdown(Path::new(os_name(entry))) {
-            self.found.other_files += 1;
+            self.add_other_file();
             if entry.kind == FileType::Symlink
                 && !self.active.leave_out(&self.full_path(), false)
                 && statat(parent, &*entry.name, AtFlags::empty())
@@ -218,7 +218,7 @@ impl Walk<'_> {
             return true;
         }
         if entry.kind != FileType::RegularFile {
-            self.found.other_files += 1;
+            self.add_other_file();
             if entry.kind == FileType::Symlink {
                 self.found.links.push(self.reported_path());
             }
@@ -241,6 +241,14 @@ impl Walk<'_> {
             self.add_unreadable(io::Error::from(error).to_string());
         }
         true
+    }
+
+    fn add_other_file(&mut self) {
+        self.found.other_files += 1;
+        if self.found.other_paths.len() < MAX_OTHER_PATHS {
+            let path = self.reported_path();
+            self.found.other_paths.push(path);
+        }
     }
 
     fn add_unreadable(&mut self, reason: String) {

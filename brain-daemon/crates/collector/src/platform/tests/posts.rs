@@ -1,7 +1,7 @@
 //! Tests of reading posts and pages of posts.
 
 use super::*;
-use crate::{AUTHOR, COLLECTED_AT, MEDIA};
+use crate::{AUTHOR, COLLECTED_AT, MEDIA, WHOLE_TEXT};
 
 /// A page with one post, related objects and invalid posts.
 fn full_page() -> Value {
@@ -38,6 +38,32 @@ fn posts_have_authors_and_invalid_posts_are_skipped() {
     assert_eq!(post.fields()[MEDIA], json!([{"media_key": "3_1", "url": "https://x"}]));
     assert!(!post.fields().contains_key(COLLECTED_AT), "a field of the collector");
     assert_eq!(bare.fields().len(), 2);
+}
+
+#[test]
+fn a_repost_has_the_whole_text_of_its_original() {
+    let long = "word ".repeat(60);
+    let cut = format!("RT @ann: {}…", &long[..130]);
+    for (list, original, kind) in [
+        ("tweets", json!({"id": "9", "text": long}), "retweeted"),
+        ("posts", json!({"id": "9", "text": "cut…", "note_tweet": {"text": long}}), "retweeted"),
+    ] {
+        let repost = |id: &str| json!([{"type": kind, "id": id}]);
+        let body = json!({
+            "data": [
+                {"id": "17", "text": cut, "referenced_tweets": repost("9")},
+                {"id": "18", "text": cut, "referenced_tweets": repost("8"), WHOLE_TEXT: "forged"},
+                {"id": "19", "text": "mine", "referenced_tweets": [{"type": "quoted", "id": "9"}]}
+            ],
+            "includes": {list: [original]}, "meta": {}
+        });
+        let http_client = always(200, &[], body.to_string());
+        let all = Expansions { authors: true, media: false };
+        let page =
+            with_platform(&http_client, |platform| platform.timeline(&user(), all, None)).unwrap();
+        let texts: Vec<&str> = page.posts.iter().map(|post| post.text()).collect();
+        assert_eq!(texts, [format!("RT @ann: {long}"), cut.clone(), "mine".to_owned()]);
+    }
 }
 
 #[test]

@@ -102,6 +102,8 @@ pub(super) struct FlowWriter<'a> {
     has_lines: bool,
     /// Whether the last token ended a link.
     ended_link: bool,
+    /// What the open link shows if it has no text.
+    link_text: Option<String>,
 }
 
 impl<'a> FlowWriter<'a> {
@@ -122,6 +124,7 @@ impl<'a> FlowWriter<'a> {
             in_title: false,
             has_lines: false,
             ended_link: false,
+            link_text: None,
         }
     }
 
@@ -214,8 +217,10 @@ impl<'a> FlowWriter<'a> {
             }
             b"math" => self.math = Some(Math::new(tag)),
             b"a" => {
+                self.end_link();
                 let address = attribute("href").and_then(|href| self.address(&href));
-                self.flow.close(&Inline::Link(String::new()));
+                // An anchor in the page is no use without a text.
+                self.link_text = address.clone().filter(|address| !address.starts_with('#'));
                 if self.ended_link {
                     self.flow.gap(Gap::Words);
                 }
@@ -297,7 +302,7 @@ impl<'a> FlowWriter<'a> {
 
     pub(super) fn end(&mut self, name: &[u8]) {
         match name {
-            b"a" => self.flow.close(&Inline::Link(String::new())),
+            b"a" => self.end_link(),
             b"pre" => {
                 self.has_lines = false;
                 self.flow.end(true);
@@ -361,6 +366,12 @@ impl<'a> FlowWriter<'a> {
             Some(base) if is_relative => base.join(&address).ok().map(String::from),
             _ => Some(address),
         }
+    }
+
+    /// Ends the open link.
+    fn end_link(&mut self) {
+        let address = self.link_text.take();
+        self.flow.close_link(address.as_deref());
     }
 
     /// Begins a numbered list.
