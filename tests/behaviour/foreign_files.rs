@@ -90,7 +90,7 @@ fn a_captured_html_file_becomes_what_ingest_makes_of_it() {
     home.brain(["put", "put", "--file", text(&path)]).expect(0);
     let page = home.get("captured");
     assert_eq!(page["title"], "A page");
-    assert_eq!(page["body"], "10³ wombats, <https://example.org/a>.");
+    assert_eq!(page["body"], "10³ wombats, [https://example.org/a](https://example.org/a).");
     assert_eq!(home.get("put")["body"], page["body"]);
     let job = ingest(&home, &token, "text/html", PAGE).expect(202).json();
     assert_eq!(job["content_hash"], page["content_hash"], "{job}");

@@ -107,8 +107,8 @@ pub enum Target {
 ///
 /// In the body: markdown links (inline and by reference), `[[slug]]`, `[[slug|text]]`,
 /// `[[source:slug]]`, `[[slug#heading]]`, `![[slug]]`, bare `[[name]]`, and `![](page.md)`, outside
-/// of code, `%%comments%%` and `$$formulas$$`. Ignores other schemes, `//host`, anchors of the page itself, images
-/// and other media, and paths that leave the root or are not slugs.
+/// of code, `%%comments%%` and `$$formulas$$`. Ignores other schemes, `//host`, anchors of the page
+/// itself, images and other media, and paths that leave the root or are not slugs.
 #[must_use]
 pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<Link> {
     let mut links = Vec::new();

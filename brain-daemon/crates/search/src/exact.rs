@@ -3,7 +3,8 @@
 //! as `dangelo`, `O'Brien` as `brien`).
 //!
 //! They are in the index's field of words, after [`MARK`], only where they differ from the folded
-//! words, or are one letter that a language can have as its name. A page with the exact form of a question's word ranks before pages with the folded one.
+//! words, or are one letter that a language can have as its name. A page with the exact form of a
+//! question's word ranks before pages with the folded one.
 
 use unicode_normalization::UnicodeNormalization;
 

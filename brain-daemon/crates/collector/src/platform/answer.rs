@@ -59,8 +59,8 @@ impl RelatedObjects {
         Self { users: objects("users", "id"), media: objects("media", "media_key"), posts }
     }
 
-    /// Adds author, media and the text of a repost to the post. First removes fields that have the names of the
-    /// collector's own fields.
+    /// Adds author, media and the text of a repost to the post. First removes fields that have the
+    /// names of the collector's own fields.
     fn add_to(&self, mut post: Record) -> Record {
         let author = post.author_id().and_then(|id| self.users.get(id)).cloned();
         let keys = post

@@ -65,7 +65,8 @@ fn requests_are_as_the_platform_documents_them() {
             format!("/api/2/users/5/tweets?{fields}"),
             format!(
                 "/api/2/users/5/mentions?{fields}&expansions=author_id,referenced_tweets.id,\
-                 attachments.media_keys&user.fields={USER_FIELDS}&media.fields={MEDIA_FIELDS}&pagination_token=t%2B%2Fk%26"
+                 attachments.media_keys&user.fields={USER_FIELDS}&media.fields={MEDIA_FIELDS}&\
+                 pagination_token=t%2B%2Fk%26"
             ),
             format!(
                 "/api/2/tweets/search/recent?query=%28%22a%20b%22%20OR%20c,\

@@ -41,7 +41,8 @@ impl PageService {
     ///
     /// # Errors
     /// `usage` (type, title or tag), `too_large`, `binary_content`, `invalid_frontmatter`,
-    /// `unsupported_content_type` (of a file), `empty_content`, `unknown_source`, `conflict` (no free slug), or the store fails.
+    /// `unsupported_content_type` (of a file), `empty_content`, `unknown_source`, `conflict` (no
+    /// free slug), or the store fails.
     pub(crate) fn capture_through(
         &self,
         caller: &Caller,

@@ -301,7 +301,7 @@ fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
             return Err(unread_format(path, format));
         }
         let message = format!("{path} is not a directory");
-        return Err(Fault::new(FaultCode::Usage, message)
+        return Err(Fault::new(FaultCode::Io, message)
             .hint(format!("for one file: `brain capture --file {path}`")));
     }
     if dir.starts_with(home) && !is_kept(&dir, home) {

@@ -274,8 +274,11 @@ fn html_becomes_markdown() {
         ),
         ("<pre>a```<div>b</div></pre>", "````\na```\nb\n````"),
         ("see <a href='/a b?x=1&amp;y'>it</a> <code>c</code>", "see [it](/a%20b?x=1&y) `c`"),
-        ("<p>a <a href='https://e.org/b'></a> c", "a <https://e.org/b> c"),
-        ("<a href='https://e.org/b'><svg></svg></a><a href='#x'></a>", "<https://e.org/b>"),
+        ("<p>a <a href='https://e.org/b'></a> c", "a [https://e.org/b](https://e.org/b) c"),
+        (
+            "<a href='https://e.org/b'><svg></svg></a><a href='#x'></a>",
+            "[https://e.org/b](https://e.org/b)",
+        ),
         ("<a href='https://e.org/b'><img src=i.png></a>", "[![](i.png)](https://e.org/b)"),
         ("<a href=x><h2>Card</h2><p>text</a>", "## [Card](x)\n\n[text](x)"),
         (
