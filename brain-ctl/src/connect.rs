@@ -14,7 +14,7 @@ use std::{
 
 use brain_protocol::{
     Answer, Event, Fault, FaultCode, FrameError, HELLO_LEN, Hello, PROTOCOL, Reply, VERSION,
-    decode, read_frame,
+    decode, own_home_hint, read_frame,
 };
 use interprocess::{
     ConnectWaitMode,
@@ -24,7 +24,7 @@ use interprocess::{
     },
 };
 
-use crate::fail;
+use crate::{daemon_program, fail};
 
 /// Time limit for a connection while the daemon's queue is full.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -72,7 +72,16 @@ impl ConnectError {
                     theirs.protocol
                 ),
             )
-            .hint("stop the daemon: brain stop; the next command starts the matching one"),
+            .hint(match daemon_program::installed_program_of(theirs.pid) {
+                Some(program) => format!(
+                    "{} is of another version: install brain and {} of the same one",
+                    program.display(),
+                    daemon_program::NAME
+                ),
+                None => {
+                    "stop the daemon: brain stop; the next command starts the matching one".into()
+                }
+            }),
             Self::Fault(fault) => fault,
         }
     }
@@ -125,9 +134,9 @@ fn connect_fault(socket: &Path, error: &io::Error) -> Fault {
     match error.kind() {
         ErrorKind::PermissionDenied => fault.hint(match home_of_root(socket) {
             Some(dir) => format!(
-                "{0} belongs to root, perhaps because brain once ran with `sudo`; make it yours: \
-                 `sudo chown -R \"$(id -un)\" {0}`; or set BRAIN_HOME to another directory",
-                dir.display()
+                "{} belongs to root, perhaps because brain once ran with `sudo`; {}",
+                dir.display(),
+                own_home_hint(dir)
             ),
             None => "only users with access to the socket can connect; check BRAIN_HOME".into(),
         }),

@@ -11,6 +11,7 @@ use interprocess::local_socket::Stream;
 
 use crate::{
     connect::{self, ConnectError, Session},
+    daemon_program,
     home::Home,
     output::{self, FormatOption, Listing, Outcome, Show},
     progress::Progress,
@@ -148,7 +149,8 @@ impl Context {
                     if may_start
                         && !was_replaced
                         && former.protocol < PROTOCOL
-                        && stop::is_daemon(former.pid) =>
+                        && daemon_program::is_daemon(former.pid)
+                        && daemon_program::installed_program_of(former.pid).is_none() =>
                 {
                     was_replaced = true;
                     if !self.quiet {
@@ -201,7 +203,7 @@ impl Context {
 /// Returns a hint that says how to start a daemon. With `no_start`, only the flag or the variable
 /// prevents this command from starting it.
 fn start_hint(no_start: bool) -> String {
-    let program = start::program().unwrap_or_else(|| PathBuf::from("brain-daemon"));
+    let program = daemon_program::find().unwrap_or_else(|_| PathBuf::from(daemon_program::NAME));
     let begin = match no_start {
         true => "omit --no-start, and unset BRAIN_NO_START; or ",
         false => "",

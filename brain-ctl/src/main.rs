@@ -11,6 +11,7 @@ mod command;
 mod completion;
 mod connect;
 mod context;
+mod daemon_program;
 mod demo;
 mod duration;
 mod editor;

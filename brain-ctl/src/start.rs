@@ -4,12 +4,11 @@
 //! daemon.
 
 use std::{
-    env,
     ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{Read, Seek, SeekFrom},
     os::unix::{fs::OpenOptionsExt, process::CommandExt},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -19,13 +18,11 @@ use interprocess::local_socket::Stream;
 
 use crate::{
     connect::{self, ConnectError},
+    daemon_program::{self, NAME},
     fail,
     home::Home,
     output,
 };
-
-/// The daemon's program.
-const PROGRAM: &str = "brain-daemon";
 
 /// Time after which a notice says that the client is still waiting.
 const NOTICE_DELAY: Duration = Duration::from_secs(10);
@@ -39,35 +36,13 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(7);
 /// Maximum size of the log in bytes. At a start, a larger one is renamed to `daemon.log.1`.
 const LOG_LIMIT: u64 = 1024 * 1024;
 
-/// Returns the path of the daemon's program: in the directory of this program, or on `PATH`.
-pub(crate) fn program() -> Option<PathBuf> {
-    let in_same_directory =
-        env::current_exe().ok().and_then(|exe| exe.parent().map(|dir| dir.join(PROGRAM)));
-    let on_path = || {
-        let path = env::var_os("PATH")?;
-        env::split_paths(&path).map(|dir| dir.join(PROGRAM)).find(|file| file.is_file())
-    };
-    in_same_directory.filter(|file| file.is_file()).or_else(on_path)
-}
-
-/// Returns the fault of a missing daemon program.
-pub(crate) fn no_program_fault() -> Fault {
-    Fault::new(
-        FaultCode::Unreachable,
-        format!(
-            "no daemon is running, and {PROGRAM} is neither in the directory of brain nor on PATH"
-        ),
-    )
-    .hint("build both programs: cargo build --release; or set PATH")
-}
-
 /// Runs the daemon's program with these arguments and `--json`, and returns its answer.
 ///
 /// # Errors
 /// The program's fault; `unreachable` without the program; `io` if it cannot be run; `internal` if
 /// it gave no answer.
 pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fault> {
-    let program = program().ok_or_else(no_program_fault)?;
+    let program = daemon_program::find()?;
     let home = Home::find()?;
     let output = Command::new(&program)
         .args(arguments)
@@ -86,7 +61,7 @@ pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fau
         let last = errors.lines().last().unwrap_or("no output").to_owned();
         Fault::new(
             FaultCode::Internal,
-            format!("{PROGRAM} ended ({}) without an answer: {last}", output.status),
+            format!("{NAME} ended ({}) without an answer: {last}", output.status),
         )
         .hint("install brain and brain-daemon of the same version")
     };
@@ -108,7 +83,7 @@ pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fau
 /// `unreachable` if the daemon's program is missing, exits before it answers (with the reason from
 /// the log), or does not answer in time; the fault of [`Home::prepare`] or of [`connect::connect`].
 pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault> {
-    let program = program().ok_or_else(no_program_fault)?;
+    let program = daemon_program::find()?;
     home.prepare()?;
     let lock_path = home.run_dir().join("start.lock");
     let lock = OpenOptions::new()
@@ -130,7 +105,7 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
                 if let Some(daemon) = &daemon
                     && !quiet
                 {
-                    output::notice(&format!("started {PROGRAM} (pid {})", daemon.child.id()));
+                    output::notice(&format!("started {NAME} (pid {})", daemon.child.id()));
                     if is_new && home.has_store() {
                         let dir = home.dir().display();
                         output::notice(&format!("made a new, empty brain in {dir}"));
@@ -158,15 +133,12 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
         }
         if started_at.elapsed() > NOTICE_DELAY && !is_notice_shown {
             is_notice_shown = true;
-            output::notice(&format!(
-                "still waiting for {PROGRAM}; its log: {}",
-                home.log().display()
-            ));
+            output::notice(&format!("still waiting for {NAME}; its log: {}", home.log().display()));
         }
         if started_at.elapsed() > START_TIMEOUT {
             return Err(Fault::new(
                 FaultCode::Unreachable,
-                format!("{PROGRAM} did not answer within {} s", START_TIMEOUT.as_secs()),
+                format!("{NAME} did not answer within {} s", START_TIMEOUT.as_secs()),
             )
             .hint(format!("see {}", home.log().display())));
         }
@@ -183,7 +155,7 @@ pub(crate) fn start_temporary(
     home: &Home,
     prepare: impl FnOnce(&mut Command),
 ) -> Result<Child, Fault> {
-    let program = program().ok_or_else(no_program_fault)?;
+    let program = daemon_program::find()?;
     home.prepare()?;
     let mut command = daemon_command(&program, home);
     command.arg("--temporary").stdin(Stdio::piped());
@@ -203,14 +175,14 @@ pub(crate) fn is_answering(home: &Home, child: &mut Child) -> Result<bool, Fault
     }
     // The daemon has removed its log with the home, so the fault cannot quote it.
     let Ok(Some(status)) = child.try_wait() else { return Ok(false) };
-    let message = format!("{PROGRAM} could not start ({status})");
+    let message = format!("{NAME} could not start ({status})");
     Err(Fault::new(FaultCode::Unreachable, message)
         .hint("install brain and brain-daemon of the same version"))
 }
 
 /// Returns the fault of a daemon of a temporary home that did not answer in [`START_TIMEOUT`].
 pub(crate) fn no_answer_fault() -> Fault {
-    let message = format!("{PROGRAM} did not answer within {} s", START_TIMEOUT.as_secs());
+    let message = format!("{NAME} did not answer within {} s", START_TIMEOUT.as_secs());
     Fault::new(FaultCode::Unreachable, message).hint("try again on an idle machine")
 }
 
@@ -259,11 +231,8 @@ impl StartingDaemon {
         let log_offset = log.metadata().map_or(0, |m| m.len());
         command.stderr(log);
         let child = command.spawn().map_err(|e| {
-            Fault::new(
-                FaultCode::Unreachable,
-                format!("cannot start {PROGRAM}: {}", fail::reason(&e)),
-            )
-            .hint("install brain-daemon in the directory of brain, or on PATH")
+            Fault::new(FaultCode::Unreachable, format!("cannot start {NAME}: {}", fail::reason(&e)))
+                .hint("install brain-daemon in the directory of brain, or on PATH")
         })?;
         Ok(Self { child, log_offset })
     }
@@ -280,11 +249,11 @@ impl StartingDaemon {
         let log_hint = format!("see the log: {}", home.log().display());
         let (message, hint) = match reason_and_hint(&log_lines) {
             (reason, _) if reason.is_empty() => {
-                (format!("{PROGRAM} ended at once ({status}) without a message"), log_hint)
+                (format!("{NAME} ended at once ({status}) without a message"), log_hint)
             }
-            (reason, None) => (format!("{PROGRAM} could not start: {reason}"), log_hint),
+            (reason, None) => (format!("{NAME} could not start: {reason}"), log_hint),
             (reason, Some(hint)) => {
-                (format!("{PROGRAM} could not start: {reason}"), format!("{hint}; {log_hint}"))
+                (format!("{NAME} could not start: {reason}"), format!("{hint}; {log_hint}"))
             }
         };
         Some(StartFailure {
@@ -307,7 +276,7 @@ const LOCKED_MESSAGE: &str = "in use by another brain-daemon";
 /// Returns the reason and the hint of the last error in `log`. Without an error, the reason is all
 /// lines of `log`.
 fn reason_and_hint(log: &str) -> (String, Option<String>) {
-    let marker = format!("{PROGRAM}: error: ");
+    let marker = format!("{NAME}: error: ");
     let Some(at) = log.rfind(&marker) else {
         return (log.lines().collect::<Vec<_>>().join("; "), None);
     };
@@ -340,7 +309,7 @@ mod tests {
 
     #[test]
     fn the_log_tail_starts_after_the_offset() {
-        let log = env::temp_dir().join(format!("brain-words-{}.log", std::process::id()));
+        let log = std::env::temp_dir().join(format!("brain-words-{}.log", std::process::id()));
         let old = "old noise\n";
         assert!(fs::write(&log, format!("{old}one\n\ntwo\nthree\n\u{1b}[31mfour\n")).is_ok());
         let log_lines = log_tail(&log, old.len() as u64);

@@ -84,12 +84,6 @@ fn terminate(pid: u32) -> Result<(), Fault> {
     }
 }
 
-/// Returns whether the process is a daemon. A process id from a container can belong to another
-/// program here.
-pub(crate) fn is_daemon(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "brain-daemon")
-}
-
 /// Returns whether the daemon has ended and released the store: its process is gone or a zombie. If
 /// `pid` is 0 (unknown) or there is no `/proc`, checks whether the socket still listens.
 fn has_ended(socket: &Path, pid: u32) -> bool {

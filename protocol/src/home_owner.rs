@@ -1,4 +1,4 @@
-//! Root in the home of another user. Client and daemon use the same rule.
+//! A home that belongs to another user. Client and daemon use the same rules.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -24,4 +24,14 @@ pub fn refuse_root(home: &Path, user: u32) -> Result<(), Fault> {
     Err(Fault::new(FaultCode::ReadOnly, message).hint(
         "run the command without `sudo`; for a brain of root, set BRAIN_HOME to a directory of root",
     ))
+}
+
+/// Returns what a person can do whose home at `home` belongs to somebody else, perhaps because brain
+/// once ran with `sudo`.
+#[must_use]
+pub fn own_home_hint(home: &Path) -> String {
+    format!(
+        "make it yours: `sudo chown -R \"$(id -un)\" {}`; or set BRAIN_HOME to another directory",
+        home.display()
+    )
 }

@@ -65,7 +65,7 @@ pub use fault::{Exit, Fault, FaultCode, SIZE_LIMIT_HINT};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use health::*;
 pub use hello::{HELLO_LEN, Hello, HelloError};
-pub use home_owner::refuse_root;
+pub use home_owner::{own_home_hint, refuse_root};
 pub use ideas::*;
 pub use io_reason::io_reason;
 pub use jobs::*;

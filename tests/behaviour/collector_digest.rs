@@ -315,6 +315,20 @@ fn models_get_posts_as_untrusted_text() {
 }
 
 #[test]
+fn a_digest_of_the_default_size_arrives_whole() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    fill(&home, 20, &"A long post. ".repeat(100));
+    let agent = mcp(&home, &home.token("agent", "read", &[]));
+    let digest = agent.call("collector_digest", json!({}));
+    let size = digest.to_string().len();
+    assert!(size <= 9_700, "{size} bytes, more than the strictest client shows");
+    assert!(digest["posts"].as_array().unwrap().len() > 1 && digest["next_cursor"].is_string());
+    let whole = agent.call("collector_digest", json!({ "limit": 21 }));
+    assert_eq!(whole["posts"].as_array().unwrap().len(), 20);
+}
+
+#[test]
 fn long_digests_are_split_into_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();

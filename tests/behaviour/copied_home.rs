@@ -7,18 +7,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use brain_tests::{TestHome, capture, skip};
-
-/// Waits until `done` returns true.
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !done() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
+use brain_tests::{TestHome, capture, skip, wait_for};
 
 /// Returns the time at which the kept copy was made, and its pages; `None` if there is none.
 fn kept(home: &TestHome) -> Option<(String, u64)> {

@@ -42,6 +42,27 @@ fn a_newer_client_replaces_the_daemon() {
 }
 
 #[test]
+fn a_client_beside_an_older_daemon_program_leaves_the_daemon() {
+    let home = TestHome::new();
+    let former = other_daemon(&home, PROTOCOL - 1);
+    // The running program is the one beside this client: a new daemon would be as old.
+    let client = home.outside().join("brain");
+    std::fs::copy(brain_tests::program("brain"), &client).unwrap();
+    let command = || {
+        let mut command = Command::new(&client);
+        command.env("BRAIN_HOME", home.path());
+        command
+    };
+    let mut capture = command();
+    capture.args(["capture", "x"]);
+    let refused = brain_tests::run(capture, b"").expect(6);
+    assert!(refused.stderr.contains("outside/brain-daemon is of another version"), "{refused:?}");
+    assert!(!former.is_finished(), "the daemon was stopped");
+    home.brain(["stop"]).expect(0);
+    former.join().unwrap();
+}
+
+#[test]
 fn a_client_that_may_not_start_a_daemon_replaces_none() {
     let home = TestHome::new();
     let former = other_daemon(&home, PROTOCOL - 1);

@@ -67,6 +67,7 @@ mod formats;
 mod former_daemon;
 mod history;
 mod home_owner;
+mod html_pages;
 mod http_flood;
 mod http_ingest;
 mod http_listeners;

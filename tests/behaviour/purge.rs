@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use brain_tests::{TEST_TIMEOUT, TestHome, http};
+use brain_tests::{TestHome, http, wait_for};
 use serde_json::{Value, json};
 
 use crate::faults::fill;
@@ -35,15 +34,6 @@ pub(crate) fn files_with(dir: &Path, secret: &str) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-/// Waits until a condition holds.
-fn wait_for(problem: &str, condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    while !condition() {
-        assert!(Instant::now() < deadline, "{problem}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn texts_of(list: &Value) -> Vec<String> {

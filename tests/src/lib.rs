@@ -425,6 +425,15 @@ fn mount(args: &[&str], at: &Path) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
+/// Waits until `done` returns true; fails with `what` after a minute.
+pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Returns a path in the shared test data, or reports a skip if it does not exist.
 #[must_use]
 pub fn shared_data(name: &str) -> Option<PathBuf> {

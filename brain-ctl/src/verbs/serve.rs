@@ -8,15 +8,14 @@ use clap::{Args, ValueEnum};
 use crate::{
     command::{Group, Verb},
     context::Context,
-    fail,
+    daemon_program, fail,
     output::Outcome,
-    start,
 };
 
 /// Replaces this process with the daemon's program. Returns only after a failure. `add_arguments`
 /// adds the arguments of the program.
 fn exec_daemon(add_arguments: impl FnOnce(&mut Command)) -> Result<Outcome, Fault> {
-    let program = start::program().ok_or_else(start::no_program_fault)?;
+    let program = daemon_program::find()?;
     let mut command = Command::new(&program);
     add_arguments(&mut command);
     let error = command.exec();

@@ -21,10 +21,10 @@ use crate::{
     command::{Group, Verb},
     connect::{self, ConnectError, Session},
     context::Context,
-    fail,
+    daemon_program, fail,
     home::Home,
     output::{Outcome, Show, Text},
-    start, stop, xdg,
+    stop, xdg,
 };
 
 /// Arguments of `service`.
@@ -198,7 +198,7 @@ struct InstallResult {
 
 fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fault> {
     let home = Home::find()?;
-    let program = start::program().ok_or_else(start::no_program_fault)?;
+    let program = daemon_program::find()?;
     let program = std::path::absolute(&program).unwrap_or(program);
     let socket = configured_socket(&program, &home)?;
     let default_home = env::var_os("HOME").map(|dir| Path::new(&dir).join(".brain"));

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use brain_base::home::Home;
-use brain_protocol::{Fault, FaultCode, refuse_root};
+use brain_protocol::{Fault, FaultCode, own_home_hint, refuse_root};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -52,8 +52,5 @@ fn locked_out(home: &Home, path: &Path, owner: u32) -> Fault {
         path.display(),
         name_of(owner)
     );
-    Fault::new(FaultCode::ReadOnly, message).hint(format!(
-        "make it yours: `sudo chown -R \"$(id -un)\" {}`; or set BRAIN_HOME to another directory",
-        home.root().display()
-    ))
+    Fault::new(FaultCode::ReadOnly, message).hint(own_home_hint(home.root()))
 }

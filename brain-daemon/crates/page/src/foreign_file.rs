@@ -26,7 +26,7 @@ pub enum ForeignFormat {
     /// All notes of a TiddlyWiki, as data in an HTML page.
     TiddlyWiki,
     /// Several notes of this program in one HTML page.
-    HtmlNotes(&'static str),
+    EvernoteHtml,
 }
 
 /// The names of files by which a format is known.
@@ -113,7 +113,7 @@ impl ForeignFormat {
             Self::Calendar | Self::Contacts | Self::Mail | Self::Mailbox => {
                 "keep the file, and capture what you want to find as text"
             }
-            Self::Evernote | Self::Tiddler | Self::TiddlyWiki | Self::HtmlNotes(_) => {
+            Self::Evernote | Self::Tiddler | Self::TiddlyWiki | Self::EvernoteHtml => {
                 "keep the file; export the notes as markdown, or as one HTML page for each note"
             }
         }
@@ -130,7 +130,7 @@ impl fmt::Display for ForeignFormat {
             Self::Evernote => f.write_str("an export of Evernote (ENEX)"),
             Self::Tiddler => f.write_str("a note of TiddlyWiki (.tid)"),
             Self::TiddlyWiki => f.write_str("a TiddlyWiki in one HTML page"),
-            Self::HtmlNotes(program) => write!(f, "an export of several {program} notes in HTML"),
+            Self::EvernoteHtml => f.write_str("an export of several Evernote notes in HTML"),
         }
     }
 }
@@ -167,10 +167,8 @@ fn of_markup(head: &str) -> Option<ForeignFormat> {
         || lower.contains("content=\"tiddlywiki\"")
     {
         Some(ForeignFormat::TiddlyWiki)
-    } else if several("class=\"exported-note\"") {
-        Some(ForeignFormat::HtmlNotes("Joplin"))
-    } else if lower.contains("content=\"evernote") && (several("<en-note") || several("<h1")) {
-        Some(ForeignFormat::HtmlNotes("Evernote"))
+    } else if lower.contains("content=\"evernote") && several("<a name=") && several("<h1") {
+        Some(ForeignFormat::EvernoteHtml)
     } else {
         None
     }
@@ -247,8 +245,6 @@ mod tests {
         let header = "From: a@b.c\nSubject: x\nMessage-ID: <1>\n y\n\nText";
         let wiki = "<!doctype html>\n<html><head><meta name=\"application-name\" \
                     content=\"TiddlyWiki\" />";
-        let joplin = "<!DOCTYPE html><html><div class=\"exported-note\">a</div>\
-                      <div class=\"exported-note\">b</div>";
         let evernote = "<html><head><meta name=\"exporter-version\" content=\"Evernote Mac 7\"/>\
                         <a name=\"1\"/><h1>A</h1><a name=\"2\"/><h1>B</h1>";
         let enex = "<?xml version=\"1.0\"?>\n<!DOCTYPE en-export SYSTEM \"x\">\n<en-export>";
@@ -262,8 +258,7 @@ mod tests {
             (enex, ForeignFormat::Evernote),
             (tiddler, ForeignFormat::Tiddler),
             (wiki, ForeignFormat::TiddlyWiki),
-            (joplin, ForeignFormat::HtmlNotes("Joplin")),
-            (evernote, ForeignFormat::HtmlNotes("Evernote")),
+            (evernote, ForeignFormat::EvernoteHtml),
         ] {
             assert_eq!(format("export", content), Some(expected), "{content}");
             assert_eq!(format("note.md", content), None, "a name that tells: {content}");
@@ -279,7 +274,7 @@ mod tests {
             "The line BEGIN:VCALENDAR begins a calendar.",
             "title: A note\ncreated: 2024-01-28\n\nText",
             "<!doctype html><html><h1>A</h1><h1>About TiddlyWiki and Evernote</h1></html>",
-            "<!doctype html><html><div class=\"exported-note\">one note</div></html>",
+            "<html><meta name=\"exporter-version\" content=\"Evernote Mac 7\"/><h1>A</h1><h1>B</h1>",
         ] {
             assert_eq!(format("x.txt", content), None, "{content}");
         }

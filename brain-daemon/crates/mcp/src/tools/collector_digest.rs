@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::list::default_limit;
 use crate::ToolContext;
-use crate::answer::{MAX_ANSWER, json_len, shorten};
+use crate::answer::{DEFAULT_ANSWER, MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
 
@@ -17,11 +17,9 @@ use crate::trust::Trust;
 const MAX_POST_CHARS: usize = 2_000;
 const MAX_EXTRA_CHARS: usize = 200;
 const MAX_NAME_CHARS: usize = 80;
-/// Maximum number of shown topics. Topics, deletions and alerts of the maximum length leave space
-/// for one post.
-const MAX_TOPICS: usize = 30;
-/// Maximum number of shown deletions, and of shown alerts.
-const MAX_EVENTS: usize = 20;
+/// Maximum number of shown topics, of shown deletions, and of shown alerts. Those of the maximum
+/// length leave space for one post in an answer of the default size.
+const MAX_EVENTS: usize = 10;
 /// Maximum number of shown pages of one post or author, and of shown topics of one post.
 const MAX_NAMES: usize = 10;
 
@@ -100,11 +98,12 @@ impl ToolCall for CollectorDigest {
 
     fn call(self, context: &ToolContext) -> Result<CollectorOutput, Fault> {
         let mut limit = self.limit;
+        let max_answer = if limit > default_limit() { MAX_ANSWER } else { DEFAULT_ANSWER };
         loop {
             let request =
                 DigestRequest { since: self.since.clone(), limit, after: self.cursor.clone() };
             let output = CollectorOutput::of(context, context.run(request)?)?;
-            if limit == 1 || json_len(&output) <= MAX_ANSWER {
+            if limit == 1 || json_len(&output) <= max_answer {
                 return Ok(output);
             }
             limit /= 2;
@@ -115,7 +114,7 @@ impl ToolCall for CollectorDigest {
 impl CollectorOutput {
     fn of(context: &ToolContext, digest: Digest) -> Result<Self, Fault> {
         let lists = [
-            ("topics", digest.topics.len(), MAX_TOPICS),
+            ("topics", digest.topics.len(), MAX_EVENTS),
             ("deletions", digest.deletions.len(), MAX_EVENTS),
             ("alerts", digest.alerts.len(), MAX_EVENTS),
         ];
@@ -141,7 +140,7 @@ impl CollectorOutput {
                 mentioned_in: page_names(context, &mentions)?,
             });
         }
-        let topics = digest.topics.into_iter().take(MAX_TOPICS).map(Event::from);
+        let topics = digest.topics.into_iter().take(MAX_EVENTS).map(Event::from);
         let deletions = digest.deletions.into_iter().take(MAX_EVENTS).map(Event::from);
         let alerts = digest.alerts.into_iter().take(MAX_EVENTS).map(Event::from);
         Ok(Self {
