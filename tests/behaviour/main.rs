@@ -54,6 +54,7 @@ mod docs_links;
 mod doctor;
 mod edit;
 mod everyday;
+mod exchange_kills;
 mod export;
 mod extreme_input;
 mod faults;
