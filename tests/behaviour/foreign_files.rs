@@ -121,11 +121,8 @@ fn an_import_names_each_file_that_it_leaves_out() {
     std::os::unix::fs::symlink("a.md", dir.join("link.md")).unwrap();
     let reply = home.json(["import", text(&dir)]);
     let left_out = &reply["not_imported"];
-    let reasons: Vec<(String, String)> = texts(left_out, "path")
-        .into_iter()
-        .map(String::from)
-        .zip(texts(left_out, "reason").into_iter().map(String::from))
-        .collect();
+    let reasons: Vec<(String, String)> =
+        texts(left_out, "path").into_iter().zip(texts(left_out, "reason")).collect();
     let plain = home.brain(["import", text(&dir)]).expect(0).stdout;
     for (path, part) in [
         ("deep/meeting.ics", "a calendar (iCalendar), which brain cannot read"),

@@ -1,7 +1,7 @@
 //! Tests of reading posts and pages of posts.
 
 use super::*;
-use crate::{AUTHOR, COLLECTED_AT, MEDIA, WHOLE_TEXT};
+use crate::{AUTHOR, COLLECTED_AT, MEDIA, Record, WHOLE_TEXT};
 
 /// A page with one post, related objects and invalid posts.
 fn full_page() -> Value {
@@ -61,7 +61,7 @@ fn a_repost_has_the_whole_text_of_its_original() {
         let all = Expansions { authors: true, media: false };
         let page =
             with_platform(&http_client, |platform| platform.timeline(&user(), all, None)).unwrap();
-        let texts: Vec<&str> = page.posts.iter().map(|post| post.text()).collect();
+        let texts: Vec<&str> = page.posts.iter().map(Record::text).collect();
         assert_eq!(texts, [format!("RT @ann: {long}"), cut.clone(), "mine".to_owned()]);
     }
 }
