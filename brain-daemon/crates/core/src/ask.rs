@@ -19,9 +19,10 @@ use self::answer_filter::AnswerFilter;
 use self::model::model_fault;
 use self::passages::{Passage, SYSTEM};
 use crate::search::{end_instant, instant};
-use crate::{Caller, Environment, Progress, SearchService};
+use crate::{Caller, SearchService};
 use brain_costs::{Budget, CostError};
 use brain_llm::{Finish, Model, ModelError, ModelErrorKind, Question, Reply};
+use brain_service::{Environment, Progress};
 use brain_store::Store;
 
 pub use model::LanguageModels;

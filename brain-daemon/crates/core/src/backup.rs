@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 use brain_protocol::{Backup, BackupReply, BackupVerify, Fault, FaultCode};
 
-use crate::{BackupService, Caller, Progress};
+use crate::{BackupService, Caller};
 use brain_base::clock::rfc3339;
+use brain_service::Progress;
 use brain_store::{SCHEMA, StoreError, VerifyReport, verify};
 
 impl BackupService {

@@ -26,10 +26,11 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::index::IndexFollower;
-use crate::{Environment, IngestService, LanguageModels, PageService, SyncService};
+use crate::{IngestService, LanguageModels, PageService, SyncService};
 use brain_base::clock::rfc3339;
 use brain_base::secrets::FoundSecret;
 use brain_collector::{DataFault, Settings, State, UserId};
+use brain_service::Environment;
 use brain_store::Store;
 
 /// The name of the secret with the platform's token.

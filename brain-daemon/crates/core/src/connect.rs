@@ -19,10 +19,10 @@ use std::sync::Arc;
 use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode};
 use url::{Host, Url};
 
-use crate::Environment;
-use crate::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 use brain_access::Access;
 use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
+use brain_service::Environment;
+use brain_service::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 
 /// The tested endpoint, and the HTTP client for the test.
 struct Target<'a> {

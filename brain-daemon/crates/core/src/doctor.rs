@@ -2,10 +2,10 @@
 //!
 //! Each check runs on its own thread with a deadline, so a check that hangs becomes a finding.
 
-mod access;
+pub(crate) mod access;
 pub(crate) mod process;
-mod store;
-mod workers;
+pub(crate) mod store;
+pub(crate) mod workers;
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply};
 
 use crate::doctor::process::Process;
-use crate::health::{Finding, Health, HealthCheck};
 use crate::index::IndexFollower;
 use crate::{FileService, PageService, PurgeService};
+use brain_service::health::{Finding, Health, HealthCheck};
 
 /// Maximum time of the checks, which run in parallel.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -143,10 +143,10 @@ fn check(name: &str, finding: Result<Finding, String>) -> Check {
 mod tests {
     use super::*;
     use crate::Brain;
-    use crate::health::ok;
     use brain_base::clock::SystemClock;
     use brain_base::home::Home;
     use brain_config::Config;
+    use brain_service::health::ok;
 
     #[test]
     fn every_check_has_its_place_in_the_order() {

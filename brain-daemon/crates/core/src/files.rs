@@ -244,7 +244,7 @@ impl FileService {
             });
         }
         if row.source == SourceId::DEFAULT && self.home.has_moved() {
-            return Err(failure(&crate::moved_home::moved_home_message(&self.home)));
+            return Err(failure(&brain_service::moved_home::moved_home_message(&self.home)));
         }
         let file_path = tree.path_of(&row.path);
         let io_failure = |e: std::io::Error| {
@@ -387,7 +387,9 @@ impl FileService {
     /// Flushes the files below the directories of all sources.
     fn sync_files(&self) -> std::io::Result<()> {
         if self.home.has_moved() {
-            return Err(std::io::Error::other(crate::moved_home::moved_home_message(&self.home)));
+            return Err(std::io::Error::other(brain_service::moved_home::moved_home_message(
+                &self.home,
+            )));
         }
         let reader = self.store.read(Visibility::All).map_err(std::io::Error::other)?;
         for (id, _) in reader.sources().map_err(std::io::Error::other)? {

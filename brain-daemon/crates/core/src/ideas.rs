@@ -34,10 +34,9 @@ use brain_protocol::{CostCall, Fault, FaultCode, IdeaRunsReply, Ideas, IdeasRepl
 use self::profile::Profile;
 use self::run_state::{Run, RunState};
 use self::run_store::{RunStore, no_run, run_id};
-use crate::{
-    Caller, EmbeddingService, Environment, LanguageModels, PageService, Progress, SearchService,
-};
+use crate::{Caller, EmbeddingService, LanguageModels, PageService, SearchService};
 use brain_base::random;
+use brain_service::{Environment, Progress};
 use brain_store::Store;
 
 pub(crate) use run_store::ActiveRuns;

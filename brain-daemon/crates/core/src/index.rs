@@ -29,7 +29,7 @@ const READ_BATCH: usize = 500;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of changes that wait for the index during a bulk write: two batches, so that
 /// the index has work while one is stored.
-const MAX_BACKLOG: usize = 2 * crate::batch::BATCH;
+const MAX_BACKLOG: usize = 2 * brain_service::batch::BATCH;
 
 /// The index, and the thread that pushes the store's earlier changes to it.
 pub(crate) struct IndexFollower {

@@ -20,12 +20,13 @@ use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use crate::FileService;
 use crate::index::IndexFollower;
 use crate::pages::dedup::Dedup;
-use crate::text_budget::TextBudget;
-use crate::{ChangeFeed, FileService};
 use brain_base::clock::Clock;
 use brain_page::MediaType;
+use brain_service::ChangeFeed;
+use brain_service::TextBudget;
 use brain_store::{Reader, Store};
 
 pub use process::MAX_JOBS_PER_BATCH;

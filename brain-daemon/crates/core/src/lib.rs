@@ -5,30 +5,22 @@
 //! store and the index keep their bytes. Everything here blocks; call it off async threads.
 
 mod ask;
-mod audit;
 mod backup;
-mod batch;
-mod change_feed;
 mod collector;
 mod completion;
 mod connect;
 mod doctor;
 mod embedding;
-mod environment;
-mod event_lines;
 mod exposure;
 mod file_input;
 mod files;
 mod follow_machines;
 mod graph;
-mod health;
 mod home_owner;
 mod ideas;
 mod index;
 pub mod ingest;
 mod machines;
-mod moved_home;
-mod number_cipher;
 mod open;
 mod pages;
 mod presence;
@@ -37,10 +29,8 @@ mod purge;
 mod search;
 mod sources;
 mod status;
-mod steps;
 mod store_identity;
 mod sync;
-mod text_budget;
 mod tunnel;
 mod voice;
 mod write_page;
@@ -62,26 +52,27 @@ use brain_base::secrets::ReadVariable;
 use brain_base::workers::WorkerStates;
 use brain_config::Config;
 use brain_net::HttpClient;
+use brain_service::moved_home::check_home;
+use brain_service::{TextBudget, text_bytes};
 use brain_store::{SourceRecord, Store};
 
 pub use provenance::INGEST_KEYS;
 
 use doctor::DoctorService;
 use index::IndexFollower;
-use text_budget::{TextBudget, text_bytes};
+
+pub use brain_service::{
+    Audit, ChangeFeed, Environment, EventLines, NoProgress, Progress, StandardOutput, TextPermit,
+};
 
 pub use ask::{AskService, LanguageModels};
-pub use audit::Audit;
 pub use backup::restore::restore;
 pub use backup::restore_home::restore_from_home;
 pub use backup::scheduled_backup::BackupService;
 pub use backup::verify_backup;
-pub use change_feed::ChangeFeed;
 pub use collector::CollectorService;
 pub use connect::ConnectService;
 pub use embedding::EmbeddingService;
-pub use environment::Environment;
-pub use event_lines::{EventLines, StandardOutput};
 pub use files::FileService;
 pub use graph::GraphService;
 pub use ideas::IdeaService;
@@ -96,32 +87,9 @@ pub use search::SearchService;
 pub use sources::SourceService;
 pub use sources::watch_state::{IgnoreRules, WatchState, is_markdown, is_rule_file};
 pub use sync::SyncService;
-pub use text_budget::TextPermit;
 pub use tunnel::TunnelService;
 pub use voice::TELEPHONE;
 pub use voice::VoiceService;
-
-/// Receives the progress of long work, and decides whether it continues.
-pub trait Progress: Sync {
-    /// Reports that `done` of `total` units are finished. Returns `false` if the caller is gone:
-    /// the work then stops at its next safe point.
-    fn at(&self, done: u64, total: u64) -> bool;
-
-    /// Reports a line of text for the user.
-    fn line(&self, _line: &str) {}
-
-    /// Reports the next piece of an answer in prose.
-    fn text(&self, _text: &str) {}
-}
-
-/// Ignores all progress.
-pub struct NoProgress;
-
-impl Progress for NoProgress {
-    fn at(&self, _done: u64, _total: u64) -> bool {
-        true
-    }
-}
 
 /// Dependencies of a brain on the world outside, except the clock.
 pub struct ExternalDependencies {
@@ -206,7 +174,7 @@ impl Brain {
         let name = request.name();
         permit(caller, request.info())?;
         if request.needs_home() {
-            moved_home::check_home(&self.env.home)?;
+            check_home(&self.env.home)?;
         }
         let began = Instant::now();
         let permit = self.text.take(text_bytes(&request));

@@ -36,7 +36,7 @@ pub(crate) use lease_table::LeaseTable;
 pub(crate) use swap::KEPT_PAGES;
 use swap::{JOINING, PendingJoin, REGISTERED, SETUP_DIR};
 
-use crate::Environment;
+use brain_service::Environment;
 
 /// The time between two looks whether a snapshot is due.
 const SNAPSHOT_CHECK: Duration = Duration::from_secs(60);

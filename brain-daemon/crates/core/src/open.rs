@@ -19,22 +19,25 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backup::home_remains::{check_new_home, check_store, store_fault};
 use crate::doctor::DoctorService;
+use crate::doctor::access::AccessHealth;
 use crate::doctor::process::Process;
+use crate::doctor::store::StoreHealth;
+use crate::doctor::workers::WorkerHealth;
 use crate::embedding::{EmbeddingState, combine_hooks};
-use crate::health::Health;
 use crate::home_owner::check_owner;
 use crate::index::IndexFollower;
 use crate::ingest::Queue;
 use crate::machines::{self, LeaseTable};
 use crate::pages::dedup::Dedup;
-use crate::text_budget::TextBudget;
 use crate::{
-    AskService, Audit, BackupService, Brain, ChangeFeed, CollectorService, ConnectService,
-    EmbeddingService, Environment, ExternalDependencies, FileService, GraphService, IdeaService,
-    IngestService, LanguageModels, MachineService, PageService, PurgeService, SearchService,
-    SourceService, StandardOutput, SyncService, TunnelService, VoiceService, index_id,
-    store_identity,
+    AskService, BackupService, Brain, CollectorService, ConnectService, EmbeddingService,
+    ExternalDependencies, FileService, GraphService, IdeaService, IngestService, LanguageModels,
+    MachineService, PageService, PurgeService, SearchService, SourceService, SyncService,
+    TunnelService, VoiceService, index_id, store_identity,
 };
+use brain_service::TextBudget;
+use brain_service::health::Health;
+use brain_service::{Audit, ChangeFeed, Environment, StandardOutput};
 
 impl Brain {
     /// Opens the brain at `home`: store, migration, index, and recovery after a crash.
@@ -156,7 +159,7 @@ impl Brain {
         let (config, clock, stop) = (&env.config, &env.clock, &env.stop);
         let waiting = store.read_through(Reader::job_counts)?.waiting;
         let queue = Arc::new(Queue::new(config.ingest.queue, waiting, changes.clone()));
-        let text = Arc::new(TextBudget::new());
+        let text = Arc::new(TextBudget::default());
         let dedup = Arc::new(Dedup::new(config.store.dedup_entries));
         let ledger = Arc::new(Ledger::new(&env.home.costs(), clock.clone()));
         let sync_lock = Arc::new(Mutex::new(()));
@@ -268,8 +271,8 @@ impl Brain {
         });
         let services: Vec<Arc<dyn Health>> = vec![
             process.clone(),
-            access.clone(),
-            store.clone(),
+            Arc::new(AccessHealth(access.clone())),
+            Arc::new(StoreHealth(store.clone())),
             search.clone(),
             files.clone(),
             ingest.clone(),
@@ -282,7 +285,7 @@ impl Brain {
             tunnel.clone(),
             machines.clone(),
             models.clone(),
-            workers.clone(),
+            Arc::new(WorkerHealth(workers.clone())),
         ];
         let doctor = DoctorService {
             services,

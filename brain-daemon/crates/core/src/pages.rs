@@ -40,12 +40,13 @@ use crate::pages::capture::PageWrite;
 use crate::pages::dedup::Dedup;
 use crate::provenance::{author_name, author_of, author_of_change, marked_lines, trust_of};
 use crate::write_page::{build_new_page, stored_document};
-use crate::{Caller, Environment, FileService, no_page, page_argument};
+use crate::{Caller, FileService, no_page, page_argument};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::leases::LeaseHolder;
 use brain_base::random::Random;
 use brain_config::PagesConfig;
 use brain_page::{self as page, hex};
+use brain_service::Environment;
 use brain_store::{
     Content, LineChange, NewPage, PageRecord, Reader, Store, VersionRecord, WrittenPage,
     unless_damaged,

@@ -459,6 +459,6 @@ pub(crate) fn away_reason(error: &io::Error) -> Option<String> {
 pub(crate) fn away_hint(source: &SourceId, dir: &Path) -> String {
     format!(
         "mount it again; if this is the right directory now: `brain sources add {source} --path {}`",
-        crate::health::quoted(dir)
+        brain_service::health::quoted(dir)
     )
 }

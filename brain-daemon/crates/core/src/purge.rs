@@ -11,12 +11,13 @@ use brain_protocol::{Fault, FaultCode, Purge, PurgeReply, SourceId};
 use brain_store::{FileState, PageRecord, PurgeName, Store, UnfinishedPurges};
 use parking_lot::Mutex;
 
-use crate::health::{Finding, Health, HealthCheck, warn};
 use crate::index::IndexFollower;
 use crate::{
-    BackupService, Caller, EmbeddingService, Environment, FileService, PageService, no_page,
-    page_argument, store_identity,
+    BackupService, Caller, EmbeddingService, FileService, PageService, no_page, page_argument,
+    store_identity,
 };
+use brain_service::Environment;
+use brain_service::health::{Finding, Health, HealthCheck, warn};
 
 /// The maximum number of purges that are remembered after they were finished later.
 const MAX_REMEMBERED: usize = 1000;

@@ -16,9 +16,9 @@ impl Brain {
             self.env
                 .home
                 .has_moved()
-                .then(|| crate::moved_home::moved_home_message(&self.env.home)),
+                .then(|| brain_service::moved_home::moved_home_message(&self.env.home)),
         );
-        let replaced = crate::moved_home::replaced_store(&self.env.home, &self.store);
+        let replaced = brain_service::moved_home::replaced_store(&self.env.home, &self.store);
         degraded.extend(replaced.map(|(message, _)| message));
         degraded.extend(self.changed_config_notice());
         degraded.extend(self.index.degraded());

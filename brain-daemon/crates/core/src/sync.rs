@@ -40,13 +40,12 @@ use read::{commit_times, read_file};
 use survey::{Survey, scope};
 use tally::Tally;
 
-use crate::batch::in_batches;
 use crate::index::IndexFollower;
 use crate::presence::{Check, away_hint, away_reason};
-use crate::{
-    Caller, EmbeddingService, Environment, NoProgress, PageService, Progress, SourceService,
-};
+use crate::{Caller, EmbeddingService, PageService, SourceService};
 use brain_base::caller::Visibility;
+use brain_service::batch::in_batches;
+use brain_service::{Environment, NoProgress, Progress};
 use brain_store::files::{self, AwayPart, GitHistory, Parts, PullOutcome, RootDir};
 use brain_store::{SourceRecord, Store, SyncResult};
 

@@ -20,10 +20,11 @@ use state_file::TunnelState;
 use tokio::sync::Notify;
 use webhook::WebhookState;
 
+use crate::IngestService;
 use crate::exposure::writable_by_others;
-use crate::{Environment, IngestService};
 use brain_access::Access;
 use brain_base::secrets::FoundSecret;
+use brain_service::Environment;
 use brain_store::Store;
 use brain_tunnel::{Proof, RefusingStarter, Settings, Starter, SystemStarter, Watchdog};
 

@@ -22,9 +22,10 @@ use dialogue::TurnAction;
 use phrases::Phrases;
 
 use crate::provenance::VOICE;
-use crate::{Caller, Environment, FileService, PageService, SearchService, preferred};
+use crate::{Caller, FileService, PageService, SearchService, preferred};
 use brain_base::caller::Visibility;
 use brain_page::{Document, Frontmatter, escape_paragraph, single_line};
+use brain_service::Environment;
 use brain_store::Store;
 
 /// The client name of the telephone in log and audit. No registered client has this id.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode, Secret, usd};
 
-use crate::Environment;
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_costs::{CostMeter, Ledger, Price};
 use brain_llm::{Model, ModelError, ModelErrorKind, Settings};
+use brain_service::Environment;
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
 /// The configured language models, and the ledger of their costs.
 pub struct LanguageModels {

@@ -17,8 +17,9 @@ use brain_protocol::{
 
 use crate::backup::{absolute, target_fault};
 use crate::sync::import_attachments::export_dir;
-use crate::{BackupService, Caller, Progress};
+use crate::{BackupService, Caller};
 use brain_page as page;
+use brain_service::Progress;
 use brain_store::{Content, NamedAttachment, PageEntry, Reader, StoreError};
 
 /// The maximum number of pages in one read.

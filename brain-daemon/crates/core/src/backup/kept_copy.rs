@@ -12,7 +12,7 @@ use brain_store::{StoreError, read_kept_copy, sweep_unfinished};
 
 use super::target_fault;
 use crate::BackupService;
-use crate::health::{Finding, ok, warn};
+use brain_service::health::{Finding, ok, warn};
 
 /// The pause after a copy that took more than [`SHORT_COPY`] is at least this many times as long as
 /// the rest of its time, so that a large store is not copied all the time.

@@ -13,9 +13,9 @@ use brain_protocol::{BackupFile, BackupListReply, Fault, FaultCode};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::backup::kept_copy_state::KeptCopyState;
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
-use crate::{Environment, NoProgress};
 use brain_base::clock::{parse_instant, rfc3339};
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
+use brain_service::{Environment, NoProgress};
 use brain_store::{Store, StoreError, store_id, sweep_unfinished};
 
 /// The pause after a failed backup, in milliseconds, unless the next one is due earlier.
@@ -80,7 +80,7 @@ impl BackupService {
     /// If the home was moved, the directory cannot be used, or the backup fails. No old backup is
     /// removed then.
     pub fn backup_due(&self) -> Result<Option<PathBuf>, Fault> {
-        crate::moved_home::check_home(&self.env.home)?;
+        brain_service::moved_home::check_home(&self.env.home)?;
         let Some(dir) = self.env.config.backup_dir(&self.env.home) else { return Ok(None) };
         if !self.env.leases.holds(leases::BACKUP) {
             return Ok(None);

@@ -9,12 +9,13 @@ use serde_json::json;
 use url::Url;
 
 use super::{TOKEN, data_fault};
-use crate::{CollectorService, NoProgress, Progress};
+use crate::CollectorService;
 use brain_base::schedule::ScheduledTask;
 use brain_collector::{
     COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, RunListener, Settings, State, Stream,
 };
 use brain_net::RetryingClient;
+use brain_service::{NoProgress, Progress};
 
 /// The inputs of a run.
 pub(super) struct RunInputs {

@@ -22,9 +22,10 @@ use super::topics::WEEK_MS;
 use crate::provenance::COLLECTOR;
 use crate::search::instant;
 use crate::write_page::stored_document;
-use crate::{Caller, CollectorService, Progress};
+use crate::{Caller, CollectorService};
 use brain_collector::JournalEvent;
 use brain_page::Document;
+use brain_service::Progress;
 use page_edit::EditResult;
 use plan::{Plan, Target};
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::data_fault;
 use crate::CollectorService;
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{Data, State};
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
 /// Delay after which a run that did not start is reported. A machine may be busy after a suspend.
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);

@@ -7,12 +7,13 @@ use serde_json::json;
 
 use super::collect::RunInputs;
 use super::{TOKEN, data_fault};
-use crate::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
-use crate::{Caller, CollectorService, Progress};
+use crate::{Caller, CollectorService};
 use brain_base::clock::rfc3339;
 use brain_collector::{
     Account, Data, Endpoint, FaultReason, Platform, PlatformFault, Settings, State, Stream, UserId,
 };
+use brain_service::Progress;
+use brain_service::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 
 /// Maximum length of a search with most plans of the platform, in characters.
 const MAX_QUERY_CHARS: usize = 512;

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_access::{Access, AccessSummary};
 use brain_base::clock::rfc3339;
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
-impl Health for Access {
+/// The checks of access.
+pub(crate) struct AccessHealth(pub(crate) Arc<Access>);
+
+impl Health for AccessHealth {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
         vec![
-            HealthCheck::new("http", &self, http),
-            HealthCheck::new("clients", &self, |access| clients(access.summary())),
+            HealthCheck::new("http", &self.0, http),
+            HealthCheck::new("clients", &self.0, |access| clients(access.summary())),
         ]
     }
 }

@@ -13,9 +13,10 @@ use brain_config::Config;
 use brain_protocol::{Fault, FaultCode};
 use brain_store::Store;
 
+use crate::FileService;
 use crate::exposure::writable_by_others;
-use crate::health::{Finding, Health, HealthCheck, fail, ok, quoted, warn};
-use crate::{Environment, FileService};
+use brain_service::Environment;
+use brain_service::health::{Finding, Health, HealthCheck, fail, ok, quoted, warn};
 
 /// Free bytes on the disk below which the check warns.
 const LOW_FREE_BYTES: u64 = 500_000_000;
@@ -47,11 +48,11 @@ impl Process {
     fn daemon(&self) -> Finding {
         let version = brain_protocol::VERSION;
         if self.env.home.has_moved() {
-            let message = crate::moved_home::moved_home_message(&self.env.home);
-            return fail(message, crate::moved_home::move_back_hint());
+            let message = brain_service::moved_home::moved_home_message(&self.env.home);
+            return fail(message, brain_service::moved_home::move_back_hint());
         }
         if let Some((message, hint)) =
-            crate::moved_home::replaced_store(&self.env.home, &self.store)
+            brain_service::moved_home::replaced_store(&self.env.home, &self.store)
         {
             return fail(message, hint);
         }

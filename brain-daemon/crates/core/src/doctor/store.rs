@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use brain_base::caller::Visibility;
 use brain_store::{SCHEMA, Store, StoreOptions, Usage};
 
-use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
+use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
 /// Maximum number of newest pages that are read back.
 const MAX_READ_BACK: u64 = 2000;
@@ -18,13 +18,16 @@ const MAX_COUNT_TIME: Duration = Duration::from_secs(2);
 /// Size of a store above which its used part is not counted, because that reads the whole store.
 const MAX_COUNTED_BYTES: u64 = 4_000_000_000;
 
-impl Health for Store {
+/// The checks of the store.
+pub(crate) struct StoreHealth(pub(crate) Arc<Store>);
+
+impl Health for StoreHealth {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
         vec![
-            HealthCheck::new("store integrity", &self, integrity),
-            HealthCheck::new("store size", &self, size),
-            HealthCheck::new("schema version", &self, schema),
-            HealthCheck::new("spool", &self, spool),
+            HealthCheck::new("store integrity", &self.0, integrity),
+            HealthCheck::new("store size", &self.0, size),
+            HealthCheck::new("schema version", &self.0, schema),
+            HealthCheck::new("spool", &self.0, spool),
         ]
     }
 }

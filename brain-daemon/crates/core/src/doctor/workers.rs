@@ -5,11 +5,14 @@ use std::sync::Arc;
 use brain_base::workers::WorkerStates;
 use brain_protocol::{CheckStatus, WorkerFailure, WorkerState, WorkerStatus};
 
-use crate::health::{Finding, Health, HealthCheck, ok};
+use brain_service::health::{Finding, Health, HealthCheck, ok};
 
-impl Health for WorkerStates {
+/// The checks of the background workers.
+pub(crate) struct WorkerHealth(pub(crate) Arc<WorkerStates>);
+
+impl Health for WorkerHealth {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
-        vec![HealthCheck::new("workers", &self, check)]
+        vec![HealthCheck::new("workers", &self.0, check)]
     }
 }
 

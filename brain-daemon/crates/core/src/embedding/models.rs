@@ -10,9 +10,9 @@ use brain_protocol::{Fault, KnownModelRow, ModelRow, Models};
 use super::known_models::{KNOWN, KnownModel, REQUIRED_FILES, WEIGHT_FILES};
 use super::model_record::{ModelRecord, RECORD_FILE, size};
 use super::{Caller, EmbeddingService};
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::home::Home;
 use brain_embed::{inspect, is_reranker};
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
 /// Suffix of the directory in which an installation prepares a model.
 pub(super) const STAGING_SUFFIX: &str = ".tmp";

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Delete, Embed, Origin, PageRef, Put, Slug, SourceAdd, SourceId, Sync};
 
-use crate::{Brain, Caller, NoProgress};
+use crate::{Brain, Caller};
 use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_config::Config;
 use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
+use brain_service::NoProgress;
 
 mod failures;
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::FileService;
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::caller::Visibility;
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
 impl Health for FileService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::FileService;
-use crate::batch::map_in_parallel;
+use brain_service::batch::map_in_parallel;
 
 /// How many files are written between two checks of the time limit.
 const CHUNK: usize = 64;

@@ -14,9 +14,10 @@ use super::prompt;
 use super::reply::{self, ReplyContext};
 use super::run_state::{Run, RunPage, RunState, SavedPage};
 use super::run_store::RunStore;
-use crate::{Caller, IdeaService, Progress};
+use crate::{Caller, IdeaService};
 use brain_base::random;
 use brain_costs::{Budget, Price};
+use brain_service::Progress;
 
 /// Maximum number of attempts to find an unused delimiter.
 const MAX_DELIMITER_ATTEMPTS: usize = 8;

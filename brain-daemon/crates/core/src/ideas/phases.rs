@@ -14,9 +14,10 @@ use super::profile::Profile;
 use super::prompt::{self, IdeaToJudge, Page, Prompt};
 use super::run_state::{CrossState, Run, RunIdea, RunPage};
 use super::run_store::RunStore;
-use crate::{IdeaService, Progress};
+use crate::IdeaService;
 use brain_costs::{Budget, Price};
 use brain_llm::Model;
+use brain_service::Progress;
 
 /// An active run and its inputs.
 pub(super) struct RunExecution<'a> {

@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256};
 
 use super::{IngestItem, IngestReceipt};
 use crate::file_input::unread_format;
-use crate::number_cipher::NumberCipher;
 use crate::pages::dedup::WINDOW_MS;
 use crate::write_page::{check_type, frontmatter_fault};
 use crate::{IngestService, preferred};
 use brain_base::caller::{Caller, Visibility};
 use brain_base::permission::{INGEST, permit};
 use brain_page::{self as page, MediaType, PayloadError};
+use brain_service::NumberCipher;
 use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};
 
 /// The writer's decision about an item.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use brain_protocol::{JobId, JobState};
 
 use crate::IngestService;
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
 /// How long a job may be due before the check warns, in milliseconds.
 const MAX_OVERDUE_MS: i64 = 10 * 60 * 1000;

@@ -5,11 +5,11 @@ use brain_protocol::{
     JobState, Jobs, Operation as _, SourceId,
 };
 
-use crate::number_cipher::NumberCipher;
 use crate::{Caller, IngestService};
 use brain_base::clock::rfc3339;
 use brain_base::permission::permit;
 use brain_page::hex;
+use brain_service::NumberCipher;
 use brain_store::{Draft, JobRecord, StoreError};
 
 /// The maximum number of jobs in one reply.

@@ -8,8 +8,8 @@ use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId, WriteSta
 use super::Queue;
 use super::page::{PreparedPage, prepare, write};
 use crate::IngestService;
-use crate::batch::map_in_parallel;
-use crate::number_cipher::NumberCipher;
+use brain_service::NumberCipher;
+use brain_service::batch::map_in_parallel;
 use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError, waited_for_log};
 
 /// Maximum number of jobs in one transaction. Large enough for cheap commits, small enough to

@@ -6,7 +6,7 @@ use brain_machines::Condition;
 
 use super::plan::durability_warnings;
 use super::{MachineService, State};
-use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
+use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
 /// A difference of clocks above this, in milliseconds, is a problem: dates of pages are wrong.
 const MAX_CLOCK_DIFFERENCE_MS: i64 = 60_000;

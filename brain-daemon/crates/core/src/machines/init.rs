@@ -14,7 +14,7 @@ use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
 use super::access::{FormerSecret, fault};
 use super::plan::{ABANDONED_AFTER, Plan};
 use super::{CHECK_DIR, MachineService, SENT_SNAPSHOT, State};
-use crate::Progress;
+use brain_service::Progress;
 
 /// How often the comparison is repeated while other writes go on.
 const COMPARISONS: u32 = 20;

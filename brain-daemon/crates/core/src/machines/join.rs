@@ -12,7 +12,7 @@ use super::init::save;
 use super::plan::Plan;
 use super::swap::{JOINED_STORE, PendingJoin, REGISTERED};
 use super::{MachineService, RECEIVED_SNAPSHOT};
-use crate::Progress;
+use brain_service::Progress;
 
 impl MachineService {
     pub(crate) fn join(

@@ -11,7 +11,6 @@ use brain_protocol::{
     Detach, Fault, FaultCode, PageRef, SourceId,
 };
 
-use crate::health::{Finding, fail, ok};
 use crate::pages::fields::check_plain;
 use crate::provenance::author_of_change;
 use crate::write_page::{build_new_page, stored_document};
@@ -22,6 +21,7 @@ use brain_page::{
     self as page, ATTACHMENTS, Document, Frontmatter, attachment_media_type, attachment_name, hex,
     listed_name, lists_attachment, names_attachment,
 };
+use brain_service::health::{Finding, fail, ok};
 use brain_store::{
     AttachmentRecord, Draft, Hash, MAX_SHARED_ATTACHMENT, NamedAttachment, NewPage, PageEntry,
     PageRecord, Reader, StoreError,

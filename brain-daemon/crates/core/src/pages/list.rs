@@ -5,12 +5,12 @@ use std::collections::BinaryHeap;
 
 use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
 
-use crate::number_cipher::NumberCipher;
 use crate::provenance::trust_of_row;
 use crate::search::{end_instant, instant};
 use crate::{Caller, PageService, preferred};
 use brain_base::clock::rfc3339;
 use brain_page::{normalize_tag, program_copy};
+use brain_service::NumberCipher;
 use brain_store::{DateKey, LATEST, PageEntry, PageLabel, RECOVERY_MS, Reader, date_key};
 
 /// The maximum number of pages in one reply.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use brain_base::leases;
 use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply};
 
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use crate::pages::dedup::WINDOW_MS;
 use crate::write_page::check_expected;
 use crate::{Caller, PageService, no_page, page_argument};
 use brain_base::caller::Visibility;
 use brain_base::clock::{local_minute, rfc3339};
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_store::RECOVERY_MS;
 
 /// The maximum number of pages that one transaction purges, so that other writers do not wait long.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use brain_protocol::Fault;
 
 use crate::SearchService;
-use crate::health::{Finding, Health, HealthCheck, fail, ok, quoted, warn};
 use brain_base::caller::Visibility;
+use brain_service::health::{Finding, Health, HealthCheck, fail, ok, quoted, warn};
 
 impl Health for SearchService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {

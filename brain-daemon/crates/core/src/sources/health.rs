@@ -8,9 +8,9 @@ use brain_protocol::SourceId;
 use super::own_sources;
 use super::watch_state::WatchState;
 use crate::SourceService;
-use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
 use brain_base::caller::Visibility;
 use brain_page::program_copy;
+use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
 use brain_store::{Reader, SourceRecord, StoreError};
 
 /// How long the copies are counted. A check has three seconds.

@@ -13,8 +13,8 @@ use super::read::{ReadFile, Text};
 use super::renames::Move;
 use super::tally::Tally;
 use crate::SyncService;
-use crate::batch::BATCH;
 use brain_base::caller::Visibility;
+use brain_service::batch::BATCH;
 use brain_store::files::{IgnoreRules, RootDir};
 use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncResult};
 

@@ -9,8 +9,8 @@ use brain_protocol::SourceId;
 use super::compare::MissingPage;
 use super::survey::Survey;
 use super::tally::Tally;
-use crate::health::quoted;
 use brain_page::{CopyProgram, program_copy};
+use brain_service::health::quoted;
 
 /// The maximum number of paths that a message names.
 const MAX_NAMED: usize = 3;

@@ -17,7 +17,6 @@ use brain_protocol::{
 };
 
 use super::beside::links_warning;
-use crate::batch::{Failures, in_batches, map_in_parallel};
 use crate::file_input::unread_format;
 use crate::machines::KEPT_PAGES;
 use crate::pages::put::{Effect, write_effect};
@@ -26,9 +25,11 @@ use crate::sources::do_overlap;
 use crate::sync::import_attachments::PageWithFiles;
 use crate::sync::read::file_times;
 use crate::write_page::{build_new_page, read_document};
-use crate::{Caller, Progress, SyncService};
+use crate::{Caller, SyncService};
 use brain_base::caller::Visibility;
 use brain_page::{ForeignFormat, Frontmatter, NoteDates, assign_slugs, is_html};
+use brain_service::Progress;
+use brain_service::batch::{Failures, in_batches, map_in_parallel};
 use brain_store::files::{self, CommitTimes, MarkdownFile};
 use brain_store::{LineChange, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
 

@@ -12,8 +12,8 @@ use brain_protocol::{Attach, Fault, PageRef, Slug, SourceId};
 
 use super::SyncService;
 use crate::Caller;
-use crate::batch::Failures;
 use brain_page::{ATTACHMENTS, Frontmatter, attachment_name, listed_name, lists_attachment};
+use brain_service::batch::Failures;
 
 /// A page whose frontmatter names files.
 pub(super) struct PageWithFiles {

@@ -9,10 +9,10 @@ use brain_protocol::{Slug, SourceId};
 use super::compare::{KnownFiles, MissingPage, covers};
 use super::decide::{SyncContext, View};
 use super::read::{FileToRead, read_bytes, row, uri};
-use crate::batch::map_in_parallel;
 use crate::write_page::{names_and_links, stored_document};
 use brain_base::clock::zone;
 use brain_page::{FormerDates, NoteDates, file_hash, file_text, file_title, title_of};
+use brain_service::batch::map_in_parallel;
 use brain_store::files::Stat;
 use brain_store::{Draft, Hash, LinkRecord, PageRecord, Reader, StoreError, unless_damaged};
 

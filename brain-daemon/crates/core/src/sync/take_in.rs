@@ -12,7 +12,8 @@ use brain_store::{
 
 use super::SyncOptions;
 use super::read::read_bytes;
-use crate::{NoProgress, SyncService};
+use crate::SyncService;
+use brain_service::NoProgress;
 
 /// The difference of clock and file times that a copy can have, in milliseconds: some programs keep
 /// whole seconds.

@@ -6,8 +6,8 @@ use brain_protocol::{
 
 use super::AWAY;
 use super::decide::Verdict;
-use crate::batch::Failures;
 use crate::files::merge_file::FileMerge;
+use brain_service::batch::Failures;
 use brain_store::files::AwayPart;
 
 /// The maximum number of conflicts and of warnings in a reply.

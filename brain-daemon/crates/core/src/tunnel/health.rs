@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::TunnelService;
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::clock::parse_instant;
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
 /// How late a check may be, in milliseconds: the interval plus network timeouts.
 const MAX_DELAY_MS: i64 = 3 * 60 * 1000;

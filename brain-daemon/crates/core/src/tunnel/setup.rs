@@ -4,9 +4,10 @@ use brain_protocol::{Fault, FaultCode, TunnelSetupReply};
 use serde_json::json;
 
 use super::{TOKEN, WatchdogState, watchdog};
-use crate::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
-use crate::{Progress, TunnelService};
+use crate::TunnelService;
 use brain_collector::Heartbeat;
+use brain_service::Progress;
+use brain_service::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 use brain_tunnel::{Provider, Settings, TUNNEL_VERSION, TunnelCheck};
 
 /// Converts a fault into the failure of a step.

@@ -10,7 +10,7 @@ const LIMIT: usize = MAX_CONTENT + MAX_CONTENT / 2;
 
 /// The budget of bytes.
 #[derive(Debug)]
-pub(crate) struct TextBudget {
+pub struct TextBudget {
     free_bytes: Mutex<usize>,
     release_signal: Condvar,
 }
@@ -22,16 +22,18 @@ pub struct TextPermit<'a> {
     bytes: usize,
 }
 
-impl TextBudget {
-    pub(crate) fn new() -> Self {
+impl Default for TextBudget {
+    fn default() -> Self {
         Self { free_bytes: Mutex::new(LIMIT), release_signal: Condvar::new() }
     }
+}
 
+impl TextBudget {
     /// Waits until `bytes` are free, and returns a share of that size. If `bytes` is more than the
     /// whole budget, the share is the whole budget. Blocks.
     ///
     /// A thread that holds a share must not take another one. The store's writer takes none.
-    pub(crate) fn take(&self, bytes: usize) -> TextPermit<'_> {
+    pub fn take(&self, bytes: usize) -> TextPermit<'_> {
         let bytes = bytes.min(LIMIT);
         let mut free_bytes = self.free_bytes.lock();
         self.release_signal.wait_while(&mut free_bytes, |free_bytes| *free_bytes < bytes);
@@ -48,7 +50,7 @@ impl Drop for TextPermit<'_> {
 }
 
 /// Returns the number of bytes of text or file content in a request.
-pub(crate) fn text_bytes(request: &Request) -> usize {
+pub fn text_bytes(request: &Request) -> usize {
     match request {
         Request::Capture(capture) => capture.content.len(),
         Request::Put(put) => put.content.len(),
@@ -67,7 +69,7 @@ mod tests {
 
     #[test]
     fn shares_never_exceed_the_limit_and_all_are_served() {
-        let (budget, bytes_in_use) = (TextBudget::new(), AtomicUsize::new(0));
+        let (budget, bytes_in_use) = (TextBudget::default(), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for n in 0..40 {
                 let (budget, bytes_in_use) = (&budget, &bytes_in_use);

@@ -17,11 +17,11 @@ const ROUNDS: u8 = 6;
 
 /// The cipher of the numbers of one store. Has the key.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NumberCipher([u8; 32]);
+pub struct NumberCipher([u8; 32]);
 
 impl NumberCipher {
     /// Creates the cipher of the store with this random key.
-    pub(crate) fn of(key: u64) -> Self {
+    pub fn of(key: u64) -> Self {
         Self(
             Sha256::digest([b"brain: sealed numbers".as_slice(), &key.to_le_bytes()].concat())
                 .into(),
@@ -29,14 +29,14 @@ impl NumberCipher {
     }
 
     /// Returns the encrypted form of `number`, which must be below 2^62.
-    pub(crate) fn encrypt(&self, number: u64) -> u64 {
+    pub fn encrypt(&self, number: u64) -> u64 {
         let (left, right) = (0..ROUNDS)
             .fold(split(number), |(left, right), round| (right, left ^ self.mix(round, right)));
         ENCRYPTED_BIT | (left << HALF_BITS) | right
     }
 
     /// Returns the number in `encrypted`, or `None` if it is not encrypted.
-    pub(crate) fn decrypt(&self, encrypted: u64) -> Option<u64> {
+    pub fn decrypt(&self, encrypted: u64) -> Option<u64> {
         if encrypted & ENCRYPTED_BIT == 0 {
             return None;
         }

@@ -11,7 +11,7 @@ use brain_store::Store;
 ///
 /// # Errors
 /// [`FaultCode::ReadOnly`] if the home was moved, removed or replaced.
-pub(crate) fn check_home(home: &Home) -> Result<(), Fault> {
+pub fn check_home(home: &Home) -> Result<(), Fault> {
     if !home.has_moved() {
         return Ok(());
     }
@@ -19,7 +19,7 @@ pub(crate) fn check_home(home: &Home) -> Result<(), Fault> {
 }
 
 /// Returns the hint for a moved home.
-pub(crate) fn move_back_hint() -> String {
+pub fn move_back_hint() -> String {
     format!(
         "move it back, or end this daemon with `kill {}` and start it again with BRAIN_HOME set to \
          the new place",
@@ -28,7 +28,7 @@ pub(crate) fn move_back_hint() -> String {
 }
 
 /// Returns the message for a moved home.
-pub(crate) fn moved_home_message(home: &Home) -> String {
+pub fn moved_home_message(home: &Home) -> String {
     format!(
         "the home {} was moved, removed or replaced while the daemon ran; nothing is written there",
         home.root().display()
@@ -37,7 +37,7 @@ pub(crate) fn moved_home_message(home: &Home) -> String {
 
 /// Returns the message and the hint for a store whose path has another file or none, while the home
 /// is at its place.
-pub(crate) fn replaced_store(home: &Home, store: &Store) -> Option<(String, String)> {
+pub fn replaced_store(home: &Home, store: &Store) -> Option<(String, String)> {
     if home.has_moved() || !store.is_replaced() {
         return None;
     }

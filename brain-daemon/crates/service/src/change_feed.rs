@@ -10,7 +10,9 @@ use tokio::sync::watch;
 pub struct ChangeFeed(watch::Sender<u64>);
 
 impl ChangeFeed {
-    pub(crate) fn new() -> Arc<Self> {
+    /// Creates a feed without changes.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
         Arc::new(Self(watch::Sender::new(0)))
     }
 
@@ -27,12 +29,12 @@ impl ChangeFeed {
     }
 
     /// Counts a change.
-    pub(crate) fn notify(&self) {
+    pub fn notify(&self) {
         self.0.send_modify(|changes| *changes += 1);
     }
 
     /// Returns a hook that passes the changes of a commit to `hook`, and then counts the commit.
-    pub(crate) fn hook(self: &Arc<Self>, hook: CommitHook) -> CommitHook {
+    pub fn hook(self: &Arc<Self>, hook: CommitHook) -> CommitHook {
         let feed = Arc::clone(self);
         Box::new(move |changes| {
             hook(changes);

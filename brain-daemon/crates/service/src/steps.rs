@@ -6,51 +6,61 @@ use brain_protocol::Step;
 use brain_base::clock::Clock;
 
 /// The result of a step that passed.
-pub(crate) struct StepSuccess<T> {
+pub struct StepSuccess<T> {
     /// A value for the next steps.
-    pub(crate) value: T,
+    pub value: T,
     /// The result in words.
-    pub(crate) message: String,
+    pub message: String,
     /// A problem that does not fail the step, and its remedy.
-    pub(crate) warning: Option<String>,
+    pub warning: Option<String>,
 }
 
 /// The result of a step that failed.
-pub(crate) struct StepFailure {
+pub struct StepFailure {
     /// The result in words.
-    pub(crate) message: String,
+    pub message: String,
     /// The remedy.
-    pub(crate) hint: String,
+    pub hint: String,
 }
 
 /// The result of a step.
-pub(crate) type StepResult<T> = Result<StepSuccess<T>, StepFailure>;
+pub type StepResult<T> = Result<StepSuccess<T>, StepFailure>;
 
-pub(crate) fn pass<T>(value: T, message: impl Into<String>) -> StepResult<T> {
+/// Returns the result of a step that passed.
+///
+/// # Errors
+/// Never.
+pub fn pass<T>(value: T, message: impl Into<String>) -> StepResult<T> {
     Ok(StepSuccess { value, message: message.into(), warning: None })
 }
 
-pub(crate) fn warn<T>(
-    value: T,
-    message: impl Into<String>,
-    warning: impl Into<String>,
-) -> StepResult<T> {
+/// Returns the result of a step that passed with a problem.
+///
+/// # Errors
+/// Never.
+pub fn warn<T>(value: T, message: impl Into<String>, warning: impl Into<String>) -> StepResult<T> {
     Ok(StepSuccess { value, message: message.into(), warning: Some(warning.into()) })
 }
 
-pub(crate) fn fail<T>(message: impl Into<String>, hint: impl Into<String>) -> StepResult<T> {
+/// Returns the result of a step that failed.
+///
+/// # Errors
+/// Always.
+pub fn fail<T>(message: impl Into<String>, hint: impl Into<String>) -> StepResult<T> {
     Err(StepFailure { message: message.into(), hint: hint.into() })
 }
 
 /// Runs the steps, and has their results.
-pub(crate) struct Steps<'a> {
-    pub(crate) clock: &'a dyn Clock,
-    pub(crate) results: Vec<Step>,
+pub struct Steps<'a> {
+    /// The clock that times the steps.
+    pub clock: &'a dyn Clock,
+    /// The results so far, in order.
+    pub results: Vec<Step>,
 }
 
 impl Steps<'_> {
     /// Runs a step. Returns `None` if it failed.
-    pub(crate) fn run<T>(&mut self, name: &str, step: impl FnOnce() -> StepResult<T>) -> Option<T> {
+    pub fn run<T>(&mut self, name: &str, step: impl FnOnce() -> StepResult<T>) -> Option<T> {
         let began = self.clock.now();
         let result = step();
         let took_ms = u64::try_from(self.clock.now() - began).unwrap_or(0);

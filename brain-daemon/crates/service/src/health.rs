@@ -8,23 +8,24 @@ use std::sync::Arc;
 use brain_protocol::{CheckStatus, Fault};
 
 /// The result of a check: status, message and hint. A fault counts as a failure.
-pub(crate) type Finding = Result<(CheckStatus, String, Option<String>), Fault>;
+pub type Finding = Result<(CheckStatus, String, Option<String>), Fault>;
 
 /// A service with health checks.
-pub(crate) trait Health: Send + Sync {
+pub trait Health: Send + Sync {
     /// Returns the checks of the service. Runs none of them.
     fn checks(self: Arc<Self>) -> Vec<HealthCheck>;
 }
 
 /// A check of one service. It may block.
-pub(crate) struct HealthCheck {
-    pub(crate) name: &'static str,
+pub struct HealthCheck {
+    /// The name in the reply of `doctor`.
+    pub name: &'static str,
     find: Box<dyn FnOnce() -> Finding + Send>,
 }
 
 impl HealthCheck {
     /// Creates the check `name` of this service.
-    pub(crate) fn new<S: Send + Sync + 'static>(
+    pub fn new<S: Send + Sync + 'static>(
         name: &'static str,
         service: &Arc<S>,
         find: fn(&S) -> Finding,
@@ -34,28 +35,28 @@ impl HealthCheck {
     }
 
     /// Runs the check, and releases the service before it returns.
-    pub(crate) fn run(self) -> Finding {
+    pub fn run(self) -> Finding {
         (self.find)()
     }
 }
 
 /// Returns the finding of a check without a problem.
-pub(crate) fn ok(message: impl Into<String>) -> Finding {
+pub fn ok(message: impl Into<String>) -> Finding {
     Ok((CheckStatus::Ok, message.into(), None))
 }
 
 /// Returns the finding of a problem that leaves brain usable.
-pub(crate) fn warn(message: impl Into<String>, hint: impl Into<String>) -> Finding {
+pub fn warn(message: impl Into<String>, hint: impl Into<String>) -> Finding {
     Ok((CheckStatus::Warn, message.into(), Some(hint.into())))
 }
 
 /// Returns the finding of a failure.
-pub(crate) fn fail(message: impl Into<String>, hint: impl Into<String>) -> Finding {
+pub fn fail(message: impl Into<String>, hint: impl Into<String>) -> Finding {
     Ok((CheckStatus::Fail, message.into(), Some(hint.into())))
 }
 
 /// Returns a path, quoted for a shell if necessary.
-pub(crate) fn quoted(path: &Path) -> String {
+pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
     if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }

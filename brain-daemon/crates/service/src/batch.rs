@@ -12,7 +12,7 @@ use brain_base::threads::lower_priority;
 /// Maximum number of files in one commit. A commit writes each leaf of a table once, however many
 /// of its rows changed, so large batches write less. But a capture waits while a batch is stored:
 /// about 250 ms with 100,000 pages.
-pub(crate) const BATCH: usize = 2000;
+pub const BATCH: usize = 2000;
 /// Bytes of files after which a batch ends, to limit the memory. A text that is all links takes 35
 /// times its length in memory, and two batches are in memory at the same time.
 const BATCH_BYTES: u64 = 4_000_000;
@@ -21,15 +21,16 @@ const MAX_NAMED: usize = 1000;
 
 /// Files that could not be stored.
 #[derive(Debug, Default)]
-pub(crate) struct Failures {
+pub struct Failures {
     /// The first failures, at most [`MAX_NAMED`].
-    pub(crate) named: Vec<ImportFailure>,
+    pub named: Vec<ImportFailure>,
     /// The number of all failures.
-    pub(crate) total: u64,
+    pub total: u64,
 }
 
 impl Failures {
-    pub(crate) fn add(&mut self, path: impl Into<String>, reason: impl Into<String>) {
+    /// Counts a file that could not be stored, and names it while there is room.
+    pub fn add(&mut self, path: impl Into<String>, reason: impl Into<String>) {
         self.total += 1;
         if self.named.len() < MAX_NAMED {
             self.named.push(ImportFailure { path: path.into(), reason: reason.into() });
@@ -42,7 +43,7 @@ impl Failures {
 ///
 /// # Errors
 /// The first error of `store`. No batch is stored after it.
-pub(crate) fn in_batches<I: Sync, O: Send>(
+pub fn in_batches<I: Sync, O: Send>(
     items: &[I],
     bytes: impl Fn(&I) -> u64,
     read: impl Fn(&I) -> O + Sync,
@@ -80,10 +81,7 @@ fn cut<I>(items: &[I], size: impl Fn(&I) -> u64) -> Vec<&[I]> {
 
 /// Calls `work` for each item, on one thread per core, at most 8. Returns the results in the order
 /// of the items.
-pub(crate) fn map_in_parallel<I: Sync, O: Send>(
-    items: &[I],
-    work: impl Fn(&I) -> O + Sync,
-) -> Vec<O> {
+pub fn map_in_parallel<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
     let threads =

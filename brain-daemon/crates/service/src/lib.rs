@@ -1,0 +1,25 @@
+//! What every service of the daemon is made of: the values that all share, health checks, steps of
+//! a check, progress of long work, batches of files, the audit log.
+//!
+//! This crate guarantees nothing about pages, and knows no service: each one names what it takes
+//! from here. It does not know permission, search, HTTP, or who calls.
+
+mod audit;
+pub mod batch;
+mod change_feed;
+mod environment;
+mod event_lines;
+pub mod health;
+pub mod moved_home;
+mod number_cipher;
+mod progress;
+pub mod steps;
+mod text_budget;
+
+pub use audit::Audit;
+pub use change_feed::ChangeFeed;
+pub use environment::Environment;
+pub use event_lines::{EventLines, StandardOutput};
+pub use number_cipher::NumberCipher;
+pub use progress::{NoProgress, Progress};
+pub use text_budget::{TextBudget, TextPermit, text_bytes};
