@@ -197,7 +197,7 @@ async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
     // process.
     tracker.spawn_blocking(move || stopping.tunnel.stop_tunnel_agent());
     let stopping = Arc::clone(&brain);
-    tracker.spawn_blocking(move || stopping.machines.stop());
+    tracker.spawn_blocking(move || stopping.stop_following());
     tracker.close();
     if tokio::time::timeout(DRAIN_TIMEOUT, tracker.wait()).await.is_err() {
         let workers = brain.workers.list().into_iter();

@@ -120,11 +120,10 @@ fn page_and_protocol_do_no_io() {
 
 /// Module and service of each feature. Only `open.rs`, which builds the services, and `lib.rs`,
 /// which holds them, may name them all.
-const FEATURES: [(&str, &str); 6] = [
+const FEATURES: [(&str, &str); 5] = [
     ("ask", "AskService"),
     ("ideas", "IdeaService"),
     ("collector", "CollectorService"),
-    ("connect", "ConnectService"),
     ("tunnel", "TunnelService"),
     ("voice", "VoiceService"),
 ];

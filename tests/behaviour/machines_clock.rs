@@ -40,7 +40,7 @@ fn a_clock_ahead_is_told_and_does_no_harm() {
         assert_eq!(check.status, CheckStatus::Warn, "{check:?}");
         assert!(check.message.contains("ahead of that of the server"), "{check:?}");
         // Leases are kept by the server's clock: this machine takes none that the laptop has.
-        brain.machines.renew_leases(&brain.wanted_leases());
+        brain.renew_leases();
         let written = expect_reply!(ask(capture("A wombat from the future.")), Write);
         assert_eq!(written.status, WriteStatus::Created);
         written.slug.to_string()

@@ -319,11 +319,21 @@ impl TestHome {
 
 impl Drop for TestHome {
     fn drop(&mut self) {
-        // The daemon may be a child of a client, not of the test, so its greeting has the pid.
-        if let Some(client) = self.connect()
-            && let Some(pid) = Pid::from_raw(client.hello.pid as i32)
-        {
-            let _ = kill_process(pid, Signal::KILL);
+        // A daemon may be a child of a client, not of the test, and its socket may be on a disk
+        // that was unmounted.
+        let home = format!("BRAIN_HOME={}", self.path().display());
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+        for process in processes {
+            let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let read = |name: &str| std::fs::read(process.path().join(name)).unwrap_or_default();
+            if read("comm") == b"brain-daemon\n"
+                && read("environ").split(|byte| *byte == 0).any(|value| value == home.as_bytes())
+                && let Some(pid) = Pid::from_raw(pid)
+            {
+                let _ = kill_process(pid, Signal::KILL);
+            }
         }
     }
 }

@@ -32,16 +32,16 @@ impl MachineWorker {
 
     /// Creates the worker that takes and renews the leases of this machine's tasks.
     pub(super) fn leases(brain: Arc<Brain>) -> Self {
-        Self::new(brain, |brain| brain.machines.renew_leases(&brain.wanted_leases()))
+        Self::new(brain, Brain::renew_leases)
     }
 
     /// Creates the worker that writes snapshots for machines that join.
     pub(super) fn snapshots(brain: Arc<Brain>) -> Self {
-        Self::new(brain, |brain| brain.machines.write_snapshot_if_due())
+        Self::new(brain, Brain::write_snapshot_if_due)
     }
 
     fn new(brain: Arc<Brain>, run: Round) -> Self {
-        Self { changes: brain.machines.changes(), brain, run }
+        Self { changes: brain.sharing_changes(), brain, run }
     }
 }
 

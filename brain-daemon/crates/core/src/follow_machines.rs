@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use brain_base::leases;
+use brain_protocol::Fault;
 use brain_store::RemoteChanges;
+use tokio::sync::watch;
 
 use crate::Brain;
 
@@ -38,10 +40,46 @@ impl Brain {
         self.files.wait_for_remote_changes().await;
     }
 
+    /// Takes and renews the leases of this machine's tasks. Returns when to begin the next round;
+    /// `None` if the brain is not shared. Blocks.
+    pub fn renew_leases(&self) -> Option<Duration> {
+        self.machines.renew_leases(&self.wanted_leases())
+    }
+
+    /// Writes a snapshot for machines that join, if one is due. Returns when to look again; `None`
+    /// if the brain is not shared. Blocks.
+    pub fn write_snapshot_if_due(&self) -> Option<Duration> {
+        self.machines.write_snapshot_if_due()
+    }
+
+    /// Returns a receiver that hears when the brain is shared, and when it no longer is.
+    #[must_use]
+    pub fn sharing_changes(&self) -> watch::Receiver<()> {
+        self.machines.changes()
+    }
+
+    /// Ends the work with the log, and gives the leases back. Blocks.
+    pub fn stop_following(&self) {
+        self.machines.stop();
+    }
+
+    /// Refuses calls with tokens while this machine may not know of revocations.
+    ///
+    /// # Errors
+    /// As [`MachineService::check_token_age`].
+    pub fn check_token_age(&self) -> Result<(), Fault> {
+        self.machines.check_token_age()
+    }
+
+    /// Describes how old reads are, while the server is away or this machine has stopped.
+    #[must_use]
+    pub fn age_of_reads(&self) -> Option<String> {
+        self.machines.degraded()
+    }
+
     /// Returns the tasks that are set up on this machine and that only one machine of a shared
     /// brain may run.
-    #[must_use]
-    pub fn wanted_leases(&self) -> Vec<&'static str> {
+    fn wanted_leases(&self) -> Vec<&'static str> {
         let config = &self.env.config;
         let is_collector = config.collector.enabled && self.collector.has_token();
         let wanted = [

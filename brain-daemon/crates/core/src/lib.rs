@@ -8,7 +8,6 @@ mod ask;
 mod backup;
 mod collector;
 mod completion;
-mod connect;
 mod doctor;
 mod embedding;
 mod exposure;
@@ -20,7 +19,6 @@ mod home_owner;
 mod ideas;
 mod index;
 pub mod ingest;
-mod machines;
 mod open;
 mod pages;
 mod presence;
@@ -51,6 +49,8 @@ use brain_base::random::Random;
 use brain_base::secrets::ReadVariable;
 use brain_base::workers::WorkerStates;
 use brain_config::Config;
+use brain_connect::ConnectService;
+use brain_machines::MachineService;
 use brain_net::HttpClient;
 use brain_service::moved_home::check_home;
 use brain_service::{TextBudget, text_bytes};
@@ -71,13 +71,11 @@ pub use backup::restore_home::restore_from_home;
 pub use backup::scheduled_backup::BackupService;
 pub use backup::verify_backup;
 pub use collector::CollectorService;
-pub use connect::ConnectService;
 pub use embedding::EmbeddingService;
 pub use files::FileService;
 pub use graph::GraphService;
 pub use ideas::IdeaService;
 pub use ingest::IngestService;
-pub use machines::MachineService;
 pub use pages::PageService;
 pub use pages::broken_links::IdleLinkCheck;
 pub use pages::similar_pages::SimilarPage;
@@ -143,15 +141,13 @@ pub struct Brain {
     pub collector: Arc<CollectorService>,
     /// The tunnel.
     pub tunnel: Arc<TunnelService>,
-    /// The machines of a shared brain.
-    pub machines: Arc<MachineService>,
     /// The telephone.
     pub voice: VoiceService,
-    /// The test of a client's connection.
-    pub connect: ConnectService,
     /// The states of the background workers, which their runner writes.
     pub workers: Arc<WorkerStates>,
+    connect: ConnectService,
     doctor: DoctorService,
+    machines: Arc<MachineService>,
     store: Arc<Store>,
     index: Arc<IndexFollower>,
     text: Arc<TextBudget>,

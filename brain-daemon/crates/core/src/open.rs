@@ -27,14 +27,15 @@ use crate::embedding::{EmbeddingState, combine_hooks};
 use crate::home_owner::check_owner;
 use crate::index::IndexFollower;
 use crate::ingest::Queue;
-use crate::machines::{self, LeaseTable};
 use crate::pages::dedup::Dedup;
 use crate::{
-    AskService, BackupService, Brain, CollectorService, ConnectService, EmbeddingService,
-    ExternalDependencies, FileService, GraphService, IdeaService, IngestService, LanguageModels,
-    MachineService, PageService, PurgeService, SearchService, SourceService, SyncService,
-    TunnelService, VoiceService, index_id, store_identity,
+    AskService, BackupService, Brain, CollectorService, EmbeddingService, ExternalDependencies,
+    FileService, GraphService, IdeaService, IngestService, LanguageModels, PageService,
+    PurgeService, SearchService, SourceService, SyncService, TunnelService, VoiceService, index_id,
+    store_identity,
 };
+use brain_connect::ConnectService;
+use brain_machines::{LeaseTable, MachineService, complete_join};
 use brain_service::TextBudget;
 use brain_service::health::Health;
 use brain_service::{Audit, ChangeFeed, Environment, StandardOutput};
@@ -75,7 +76,7 @@ impl Brain {
         let unopened = home.clone();
         let home = home.keep_open().map_err(|e| home_fault(&unopened, &e))?;
         if !home.is_read_only() {
-            machines::swap::complete_join(&home)?;
+            complete_join(&home)?;
             home.prepare().map_err(|e| home_fault(&home, &e))?;
         }
         let now = clock.now();

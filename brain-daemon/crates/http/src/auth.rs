@@ -105,7 +105,7 @@ pub(crate) fn authenticate_bearer(
     };
     dispatch::set_caller(&caller.name);
     // Another machine may have revoked the token. A loopback listener serves this machine only.
-    match app.brain.machines.check_token_age() {
+    match app.brain.check_token_age() {
         Err(fault) if is_remote(app) => Err(fault.into()),
         _ => Ok(caller),
     }

@@ -3,7 +3,8 @@
 //! [`MachineLog`] is the log that the store's writer calls: it encrypts batches, checks that they
 //! belong to this brain, and turns failures into named states. [`LeaseKeeper`] decides which
 //! machine runs a task that only one may run. [`Replica`] follows the log, reports to the registry
-//! and writes snapshots. The crate knows neither pages nor interfaces. All calls block.
+//! and writes snapshots. [`MachineService`] has the operations: setup, state, and the work in the
+//! background. The crate knows neither pages nor interfaces. All calls block.
 
 mod compression;
 mod condition;
@@ -15,6 +16,7 @@ mod log;
 mod payload;
 mod presence;
 mod replica;
+mod service;
 mod snapshots;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -28,6 +30,7 @@ pub use leases::{BootClock, Holding, LeaseKeeper, RENEWAL, TTL, Uptime};
 pub use log::MachineLog;
 pub use presence::PRESENCE;
 pub use replica::{Replica, Round};
+pub use service::{KEPT_PAGES, LeaseTable, MachineService, complete_join};
 pub use snapshots::{SnapshotContent, SnapshotFile, download, newest, schema, upload, verify};
 
 pub use brain_commit_log::cipher::{Keys, RootKey};

@@ -18,7 +18,6 @@ use brain_protocol::{
 
 use super::beside::links_warning;
 use crate::file_input::unread_format;
-use crate::machines::KEPT_PAGES;
 use crate::pages::put::{Effect, write_effect};
 use crate::provenance::{IMPORT, has_claims, move_unverified_provenance};
 use crate::sources::do_overlap;
@@ -27,6 +26,7 @@ use crate::sync::read::file_times;
 use crate::write_page::{build_new_page, read_document};
 use crate::{Caller, SyncService};
 use brain_base::caller::Visibility;
+use brain_machines::KEPT_PAGES;
 use brain_page::{ForeignFormat, Frontmatter, NoteDates, assign_slugs, is_html};
 use brain_service::Progress;
 use brain_service::batch::{Failures, in_batches, map_in_parallel};

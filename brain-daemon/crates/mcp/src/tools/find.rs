@@ -369,7 +369,7 @@ impl ToolCall for Query {
         })?;
         let note = match (&found.degraded, part.next.is_none() && found.truncated) {
             // Other causes are shown to the owner only.
-            (Some(_), _) => Some(context.brain.machines.degraded().unwrap_or_else(|| {
+            (Some(_), _) => Some(context.brain.age_of_reads().unwrap_or_else(|| {
                 "the index is incomplete at the moment: pages may be missing; try again later"
                     .into()
             })),

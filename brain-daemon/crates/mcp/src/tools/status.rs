@@ -77,7 +77,7 @@ impl ToolCall for BrainStatus {
             sources: all.sources.iter().take(MAX_SOURCES).map(source).collect(),
             index_behind: context.caller.sees_all().then(|| search.index_behind()),
             degraded: search.is_degraded(&context.caller),
-            age: context.brain.machines.degraded(),
+            age: context.brain.age_of_reads(),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! `brain machines rotate-key`, and what an interrupted one leaves.
 
-use brain_machines::{Error, Keys, Replica, RootKey};
+use crate::{Error, Keys, Replica, RootKey};
 use brain_protocol::{Fault, FaultCode, MachinesRotateKeyReply};
 
 use super::MachineService;
@@ -10,7 +10,11 @@ use super::access::{KEY, fault};
 const NEW_KEY: &str = "machines-key-new";
 
 impl MachineService {
-    pub(crate) fn rotate_key(&self) -> Result<MachinesRotateKeyReply, Fault> {
+    /// Replaces the key that encrypts new batches, so that a removed machine cannot read them.
+    ///
+    /// # Errors
+    /// If the log is not encrypted, or the fault of the log.
+    pub fn rotate_key(&self) -> Result<MachinesRotateKeyReply, Fault> {
         let _setup = self.setup.lock();
         let replica = self.replica()?;
         let log = replica.log();

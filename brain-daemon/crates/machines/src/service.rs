@@ -14,27 +14,27 @@ mod lease_table;
 mod plan;
 mod rotation;
 mod status;
-pub(crate) mod swap;
+mod swap;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brain_base::home::create_private_dir;
-use brain_base::{leases, write_fault};
-use brain_machines::{
+use crate::{
     BootClock, Condition, Connection, Identity, Keyring, LeaseKeeper, MachineLog, RENEWAL, Replica,
     RootKey, ServerSecrets, half_written, open_settings,
 };
+use brain_base::home::create_private_dir;
+use brain_base::{leases, write_fault};
 use brain_protocol::{Fault, FaultCode};
 use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, Store, StoreError};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-pub(crate) use lease_table::LeaseTable;
-pub(crate) use swap::KEPT_PAGES;
+pub use lease_table::LeaseTable;
 use swap::{JOINING, PendingJoin, REGISTERED, SETUP_DIR};
+pub use swap::{KEPT_PAGES, complete_join};
 
 use brain_service::Environment;
 
@@ -96,7 +96,7 @@ impl SharedLog for RefusingLog {
 
 impl MachineService {
     /// Creates the service, and gives a shared store its log. Does not wait for the server.
-    pub(crate) fn new(env: Environment, store: Arc<Store>, leases: Arc<LeaseTable>) -> Self {
+    pub fn new(env: Environment, store: Arc<Store>, leases: Arc<LeaseTable>) -> Self {
         let service = Self {
             env,
             store,
@@ -306,7 +306,7 @@ impl MachineService {
         {
             return Some(SNAPSHOT_CHECK);
         }
-        let due = replica.is_snapshot_due().map_err(|error| brain_machines::fault(&error));
+        let due = replica.is_snapshot_due().map_err(|error| crate::fault(&error));
         let result = due.and_then(|is_due| match is_due {
             false => Ok(()),
             true => {

@@ -1,6 +1,6 @@
 //! `brain machines join`: builds a store from the newest snapshot. The next start uses it.
 
-use brain_machines::{
+use crate::{
     BrainId, Condition, Connection, Engine, Error, Identity, Keyring, MachineId, Registration,
     RootKey, download, newest,
 };
@@ -15,7 +15,11 @@ use super::{MachineService, RECEIVED_SNAPSHOT};
 use brain_service::Progress;
 
 impl MachineService {
-    pub(crate) fn join(
+    /// Joins a shared brain: builds its store beside this one, for the next start.
+    ///
+    /// # Errors
+    /// If the plan changed, the brain is shared already, or the fault of the log or a file.
+    pub fn join(
         &self,
         request: &MachinesJoin,
         progress: &dyn Progress,

@@ -1,14 +1,18 @@
 //! `brain machines list`, `leave` and `remove`.
 
+use crate::{Condition, Identity, PRESENCE};
 use brain_base::clock::rfc3339;
-use brain_machines::{Condition, Identity, PRESENCE};
 use brain_protocol::{Fault, FaultCode, MachineRemove, MachineRemoveReply, MachineRow, Machines};
 
 use super::access::fault;
 use super::{MachineService, State};
 
 impl MachineService {
-    pub(crate) fn list(&self) -> Result<Machines, Fault> {
+    /// Lists the machines and the leases.
+    ///
+    /// # Errors
+    /// The fault of the log, or if the brain is not shared.
+    pub fn list(&self) -> Result<Machines, Fault> {
         let replica = self.replica()?;
         let engine = replica.log().connection().engine();
         let head = engine.head().map_err(|e| fault(&e))?;
@@ -16,7 +20,7 @@ impl MachineService {
         let machines = engine.machines().map_err(|e| fault(&e))?;
         let own = replica.log().identity().machine;
         let position = self.store.log_position()?.unwrap_or_default().number;
-        let row = |machine: brain_machines::Machine| MachineRow {
+        let row = |machine: crate::Machine| MachineRow {
             this: machine.id == own,
             // The others report their position every few seconds.
             behind: head.position.number.saturating_sub(match machine.id == own {
@@ -36,7 +40,11 @@ impl MachineService {
         Ok(Machines { machines: machines.into_iter().map(row).collect() })
     }
 
-    pub(crate) fn leave(&self) -> Result<MachineRemoveReply, Fault> {
+    /// Makes this brain one of a single machine again.
+    ///
+    /// # Errors
+    /// If the brain is not shared, or a file cannot be changed.
+    pub fn leave(&self) -> Result<MachineRemoveReply, Fault> {
         let _setup = self.setup.lock();
         let state = self.state();
         if matches!(state, State::Alone) {
@@ -95,7 +103,11 @@ impl MachineService {
         Ok(MachineRemoveReply { status: "left".into(), name, warnings })
     }
 
-    pub(crate) fn remove(&self, request: &MachineRemove) -> Result<MachineRemoveReply, Fault> {
+    /// Removes another machine from the registry.
+    ///
+    /// # Errors
+    /// `conflict` for this machine, `not_found` for an unknown one, and the fault of the log.
+    pub fn remove(&self, request: &MachineRemove) -> Result<MachineRemoveReply, Fault> {
         let replica = self.replica()?;
         let log = replica.log();
         if request.name == log.identity().name {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::LeaseKeeper;
 use brain_base::leases::LeaseHolder;
-use brain_machines::LeaseKeeper;
 use parking_lot::RwLock;
 
 /// Answers whether this machine may run a task. The answer changes when the brain is shared.
 #[derive(Default)]
-pub(crate) struct LeaseTable(RwLock<Mode>);
+pub struct LeaseTable(RwLock<Mode>);
 
 #[derive(Default)]
 enum Mode {

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use brain_machines::{
-    BrainId, Connection, Error, Identity, Keys, RootKey, ServerSecrets, open_settings,
-};
+use crate::{BrainId, Connection, Error, Identity, Keys, RootKey, ServerSecrets, open_settings};
 use brain_protocol::{Fault, FaultCode, MachinesAccess, Secret};
 
 use super::MachineService;
@@ -59,7 +57,7 @@ pub(super) fn fault(error: &Error) -> Fault {
         | Error::NoDatabase { .. }
         | Error::Unsuitable { .. }
         | Error::ServerTooOld { .. } => Fault::new(FaultCode::ServiceFailed, error.to_string()),
-        other => brain_machines::fault(other),
+        other => crate::fault(other),
     }
 }
 

@@ -8,14 +8,14 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::{Identity, write_json};
 use brain_base::home::Home;
 use brain_base::{read_fault, write_fault};
-use brain_machines::{Identity, write_json};
 use brain_protocol::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 
 /// How the name of a directory of pages begins that a join kept.
-pub(crate) const KEPT_PAGES: &str = "pages.before-joining-";
+pub const KEPT_PAGES: &str = "pages.before-joining-";
 /// The directory of files that exist only during an `init`, a `join` or a snapshot.
 pub(super) const SETUP_DIR: &str = "machines.setup";
 /// The name of the built store in [`SETUP_DIR`].
@@ -68,7 +68,7 @@ impl PendingJoin {
 ///
 /// # Errors
 /// The fault of a file that cannot be read or renamed.
-pub(crate) fn complete_join(home: &Home) -> Result<(), Fault> {
+pub fn complete_join(home: &Home) -> Result<(), Fault> {
     let pending = path(home);
     let bytes = match std::fs::read(&pending) {
         Ok(bytes) => bytes,
@@ -134,7 +134,7 @@ fn flush(home: &Home) -> Result<(), Fault> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use brain_machines::{BrainId, MachineId};
+    use crate::{BrainId, MachineId};
 
     use super::*;
 

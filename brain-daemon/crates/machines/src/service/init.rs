@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brain_base::write_fault;
-use brain_machines::{
+use crate::{
     BrainId, Connection, Error, Identity, Keys, MachineId, Replica, RootKey, SnapshotContent,
     download, open_settings,
 };
+use brain_base::write_fault;
 use brain_protocol::{Fault, FaultCode, MachinesAction, MachinesInit, MachinesInitReply, Secret};
 use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
 
@@ -20,7 +20,11 @@ use brain_service::Progress;
 const COMPARISONS: u32 = 20;
 
 impl MachineService {
-    pub(crate) fn init(
+    /// Shares this brain: fills an empty log with a snapshot, and registers this machine.
+    ///
+    /// # Errors
+    /// If the plan changed, the brain is shared already, or the fault of the log or a file.
+    pub fn init(
         &self,
         request: &MachinesInit,
         progress: &dyn Progress,
@@ -145,7 +149,7 @@ impl MachineService {
     fn compare(
         &self,
         replica: &Arc<Replica>,
-        snapshot: &brain_machines::Snapshot,
+        snapshot: &crate::Snapshot,
         dir: &Path,
         machine: u128,
         progress: &dyn Progress,

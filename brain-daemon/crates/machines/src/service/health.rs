@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brain_machines::Condition;
+use crate::Condition;
 
 use super::plan::durability_warnings;
 use super::{MachineService, State};

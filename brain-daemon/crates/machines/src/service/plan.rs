@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brain_machines::{Connection, Durability, Error, Head, Identity, newest};
+use crate::{Connection, Durability, Error, Head, Identity, newest};
 use brain_protocol::{
     Fault, FaultCode, MachinesAccess, MachinesAction, MachinesPlan, MachinesPlanReply,
 };
@@ -27,7 +27,11 @@ pub(super) struct Plan {
 }
 
 impl MachineService {
-    pub(crate) fn plan(&self, request: &MachinesPlan) -> Result<MachinesPlanReply, Fault> {
+    /// Says what `init` or `join` would do, and changes nothing.
+    ///
+    /// # Errors
+    /// The fault of the log, of its URL or of the keys.
+    pub fn plan(&self, request: &MachinesPlan) -> Result<MachinesPlanReply, Fault> {
         Ok(self.make_plan(request.action, &request.access)?.reply)
     }
 
@@ -126,7 +130,7 @@ impl MachineService {
         let connection = self.open(&access)?;
         let engine = connection.engine();
         let head = engine.head().map_err(|e| fault(&e))?;
-        head.check_writer(brain_machines::SCHEMA).map_err(|e| fault(&e))?;
+        head.check_writer(crate::SCHEMA).map_err(|e| fault(&e))?;
         let member = member.filter(|member| member.brain == head.brain);
         let root = self.root_for(&connection, head.brain, request.key.as_ref())?;
         let (pages, _) = self.size()?;

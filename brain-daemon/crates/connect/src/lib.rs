@@ -79,13 +79,13 @@ fn is_loopback(url: &Url) -> bool {
 
 /// Tests the connection of an AI client to an MCP endpoint.
 pub struct ConnectService {
-    pub(crate) env: Environment,
-    pub(crate) access: Arc<Access>,
+    env: Environment,
+    access: Arc<Access>,
 }
 
 impl ConnectService {
     /// Creates the service.
-    pub(crate) fn new(env: Environment, access: Arc<Access>) -> Self {
+    pub fn new(env: Environment, access: Arc<Access>) -> Self {
         Self { env, access }
     }
 
@@ -94,7 +94,7 @@ impl ConnectService {
     /// # Errors
     /// `invalid_request` if the address is not that of an endpoint. A failed step is part of the
     /// report.
-    pub(crate) fn test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
+    pub fn test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
         let url = endpoint(&request.url)?;
         let target = Target {
             net: &*self.env.net,

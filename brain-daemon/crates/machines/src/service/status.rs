@@ -1,7 +1,7 @@
 //! `brain machines status`, and what other replies say about the server.
 
+use crate::{Condition, Delivery, Error, Replica, newest};
 use brain_base::clock::rfc3339;
-use brain_machines::{Condition, Delivery, Error, Replica, newest};
 use brain_protocol::{Fault, LeaseRow, MachinesStatusReply};
 
 use brain_store::Reader;
@@ -13,7 +13,11 @@ use super::{MachineService, State, in_words};
 const CLOCK_LIMIT_MS: i64 = 2_000;
 
 impl MachineService {
-    pub(crate) fn status(&self) -> Result<MachinesStatusReply, Fault> {
+    /// Describes the state of this machine, of the log and of the leases.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    pub fn status(&self) -> Result<MachinesStatusReply, Fault> {
         let mut reply = MachinesStatusReply {
             state: "not_shared".into(),
             message: "this brain is on this machine only".into(),
