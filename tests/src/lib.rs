@@ -319,6 +319,12 @@ impl TestHome {
 
 impl Drop for TestHome {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = self.log();
+            let from = log.lines().count().saturating_sub(40);
+            let lines: Vec<&str> = log.lines().skip(from).collect();
+            report(&format!("the end of the daemon's log:\n{}", lines.join("\n")));
+        }
         // A daemon may be a child of a client, not of the test, and its socket may be on a disk
         // that was unmounted.
         let home = format!("BRAIN_HOME={}", self.path().display());

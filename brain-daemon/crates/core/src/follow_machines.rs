@@ -66,7 +66,7 @@ impl Brain {
     /// Refuses calls with tokens while this machine may not know of revocations.
     ///
     /// # Errors
-    /// As [`MachineService::check_token_age`].
+    /// `server_away` if this machine may not know of revocations.
     pub fn check_token_age(&self) -> Result<(), Fault> {
         self.machines.check_token_age()
     }
