@@ -22,7 +22,7 @@ const MAX_NAMED: usize = 1000;
 /// Files that could not be stored.
 #[derive(Debug, Default)]
 pub struct Failures {
-    /// The first failures, at most [`MAX_NAMED`].
+    /// The first failures, at most 1000.
     pub named: Vec<ImportFailure>,
     /// The number of all failures.
     pub total: u64,

@@ -67,7 +67,7 @@ pub struct ScanReport {
     pub files: Vec<MarkdownFile>,
     /// Number of files that are not markdown, and of links.
     pub other_files: u64,
-    /// The paths of the first [`MAX_OTHER_PATHS`] of them.
+    /// The paths of the first 10,000 of them.
     pub other_paths: Vec<String>,
     /// Symbolic links with the name of a markdown file, or to a directory.
     pub links: Vec<String>,
