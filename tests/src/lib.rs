@@ -378,6 +378,11 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Ok(Some(status)) = self.child.try_wait()
+        {
+            report(&format!("the daemon had ended: {status}"));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
