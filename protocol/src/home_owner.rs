@@ -26,8 +26,8 @@ pub fn refuse_root(home: &Path, user: u32) -> Result<(), Fault> {
     ))
 }
 
-/// Returns what a person can do whose home at `home` belongs to somebody else, perhaps because brain
-/// once ran with `sudo`.
+/// Returns what to do if the home at `home` belongs to somebody else, perhaps because brain once ran
+/// with `sudo`.
 #[must_use]
 pub fn own_home_hint(home: &Path) -> String {
     format!(

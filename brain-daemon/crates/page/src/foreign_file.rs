@@ -1,7 +1,7 @@
 //! Recognises files of other formats, and HTML.
 //!
-//! Calendars, mail and exports of note programs are not prose. Stored as text, they would be one
-//! page of code, and converted as HTML, some would lose all their notes.
+//! Calendars, mail and exports of note programs are refused. Stored as text, each would become one
+//! page of code; converted as HTML, some would lose all their notes.
 
 use std::fmt;
 use std::path::Path;

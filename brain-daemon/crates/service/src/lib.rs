@@ -1,8 +1,8 @@
 //! What every service of the daemon is made of: the values that all share, health checks, steps of
 //! a check, progress of long work, batches of files, the audit log.
 //!
-//! This crate guarantees nothing about pages, and knows no service: each one names what it takes
-//! from here. It does not know permission, search, HTTP, or who calls.
+//! Each service uses what it needs from here; this crate uses no service. It knows no pages,
+//! permissions, search or HTTP.
 
 mod audit;
 pub mod batch;
