@@ -118,39 +118,21 @@ fn page_and_protocol_do_no_io() {
     }
 }
 
-/// Module and service of each feature. Only `open.rs`, which builds the services, and `lib.rs`,
-/// which holds them, may name them all.
-const FEATURES: [(&str, &str); 5] = [
-    ("ask", "AskService"),
-    ("ideas", "IdeaService"),
-    ("collector", "CollectorService"),
-    ("tunnel", "TunnelService"),
-    ("voice", "VoiceService"),
-];
+/// Only `core`, which builds them, and interfaces may use them.
+const FEATURES: [&str; 6] = ["assist", "collector", "connect", "graph", "tunnel", "voice"];
 
 #[test]
-fn features_of_core_do_not_name_each_other() {
-    let core = root().join("brain-daemon/crates/core/src");
-    let mut own_files = 0;
-    for path in files(&core) {
-        let file_path = path.strip_prefix(&core).unwrap().to_string_lossy().into_owned();
-        if file_path == "open.rs" || file_path == "lib.rs" {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).unwrap();
-        for (module, service) in FEATURES {
-            if file_path == format!("{module}.rs") || file_path.starts_with(&format!("{module}/")) {
-                own_files += 1;
-                continue;
-            }
-            assert!(!text.contains(service), "core/src/{file_path} names {service}");
+fn features_do_not_use_each_other() {
+    let packages = packages();
+    for feature in FEATURES {
+        let users = packages.iter().filter(|(_, uses)| uses.contains(feature));
+        for (user, _) in users {
             assert!(
-                !text.contains(&format!("crate::{module}::")),
-                "core/src/{file_path} uses {module}"
+                ["core", "http", "brain-daemon"].contains(&user.as_str()),
+                "{user} uses {feature}"
             );
         }
     }
-    assert!(own_files >= FEATURES.len(), "a feature has no file");
 }
 
 #[test]

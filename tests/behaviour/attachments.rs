@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::mock_clock::{HOUR, MockClock};
 
 fn hash(bytes: &[u8]) -> String {
-    brain_page::hex(&brain_store::files::digest(bytes))
+    brain_page::hex(&brain_files::digest(bytes))
 }
 
 /// Returns the path of the stored file with these bytes.

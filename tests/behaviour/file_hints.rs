@@ -36,9 +36,9 @@ fn assert_none(path: &Path, text: &str) {
 #[test]
 fn no_hint_names_the_removal_of_a_persons_file() {
     let mut checked = 0;
-    for dir in
-        ["brain-daemon/crates/core/src", "brain-daemon/crates/store/src/files", "brain-ctl/src"]
-    {
+    let crates = ["core", "files", "ingest", "pages", "sync"];
+    let dirs = crates.map(|name| format!("brain-daemon/crates/{name}/src"));
+    for dir in dirs.iter().map(String::as_str).chain(["brain-ctl/src"]) {
         for path in files(&root().join(dir)) {
             assert_none(&path, &std::fs::read_to_string(&path).unwrap());
             checked += 1;

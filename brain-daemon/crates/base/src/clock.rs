@@ -3,6 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use brain_protocol::{Fault, FaultCode};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -126,6 +127,22 @@ pub fn parse_day(text: &str) -> Option<Date> {
 #[must_use]
 pub fn format_day(day: Date, pattern: &str) -> Option<String> {
     jiff::fmt::strtime::format(pattern, day).ok()
+}
+
+/// Parses a day or an instant of a request; see [`parse_instant`].
+pub fn instant_argument(text: Option<&str>) -> Result<Option<i64>, Fault> {
+    text.map(|text| parse_instant(text).ok_or_else(|| instant_fault(text))).transpose()
+}
+
+/// Parses the end of a period of a request; see [`parse_end_instant`].
+pub fn end_instant_argument(text: Option<&str>) -> Result<Option<i64>, Fault> {
+    text.map(|text| parse_end_instant(text).ok_or_else(|| instant_fault(text))).transpose()
+}
+
+fn instant_fault(text: &str) -> Fault {
+    let message = format!("\"{}\" is neither a day nor an instant", text.escape_debug());
+    Fault::new(FaultCode::Usage, message)
+        .hint("write YYYY-MM-DD, or RFC 3339 as in 2026-11-21T10:30:00Z")
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! The environment of the daemon: clock, randomness, home directory, secrets, schedule, caller and
-//! permission, priority of threads, and the states of the background workers.
+//! permission, files of features, priority of threads, and the states of the background workers.
 //!
 //! Every crate of the daemon may use it. It knows neither pages nor the store nor features.
 
 pub mod caller;
 pub mod clock;
+pub mod disk;
 mod error;
+pub mod exposure;
 pub mod file_system;
 pub mod home;
 pub mod leases;

@@ -16,8 +16,9 @@ use brain_protocol::{Curve, Deletion};
 use serde_json::{Map, Value, json};
 
 use super::record::{COLLECTED_AT, LAST_UPDATED};
-use super::{DataFault, PostId, Record, Stream, disk, preview};
+use super::{DataFault, PostId, Record, Stream, preview};
 use brain_base::clock::rfc3339;
+use brain_base::disk;
 
 /// Directories with additional data of posts. The data of a post is removed when it is redacted.
 const ATTACHMENT_DIRS: [&str; 4] = ["ratings", "images", "outbound", "articles"];

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::record::{COLLECTED_AT, LAST_UPDATED};
-use super::{Data, DataFault, Stream, disk};
+use super::{Data, DataFault, Stream};
 use brain_base::clock::{parse_instant, rfc3339};
+use brain_base::disk;
 
 /// Size of a block when reading from the end, in bytes.
 const BLOCK_BYTES: u64 = 64 * 1024;

@@ -1,20 +1,19 @@
 //! The collector: pulls posts from a social platform, and detects deletions and fast growth.
 //!
-//! It stores posts as files and reports event lines. It does not interpret posts and does not
-//! use pages. Clock, network and settings are injected; calls block.
+//! Pulling stores posts as files and reports event lines; it interprets no post and uses no pages.
+//! `service` has the operations, and what becomes of posts in pages: the digest, and lines that
+//! `enrich` adds, each once. Clock, network and settings are injected; calls block.
 //!
-//! `record`, `metrics`, `velocity`, `deletion`, `reserve` and `lines` are pure rules. `disk` has
-//! file primitives, `data` the directory, `journal` the events, `state` the state
-//! between runs. `platform` is the API, `run` one run, `filtered_stream` the persistent connection.
+//! `record`, `metrics`, `velocity`, `deletion`, `reserve` and `lines` are pure rules. `data` is the
+//! directory, `journal` the events, `state` the state between runs. `platform` is the API, `run`
+//! one run, `filtered_stream` the persistent connection.
 
 mod data;
 pub mod deletion;
-mod disk;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod fake;
 pub mod filtered_stream;
-mod heartbeat;
 mod journal;
 mod lines;
 mod metrics;
@@ -23,13 +22,13 @@ mod platform;
 mod record;
 mod reserve;
 mod run;
+mod service;
 mod settings;
 mod state;
 mod velocity;
 
+pub use brain_base::disk::DataFault;
 pub use data::Data;
-pub use disk::DataFault;
-pub use heartbeat::{COLLECTOR_VERSION, Heartbeat};
 pub use journal::{Entry, Journal, JournalEvent};
 pub use lines::{Line, preview};
 pub use metrics::{parse_metrics, post_metrics};
@@ -39,10 +38,14 @@ pub use record::{
 };
 pub use reserve::{Endpoint, RESERVE, RateLimit, Rates, WINDOW_SECONDS};
 pub use run::{IncomingPost, Run, RunListener, RunResult};
+pub use service::CollectorService;
 pub use state::{Account, State, StreamState};
 pub use velocity::is_velocity_alert;
 
 use std::path::PathBuf;
+
+/// The version that the heartbeats report.
+const COLLECTOR_VERSION: &str = "0.8.1";
 
 /// The validated settings of a run.
 #[derive(Debug, Clone)]

@@ -18,9 +18,10 @@ use serde_json::{Map, Value};
 
 use super::{
     Data, DataFault, Endpoint, Journal, Line, Platform, PlatformFault, PostId, Rates, Record,
-    Settings, State, Stream, StreamState, disk,
+    Settings, State, Stream, StreamState,
 };
 use brain_base::clock::{Clock, rfc3339};
+use brain_base::disk;
 use brain_net::RetryingClient;
 
 pub use incoming::IncomingPost;

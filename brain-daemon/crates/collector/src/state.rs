@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Data, DataFault, PostId, Rates, Stream, disk};
+use super::{Data, DataFault, PostId, Rates, Stream};
+use brain_base::disk;
 
 /// Held by [`State::change`], so that two changes do not overlap.
 static STATE_LOCK: Mutex<()> = Mutex::new(());

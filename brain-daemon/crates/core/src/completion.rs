@@ -5,8 +5,10 @@ use brain_protocol::{
     MAX_COMPLETIONS, SourceId, page_name,
 };
 
-use crate::{Brain, Caller, preferred};
+use crate::Brain;
+use brain_base::caller::Caller;
 use brain_page::normalize_tag;
+use brain_pages::sources::preferred;
 use brain_store::{PageEntry, Reader};
 
 /// Maximum number of pages found by title. Titles are only searched if fewer pages match by slug.

@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply};
 
 use crate::doctor::process::Process;
-use crate::index::IndexFollower;
-use crate::{FileService, PageService, PurgeService};
+use crate::purge::PurgeService;
+use brain_pages::files::FileService;
+use brain_pages::index::IndexFollower;
+use brain_pages::pages::PageService;
 use brain_service::health::{Finding, Health, HealthCheck};
 
 /// Maximum time of the checks, which run in parallel.

@@ -1,44 +1,30 @@
-//! The operations of brain as services, and [`Brain`], which composes them.
+//! The whole brain: [`Brain`] composes the services of all other crates.
 //!
 //! Every interface calls [`Brain::answer`], which decides permission and dispatches to a service.
-//! `open` gives each service its dependencies. This crate does not know sockets, HTTP, or how the
-//! store and the index keep their bytes. Everything here blocks; call it off async threads.
+//! `open` gives each service its dependencies. What needs all services is here, too: `doctor`, a
+//! purge, a restore, status. This is the one crate that names all features. It does not know
+//! sockets or HTTP, or how the store and the index keep their bytes. Everything here blocks; call
+//! it off async threads.
 
-mod ask;
-mod backup;
-mod collector;
 mod completion;
 mod doctor;
-mod embedding;
-mod exposure;
-mod file_input;
-mod files;
 mod follow_machines;
-mod graph;
 mod home_owner;
-mod ideas;
-mod index;
-pub mod ingest;
 mod open;
-mod pages;
-mod presence;
-mod provenance;
 mod purge;
-mod search;
-mod sources;
+mod restore;
+mod restore_home;
 mod status;
 mod store_identity;
-mod sync;
-mod tunnel;
-mod voice;
-mod write_page;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use brain_protocol::{
-    Fault, FaultCode, McpReply, Operation, PageRef, Reply, Request, Slug, SourceId, StopReply,
-    SyncedSource,
+    Fault, FaultCode, McpReply, Operation, Reply, Request, StopReply, SyncedSource,
 };
 
 use brain_access::Access;
@@ -54,40 +40,41 @@ use brain_machines::MachineService;
 use brain_net::HttpClient;
 use brain_service::moved_home::check_home;
 use brain_service::{TextBudget, text_bytes};
-use brain_store::{SourceRecord, Store};
+use brain_store::Store;
 
-pub use provenance::INGEST_KEYS;
+use brain_assist::ask::AskService;
+use brain_assist::ideas::IdeaService;
+use brain_collector::CollectorService;
+use brain_graph::GraphService;
+use brain_ingest::IngestService;
+use brain_llm::LanguageModels;
+use brain_pages::files::FileService;
+use brain_pages::index::IndexFollower;
+use brain_pages::pages::PageService;
+use brain_pages::sources::SourceService;
+use brain_retrieval::embedding::EmbeddingService;
+use brain_retrieval::search::SearchService;
+use brain_sync::backup::scheduled_backup::BackupService;
+use brain_sync::sync::SyncService;
+use brain_tunnel::TunnelService;
+use brain_voice::VoiceService;
 
 use doctor::DoctorService;
-use index::IndexFollower;
 
+pub use brain_ingest as ingest;
+pub use brain_pages::pages::broken_links::IdleLinkCheck;
+pub use brain_pages::pages::similar_pages::SimilarPage;
+pub use brain_pages::pages::surroundings::{FirstOf, LinkedPage, Surroundings};
+pub use brain_pages::provenance::INGEST_KEYS;
+pub use brain_pages::sources::watch_state::{IgnoreRules, WatchState, is_markdown, is_rule_file};
 pub use brain_service::{
     Audit, ChangeFeed, Environment, EventLines, NoProgress, Progress, StandardOutput, TextPermit,
 };
-
-pub use ask::{AskService, LanguageModels};
-pub use backup::restore::restore;
-pub use backup::restore_home::restore_from_home;
-pub use backup::scheduled_backup::BackupService;
-pub use backup::verify_backup;
-pub use collector::CollectorService;
-pub use embedding::EmbeddingService;
-pub use files::FileService;
-pub use graph::GraphService;
-pub use ideas::IdeaService;
-pub use ingest::IngestService;
-pub use pages::PageService;
-pub use pages::broken_links::IdleLinkCheck;
-pub use pages::similar_pages::SimilarPage;
-pub use pages::surroundings::{FirstOf, LinkedPage, Surroundings};
+pub use brain_sync::backup::verify_backup;
+pub use brain_voice::TELEPHONE;
 pub use purge::PurgeService;
-pub use search::SearchService;
-pub use sources::SourceService;
-pub use sources::watch_state::{IgnoreRules, WatchState, is_markdown, is_rule_file};
-pub use sync::SyncService;
-pub use tunnel::TunnelService;
-pub use voice::TELEPHONE;
-pub use voice::VoiceService;
+pub use restore::restore;
+pub use restore_home::restore_from_home;
 
 /// Dependencies of a brain on the world outside, except the clock.
 pub struct ExternalDependencies {
@@ -391,33 +378,4 @@ impl Brain {
         self.embedding.flush_vectors();
         self.index.flush();
     }
-}
-
-/// Returns the source of a request that names none: the preferred one of `sources`, else the only
-/// one, else `default`. `sources` are the sources that the caller can see.
-fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
-    let chosen = sources.iter().find(|(_, record)| record.is_default);
-    match (chosen, sources) {
-        (Some((id, _)), _) | (None, [(id, _)]) => id.clone(),
-        (None, _) => SourceId::default(),
-    }
-}
-
-/// Returns the page as an argument for a command in a hint. The argument includes the source if
-/// `page` names one.
-fn page_argument(page: &PageRef) -> String {
-    page.to_string()
-}
-
-/// Returns the id by which an index names its store.
-fn index_id(store: &Store) -> String {
-    format!("{:016x}", store.id())
-}
-
-/// Returns the fault for a missing page, with a hint how to search for it.
-fn no_page(source: &SourceId, slug: &Slug) -> Fault {
-    let message = format!("there is no page \"{slug}\" in source \"{source}\"");
-    let words = slug.name().replace(['-', '_'], " ");
-    let hint = format!("look for it: `brain search \"{words}\"`");
-    Fault::new(FaultCode::NotFound, message).hint(hint)
 }

@@ -11,34 +11,46 @@ use brain_base::secrets::Secrets;
 use brain_base::workers::WorkerStates;
 use brain_config::{ClientDocuments, Config};
 use brain_costs::Ledger;
+use brain_files::{IgnoreRules, markdown_files};
 use brain_protocol::{Fault, FaultCode, SyncedSource};
-use brain_store::files::{IgnoreRules, markdown_files};
 use brain_store::{Reader, Store, StoreOptions};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::backup::home_remains::{check_new_home, check_store, store_fault};
 use crate::doctor::DoctorService;
 use crate::doctor::access::AccessHealth;
 use crate::doctor::process::Process;
 use crate::doctor::store::StoreHealth;
 use crate::doctor::workers::WorkerHealth;
-use crate::embedding::{EmbeddingState, combine_hooks};
 use crate::home_owner::check_owner;
-use crate::index::IndexFollower;
-use crate::ingest::Queue;
-use crate::pages::dedup::Dedup;
-use crate::{
-    AskService, BackupService, Brain, CollectorService, EmbeddingService, ExternalDependencies,
-    FileService, GraphService, IdeaService, IngestService, LanguageModels, PageService,
-    PurgeService, SearchService, SourceService, SyncService, TunnelService, VoiceService, index_id,
-    store_identity,
-};
+use crate::purge::PurgeService;
+use crate::{Brain, ExternalDependencies, store_identity};
+use brain_assist::ask::AskService;
+use brain_assist::ideas::IdeaService;
+use brain_collector::CollectorService;
 use brain_connect::ConnectService;
+use brain_graph::GraphService;
+use brain_ingest::IngestService;
+use brain_ingest::Queue;
+use brain_llm::LanguageModels;
 use brain_machines::{LeaseTable, MachineService, complete_join};
+use brain_pages::files::FileService;
+use brain_pages::index::IndexFollower;
+use brain_pages::index::index_id;
+use brain_pages::pages::PageService;
+use brain_pages::pages::dedup::Dedup;
+use brain_pages::sources::SourceService;
+use brain_retrieval::embedding::EmbeddingService;
+use brain_retrieval::embedding::{EmbeddingState, combine_hooks};
+use brain_retrieval::search::SearchService;
 use brain_service::TextBudget;
 use brain_service::health::Health;
 use brain_service::{Audit, ChangeFeed, Environment, StandardOutput};
+use brain_sync::backup::home_remains::{check_new_home, check_store, store_fault};
+use brain_sync::backup::scheduled_backup::BackupService;
+use brain_sync::sync::SyncService;
+use brain_tunnel::{TelephoneNumber, TunnelService};
+use brain_voice::{ConfiguredNumber, VoiceService};
 
 impl Brain {
     /// Opens the brain at `home`: store, migration, index, and recovery after a crash.
@@ -82,7 +94,7 @@ impl Brain {
         let now = clock.now();
         let options = store_options(&config, now, new_store_id);
         let index = Arc::new(IndexFollower::new(home.index()));
-        let embedding_state = EmbeddingState::new();
+        let embedding_state = EmbeddingState::default();
         let changes = ChangeFeed::new();
         let hook = changes.hook(combine_hooks(embedding_state.hook(), index.hook()));
         check_store(&home)?;
@@ -249,6 +261,7 @@ impl Brain {
             store.clone(),
             access.clone(),
             ingest.clone(),
+            Box::new(NumberOfTunnel(ConfiguredNumber::new(env.clone()))),
         ));
         let backup = Arc::new(BackupService::new(env.clone(), store.clone()));
         let purge = Arc::new(PurgeService {
@@ -334,6 +347,19 @@ impl Brain {
             text,
             taken_in: OnceLock::new(),
         })
+    }
+}
+
+/// The telephone number that the tunnel keeps at its address: neither feature knows the other.
+struct NumberOfTunnel(ConfiguredNumber);
+
+impl TelephoneNumber for NumberOfTunnel {
+    fn webhook(&self, address: &str) -> Option<String> {
+        self.0.webhook(address)
+    }
+
+    fn set_webhook(&self, url: &str) -> Result<String, Fault> {
+        self.0.set_webhook(url)
     }
 }
 

@@ -11,13 +11,15 @@ use brain_protocol::{Fault, FaultCode, Purge, PurgeReply, SourceId};
 use brain_store::{FileState, PageRecord, PurgeName, Store, UnfinishedPurges};
 use parking_lot::Mutex;
 
-use crate::index::IndexFollower;
-use crate::{
-    BackupService, Caller, EmbeddingService, FileService, PageService, no_page, page_argument,
-    store_identity,
-};
+use crate::store_identity;
+use brain_base::caller::Caller;
+use brain_pages::files::FileService;
+use brain_pages::index::IndexFollower;
+use brain_pages::pages::{PageService, no_page, page_argument};
+use brain_retrieval::embedding::EmbeddingService;
 use brain_service::Environment;
 use brain_service::health::{Finding, Health, HealthCheck, warn};
+use brain_sync::backup::scheduled_backup::BackupService;
 
 /// The maximum number of purges that are remembered after they were finished later.
 const MAX_REMEMBERED: usize = 1000;
@@ -288,7 +290,7 @@ impl PurgeService {
     /// Returns warnings about files of a purged page that another program wrote.
     fn remaining_files(&self, source: &SourceId, record: &PageRecord) -> Vec<String> {
         let path = &record.source_path;
-        let trashed = format!("{}/{path}", brain_store::files::TRASH);
+        let trashed = format!("{}/{path}", brain_files::TRASH);
         let paths = [path, &trashed].map(|path| self.files.file_path_of(source, path));
         let left = paths.iter().flatten().filter(|file_path| file_path.exists());
         left.map(|file_path| {

@@ -3,7 +3,8 @@
 use brain_base::permission::permit;
 use brain_protocol::{Doctor, Fault, Operation, StatusReply, VERSION};
 
-use crate::{Brain, Caller};
+use crate::Brain;
+use brain_base::caller::Caller;
 
 impl Brain {
     pub(crate) fn status(&self, caller: &Caller) -> Result<StatusReply, Fault> {

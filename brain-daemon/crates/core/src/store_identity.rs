@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 use brain_base::home::Home;
 use brain_store::Store;
 
-use crate::files::recovery::ended_cleanly;
+use brain_pages::files::recovery::ended_cleanly;
 
 /// Returns the path of the record.
 fn record_path(home: &Home) -> PathBuf {

@@ -7,6 +7,7 @@
 
 mod endpoint;
 mod local;
+pub mod models;
 mod rerank;
 mod settings;
 pub mod vectors;

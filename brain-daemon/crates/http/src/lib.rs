@@ -90,7 +90,7 @@ impl Side {
 }
 
 /// The state that both listeners share.
-pub(crate) struct SharedState {
+pub struct SharedState {
     /// Checks the `Host` and `Origin` headers of requests.
     pub(crate) guard: Guard,
     /// Rate limits.

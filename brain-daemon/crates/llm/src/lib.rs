@@ -6,7 +6,7 @@
 //! `openai` and `anthropic` are the two supported APIs, without I/O. `ask` enters a question into
 //! the ledger and sends it. `stream` reads responses, `sse` parses server-sent events, and
 //! `stream_state` has what they report. `strip_thinking` removes a model's reasoning. `error`
-//! classifies failures.
+//! classifies failures. [`LanguageModels`] opens the models of the configuration.
 //!
 //! The key is sent in one request header and appears nowhere else. Messages of a service are
 //! sanitised before they are repeated in errors: some repeat the key that they reject.
@@ -17,6 +17,7 @@ mod ask;
 #[allow(clippy::unwrap_used)]
 mod connection_reuse_tests;
 mod error;
+mod language_models;
 mod openai;
 mod settings;
 mod sse;
@@ -41,6 +42,7 @@ use brain_costs::CostMeter;
 use brain_net::{HttpClient, RetryingClient};
 
 pub use error::{ModelError, ModelErrorKind};
+pub use language_models::{LanguageModels, model_fault};
 pub use settings::price;
 
 /// Hosts of services that charge for each call.

@@ -26,7 +26,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MIN_FREE_BYTES: u64 = 64 << 20;
 
 /// State shared by searches and the indexer.
-pub(super) struct SharedState {
+pub(crate) struct SharedState {
     pub(super) state: Mutex<State>,
     /// Wakes the indexer.
     pub(super) wake: Condvar,

@@ -27,6 +27,7 @@
 //! | `match_table` | The pages that match, and where the words of the question occur in them |
 //! | `rank`, `bm25` | The scoring function; `runs`: adjacent words in the order of the question |
 //! | `question_terms` | Words and subjects of a question, for other kinds of search |
+//! | `questions` | What a question asks for: named pages, links, counts, times |
 //! | `snippet` | The passage to show; `begin` skips words without a match, `markup` finds syntax |
 
 mod begin;

@@ -1,5 +1,5 @@
 //! What every service of the daemon is made of: the values that all share, health checks, steps of
-//! a check, progress of long work, batches of files, the audit log.
+//! a check, progress of long work, batches of files, heartbeats, the audit log.
 //!
 //! Each service uses what it needs from here; this crate uses no service. It knows no pages,
 //! permissions, search or HTTP.
@@ -10,6 +10,7 @@ mod change_feed;
 mod environment;
 mod event_lines;
 pub mod health;
+mod heartbeat;
 pub mod moved_home;
 mod number_cipher;
 mod progress;
@@ -20,6 +21,7 @@ pub use audit::Audit;
 pub use change_feed::ChangeFeed;
 pub use environment::Environment;
 pub use event_lines::{EventLines, StandardOutput};
+pub use heartbeat::Heartbeat;
 pub use number_cipher::NumberCipher;
 pub use progress::{NoProgress, Progress};
 pub use text_budget::{TextBudget, TextPermit, text_bytes};

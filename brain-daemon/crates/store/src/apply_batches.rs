@@ -10,13 +10,13 @@ use redb::{ReadableTable, WriteTransaction};
 
 use super::change::{Change, ChangedPage};
 use super::error::unless_damaged;
-use super::files::AttachmentFiles;
 use super::pending_keys::PendingKeys;
 use super::record::{FileState, Hash, PageRecord};
 use super::replica::{FILE_PART, Replica};
 use super::row_table::{RowChange, apply_changes, damaged_change, row_changes, take_part};
 use super::shared_log::LogBatch;
 use super::{Draft, StoreError, tables as t};
+use brain_files::AttachmentFiles;
 use brain_page as page;
 
 /// The most changes of a batch that searches find at once. A batch with more is indexed in the

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use brain_page::{Frontmatter, hex, names_attachment};
 use redb::ReadableTable;
 
-use super::files::AttachmentFiles;
 use super::read::PageEntry;
 use super::record::read;
 use super::record::{AttachmentRecord, Content, Hash, from_bytes, to_bytes};
 use super::{Draft, RECOVERY_MS, Reader, Store, StoreError, tables as t};
+use brain_files::AttachmentFiles;
 
 /// Minimum age of a file that is removed because no row names it, in milliseconds: one hour.
 const ORPHAN_MS: i64 = 60 * 60 * 1000;

@@ -232,7 +232,7 @@ fn a_crafted_backup_is_refused() {
     assert!(text.contains("do not match its hash"), "{text}");
     let text = restore_error(|txn, hashes| put_part(txn, &hashes[1], 2, b""));
     assert!(text.contains("do not match its hash"), "{text}");
-    let text = restore_error(|txn, _| put_part(txn, &files::digest(b"z"), 0, b"z"));
+    let text = restore_error(|txn, _| put_part(txn, &brain_files::digest(b"z"), 0, b"z"));
     assert!(text.contains("belongs to no page"), "{text}");
     for name in ["../../evil", "/etc/passwd", "a/b", "..", ".hidden", "a\u{202e}b", "page.md"] {
         let text = restore_error(|txn, hashes| {

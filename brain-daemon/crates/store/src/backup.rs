@@ -9,10 +9,10 @@ use std::path::Path;
 
 use super::copy_store::{CopyPlan, copy_whole};
 use super::error::with_damage_report;
-use super::files::AttachmentFiles;
 use super::temporary_file::{TemporaryFile, sweep};
 use super::verify::{Progress, VerifyReport};
 use super::{Store, StoreError, tables as t};
+use brain_files::AttachmentFiles;
 
 impl Store {
     /// Copies the store as of now to `target`, which must not exist, and reads the copy back.

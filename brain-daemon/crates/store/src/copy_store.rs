@@ -10,11 +10,11 @@ use redb::{
 };
 
 use super::error::with_damage_report;
-use super::files::AttachmentFiles;
 use super::packed_attachments::parts;
 use super::temporary_file::{TemporaryFile, with_target_path};
 use super::verify::{Digest, Progress, VerifyReport, verify_against};
 use super::{StoreError, tables as t};
+use brain_files::AttachmentFiles;
 
 /// Maximum rows in a commit of the copy; limits memory.
 const CHUNK_ROWS: usize = 50_000;

@@ -40,7 +40,6 @@ mod date_migration;
 mod draft;
 mod error;
 mod fault;
-pub mod files;
 mod find_copies;
 mod former_records;
 mod grants;

@@ -13,7 +13,6 @@ use super::change::CommitHook;
 use super::compaction::compact_at_start;
 use super::damage::DamageReport;
 use super::error::with_damage_report;
-use super::files::AttachmentFiles;
 use super::pending_keys::PendingKeys;
 use super::shared_state::SharedState;
 use super::store_file::{OpenDatabase, check_schema, create, file_id, open_database};
@@ -21,6 +20,7 @@ use super::writer::Writer;
 use super::{
     Store, StoreError, StoreOptions, group_commit, meta, migrate, packed_attachments, tables as t,
 };
+use brain_files::AttachmentFiles;
 
 impl Store {
     /// Opens the store at `path`. Creates a missing store and migrates an older one.

@@ -4,9 +4,9 @@ use brain_page::hex;
 use brain_protocol::MAX_ATTACHMENT;
 use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
-use super::files::AttachmentFiles;
 use super::record::Hash;
 use super::{StoreError, tables as t};
+use brain_files::AttachmentFiles;
 
 /// Length of a part of a file in a backup, in bytes.
 const PART_BYTES: usize = 1 << 20;
@@ -29,7 +29,7 @@ pub(super) fn for_each_packed(
     let (mut current, mut content): (Option<Hash>, Vec<u8>) = (None, Vec::new());
     let mut next = 0;
     let mut finish_file = |hash: Option<Hash>, content: &[u8]| match hash {
-        Some(hash) if super::files::digest(content) == hash => work(&hash, content),
+        Some(hash) if brain_files::digest(content) == hash => work(&hash, content),
         Some(hash) => Err(damaged(&hash)),
         None => Ok(()),
     };

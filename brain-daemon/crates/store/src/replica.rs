@@ -4,11 +4,11 @@
 
 use redb::{ReadableTable, Value, WriteTransaction};
 
-use super::files::AttachmentFiles;
 use super::record::Hash;
 use super::row_table::{add_part, row_changes};
 use super::shared_log::LogPosition;
 use super::{StoreError, tables as t};
+use brain_files::AttachmentFiles;
 
 /// The largest file of an attachment that a batch contains, in bytes. Larger files stay on the
 /// machine where they were attached.

@@ -17,13 +17,13 @@ use brain_base::home::free_bytes;
 use super::change::Change;
 use super::damage::DamageReport;
 use super::draft::CompletedDraft;
-use super::files::AttachmentFiles;
 use super::pending_keys::PendingKeys;
 use super::read::Reader;
 use super::shared_log::{FollowRequest, LogPosition, RemoteChanges, SharedLog};
 use super::snapshot::Snapshot;
 use super::store_file::{OpenDatabase, file_id, open_closed};
 use super::{SourceRecord, StoreError};
+use brain_files::AttachmentFiles;
 
 /// The registered sources.
 pub type Sources = Vec<(SourceId, SourceRecord)>;
@@ -38,7 +38,7 @@ pub(super) struct Turn {
 }
 
 /// State shared by readers and the writer.
-pub(super) struct SharedState {
+pub(crate) struct SharedState {
     pub(super) path: PathBuf,
     pub(super) store_id: u64,
     /// See [`super::Store::number_key`].

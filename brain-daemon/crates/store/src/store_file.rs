@@ -12,10 +12,10 @@ use brain_protocol::SourceId;
 use redb::{Database, ReadableDatabase};
 
 use super::error::with_damage_report;
-use super::files::swap::publish;
 use super::overlay::Overlay;
 use super::pending_keys::PendingKeys;
 use super::{Draft, SourceRecord, StoreError, meta, migrate, tables as t};
+use brain_files::swap::publish;
 
 /// Options for opening a store.
 pub struct StoreOptions {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::StoreError;
-use super::files::swap::publish;
+use brain_files::swap::publish;
 
 /// Suffix of an incomplete copy.
 const UNFINISHED: &str = ".brain-backup";

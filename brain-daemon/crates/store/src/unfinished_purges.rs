@@ -8,9 +8,9 @@
 use brain_page as page;
 use brain_protocol::{Slug, SourceId};
 
-use super::files::attachment_files::hash_of;
 use super::record::Hash;
 use super::{Draft, Reader, Store, StoreError, tables as t};
+use brain_files::attachment_files::hash_of;
 
 /// A hash that stands for a purged page, or for a purged version of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

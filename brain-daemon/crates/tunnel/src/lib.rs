@@ -1,6 +1,7 @@
 //! The public tunnel: agents of three providers and a watchdog. Knows no pages and no HTTP server.
 //!
-//! `diagnosis` is the pure rule from an observation to an action, and `watchdog` carries it out.
+//! `service` has the operations, and keeps a [`TelephoneNumber`] at the public address. `diagnosis`
+//! is the pure rule from an observation to an action, and `watchdog` carries it out.
 //! `ngrok`, `cloudflared` and `tailscale` implement [`Agent`]. `child` runs programs,
 //! `child_supervisor` ends them with the daemon, and `proof` shows that an address leads here. All
 //! calls block.
@@ -15,6 +16,7 @@ mod fakes;
 mod ngrok;
 mod output;
 mod proof;
+mod service;
 mod settings;
 mod tailscale;
 mod watchdog;
@@ -32,6 +34,7 @@ use brain_net::{HttpClient, HttpRequest, HttpResponse};
 pub use child::{Child, ExitListener, RefusingStarter, Starter, SystemStarter};
 pub use diagnosis::{Diagnosis, Observation};
 pub use proof::Proof;
+pub use service::{TelephoneNumber, TunnelService};
 pub use watchdog::{Environment, TunnelCheck, Watchdog, check_health};
 
 /// The header that marks the watchdog's requests to `/health`, and its value on the local path.

@@ -1,11 +1,16 @@
-//! The telephony provider: request signatures, markup, and the webhook of a number.
+//! The telephone: request signatures, markup, the webhook of a number, and turns of a call.
 //!
-//! Only `webhook` does I/O. The crate knows neither pages nor the meaning of a call.
+//! `signature` and `twiml` are the provider's formats, without I/O. `webhook` sets where a number
+//! calls. `service` answers turns from pages and saves notes. The crate knows no HTTP server and
+//! no tunnel. All calls block.
 
+mod service;
 mod settings;
 pub mod signature;
 pub mod twiml;
-pub mod webhook;
+mod webhook;
+
+pub use service::{ConfiguredNumber, TELEPHONE, VoiceService};
 
 use url::{Host, Url};
 

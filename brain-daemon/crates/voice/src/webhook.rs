@@ -14,7 +14,7 @@ const MAX_SHOWN_CHARS: usize = 300;
 
 /// The result of an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WebhookUpdate {
+pub(crate) enum WebhookUpdate {
     /// The webhook had this address already.
     Unchanged,
     /// The webhook was changed, and the response confirms it.
@@ -27,7 +27,7 @@ pub enum WebhookUpdate {
 /// Why the webhook could not be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct WebhookError {
+pub(crate) struct WebhookError {
     /// What failed. Never contains the token.
     pub message: String,
     /// What to do.
@@ -39,7 +39,7 @@ pub struct WebhookError {
 /// # Errors
 /// [`WebhookError`] when an id or address is invalid, the number does not use its webhook, or the
 /// provider does not answer, refuses, or does not confirm the change.
-pub fn update_webhook(
+pub(crate) fn update_webhook(
     net: &dyn HttpClient,
     number: &Number,
     token: &Secret,

@@ -7,8 +7,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Data;
-use crate::{DataFault, PostId, disk, parse_metrics};
+use crate::{DataFault, PostId, parse_metrics};
 use brain_base::clock::rfc3339;
+use brain_base::disk;
 
 /// Maximum number of snapshots per post; the oldest are dropped.
 const MAX_SNAPSHOTS: usize = 100;

@@ -13,8 +13,8 @@ use brain_config::Config;
 use brain_protocol::{Fault, FaultCode};
 use brain_store::Store;
 
-use crate::FileService;
-use crate::exposure::writable_by_others;
+use brain_base::exposure::writable_by_others;
+use brain_pages::files::FileService;
 use brain_service::Environment;
 use brain_service::health::{Finding, Health, HealthCheck, fail, ok, quoted, warn};
 

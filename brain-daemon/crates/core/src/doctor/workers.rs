@@ -46,7 +46,8 @@ fn check(workers: &WorkerStates) -> Finding {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::{Brain, Caller};
+    use crate::Brain;
+    use brain_base::caller::Caller;
     use brain_base::clock::SystemClock;
     use brain_base::home::Home;
     use brain_config::Config;

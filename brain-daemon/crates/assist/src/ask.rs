@@ -1,0 +1,296 @@
+//! `ask` answers a question from the pages, with citations. `costs` lists paid model calls.
+//!
+//! An answer uses only pages that `search` finds for the same caller. `passages` builds the
+//! prompt, `answer_filter` processes the answer, and `model` opens the language model.
+
+mod answer_filter;
+mod direct;
+mod passages;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brain_protocol::{
+    Ask, AskReply, Citation, Costs, CostsReply, Fault, FaultCode, Hit, Search, Spending, usd,
+};
+
+use self::answer_filter::AnswerFilter;
+use self::passages::{Passage, SYSTEM};
+use brain_base::caller::Caller;
+use brain_base::clock::{end_instant_argument, instant_argument};
+use brain_costs::{Budget, CostError};
+use brain_llm::{
+    Finish, LanguageModels, Model, ModelError, ModelErrorKind, Question, Reply, model_fault,
+};
+use brain_retrieval::search::SearchService;
+use brain_service::{Environment, Progress};
+use brain_store::Store;
+
+/// Maximum number of pages read for a question.
+const MAX_PAGES: u32 = 50;
+/// Maximum tokens of an answer, with room for models that think first.
+const MAX_ANSWER_TOKENS: u32 = 4000;
+/// Maximum time to wait for an overloaded service.
+const MAX_BUSY_WAIT: Duration = Duration::from_secs(30);
+/// Maximum number of calls that `costs` lists.
+const MAX_LISTED_CALLS: u32 = 1000;
+
+/// Answers to questions, with citations.
+pub struct AskService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) search: Arc<SearchService>,
+    pub(crate) models: Arc<LanguageModels>,
+}
+
+impl AskService {
+    /// Creates the service.
+    pub fn new(
+        env: Environment,
+        store: Arc<Store>,
+        search: Arc<SearchService>,
+        models: Arc<LanguageModels>,
+    ) -> Self {
+        Self { env, store, search, models }
+    }
+
+    /// Answers a question from the pages that its caller can see.
+    ///
+    /// # Errors
+    /// For an empty question; the fault of the search, of the model or of its budget.
+    pub fn ask(
+        &self,
+        caller: &Caller,
+        request: &Ask,
+        progress: &dyn Progress,
+    ) -> Result<AskReply, Fault> {
+        if request.question.trim().is_empty() {
+            return Err(Fault::new(FaultCode::Usage, "the question is empty")
+                .hint("give one: `brain ask \"who runs the analytical engine?\"`"));
+        }
+        let results = self.search.search(
+            caller,
+            Search {
+                query: request.question.clone(),
+                limit: request.limit.clamp(1, MAX_PAGES),
+                source: request.source.clone(),
+                page_type: None,
+                tags: Vec::new(),
+                since: None,
+                until: None,
+                explain: false,
+                prefix: false,
+            },
+        )?;
+        let unanswered = AskReply {
+            question: request.question.clone(),
+            answer: None,
+            partial: false,
+            citations: Vec::new(),
+            unknown: None,
+            passages: Vec::new(),
+            hint: None,
+            model: None,
+            cost: Spending::default(),
+            degraded: results.degraded,
+        };
+        // Without passages, the model is not asked.
+        if results.hits.is_empty() {
+            return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
+        }
+        let Some(model) = self.models.language_model(request.model.as_deref())? else {
+            let source = request.source.as_ref();
+            let link_answer = self.search.answer_by_links(caller, &request.question, source)?;
+            if let Some(link_answer) = link_answer {
+                return Ok(AskReply {
+                    passages: results.hits,
+                    ..direct::answer(link_answer, unanswered)
+                });
+            }
+            let hint = "no language model is configured, so only the passages are shown; to get \
+                        answers, set llm.provider and llm.model in the configuration (`brain \
+                        config path`)";
+            return Ok(AskReply { passages: results.hits, hint: Some(hint.into()), ..unanswered });
+        };
+        let passages = self.passages(caller, results.hits)?;
+        if passages.is_empty() {
+            return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
+        }
+        if request.estimate {
+            let prompt = passages::prompt(&request.question, &passages);
+            let cost = model.max_cost(&question(&prompt));
+            return Ok(AskReply {
+                passages: passages.into_iter().map(|passage| passage.hit).collect(),
+                model: Some(model.name().to_owned()),
+                cost,
+                ..unanswered
+            });
+        }
+        let budget = Budget::new(
+            request.max_cost.unwrap_or_else(|| self.env.config.llm.max_cost.millionths()),
+        );
+        let answer = self.stream_answer(&model, &request.question, &passages, &budget, progress)?;
+        let citations =
+            answer.cited.iter().filter_map(|number| citation(*number, &passages)).collect();
+        let is_uncited = answer.cited.is_empty() && !answer.text.is_empty();
+        let hint = answer.problem.or_else(|| is_uncited.then(|| UNCITED_HINT.into()));
+        Ok(AskReply {
+            answer: Some(answer.text),
+            partial: answer.is_partial,
+            citations,
+            unknown: answer.unknown,
+            passages: passages.into_iter().map(|passage| passage.hit).collect(),
+            hint,
+            model: Some(model.name().to_owned()),
+            cost: budget.spent(),
+            ..unanswered
+        })
+    }
+
+    /// Asks the model and streams its answer to `progress`.
+    fn stream_answer(
+        &self,
+        model: &Model,
+        question_text: &str,
+        passages: &[Passage],
+        budget: &Budget,
+        progress: &dyn Progress,
+    ) -> Result<ModelAnswer, Fault> {
+        let prompt = passages::prompt(question_text, passages);
+        let request = question(&prompt);
+        let mut filter = AnswerFilter::new(passages.len());
+        let mut text = String::new();
+        let mut on_text = |piece: &str| {
+            let piece = filter.push(piece);
+            if !piece.is_empty() {
+                progress.text(&piece);
+                text.push_str(&piece);
+            }
+        };
+        let should_continue = || progress.at(0, 0) && !self.env.stop.is_cancelled();
+        let reply = model.stream(&request, Some(budget), &mut on_text, &should_continue);
+        let tail = filter.end();
+        if !tail.text.is_empty() {
+            progress.text(&tail.text);
+            text.push_str(&tail.text);
+        }
+        text.truncate(text.trim_end().len());
+        let problem = match reply {
+            Err(error) if text.is_empty() => return Err(ask_fault(&error, budget)),
+            Err(error) => {
+                Some(format!("the answer is incomplete: {}; {}", error.message, error.hint))
+            }
+            Ok(Reply { finish: Finish::Length, .. }) if text.is_empty() => {
+                return Err(ask_fault(&ModelError::truncated(), budget));
+            }
+            Ok(Reply { finish: Finish::Length, .. }) => {
+                Some("the answer was cut at its maximum length: ask a narrower question".into())
+            }
+            // A valid answer may consist of the `UNKNOWN:` line alone.
+            Ok(_) if text.is_empty() && tail.unknown.is_none() => {
+                return Err(ask_fault(&ModelError::empty(model.name()), budget));
+            }
+            Ok(_) => None,
+        };
+        Ok(ModelAnswer {
+            is_partial: problem.is_some(),
+            text,
+            cited: tail.cited,
+            unknown: tail.unknown,
+            problem,
+        })
+    }
+
+    /// Lists paid model calls of a period, newest first, at most 1,000.
+    pub fn costs(&self, request: &Costs) -> Result<CostsReply, Fault> {
+        let since = instant_argument(request.since.as_deref())?;
+        let until = end_instant_argument(request.until.as_deref())?;
+        let limit = request.limit.min(MAX_LISTED_CALLS) as usize;
+        self.models.ledger.read(since, until, limit).map_err(|error| cost_fault(&error))
+    }
+}
+
+/// Returns the question to the model, with this prompt.
+fn question(prompt: &str) -> Question<'_> {
+    Question {
+        purpose: "ask",
+        system: SYSTEM,
+        text: prompt,
+        temperature: Some(0.2),
+        max_tokens: MAX_ANSWER_TOKENS,
+        max_retry_wait: MAX_BUSY_WAIT,
+        ..Question::default()
+    }
+}
+
+/// The hint if no page can be read for the question.
+const NO_PAGES_HINT: &str = "no page matches the question; try other words: `brain search \"…\"`";
+/// The hint if the answer has no citation.
+const UNCITED_HINT: &str = "the answer cites none of your passages: it may be the model's own \
+    knowledge, so compare it with the passages";
+
+/// A model's filtered answer.
+struct ModelAnswer {
+    text: String,
+    /// Numbers of the cited passages, ascending.
+    cited: Vec<u32>,
+    /// The part of the question that the passages do not answer.
+    unknown: Option<String>,
+    is_partial: bool,
+    /// The reason why the answer is incomplete.
+    problem: Option<String>,
+}
+
+/// Returns the citation of the passage with this number, from 1.
+fn citation(number: u32, passages: &[Passage]) -> Option<Citation> {
+    let Passage { hit, .. } = passages.get(number.checked_sub(1)? as usize)?;
+    let Hit { slug, source_id, title, line, .. } = hit;
+    Some(Citation {
+        number,
+        slug: slug.clone(),
+        source_id: source_id.clone(),
+        title: title.clone(),
+        line: *line,
+    })
+}
+
+/// Converts a failure of the model, with hints for this command and the cost so far.
+fn ask_fault(error: &ModelError, budget: &Budget) -> Fault {
+    let spent = budget.spent();
+    match error.kind {
+        ModelErrorKind::Budget => Fault::new(
+            FaultCode::OverBudget,
+            match spent.actual {
+                0 => format!("not asked: {}", error.message),
+                // An earlier call failed at a gateway, so the model may have charged for it.
+                actual => {
+                    format!(
+                        "not asked again: {} ({} USD may be spent already)",
+                        error.message,
+                        usd(actual)
+                    )
+                }
+            },
+        )
+        .hint(
+            "allow more with `--max-cost USD` or llm.max_cost, or read fewer pages with `--limit \
+               N`",
+        ),
+        _ if spent.actual > 0 => {
+            let mut fault = model_fault(error);
+            fault
+                .message
+                .push_str(&format!(" (the failed call may have cost {} USD)", usd(spent.actual)));
+            fault
+        }
+        _ => model_fault(error),
+    }
+}
+
+fn cost_fault(error: &CostError) -> Fault {
+    let code = match error {
+        CostError::OverBudget { .. } => FaultCode::OverBudget,
+        CostError::Ledger { .. } => FaultCode::Io,
+    };
+    Fault::new(code, error.to_string()).hint("check that file; see `brain doctor`")
+}

@@ -1,0 +1,267 @@
+//! `brain backup restore --from-home`: makes the store of a home from what the home has: the kept
+//! copy, the files of pages, and accepted items in the spool.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use brain_base::caller::Visibility;
+use brain_base::clock::{Clock, rfc3339};
+use brain_base::home::Home;
+use brain_base::write_fault;
+use brain_config::Config;
+use brain_protocol::{BackupReply, Fault, FaultCode, SyncedSource};
+use brain_store::{self as store, SCHEMA, StoreError, StoreOptions, VerifyReport};
+
+use crate::open::{home_fault, store_options};
+use crate::{Brain, store_identity};
+use brain_sync::backup::home_remains::HomeRemains;
+use brain_sync::backup::unknown_attachments::UnknownAttachments;
+use brain_sync::backup::{backup_fault, reply};
+
+/// Makes the store of `home` from its kept copy, or an empty one if there is no copy. Then stores
+/// the files in `pages/` that are newer than the copy or unknown to it, and queues the items in the
+/// spool. A former store is renamed. `new_store_id` is a random number.
+///
+/// # Errors
+/// `store_locked` if a daemon runs, `conflict` if the store is intact, `store_damaged` if there is
+/// nothing to restore from, and faults of the disk. After an error, the former store is in place.
+pub fn restore_from_home(
+    home: &Home,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    new_store_id: u64,
+) -> Result<BackupReply, Fault> {
+    if home.machines().exists() {
+        let message = format!("{} is a machine of a shared brain", home.root().display());
+        return Err(Fault::new(FaultCode::Conflict, message)
+            .hint("the other machines have its pages: join again, see docs/machines.md"));
+    }
+    refuse_intact_store(home)?;
+    let remains = HomeRemains::of(home);
+    let mut warnings = Vec::new();
+    let kept = match &remains.kept {
+        None => None,
+        Some(_) => match store::verify(&remains.kept_path, &|_, _| true) {
+            Ok(report) => Some(report),
+            Err(error) if error.is_damage() => {
+                warnings.push(format!("the kept copy was not used: {error}"));
+                None
+            }
+            Err(error) => return Err(backup_fault(error)),
+        },
+    };
+    if kept.is_none() && remains.files.is_empty() {
+        let message = format!(
+            "{} has neither a usable copy of the store nor files of pages",
+            home.root().display()
+        );
+        return Err(Fault::new(FaultCode::StoreDamaged, message)
+            .hint("restore a backup: `brain backup restore FILE`"));
+    }
+    home.prepare().map_err(|e| home_fault(home, &e))?;
+    let options = store_options(&config, clock.now(), new_store_id);
+    let aside = FormerStore::set_aside(home, clock.now())?;
+    let attachments = UnknownAttachments::preserve(home, &aside.attachments_name());
+    let attachments = attachments.map_err(|error| {
+        warnings.push(format!(
+            "files of pages that were attached after the copy was made are removed after an hour: \
+             they cannot be preserved: {error}"
+        ));
+    });
+    // If this is interrupted, the next start continues with the files of pages.
+    store_identity::record_restore(home);
+    if let Err(fault) = create_store(home, &options, &remains, kept.is_some()) {
+        aside.put_back();
+        return Err(fault);
+    }
+    let first_job = remains.kept.as_ref().filter(|_| kept.is_some()).map_or(0, |it| it.next_job);
+    warnings.extend(aside.notices());
+    // The record belongs to the former store.
+    let _ = std::fs::remove_file(home.shutdown_record());
+    let brain = Brain::open(home.clone(), config, clock, new_store_id)?;
+    if let Some(taken_in) = brain.taken_in.get() {
+        warnings.extend(describe(taken_in.as_ref().map_err(Clone::clone)?));
+    }
+    let jobs = store::spooled_jobs(&aside.store, first_job).unwrap_or_else(|error| {
+        warnings.push(format!("items in the former spool were not read: {error}"));
+        Vec::new()
+    });
+    if !jobs.is_empty() {
+        warnings.push(format!("items of the former spool in the queue: {}", jobs.len()));
+        brain
+            .store
+            .write(move |draft| jobs.iter().try_for_each(|job| draft.add_job(job).map(drop)))?;
+    }
+    let reader = brain.store.read(Visibility::All)?;
+    let known = reader.attached_files()?;
+    if let Some(dir) = attachments.ok().and_then(|files| files.forget_known(&known)) {
+        warnings.push(format!(
+            "files of pages that were attached after the copy was made are in {}: `brain attach \
+             SLUG FILE` attaches them again",
+            dir.display()
+        ));
+    }
+    let failing =
+        brain.files.failing_files().map(|(why, _)| format!("a page's file is not written: {why}"));
+    warnings.extend(failing);
+    let pages = reader.counts()?;
+    drop(reader);
+    brain.flush();
+    let (path, report) = match kept {
+        Some(report) => (remains.kept_path.clone(), report),
+        None => (home.pages(), empty_report()),
+    };
+    let restored = reply(
+        "restored",
+        &path,
+        &VerifyReport { pages: pages.active, deleted: pages.deleted, ..report },
+    );
+    Ok(BackupReply { warnings: [restored.warnings, warnings].concat(), ..restored })
+}
+
+/// Refuses a store that a daemon uses, and one that is intact.
+fn refuse_intact_store(home: &Home) -> Result<(), Fault> {
+    let path = home.store();
+    if std::fs::symlink_metadata(&path).is_err() {
+        return Ok(());
+    }
+    match store::verify(&path, &|_, _| true) {
+        Err(StoreError::Locked(_)) => {
+            let message = format!("{} is the store of a running brain", path.display());
+            Err(Fault::new(FaultCode::StoreLocked, message).hint("brain stop"))
+        }
+        Err(error) if error.is_damage() => Ok(()),
+        Err(error) => Err(backup_fault(error)),
+        Ok(report) => {
+            let message = format!(
+                "{} is intact, with {} pages: nothing was restored",
+                path.display(),
+                report.pages
+            );
+            Err(Fault::new(FaultCode::Conflict, message).hint(format!(
+                "start it: `brain status`; to use the kept copy nevertheless, first move that \
+                 file away: `mv {0} {0}.old`",
+                path.display()
+            )))
+        }
+    }
+}
+
+/// Creates the store. Its first start compares it with the files of pages.
+fn create_store(
+    home: &Home,
+    options: &StoreOptions,
+    remains: &HomeRemains,
+    has_kept: bool,
+) -> Result<(), Fault> {
+    if has_kept {
+        let from = &remains.kept_path;
+        store::restore(from, &home.store(), options, &mut |_, _, _| false, &|_, _| true)
+            .map_err(backup_fault)?;
+    } else {
+        store::create_store(&home.store(), options)?;
+    }
+    Ok(())
+}
+
+/// Says what the files of pages changed in the restored store.
+fn describe(synced: &SyncedSource) -> Vec<String> {
+    let mut out = Vec::new();
+    let counts = [
+        (synced.added, "new"),
+        (synced.updated, "changed"),
+        (synced.restored, "restored"),
+        (synced.renamed, "renamed"),
+        (synced.removed, "deleted"),
+    ];
+    let changes: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if !changes.is_empty() {
+        out.push(format!("pages by the files in {}: {}", synced.path, changes.join(", ")));
+    }
+    out.extend(synced.problem.clone());
+    out.extend(synced.failed.iter().map(|it| format!("{}: {}", it.path, it.reason)));
+    out
+}
+
+fn empty_report() -> VerifyReport {
+    VerifyReport {
+        bytes: 0,
+        schema: SCHEMA,
+        pages: 0,
+        deleted: 0,
+        versions: 0,
+        rows: 0,
+        made_at: None,
+        directories: Vec::new(),
+        attachments: 0,
+        missing_attachments: 0,
+    }
+}
+
+/// The former store and its spool under their new names.
+struct FormerStore {
+    /// The path of the former store, even if there was none.
+    store: PathBuf,
+    /// What was renamed: the former path and the new one.
+    renamed: Vec<(PathBuf, PathBuf)>,
+}
+
+impl FormerStore {
+    /// Renames the store and its spool to names that are free.
+    fn set_aside(home: &Home, now: i64) -> Result<Self, Fault> {
+        let store = home.store();
+        let time: String = rfc3339(now).chars().take(19).filter(|c| c.is_alphanumeric()).collect();
+        let name = |n: u32| {
+            let mut name = OsString::from(&store);
+            name.push(format!(".torn-{time}Z"));
+            name.push(if n == 1 { String::new() } else { format!("-{n}") });
+            PathBuf::from(name)
+        };
+        let is_free = |path: &PathBuf| {
+            [path.clone(), store::spool_path(path)]
+                .iter()
+                .all(|path| path.symlink_metadata().is_err())
+        };
+        let aside = (1..).map(name).find(is_free).unwrap_or_else(|| name(1));
+        let mut former = Self { store: aside.clone(), renamed: Vec::new() };
+        for (from, to) in [(store::spool_path(&store), store::spool_path(&aside)), (store, aside)] {
+            if from.symlink_metadata().is_err() {
+                continue;
+            }
+            if let Err(error) = std::fs::rename(&from, &to) {
+                former.put_back();
+                return Err(write_fault(&to, error));
+            }
+            former.renamed.push((from, to));
+        }
+        Ok(former)
+    }
+
+    /// Returns the name of the directory for attachments that the new store does not know.
+    fn attachments_name(&self) -> String {
+        let name = self.store.file_name().unwrap_or_default().to_string_lossy();
+        name.replace("brain.redb", "attachments")
+    }
+
+    /// Undoes the renames.
+    fn put_back(&self) {
+        for (from, to) in &self.renamed {
+            if let Err(error) = std::fs::rename(to, from) {
+                tracing::error!(%error, file = %to.display(), "former store not renamed back");
+            }
+        }
+    }
+
+    /// Says where the former files are.
+    fn notices(&self) -> Vec<String> {
+        let notice = |(from, to): &(PathBuf, PathBuf)| {
+            format!("the former {} is now {}", from.display(), to.display())
+        };
+        self.renamed.iter().map(notice).collect()
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of services that need a whole brain.
+
+mod embedding;

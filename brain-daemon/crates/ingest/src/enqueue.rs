@@ -1,0 +1,372 @@
+//! Adds items to the ingest queue: checks them, computes hashes, and detects duplicates.
+//!
+//! Must handle thousands of items a second: nothing here reads a snapshot, and text without
+//! frontmatter is not parsed as YAML.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId};
+use sha2::{Digest, Sha256};
+
+use super::{IngestItem, IngestReceipt};
+use crate::IngestService;
+use brain_base::caller::{Caller, Visibility};
+use brain_base::permission::{INGEST, permit};
+use brain_page::{self as page, MediaType, PayloadError};
+use brain_pages::file_input::unread_format;
+use brain_pages::pages::dedup::WINDOW_MS;
+use brain_pages::sources::preferred;
+use brain_pages::write_page::{check_type, frontmatter_fault};
+use brain_service::NumberCipher;
+use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};
+
+/// The writer's decision about an item.
+enum Decision {
+    /// The item was added as job `id`; the queue now has `waiting` jobs.
+    Queued { id: u64, waiting: u64 },
+    /// The item is a duplicate of job `id`.
+    Duplicate { id: u64 },
+}
+
+impl IngestService {
+    /// Adds an item to the queue. `done` receives the result: on another thread once the item is
+    /// on disk, or on this thread if the item is refused before. `done` must not block.
+    ///
+    /// Does not wait for the disk. A few KB of text take microseconds. HTML or JSON of a megabyte
+    /// takes milliseconds, too long for a thread of the async runtime.
+    ///
+    /// Faults: `forbidden` (scope or source), `unknown_source`, `invalid_request` (type),
+    /// `empty_body`, `invalid_encoding`, `invalid_frontmatter`,
+    /// `unsupported_content_type`, `conflict` (the key came with another item),
+    /// `queue_full`, `busy`, and those of the store.
+    pub fn ingest(
+        &self,
+        caller: &Caller,
+        item: IngestItem,
+        done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
+    ) {
+        match self.prepare(caller, item) {
+            Ok((record, keys, warning)) => {
+                let cipher =
+                    (!caller.sees_all()).then(|| NumberCipher::of(self.store.number_key()));
+                self.enqueue(record, keys, cipher, warning, done);
+            }
+            Err(fault) => done(Err(fault)),
+        }
+    }
+
+    /// Adds a copy of `job` with this content, as if its client sent the item now without an
+    /// idempotency key. `done` as in [`IngestService::ingest`].
+    pub fn ingest_again(
+        &self,
+        job: JobRecord,
+        content: Content,
+        done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
+    ) {
+        let now = self.clock.now();
+        let slug = job.options.slug.as_deref().unwrap_or_default();
+        let by_content = by_content(&job.client, job.source.as_str(), &job.content_hash, slug);
+        let record = JobRecord {
+            state: JobState::Queued,
+            content,
+            received_at: now,
+            finished_at: None,
+            attempts: 0,
+            due_at: now,
+            slug: None,
+            error: None,
+            duplicate_keys: vec![by_content],
+            ..job
+        };
+        self.enqueue(record, DedupKeys { by_idempotency_key: None, by_content }, None, None, done);
+    }
+
+    /// Passes a prepared job to the writer. `cipher`, if any, encrypts the job's id in the reply.
+    /// The reply has the `warning`, too.
+    fn enqueue(
+        &self,
+        record: JobRecord,
+        keys: DedupKeys,
+        cipher: Option<NumberCipher>,
+        warning: Option<String>,
+        done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
+    ) {
+        let public_id = move |number| JobId(cipher.map_or(number, |cipher| cipher.encrypt(number)));
+        let response = ResponseParts {
+            content_hash: page::hex(&record.content_hash),
+            source: record.source.clone(),
+            warning,
+        };
+        let (queue, max_waiting) = (Arc::clone(&self.queue), self.queue.max_waiting);
+        self.store.write_then(
+            move |draft| decide(draft, &record, &keys, max_waiting, &public_id),
+            move |decision| {
+                if let Ok(Decision::Queued { waiting, .. }) = decision {
+                    queue.arrived.fetch_add(1, Ordering::Relaxed);
+                    queue.set_waiting(waiting);
+                }
+                done(
+                    decision
+                        .map_err(Fault::from)
+                        .and_then(|decision| response.build(&decision, &public_id)),
+                );
+            },
+        );
+    }
+
+    /// Returns the item's record, the keys that identify duplicates, and a warning about the text.
+    fn prepare(
+        &self,
+        caller: &Caller,
+        item: IngestItem,
+    ) -> Result<(JobRecord, DedupKeys, Option<String>), Fault> {
+        permit(caller, INGEST)?;
+        let source = self.item_source(caller, item.source)?;
+        if let Some(page_type) = &item.page_type {
+            check_type(page_type)
+                .map_err(|fault| Fault { code: FaultCode::InvalidRequest, ..fault })?;
+        }
+        let mut payload =
+            page::payload(item.media_type, &item.body).map_err(|error| payload_fault(&error))?;
+        if item.uri.is_some() && item.media_type == MediaType::Html {
+            // The client knows where a document is from better than the document.
+            payload.document.frontmatter.remove("url");
+        }
+        let content_hash = page::content_digest(&payload.document.body);
+        let now = self.clock.now();
+        let client = caller.name.clone();
+        // The same text with another requested slug is no duplicate.
+        let slug = item.slug.as_ref().map_or("", Slug::as_str);
+        let by_content = by_content(&client, source.as_str(), &content_hash, slug);
+        let by_idempotency_key =
+            item.idempotency_key.map(|name| key(&[b"key", client.as_bytes(), name.as_bytes()]));
+        let not_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let record = JobRecord {
+            state: JobState::Queued,
+            client,
+            source: source.into(),
+            content_hash,
+            content_type: item.media_type.as_str().to_owned(),
+            bytes: item.body.len() as u64,
+            options: JobOptions {
+                slug: item.slug.map(String::from),
+                title: not_blank(item.title),
+                page_type: item.page_type,
+                uri: not_blank(item.uri).or(payload.url),
+            },
+            content: Content {
+                frontmatter: payload.document.frontmatter.raw().to_owned(),
+                body: payload.document.body,
+            },
+            received_at: now,
+            finished_at: None,
+            attempts: 0,
+            due_at: now,
+            slug: None,
+            error: None,
+            duplicate_keys: by_idempotency_key.into_iter().chain([by_content]).collect(),
+        };
+        Ok((record, DedupKeys { by_idempotency_key, by_content }, payload.warning))
+    }
+
+    /// Returns the source of an item: the named one, else the preferred one, else the first that
+    /// the caller can use.
+    fn item_source(&self, caller: &Caller, named: Option<SourceId>) -> Result<SourceId, Fault> {
+        let sources = self.store.sources()?;
+        let is_registered = |id: &SourceId| sources.iter().any(|(known, _)| known == id);
+        match named {
+            Some(id) if !is_registered(&id) => {
+                let usable: Vec<&str> = sources
+                    .iter()
+                    .map(|(id, _)| id)
+                    .filter(|id| caller.may_use(id))
+                    .map(SourceId::as_str)
+                    .collect();
+                Err(Fault::new(
+                    FaultCode::UnknownSource,
+                    format!("source \"{id}\" is not registered"),
+                )
+                .hint(format!("omit the source, or name one of: {}", usable.join(", "))))
+            }
+            Some(id) if !caller.may_use(&id) => {
+                let message = format!("\"{}\" may not write to source \"{id}\"", caller.name);
+                Err(Fault::new(FaultCode::Forbidden, message)
+                    .hint("ask the owner of this brain for a grant with that source"))
+            }
+            Some(id) => Ok(id),
+            None => {
+                let first_visible = || match caller.visibility() {
+                    Visibility::All => None,
+                    Visibility::Only(visible) => visible.into_iter().find(is_registered),
+                };
+                // Only sources of the caller are considered, so that no other source is revealed.
+                let usable: Vec<_> =
+                    sources.iter().filter(|(id, _)| caller.may_use(id)).cloned().collect();
+                Some(preferred(&usable))
+                    .filter(|id| usable.iter().any(|(known, _)| known == id))
+                    .or_else(first_visible)
+                    .ok_or_else(|| {
+                        let message = format!(
+                            "none of the sources that \"{}\" may write to is registered",
+                            caller.name
+                        );
+                        Fault::new(FaultCode::Forbidden, message).hint(
+                            "ask the owner of this brain for a grant with a registered source",
+                        )
+                    })
+            }
+        }
+    }
+}
+
+/// The keys by which duplicates are found.
+struct DedupKeys {
+    /// From the client and its idempotency key.
+    by_idempotency_key: Option<Hash>,
+    /// From the client, the source, the content and the slug.
+    by_content: Hash,
+}
+
+/// Returns the key that identifies an item by its content.
+fn by_content(client: &str, source: &str, content_hash: &Hash, slug: &str) -> Hash {
+    key(&[
+        b"content",
+        client.as_bytes(),
+        source.as_bytes(),
+        content_hash.as_slice(),
+        slug.as_bytes(),
+    ])
+}
+
+/// Returns a digest of several parts, unambiguously delimited.
+fn key(parts: &[&[u8]]) -> Hash {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    digest.finalize().into()
+}
+
+/// Adds the job unless it is a duplicate or the queue is full; runs in the writer.
+fn decide(
+    draft: &mut Draft<'_>,
+    record: &JobRecord,
+    keys: &DedupKeys,
+    max_waiting: u64,
+    public_id: &dyn Fn(u64) -> JobId,
+) -> Result<Decision, StoreError> {
+    if let Some(key) = &keys.by_idempotency_key
+        && let Some((id, first)) = find_duplicate(draft, key, record.received_at)?
+    {
+        if (first.content_hash, &first.source) == (record.content_hash, &record.source) {
+            return Ok(Decision::Duplicate { id });
+        }
+        return Err(Fault::new(
+            FaultCode::Conflict,
+            format!(
+                "this Idempotency-Key came with another item within the last 24 hours, as {}",
+                public_id(id)
+            ),
+        )
+        .hint("use a new key for each item")
+        .into());
+    }
+    if let Some((id, first)) = find_duplicate(draft, &keys.by_content, record.received_at)?
+        && is_still_stored(draft, &first)?
+    {
+        return Ok(Decision::Duplicate { id });
+    }
+    if draft.waiting_jobs() >= max_waiting {
+        return Err(Fault::new(
+            FaultCode::QueueFull,
+            format!("the ingest queue is full: {max_waiting} items wait"),
+        )
+        .hint("send the item again in a few seconds; nothing of it was stored")
+        .into());
+    }
+    let id = draft.add_job(record)?;
+    Ok(Decision::Queued { id, waiting: draft.waiting_jobs() })
+}
+
+/// Returns the job with `key` if its item arrived within the last 24 hours and the job has not
+/// failed. `now` is in Unix milliseconds.
+fn find_duplicate(
+    draft: &Draft<'_>,
+    key: &Hash,
+    now: i64,
+) -> Result<Option<(u64, JobRecord)>, StoreError> {
+    Ok(draft.latest_job_with_key(key)?.filter(|(_, job)| match job.state {
+        JobState::Failed => false,
+        // A waiting job counts even if the clock was set back.
+        JobState::Queued | JobState::Processing | JobState::Retrying => {
+            now - job.received_at < WINDOW_MS
+        }
+        JobState::Stored => (0..WINDOW_MS).contains(&(now - job.received_at)),
+    }))
+}
+
+/// Returns whether the page of a stored job still has the job's content. Otherwise the same content
+/// is no duplicate.
+fn is_still_stored(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreError> {
+    if job.state != JobState::Stored {
+        return Ok(true);
+    }
+    let source = SourceId::parse(job.source.as_str()).ok();
+    let slug = job.slug.as_deref().and_then(|slug| Slug::parse(slug).ok());
+    let Some((source, slug)) = source.zip(slug) else { return Ok(false) };
+    let page = draft.page(&source, &slug)?;
+    Ok(page.is_some_and(|page| page.deleted_at.is_none() && page.content_hash == job.content_hash))
+}
+
+/// The parts of the reply that do not depend on the writer's decision.
+struct ResponseParts {
+    content_hash: String,
+    source: String,
+    warning: Option<String>,
+}
+
+impl ResponseParts {
+    fn build(
+        self,
+        decision: &Decision,
+        public_id: &dyn Fn(u64) -> JobId,
+    ) -> Result<IngestReceipt, Fault> {
+        let (id, status, message) = match decision {
+            Decision::Queued { id, .. } => {
+                (*id, "queued", "the item is stored and will become a page shortly")
+            }
+            Decision::Duplicate { id } => (
+                *id,
+                "duplicate",
+                "the same item was accepted within the last 24 hours; nothing was added",
+            ),
+        };
+        let source_id = SourceId::parse(self.source)
+            .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        Ok(IngestReceipt {
+            job_id: public_id(id),
+            content_hash: self.content_hash,
+            source_id,
+            status: status.into(),
+            message: match self.warning {
+                Some(warning) => format!("{message}; warning: {warning}"),
+                None => message.into(),
+            },
+        })
+    }
+}
+
+fn payload_fault(error: &PayloadError) -> Fault {
+    match error {
+        PayloadError::Empty => Fault::new(FaultCode::EmptyBody, "there is no text in the body")
+            .hint("send the content itself as the request's body"),
+        PayloadError::Encoding(reason) => {
+            Fault::new(FaultCode::InvalidEncoding, format!("the body is not text: {reason}"))
+                .hint("send UTF-8, and JSON only as application/json")
+        }
+        PayloadError::Foreign(format) => unread_format("the body", *format),
+        PayloadError::Frontmatter(error) => frontmatter_fault("the body", error),
+    }
+}

@@ -1,0 +1,192 @@
+//! The ingest queue: stores items durably at once, and turns them into pages soon after.
+//!
+//! [`IngestService::ingest`] computes text and hash of an item, and adds it to the store's queue.
+//! [`IngestService::process_queue`] writes the pages. A page and the new state of its job are one
+//! transaction, so a crash neither loses an item nor stores it twice.
+
+pub mod jobs;
+
+mod enqueue;
+mod health;
+mod page;
+mod process;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use brain_protocol::{JobId, Slug, SourceId};
+use parking_lot::{Mutex, MutexGuard};
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use brain_base::clock::Clock;
+use brain_page::MediaType;
+use brain_pages::files::FileService;
+use brain_pages::index::IndexFollower;
+use brain_pages::pages::dedup::Dedup;
+use brain_service::ChangeFeed;
+use brain_service::TextBudget;
+use brain_store::{Reader, Store};
+
+pub use process::MAX_JOBS_PER_BATCH;
+
+/// Content that a client sent.
+#[derive(Debug, Clone)]
+pub struct IngestItem {
+    /// The type of its content.
+    pub media_type: MediaType,
+    /// The bytes that were sent.
+    pub body: Vec<u8>,
+    /// The source of its page; `None` for the caller's default.
+    pub source: Option<SourceId>,
+    /// The page's slug, instead of `inbox/<date>-<hash>`.
+    pub slug: Option<Slug>,
+    /// The page's title; overrides the text's.
+    pub title: Option<String>,
+    /// The page's type; overrides the text's.
+    pub page_type: Option<String>,
+    /// The URI that the content comes from.
+    pub uri: Option<String>,
+    /// The client's name for this item. A client sends the same name only for the same item.
+    pub idempotency_key: Option<String>,
+}
+
+/// The reply to an item that is on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct IngestReceipt {
+    /// The item's id, for `GET /ingest/{job_id}`.
+    #[schema(value_type = String, example = "job_17", pattern = "^job_[0-9]{1,19}$")]
+    pub job_id: JobId,
+    /// SHA-256 of its text, lower-case hex.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    pub content_hash: String,
+    /// The source of its page.
+    #[schema(value_type = String, example = "default")]
+    pub source_id: SourceId,
+    /// `queued`, or `duplicate` of an item that was accepted within the last 24 hours, which
+    /// `job_id` names.
+    #[schema(example = "queued", pattern = "^(queued|duplicate)$")]
+    pub status: String,
+    /// The status in words.
+    pub message: String,
+}
+
+/// The load of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueLoad {
+    /// Items that were added to the queue since the start of the daemon.
+    pub arrived: u64,
+    /// Jobs that wait for their pages.
+    pub waiting: u64,
+    /// The maximum number of waiting jobs.
+    pub max_waiting: u64,
+}
+
+/// The state of the queue that is in memory.
+pub struct Queue {
+    max_waiting: u64,
+    /// Jobs that were added since the start of the daemon.
+    arrived: AtomicU64,
+    /// Jobs that wait for their pages.
+    waiting: AtomicU64,
+    /// Wakes the worker that writes pages.
+    wake: Notify,
+    changes: Arc<ChangeFeed>,
+    /// Jobs whose pages are being written.
+    in_progress: Mutex<HashSet<u64>>,
+    /// Held while pages are being written.
+    processing: Mutex<()>,
+}
+
+impl Queue {
+    /// Creates the state of a queue that has `waiting` jobs, and accepts at most `max_waiting`.
+    pub fn new(max_waiting: u64, waiting: u64, changes: Arc<ChangeFeed>) -> Self {
+        Self {
+            max_waiting,
+            arrived: AtomicU64::new(0),
+            waiting: AtomicU64::new(waiting),
+            wake: Notify::new(),
+            changes,
+            in_progress: Mutex::default(),
+            processing: Mutex::default(),
+        }
+    }
+
+    /// Sets the number of waiting jobs after some were added, and wakes the worker.
+    pub(crate) fn set_waiting(&self, waiting: u64) {
+        self.waiting.store(waiting, Ordering::Relaxed);
+        self.wake.notify_one();
+        self.changes.notify();
+    }
+
+    /// Sets the number of waiting jobs after some were processed.
+    pub(crate) fn record_processed(&self, waiting: u64) {
+        self.waiting.store(waiting, Ordering::Relaxed);
+        self.changes.notify();
+    }
+
+    /// Returns the number of waiting jobs.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the page of this job is being written.
+    pub(crate) fn is_in_progress(&self, id: u64) -> bool {
+        self.in_progress().contains(&id)
+    }
+
+    fn in_progress(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.in_progress.lock()
+    }
+}
+
+/// The ingest queue, and its jobs.
+pub struct IngestService {
+    pub(crate) store: Arc<Store>,
+    pub(crate) index: Arc<IndexFollower>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) files: Arc<FileService>,
+    pub(crate) dedup: Arc<Dedup>,
+    pub(crate) text: Arc<TextBudget>,
+    pub(crate) queue: Arc<Queue>,
+}
+
+impl IngestService {
+    /// Creates the service.
+    pub fn new(
+        store: Arc<Store>,
+        index: Arc<IndexFollower>,
+        clock: Arc<dyn Clock>,
+        files: Arc<FileService>,
+        dedup: Arc<Dedup>,
+        text: Arc<TextBudget>,
+        queue: Arc<Queue>,
+    ) -> Self {
+        Self { store, index, clock, files, dedup, text, queue }
+    }
+
+    /// Waits until a job is added. Returns at once if one was added since the last call.
+    pub async fn wait_for_job(&self) {
+        self.queue.wake.notified().await;
+    }
+
+    /// Wakes the worker, because jobs were added without a caller on this machine.
+    pub fn wake(&self) {
+        match self.store.read_through(Reader::job_counts) {
+            Ok(counts) => self.queue.set_waiting(counts.waiting),
+            Err(error) => tracing::warn!(%error, "the ingest queue cannot be read"),
+        }
+    }
+
+    /// Returns the load of the queue.
+    #[must_use]
+    pub fn ingest_load(&self) -> QueueLoad {
+        let Queue { max_waiting, arrived, waiting, .. } = &*self.queue;
+        QueueLoad {
+            arrived: arrived.load(Ordering::Relaxed),
+            waiting: waiting.load(Ordering::Relaxed),
+            max_waiting: *max_waiting,
+        }
+    }
+}

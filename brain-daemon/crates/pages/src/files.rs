@@ -1,0 +1,504 @@
+//! Writes the files of pages, in the order of the outbox.
+//!
+//! Every change of a page adds an outbox row in the same transaction. The file is written before
+//! the client gets its reply. Rows that a crash or a full disk left are processed at the next start
+//! and every minute.
+
+mod health;
+mod keep_side;
+pub mod merge_file;
+mod outbox;
+pub(crate) mod overwritten_edits;
+pub mod read;
+pub mod read_only;
+pub mod recovery;
+mod remote_changes;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::Metadata;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use brain_protocol::{Fault, MAX_CONTENT, Scope, SourceId};
+use parking_lot::MutexGuard;
+use tokio_util::sync::CancellationToken;
+
+use crate::files::outbox::{Failure, Outbox, STRIPES};
+use crate::presence::{Check, Presence, SourceRoot, away_hint, away_reason};
+use crate::sources::preferred;
+use brain_base::caller::Caller;
+use brain_base::caller::Visibility;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_files::{Outcome, OwnContents, Tree, is_away, refusal};
+use brain_page as page;
+use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, StoreError};
+
+/// Why the directory of a source cannot be used, if another machine of a shared brain has it.
+pub const OF_ANOTHER_MACHINE: &str =
+    "its directory is on another machine of this brain; its pages are here, its files are not";
+
+/// The result of an attempt to write the file of a page.
+#[derive(Debug, Clone)]
+pub struct FileReport {
+    /// Whether the file has the content of the page.
+    pub(crate) is_written: bool,
+    /// The path of the file, even if it was not written.
+    pub(crate) path: PathBuf,
+    /// The reason why the file was not written.
+    pub problem: Option<String>,
+    /// The page, if another program's save was taken in.
+    pub(crate) merged: Option<Box<PageRecord>>,
+}
+
+impl FileReport {
+    /// Returns the problem as a warning for the client.
+    pub fn warnings(&self) -> Vec<String> {
+        self.problem
+            .iter()
+            .map(|p| format!("the page is stored, but its file is not: {p}"))
+            .collect()
+    }
+}
+
+/// Writes the files of pages. Also preserves edits of other programs, and recovers torn files.
+pub struct FileService {
+    pub(crate) home: Home,
+    pub(crate) store: Arc<Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stop: CancellationToken,
+    /// Files that are to be written.
+    pub outbox: Outbox,
+    /// The check of the directories of sources.
+    pub presence: Arc<Presence>,
+    pub(crate) socket: OnceLock<PathBuf>,
+}
+
+impl FileService {
+    /// Creates the service.
+    pub fn new(
+        home: Home,
+        store: Arc<Store>,
+        clock: Arc<dyn Clock>,
+        stop: CancellationToken,
+    ) -> Self {
+        let presence = Arc::new(Presence::new(home.clone(), Arc::clone(&store)));
+        let root = source_root(&presence, SourceId::default());
+        Self {
+            outbox: Outbox::new(Tree::new(home.pages()).opened_by(root)),
+            presence,
+            home,
+            store,
+            clock,
+            stop,
+            socket: OnceLock::new(),
+        }
+    }
+
+    /// Writes, moves or removes the file of a page, as its outbox row says. Takes in what another
+    /// program saved there.
+    pub fn update_file(&self, source: &SourceId, record: &PageRecord) -> FileReport {
+        let mut path = self.shown_path(source, &record.source_path);
+        let (result, merged) = self.write_file(record.id);
+        let problem = match result {
+            Ok(written) => {
+                path = written.unwrap_or(path);
+                None
+            }
+            Err(problem) => {
+                tracing::warn!(%source, path = record.source_path, problem, "file not written");
+                Some(problem)
+            }
+        };
+        let problem =
+            problem.or_else(|| (!self.has_files_of(source)).then(|| OF_ANOTHER_MACHINE.to_owned()));
+        FileReport { is_written: problem.is_none(), path, problem, merged }
+    }
+
+    /// Returns the path of the file of a page, if the caller has the scope `admin`.
+    pub fn visible_path(
+        &self,
+        caller: &Caller,
+        source: &SourceId,
+        record: &PageRecord,
+    ) -> Option<String> {
+        let is_admin = caller.scopes().highest() == Scope::Admin;
+        let path = is_admin.then(|| self.file_path_of(source, &record.source_path)).flatten();
+        path.map(|path| path.to_string_lossy().into_owned())
+    }
+
+    /// Moves the file of a page that got another path, so that it keeps its mode and owner. If that
+    /// fails, the outbox writes a new file and removes the former one.
+    pub(crate) fn move_file(&self, source: &SourceId, from: &str, to: &str) {
+        if from == to || self.home.has_moved() {
+            return;
+        }
+        let reader = self.store.read(Visibility::All);
+        if let Ok(Some(tree)) = reader.and_then(|reader| self.tree(&reader, source.as_str()))
+            && let Err(error) = tree.rename(from, to)
+        {
+            tracing::warn!(%source, from, to, %error, "the file of a page was not moved");
+        }
+    }
+
+    /// Returns whether the files of a source are on this machine, as far as that can be read.
+    pub fn has_files_of(&self, source: &SourceId) -> bool {
+        let reader = self.store.read(Visibility::All);
+        reader.and_then(|reader| reader.has_files_of(source)).unwrap_or(true)
+    }
+
+    /// Returns the path of the file of a page, even if there is no file. `None` if the directory
+    /// of the source is on another machine.
+    pub fn file_path_of(&self, source: &SourceId, path: &str) -> Option<PathBuf> {
+        if source.as_str() == SourceId::DEFAULT {
+            return Some(self.outbox.default_tree.path_of(path));
+        }
+        let reader = self.store.read(Visibility::All);
+        let tree = reader.and_then(|reader| self.tree(&reader, source.as_str())).ok().flatten();
+        tree.map(|tree| tree.path_of(path))
+    }
+
+    /// Returns the path of the file of a page for people: in the source, if its directory is on
+    /// another machine.
+    pub(crate) fn shown_path(&self, source: &SourceId, path: &str) -> PathBuf {
+        self.file_path_of(source, path).unwrap_or_else(|| PathBuf::from(path))
+    }
+
+    /// Returns the text that the file of a page has now, cut at the size limit of a page. `None` if
+    /// the file cannot be read or is not UTF-8.
+    pub(crate) fn text_of_file(
+        &self,
+        reader: &Reader,
+        source: &SourceId,
+        record: &PageRecord,
+    ) -> Option<String> {
+        let tree = self.tree(reader, source.as_str()).ok().flatten()?;
+        let root = tree.open_root().ok()?;
+        let file = root.open_file(Path::new(&record.source_path)).ok()?;
+        file.metadata().ok().filter(Metadata::is_file)?;
+        let mut text = String::new();
+        file.take(MAX_CONTENT as u64).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// Processes the outbox row of a page once; see [`Self::write_file`]. Returns the path of its
+    /// file, or `None` without a row.
+    fn update_file_by_id(&self, id: u64) -> Result<Option<PathBuf>, String> {
+        let stripe = &self.outbox.stripes[id as usize % STRIPES];
+        let _lock = stripe.lock();
+        let was_foreign = self.failing().get(&id).is_some_and(|failure| failure.is_foreign);
+        let is_recovering = self.recovering().contains(&id);
+        let outcome = self.try_update_file(id, was_foreign, is_recovering);
+        // The check after an unclean end is done, unless the file could not be read.
+        if is_recovering && !matches!(&outcome, Err(failure) if !failure.is_foreign) {
+            self.recovering().remove(&id);
+        }
+        let mut failing = self.failing();
+        match outcome {
+            Ok(file_path) => {
+                failing.remove(&id);
+                Ok(file_path)
+            }
+            Err(failure) => {
+                let text = failure.text();
+                failing.insert(id, failure);
+                Err(text)
+            }
+        }
+    }
+
+    fn failing(&self) -> MutexGuard<'_, HashMap<u64, Failure>> {
+        self.outbox.failing.lock()
+    }
+
+    fn recovering(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.outbox.recovering.lock()
+    }
+
+    /// Processes the outbox row of a page. Set `strict` if brain possibly never wrote the file at
+    /// the page's path, and `is_recovering` if a power loss may have left that file incomplete.
+    fn try_update_file(
+        &self,
+        id: u64,
+        strict: bool,
+        is_recovering: bool,
+    ) -> Result<Option<PathBuf>, Failure> {
+        let failure = |e: &dyn std::fmt::Display| Failure {
+            message: e.to_string(),
+            hint: None,
+            is_foreign: false,
+        };
+        let reader = self.store.read(Visibility::All).map_err(|e| failure(&e))?;
+        let Some(row) = reader.outbox_row(id).map_err(|e| failure(&e))? else { return Ok(None) };
+        let Some(tree) = self.tree(&reader, &row.source).map_err(|e| failure(&e))? else {
+            // The source was removed, so brain does not touch its files any more.
+            self.store.mark_file_written(id, row.seq);
+            return Ok(None);
+        };
+        // A directory that is away is left alone: its disk may be mounted later.
+        if let Err(e) = tree.open_root()
+            && let Some(reason) = away_reason(&e)
+        {
+            let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
+            return Err(Failure {
+                message: format!("the source \"{source}\" is away: {reason}"),
+                hint: Some(away_hint(&source, tree.root())),
+                is_foreign: false,
+            });
+        }
+        if row.source == SourceId::DEFAULT && self.home.has_moved() {
+            return Err(failure(&brain_service::moved_home::moved_home_message(&self.home)));
+        }
+        let file_path = tree.path_of(&row.path);
+        let io_failure = |e: std::io::Error| {
+            failure(&format!("{}: {}", file_path.display(), refusal(&e, &file_path)))
+        };
+        let torn = |bytes: &[u8]| self.is_torn(id, &row.own_digests, bytes);
+        let own = OwnContents { digests: &row.own_digests, is_torn: &torn, is_recovering };
+        if is_recovering && matches!(row.target_state, FileState::Present | FileState::Trashed) {
+            let page = reader.by_id_including_deleted(id).map_err(|e| failure(&e))?;
+            let Some((_, _, record)) = page else { return Ok(None) };
+            let content = reader.content(&record).map_err(|e| failure(&e))?;
+            let text = page::file_text(&content.frontmatter, &content.body);
+            tree.recover(&row.path, &text, &own, row.target_state == FileState::Trashed, id)
+                .map_err(io_failure)?;
+        }
+        let result = match row.target_state {
+            FileState::Present => {
+                let page = reader.by_id_including_deleted(id).map_err(|e| failure(&e))?;
+                let Some((_, _, record)) = page else { return Ok(None) };
+                let content = reader.content(&record).map_err(|e| failure(&e))?;
+                let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
+                let file_record = reader.file(&source, &row.path).map_err(|e| failure(&e))?;
+                // Other programs also use the `.trash` of a source, and a new page has no file in
+                // it.
+                let may_be_trashed = source.as_str() == SourceId::DEFAULT
+                    || file_record.as_ref().is_some_and(FileRecord::is_trashed);
+                let is_synced = file_record.is_some();
+                let may_be_trashed = may_be_trashed && !row.own_digests.is_empty();
+                drop(reader);
+                // A file with the same text may have other bytes (CRLF, a byte order mark). The
+                // author's bytes stay. A restored file keeps its mode.
+                match (is_synced || may_be_trashed)
+                    && tree
+                        .restore_if_missing(&row.path, |bytes| has_text(bytes, &content))
+                        .map_err(|e| failure(&e))?
+                {
+                    true => Ok(Outcome::Done),
+                    false => {
+                        let text = page::file_text(&content.frontmatter, &content.body);
+                        let put = tree.put(&row.path, &text, &own, id);
+                        if matches!(put, Ok(Outcome::Done)) && may_be_trashed {
+                            tree.remove_trashed_copy(&row.path, &text, &own, id)
+                                .map_err(io_failure)?;
+                        }
+                        put
+                    }
+                }
+            }
+            FileState::Trashed => tree.trash(&row.path, &own, strict, id),
+            FileState::Purged => tree.purge(&row.path, &own, true, id),
+            FileState::TrashPurged => tree.purge(&row.path, &own, false, id),
+        };
+        match result {
+            Ok(Outcome::Done) => {
+                self.store.mark_file_written(id, row.seq);
+                Ok(Some(file_path))
+            }
+            // A changed copy in the trash stays there for its author.
+            Ok(Outcome::Foreign)
+                if matches!(row.target_state, FileState::Purged | FileState::TrashPurged) =>
+            {
+                self.store.mark_file_written(id, row.seq);
+                Ok(Some(file_path))
+            }
+            Ok(Outcome::Foreign) => Err(Failure {
+                message: format!(
+                    "{} was written by another program, so brain did not replace it",
+                    file_path.display()
+                ),
+                hint: Some(self.keep_hint(id)),
+                is_foreign: true,
+            }),
+            Ok(Outcome::Emptied) => Err(Failure {
+                message: format!(
+                    "{} was emptied by another program, which may be about to write it, so brain \
+                     did not replace it",
+                    file_path.display()
+                ),
+                hint: Some(format!(
+                    "to write the page there: `brain keep {} page`",
+                    self.page_argument(id)
+                )),
+                is_foreign: true,
+            }),
+            Err(e) => Err(io_failure(e)),
+        }
+    }
+
+    /// Processes all outbox rows, until the daemon stops. Returns the number of rows that failed; 0
+    /// if the outbox cannot be read.
+    pub fn replay_outbox(&self) -> usize {
+        let ids = match self.store.read(Visibility::All).and_then(|reader| reader.outbox()) {
+            Ok(ids) => ids,
+            Err(error) => {
+                tracing::warn!(%error, "outbox cannot be read");
+                return 0;
+            }
+        };
+        // The ids are sorted. A linear search would take minutes with very many failures.
+        self.failing().retain(|id, _| ids.binary_search(id).is_ok());
+        self.recovering().retain(|id| ids.binary_search(id).is_ok());
+        let mut failed = 0;
+        for &id in ids.iter().take_while(|_| !self.stop.is_cancelled()) {
+            // A page that cannot be read because of damage must not stop the others.
+            let updated = self.store.with_damage_report(|| Ok(self.write_file(id).0.is_ok()));
+            failed += usize::from(!updated.unwrap_or(false));
+        }
+        if !ids.is_empty() {
+            tracing::info!(files = ids.len(), failed, "outbox replayed");
+        }
+        failed
+    }
+
+    /// Flushes written files to disk, and drops their outbox rows. Before that, preserves
+    /// overwritten edits. For a timer.
+    ///
+    /// # Errors
+    /// A fault if files cannot be flushed or rows cannot be dropped.
+    pub fn flush_outbox(&self) -> Result<(), Fault> {
+        self.preserve_edits();
+        if !self.store.finished_outbox_rows().is_empty() {
+            self.notice_away_sources()?;
+        }
+        Ok(self.store.flush_done_files(|| self.sync_files())?)
+    }
+
+    /// Notices sources that are away before their files are flushed: those that were not flushed
+    /// before are written again.
+    fn notice_away_sources(&self) -> Result<(), Fault> {
+        let reader = self.store.read(Visibility::All)?;
+        for (id, _) in reader.sources()? {
+            if let Some(tree) = self.tree(&reader, id.as_str())? {
+                // The result is remembered; other errors are those of the flush.
+                let _ = self.presence.open(&id, tree.root(), Check::Usual);
+            }
+        }
+        Ok(())
+    }
+
+    /// Flushes the files below the directories of all sources.
+    fn sync_files(&self) -> std::io::Result<()> {
+        if self.home.has_moved() {
+            return Err(std::io::Error::other(brain_service::moved_home::moved_home_message(
+                &self.home,
+            )));
+        }
+        let reader = self.store.read(Visibility::All).map_err(std::io::Error::other)?;
+        for (id, _) in reader.sources().map_err(std::io::Error::other)? {
+            let Some(tree) = self.tree(&reader, id.as_str()).map_err(std::io::Error::other)? else {
+                continue;
+            };
+            match tree.sync() {
+                // A source that is away has no new files.
+                Err(e) if is_away(&e) => {}
+                // A directory that cannot be opened has no new files.
+                Err(e)
+                    if e.kind() == std::io::ErrorKind::PermissionDenied
+                        && id.as_str() != SourceId::DEFAULT => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether there is a page for which the last attempt to write its file failed.
+    pub fn has_failing_files(&self) -> bool {
+        !self.failing().is_empty()
+    }
+
+    /// Returns whether the last attempt to write the file of this page failed.
+    pub(crate) fn is_failing(&self, id: u64) -> bool {
+        self.failing().contains_key(&id)
+    }
+
+    /// Returns the pages for which the last attempt to write their file failed.
+    pub(crate) fn failing_ids(&self) -> HashSet<u64> {
+        self.failing().keys().copied().collect()
+    }
+
+    /// Returns the message of one failure, with the number of other failures, and the hint.
+    pub fn failing_files(&self) -> Option<(String, Option<String>)> {
+        let failing = self.failing();
+        let (first, others) = (failing.values().next()?, failing.len() - 1);
+        let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
+        Some((format!("{}{more}", first.message), first.hint.clone()))
+    }
+
+    /// Returns the arguments that name a page in a command.
+    fn page_argument(&self, id: u64) -> String {
+        let argument = || {
+            let reader = self.store.read(Visibility::All)?;
+            let Some((source, slug, _)) = reader.by_id_including_deleted(id)? else {
+                return Ok(None);
+            };
+            Ok::<_, StoreError>(Some(match preferred(&reader.sources()?) == source {
+                true => slug.to_string(),
+                false => format!("{slug} --source {source}"),
+            }))
+        };
+        argument().ok().flatten().unwrap_or_else(|| "SLUG".into())
+    }
+
+    /// Forgets failures of pages without an outbox row.
+    pub fn forget_failures(&self) {
+        if let Ok(ids) = self.store.read(Visibility::All).and_then(|reader| reader.outbox()) {
+            self.failing().retain(|id, _| ids.binary_search(id).is_ok());
+        }
+    }
+
+    /// Returns the directories of sources that were used since the start.
+    pub fn trees(&self) -> Vec<Arc<Tree>> {
+        let others = self.outbox.trees.lock();
+        std::iter::once(&self.outbox.default_tree).chain(others.values()).map(Arc::clone).collect()
+    }
+
+    /// Returns the directory of a source, if it is registered and on this machine.
+    fn tree(&self, reader: &Reader, source: &str) -> Result<Option<Arc<Tree>>, StoreError> {
+        if source == SourceId::DEFAULT {
+            return Ok(Some(Arc::clone(&self.outbox.default_tree)));
+        }
+        let found = reader.sources()?.into_iter().find(|(id, _)| id.as_str() == source);
+        let Some((id, record)) = found else { return Ok(None) };
+        let Some(path) = record.path else { return Ok(None) };
+        if !reader.has_files_of(&id)? {
+            return Ok(None);
+        }
+        let mut trees = self.outbox.trees.lock();
+        // The same name may have been registered again with another directory.
+        match trees.get(source).filter(|tree| tree.root() == Path::new(&path)) {
+            Some(tree) => Ok(Some(Arc::clone(tree))),
+            None => {
+                let root = source_root(&self.presence, id);
+                let tree = Arc::new(Tree::of_owner(path).opened_by(root));
+                trees.insert(source.to_owned(), Arc::clone(&tree));
+                Ok(Some(tree))
+            }
+        }
+    }
+}
+
+/// Returns what opens the directory of a source.
+fn source_root(presence: &Arc<Presence>, source: SourceId) -> Box<SourceRoot> {
+    Box::new(SourceRoot { presence: Arc::clone(presence), source })
+}
+
+/// Returns whether a file with these bytes has the content of this page.
+fn has_text(bytes: &[u8], content: &Content) -> bool {
+    page::decode_text(bytes).ok().and_then(|text| page::Document::parse(text).ok()).is_some_and(
+        |document| {
+            document.frontmatter.raw() == content.frontmatter && document.body == content.body
+        },
+    )
+}

@@ -1,0 +1,159 @@
+//! `mv`: gives a page another slug, and updates the links to it.
+
+use std::sync::Arc;
+
+use brain_protocol::{Fault, FaultCode, MoveReply, Rename, Slug, SourceId};
+
+use crate::pages::PageService;
+use crate::pages::page_move::{LinkUpdates, PageMove};
+use crate::provenance::author_of_change;
+use crate::write_page::{build_new_page, names_and_links, stored_document};
+use brain_base::caller::Caller;
+use brain_page::{Document, file_path};
+use brain_store::{Author, LineChange, NewPage, PageRecord, Reader, StoreError};
+
+/// The maximum number of attempts to move or merge a page while it, or a page with a link to it,
+/// changes.
+pub const MAX_ATTEMPTS: usize = 8;
+
+/// A move, computed from the pages as they were read.
+struct RenamePlan {
+    source: SourceId,
+    from: Slug,
+    to: Slug,
+    record: PageRecord,
+    /// The content of the page at its new slug.
+    new: NewPage,
+    link_updates: LinkUpdates,
+    /// The author and the line marks of the pages in `link_updates`.
+    change: (Author, LineChange),
+}
+
+/// The pages that a move or a merge wrote.
+pub(crate) type WrittenPages = Vec<(SourceId, PageRecord)>;
+
+impl PageService {
+    /// Gives a page another slug, and turns the links to it.
+    pub fn rename(&self, caller: &Caller, request: &Rename) -> Result<MoveReply, Fault> {
+        let now = self.clock.now();
+        for _ in 0..MAX_ATTEMPTS {
+            let reader = self.store.read(caller.visibility())?;
+            let plan = Arc::new(self.plan_rename(caller, &reader, request)?);
+            drop(reader);
+            let write = Arc::clone(&plan);
+            plan.link_updates.read_files(&self.files);
+            let written = self.files.write_page((&plan.source, &plan.from), move |draft| {
+                let RenamePlan { source, from, to, record, new, link_updates, change } = &*write;
+                if draft.page(source, to)?.is_some() {
+                    return Err(slug_taken_fault(to).into());
+                }
+                let is_current = draft.page(source, from)?.is_some_and(|r| r.seq == record.seq);
+                if !is_current || !link_updates.are_current(draft)? {
+                    return Ok(None);
+                }
+                let moved = draft.move_page(source, (from, to), record, new.clone(), now)?;
+                let others = link_updates.write(draft, change, now)?;
+                Ok::<_, StoreError>(Some((moved, others)))
+            })?;
+            if let Some((moved, others)) = written {
+                return Ok(self.finish_rename(&plan, &moved, &others));
+            }
+        }
+        Err(changing_fault(&request.page.slug))
+    }
+
+    fn plan_rename(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        request: &Rename,
+    ) -> Result<RenamePlan, Fault> {
+        let (source, record) = self.active(caller, reader, &request.page)?;
+        let (from, to) = (request.page.slug.clone(), request.to.clone());
+        if reader.page_even_deleted(&source, &to)?.is_some() {
+            return Err(match from == to {
+                true => Fault::new(FaultCode::Usage, format!("the page has the slug \"{to}\""))
+                    .hint("give it another one"),
+                false => slug_taken_fault(&to),
+            });
+        }
+        let full_path = self.files.file_path_of(&source, &file_path(&to));
+        if file_path(&to) != record.source_path && full_path.is_some_and(|path| path.exists()) {
+            let path = file_path(&to);
+            let message = format!("there is a file \"{path}\" in source \"{source}\" already");
+            return Err(Fault::new(FaultCode::Conflict, message)
+                .hint("move it away, or take it in first: `brain sync`"));
+        }
+        let document = stored_document(&reader.content(&record)?)?;
+        let Document { frontmatter, body } = &document;
+        let (names, _) = names_and_links(&to, &record.aliases, frontmatter, body);
+        let page = (source.clone(), from.clone(), record.clone());
+        let to_path = file_path(&to);
+        let moved = PageMove {
+            page: &page,
+            to: &to,
+            to_path: &to_path,
+            to_id: record.id,
+            to_names: &names,
+            files: &self.files,
+        };
+        let mut link_updates = moved.update_backlinks(reader)?;
+        let own = moved.update_own_links(reader, &document)?;
+        link_updates.not_updated.extend(own.not_updated.iter().map(|raw| format!("{to}: {raw}")));
+        let new = build_new_page(&to, own.document, record.provenance.clone(), None, false)?;
+        let change = author_of_change(caller);
+        let (author, line_change) = change.clone();
+        let new = NewPage { author: Some(author), line_change, ..new };
+        Ok(RenamePlan { source, from, to, record, new, link_updates, change })
+    }
+
+    /// Moves the file of the page, writes the files of the linking pages, and returns the reply.
+    fn finish_rename(
+        &self,
+        plan: &RenamePlan,
+        moved: &PageRecord,
+        others: &WrittenPages,
+    ) -> MoveReply {
+        self.files.move_file(&plan.source, &plan.record.source_path, &moved.source_path);
+        let report = self.files.update_file(&plan.source, moved);
+        let mut warnings = report.warnings();
+        warnings.extend(self.update_files(others));
+        // Removes the file at the former path if it could not be moved.
+        let former_path = self.files.file_path_of(&plan.source, &plan.record.source_path);
+        if former_path.is_some_and(|path| path.exists()) {
+            self.files.replay_outbox();
+        }
+        MoveReply {
+            status: "renamed".into(),
+            slug: plan.to.clone(),
+            from: plan.from.clone(),
+            source_id: plan.source.clone(),
+            version: moved.version,
+            written: report.is_written,
+            path: report.path.display().to_string(),
+            pages: plan.link_updates.page_refs(),
+            left: plan.link_updates.not_updated.clone(),
+            recoverable_until: None,
+            warnings,
+        }
+    }
+
+    /// Writes the files of pages. Returns warnings about files that were not written.
+    pub(crate) fn update_files(&self, pages: &WrittenPages) -> Vec<String> {
+        let reports = pages.iter().map(|(source, record)| self.files.update_file(source, record));
+        reports.flat_map(|report| report.warnings()).collect()
+    }
+}
+
+fn slug_taken_fault(to: &Slug) -> Fault {
+    Fault::new(
+        FaultCode::Conflict,
+        format!("there is a page \"{to}\" already, perhaps a deleted one"),
+    )
+    .hint("choose another slug, or join the two pages: `brain merge FROM INTO`")
+}
+
+pub(crate) fn changing_fault(slug: &Slug) -> Fault {
+    let message = format!("\"{slug}\" or pages that link to it change again and again");
+    Fault::new(FaultCode::Busy, message).hint("try again when the import or sync has ended")
+}

@@ -1,0 +1,84 @@
+//! Words for the same relation that have no common root, such as `works` and `employees`. No I/O.
+
+/// Beginnings of words without accents, one list for each relation, in English, German, French,
+/// Spanish and Italian. They are long enough that few words of another meaning begin with them.
+const RELATIONS: [&[&str]; 6] = [
+    &[
+        "work",
+        "employ",
+        "staff",
+        "arbeit",
+        "mitarbeit",
+        "angestellt",
+        "beschaftigt",
+        "belegschaft",
+        "travail",
+        "salarie",
+        "collaborat",
+        "trabaj",
+        "emplead",
+        "lavor",
+        "dipendent",
+        "impiegat",
+    ],
+    &[
+        "found", "create", "creator", "grunder", "grundet", "fonda", "fonde", "createur", "fundad",
+        "cread",
+    ],
+    &[
+        "invest",
+        "backed",
+        "backers",
+        "shareholder",
+        "financed",
+        "financier",
+        "finanzier",
+        "geldgeber",
+        "aktionar",
+        "actionnaire",
+        "inversor",
+        "accionist",
+    ],
+    &["advis", "counsel", "consult", "mentor", "berat", "beirat", "conseil", "asesor", "consej"],
+    &["attend", "particip", "teilnehm", "teilgenomm", "anwesend", "asist"],
+    &["writ", "wrote", "author", "autor", "auteur", "verfass", "schreib", "schrieb", "escrib"],
+];
+
+/// Returns the beginnings of the words for the relation that `word` names.
+pub fn relation_of(word: &str) -> Option<&'static [&'static str]> {
+    RELATIONS.into_iter().find(|beginnings| names_relation(word, beginnings))
+}
+
+/// Returns whether `word` is one of `beginnings` with only a short ending.
+pub fn names_relation(word: &str, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|begin| {
+        // `workers` and `employment`, but not `workshop`.
+        word.strip_prefix(begin).is_some_and(|end| end.len() <= begin.len() / 2 + 1)
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_one_relation_are_found_in_any_form() {
+        for (question_word, page_word) in [
+            ("works", "employees"),
+            ("travaille", "employes"),
+            ("travaillent", "salaries"),
+            ("arbeitet", "angestellte"),
+            ("trabaja", "empleados"),
+            ("wrote", "author"),
+            ("backed", "investors"),
+            ("fondee", "createurs"),
+        ] {
+            let words = relation_of(question_word).unwrap();
+            assert!(names_relation(page_word, words), "{question_word} {page_word}");
+        }
+        for word in ["workshop", "foundation", "budget", "personal", "attention", "creature"] {
+            assert_eq!(relation_of(word), None, "{word}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Compares the files on disk with the rows in the store: finds unchanged files, files to read, and
+//! pages without a file.
+
+use std::collections::{HashMap, HashSet};
+
+use brain_page::assign_slugs;
+use brain_protocol::Slug;
+
+use brain_files::ScanReport;
+use brain_pages::files::read::FileToRead;
+use brain_pages::files::read::is_as_recorded;
+use brain_store::{FileRecord, PageRecord, Reader, StoreError};
+
+/// Store rows of files that may have changed, and of files that are gone.
+#[derive(Default)]
+pub(super) struct KnownFiles {
+    /// The state of files at the last sync, by path.
+    pub(super) rows: HashMap<String, FileRecord>,
+    /// The pages by path, deleted pages included.
+    pub(super) paths: HashMap<String, u64>,
+}
+
+/// Returns whether `path` is `part` or below it. Every path is below an empty one.
+pub(super) fn covers(part: &str, path: &str) -> bool {
+    part.is_empty()
+        || path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// An active page whose file is missing.
+#[derive(Debug, Clone)]
+pub(super) struct MissingPage {
+    pub(super) slug: Slug,
+    pub(super) record: PageRecord,
+}
+
+/// The work of a sync.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// The number of unchanged files.
+    pub(super) unchanged: u64,
+    /// Unchanged files that failed before, and files that cannot get a slug: path and reason.
+    pub(super) failed: Vec<(String, String)>,
+    pub(super) to_read: Vec<FileToRead>,
+    /// Slugs for files without a page. Pages with such a slug are not deleted.
+    pub(super) claimed_slugs: HashSet<Slug>,
+    /// Pages without a file.
+    pub(super) missing: Vec<u64>,
+    /// Paths of rows without a file and without a page.
+    pub(super) stale: Vec<String>,
+}
+
+/// Plans a sync. `files_without_page` are the paths of all files of the source without a page; some
+/// of them may need the same slug. `is_taken` returns whether another file has a slug already.
+pub(super) fn compare(
+    reader: &Reader,
+    known: &KnownFiles,
+    found: &ScanReport,
+    files_without_page: &[String],
+    full: bool,
+    is_taken: impl Fn(&Slug) -> bool,
+) -> Result<Plan, StoreError> {
+    let mut plan = Plan::default();
+    let paths: Vec<&str> = files_without_page.iter().map(String::as_str).collect();
+    let slugs = assign_slugs(&paths, is_taken);
+    let mut new_slugs: HashMap<&str, _> = paths.into_iter().zip(slugs).collect();
+    let mut present = HashSet::with_capacity(found.files.len());
+    for file in &found.files {
+        present.insert(file.path.as_str());
+        let page = known.paths.get(&file.path).copied();
+        let row = known.rows.get(&file.path).filter(|row| row.page == page);
+        let new = match page.is_none().then(|| new_slugs.remove(file.path.as_str())).flatten() {
+            None => None,
+            Some(Ok(slug)) => {
+                plan.claimed_slugs.insert(slug.clone());
+                Some(slug)
+            }
+            Some(Err(reason)) => {
+                plan.failed.push((file.path.clone(), reason.to_string()));
+                continue;
+            }
+        };
+        if let Some(row) = row.filter(|row| !full && is_as_recorded(row, file.stat)) {
+            match &row.problem {
+                Some(problem) => plan.failed.push((file.path.clone(), problem.clone())),
+                None => plan.unchanged += 1,
+            }
+            continue;
+        }
+        let (slug, record) = match (new, page) {
+            (Some(slug), _) => (slug, None),
+            (None, Some(id)) => match reader.by_id_including_deleted(id)? {
+                Some((_, slug, record)) => (slug, Some(record)),
+                None => continue,
+            },
+            (None, None) => continue,
+        };
+        let is_synced = |row: &&FileRecord| {
+            let active = record.as_ref().filter(|record| record.deleted_at.is_none());
+            row.problem.is_none() && active.is_some_and(|record| record.seq == row.seq)
+        };
+        plan.to_read.push(FileToRead {
+            path: file.path.clone(),
+            size: file.stat.size,
+            slug,
+            has_page: page.is_some(),
+            synced_digest: row.filter(is_synced).map(|row| row.digest),
+            provenance: record.map(|record| record.provenance),
+        });
+    }
+    // A file that cannot be read is not gone.
+    let is_unreadable = |path: &str| found.unreadable.iter().any(|(part, _)| covers(part, path));
+    let gone = |path: &&String| !present.contains(path.as_str()) && !is_unreadable(path);
+    let mut missing: Vec<_> = known.paths.iter().filter(|(path, _)| gone(path)).collect();
+    missing.sort();
+    plan.missing = missing.into_iter().map(|(_, id)| *id).collect();
+    plan.stale = known
+        .rows
+        .keys()
+        .filter(gone)
+        .filter(|path| !known.paths.contains_key(*path))
+        .cloned()
+        .collect();
+    Ok(plan)
+}

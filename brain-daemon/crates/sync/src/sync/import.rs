@@ -1,0 +1,409 @@
+//! `import`: stores a directory of markdown files once.
+//!
+//! Files are read and parsed on all cores while the previous batch is stored in one commit. The
+//! files of the stored pages are written after that commit. A file that fails is reported, and the
+//! others are imported. If the import ends early, stored pages stay. The next import continues from
+//! there, because it does not write unchanged pages.
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::thread::ScopedJoinHandle;
+use std::time::Instant;
+
+use brain_protocol::{
+    Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, WriteStatus,
+};
+
+use super::beside::links_warning;
+use crate::sync::SyncService;
+use crate::sync::import_attachments::PageWithFiles;
+use brain_base::caller::Caller;
+use brain_base::caller::Visibility;
+use brain_machines::KEPT_PAGES;
+use brain_page::{ForeignFormat, Frontmatter, NoteDates, assign_slugs, is_html};
+use brain_pages::file_input::unread_format;
+use brain_pages::files::read::file_times;
+use brain_pages::pages::put::{Effect, write_effect};
+use brain_pages::provenance::{IMPORT, has_claims, move_unverified_provenance};
+use brain_pages::sources::do_overlap;
+use brain_pages::write_page::{build_new_page, read_document};
+use brain_service::Progress;
+use brain_service::batch::{Failures, in_batches, map_in_parallel};
+
+use brain_files::{CommitTimes, MarkdownFile};
+use brain_store::{LineChange, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
+
+/// The maximum number of warnings in a reply.
+const MAX_WARNINGS: usize = 20;
+
+/// A file to import, and its slug.
+type FileWithSlug = (MarkdownFile, Slug);
+
+/// A page to store.
+struct ImportPage {
+    path: String,
+    slug: Slug,
+    /// The frontmatter of the file.
+    frontmatter: Frontmatter,
+    /// The same, with unverified provenance keys moved to `received`.
+    verified_frontmatter: Frontmatter,
+    page: NewPage,
+}
+
+impl ImportPage {
+    fn with_files(&self) -> Option<PageWithFiles> {
+        PageWithFiles::of(&self.path, &self.slug, &self.frontmatter)
+    }
+}
+
+/// The counts and failures of an import.
+#[derive(Default)]
+struct Tally {
+    created: u64,
+    updated: u64,
+    restored: u64,
+    unchanged: u64,
+    failures: Failures,
+    warnings: Vec<String>,
+}
+
+impl Tally {
+    /// Returns the page, or records the failure of its file.
+    fn accept(&mut self, file: Result<ImportPage, ImportFailure>) -> Option<ImportPage> {
+        file.map_err(|ImportFailure { path, reason }| self.failures.add(path, reason)).ok()
+    }
+
+    fn refuse_blank(&mut self, path: String) {
+        self.failures.add(path, "it is empty, and would blank the page of that slug");
+    }
+
+    /// Waits for a thread that writes files, and adds its problems.
+    fn warn(&mut self, writer: Option<ScopedJoinHandle<'_, Vec<String>>>) {
+        let Some(writer) = writer else { return };
+        let problems = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let max_new = MAX_WARNINGS.saturating_sub(self.warnings.len());
+        self.warnings.extend(
+            problems.into_iter().take(max_new).map(|p| format!("stored, but its file is not: {p}")),
+        );
+    }
+
+    fn count(&mut self, status: WriteStatus) {
+        match status {
+            WriteStatus::Created => self.created += 1,
+            WriteStatus::Updated => self.updated += 1,
+            WriteStatus::Restored => self.restored += 1,
+            WriteStatus::Unchanged | WriteStatus::Queued => self.unchanged += 1,
+        }
+    }
+}
+
+impl SyncService {
+    /// Creates pages from the markdown files of a directory.
+    pub fn import(
+        &self,
+        caller: &Caller,
+        request: &Import,
+        progress: &dyn Progress,
+    ) -> Result<ImportReply, Fault> {
+        let began = Instant::now();
+        let home =
+            self.env.home.root().canonicalize().unwrap_or_else(|_| self.env.home.root().to_owned());
+        let dir = directory(&request.path, &home)?;
+        let (source, record) = brain_pages::sources::resolve(
+            caller,
+            &self.store.read(caller.visibility())?,
+            request.source.as_ref(),
+        )?;
+        if record.path.as_ref().is_some_and(|own| do_overlap(&dir, Path::new(own))) {
+            let message = format!("{} overlaps the directory of source \"{source}\"", request.path);
+            return Err(Fault::new(FaultCode::Usage, message)
+                .hint(format!("sync it instead: `brain sync --source {source}`")));
+        }
+        let rules = self.sources.rules_of(&dir, None, Vec::new(), Vec::new())?;
+        let found = brain_files::markdown_files(&dir, "", &rules, Some(&home));
+        let mut tally = Tally::default();
+        for (path, reason) in found.unreadable {
+            tally.failures.add(if path.is_empty() { request.path.clone() } else { path }, reason);
+        }
+        let total = found.files.len() as u64;
+        let files = files_with_slugs(found.files, &mut tally);
+        let mut done = total - files.len() as u64;
+        let commits = self.git_history.commit_times(&dir, None, &|| {
+            progress.at(done, total) && !self.env.stop.is_cancelled()
+        });
+        let now = self.env.clock.now();
+        let _refresh = self.index.refresh_on_drop();
+        let mut with_files = Vec::new();
+        std::thread::scope(|scope| -> Result<(), Fault> {
+            // While one batch is stored, the next one is read, and the files of the previous one
+            // are written.
+            let mut writer: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
+            let stored_provenance = |slug: &Slug| {
+                let page = self.store.read(Visibility::All)?.page_even_deleted(&source, slug)?;
+                Ok(page.map(|record| record.provenance))
+            };
+            let read = |(file, slug): &FileWithSlug| {
+                read_page(&dir, &file.path, slug, now, &commits, &stored_provenance)
+            };
+            in_batches(
+                &files,
+                |(file, _)| file.stat.size,
+                read,
+                |batch| {
+                    if !progress.at(done, total) || self.env.stop.is_cancelled() {
+                        let message =
+                            format!("the import ended early, after {done} of {total} files");
+                        return Err(Fault::new(FaultCode::Cancelled, message)
+                            .hint("imported pages stay; import the directory again to continue"));
+                    }
+                    let count = batch.len() as u64;
+                    let pages: Vec<ImportPage> =
+                        batch.into_iter().filter_map(|file| tally.accept(file)).collect();
+                    with_files.extend(pages.iter().filter_map(ImportPage::with_files));
+                    let stored = self.store_batch(&source, pages, request.dry_run, &mut tally);
+                    let changed = stored.map_err(|fault| Fault {
+                        message: format!(
+                            "{}; {done} of {total} files were imported before that",
+                            fault.message
+                        ),
+                        ..fault
+                    })?;
+                    let source = &source;
+                    let former_writer =
+                        writer.replace(scope.spawn(move || self.write_files(source, &changed)));
+                    tally.warn(former_writer);
+                    self.index.wait_for_backlog();
+                    done += count;
+                    Ok(())
+                },
+            )?;
+            tally.warn(writer);
+            Ok(())
+        })?;
+        if !request.dry_run {
+            self.attach_exported(caller, &dir, &source, &with_files, &mut tally.failures)?;
+        }
+        progress.at(total, total);
+        Ok(ImportReply {
+            status: if tally.failures.total == 0 { "done" } else { "partial" }.into(),
+            dry_run: request.dry_run,
+            files: total,
+            created: tally.created,
+            updated: tally.updated,
+            restored: tally.restored,
+            unchanged: tally.unchanged,
+            skipped: found.other_files - found.links.len() as u64,
+            failed: tally.failures.named,
+            failed_total: tally.failures.total,
+            warnings: links_warning(&found.links).into_iter().chain(tally.warnings).collect(),
+            took_ms: began.elapsed().as_millis() as u64,
+            not_imported: reasons(&dir, found.other_paths, &found.links),
+            left_out: found.ignored,
+        })
+    }
+
+    /// Stores a batch in one commit. Returns the pages whose files must be written.
+    fn store_batch(
+        &self,
+        source: &SourceId,
+        pages: Vec<ImportPage>,
+        dry_run: bool,
+        tally: &mut Tally,
+    ) -> Result<Vec<PageRecord>, Fault> {
+        let now = self.env.clock.now();
+        let id = source.clone();
+        if dry_run {
+            return self.compare(source, &pages, tally).map(|()| Vec::new());
+        }
+        let paths: Vec<String> = pages.iter().map(|r| r.path.clone()).collect();
+        let applied = self.store.write(move |draft| {
+            draft.mark_as_bulk();
+            let mut out = Vec::with_capacity(pages.len());
+            for ImportPage { slug, frontmatter, verified_frontmatter, page, .. } in &pages {
+                let existing = draft.page(&id, slug)?;
+                let effect = write_effect(
+                    existing,
+                    |page| draft.content(page),
+                    &[frontmatter, verified_frontmatter],
+                    &page.content.body,
+                )?;
+                out.push(match effect {
+                    Effect::Unchanged(record) => {
+                        Some(WrittenPage { status: WriteStatus::Unchanged, record: *record })
+                    }
+                    Effect::Blank => None,
+                    Effect::Write(_) => Some(draft.write_page(&id, slug, page.clone(), now)?),
+                });
+            }
+            Ok(out)
+        })?;
+        let mut changed: Vec<PageRecord> = Vec::with_capacity(applied.len());
+        for (path, applied) in paths.into_iter().zip(applied) {
+            match applied {
+                Some(WrittenPage { status: WriteStatus::Unchanged, .. }) => {
+                    tally.count(WriteStatus::Unchanged);
+                }
+                Some(WrittenPage { status, record }) => {
+                    tally.count(status);
+                    changed.push(record);
+                }
+                None => tally.refuse_blank(path),
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Counts the effects in a dry run, with the same decisions, from a snapshot.
+    fn compare(
+        &self,
+        source: &SourceId,
+        pages: &[ImportPage],
+        tally: &mut Tally,
+    ) -> Result<(), Fault> {
+        let reader = self.store.read(Visibility::All)?;
+        for ImportPage { path, slug, frontmatter, verified_frontmatter, page } in pages {
+            let existing = reader.page_even_deleted(source, slug)?;
+            let content = |page: &PageRecord| reader.content(page);
+            let frontmatters = [frontmatter, verified_frontmatter];
+            match write_effect(existing, content, &frontmatters, &page.content.body)? {
+                Effect::Unchanged(_) => tally.count(WriteStatus::Unchanged),
+                Effect::Blank => tally.refuse_blank(path.clone()),
+                Effect::Write(status) => tally.count(status),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the files of stored pages. Returns the problems.
+    fn write_files(&self, source: &SourceId, changed: &[PageRecord]) -> Vec<String> {
+        let write = |record: &PageRecord| self.pages.files.update_file(source, record).problem;
+        map_in_parallel(changed, write).into_iter().flatten().collect()
+    }
+}
+
+/// Returns whether a join of a shared brain kept this directory of pages.
+fn is_kept(dir: &Path, home: &Path) -> bool {
+    let first = dir.strip_prefix(home).ok().and_then(|inner| inner.iter().next());
+    first.is_some_and(|name| name.to_string_lossy().starts_with(KEPT_PAGES))
+}
+
+/// Returns the directory to import. Refuses a path that is missing, no directory, or in the home.
+fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
+    let dir = Path::new(path).canonicalize().map_err(|e| {
+        let code = if e.kind() == std::io::ErrorKind::NotFound {
+            FaultCode::NotFound
+        } else {
+            FaultCode::Io
+        };
+        Fault::new(code, format!("cannot import {path}: {e}"))
+            .hint("give a directory that the daemon can read")
+    })?;
+    if !dir.is_dir() {
+        if let Some(format) = format_of_file(&dir) {
+            return Err(unread_format(path, format));
+        }
+        let message = format!("{path} is not a directory");
+        return Err(Fault::new(FaultCode::Io, message)
+            .hint(format!("for one file: `brain capture --file {path}`")));
+    }
+    if dir.starts_with(home) && !is_kept(&dir, home) {
+        let message = format!("{path} is inside brain's own home");
+        return Err(Fault::new(FaultCode::Usage, message).hint(
+            "import the directory that your notes came from; to import the files of a lost \
+                 store, move its pages/ elsewhere first",
+        ));
+    }
+    Ok(dir)
+}
+
+/// Reads the file at `path` below `dir`, and builds its page. `commits` are the commits of all
+/// files, and `stored_provenance` finds the provenance of the page at a slug.
+fn read_page(
+    dir: &Path,
+    path: &str,
+    slug: &Slug,
+    now: i64,
+    commits: &CommitTimes,
+    stored_provenance: &impl Fn(&Slug) -> Result<Option<Provenance>, StoreError>,
+) -> Result<ImportPage, ImportFailure> {
+    let file_path = dir.join(path);
+    let page = || {
+        let meta = std::fs::metadata(&file_path).map_err(|e| e.to_string())?;
+        let size = meta.len();
+        if size > MAX_CONTENT as u64 {
+            return Err(format!("it has {size} bytes, more than the limit of {MAX_CONTENT}"));
+        }
+        let bytes = std::fs::read(&file_path).map_err(|e| e.to_string())?;
+        let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
+        let uri = format!("file://{}", file_path.display());
+        let previous = match has_claims(&document.frontmatter) {
+            true => stored_provenance(slug).map_err(|error| error.to_string())?,
+            false => None,
+        };
+        let author = Some(IMPORT.author(uri.clone()));
+        let provenance =
+            IMPORT.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
+        let frontmatter = document.frontmatter.clone();
+        let mut verified_frontmatter = frontmatter.clone();
+        move_unverified_provenance(&mut verified_frontmatter, &provenance, None);
+        let page = build_new_page(slug, document, provenance, None, false)
+            .map_err(|fault| fault.message)?;
+        // All lines get the author of the page.
+        let (commits, file) = (commits.get(path).copied(), Some(file_times(&meta)));
+        let dates = NoteDates { commits, file, ..page.dates };
+        let page = NewPage { author, line_change: LineChange::ByPageAuthor, dates, ..page };
+        let (path, slug) = (path.to_owned(), slug.clone());
+        Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page })
+    };
+    page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
+}
+
+/// Returns the files that are not imported, with the reasons. `links` are those that lead to a
+/// directory or a note.
+fn reasons(dir: &Path, paths: Vec<String>, links: &[String]) -> Vec<ImportFailure> {
+    let links: HashSet<&String> = links.iter().collect();
+    let reason = |path: &String| {
+        if links.contains(path) {
+            return "a symbolic link, which is not followed".to_owned();
+        }
+        match format_of_file(&dir.join(path)) {
+            Some(format) => format!("{format}, which brain cannot read"),
+            None if is_html(Path::new(path), b"") => {
+                "HTML; `brain capture --file` converts it".to_owned()
+            }
+            None => "not markdown".to_owned(),
+        }
+    };
+    paths.into_iter().map(|path| ImportFailure { reason: reason(&path), path }).collect()
+}
+
+/// Returns the format that brain does not read, of a file: by its name, or for HTML by its content.
+fn format_of_file(path: &Path) -> Option<ForeignFormat> {
+    let by_name = ForeignFormat::of_name(path);
+    if by_name.is_some() || !is_html(path, b"") {
+        return by_name;
+    }
+    let mut head = Vec::new();
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+        .open(path);
+    file.ok()?.take(ForeignFormat::MAX_HEAD as u64).read_to_end(&mut head).ok()?;
+    ForeignFormat::of_content(&head)
+}
+
+/// Returns the files with their slugs.
+fn files_with_slugs(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<FileWithSlug> {
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let slugs = assign_slugs(&paths, |_| false);
+    let mut with_slugs = Vec::with_capacity(files.len());
+    for (file, slug) in files.into_iter().zip(slugs) {
+        match slug {
+            Ok(slug) => with_slugs.push((file, slug)),
+            Err(e) => tally.failures.add(file.path, e.to_string()),
+        }
+    }
+    with_slugs
+}

@@ -1,0 +1,49 @@
+//! Health of the tunnel, from the watchdog's last check. No network.
+
+use std::sync::Arc;
+
+use crate::service::TunnelService;
+use brain_base::clock::parse_instant;
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
+
+/// How late a check may be, in milliseconds: the interval plus network timeouts.
+const MAX_DELAY_MS: i64 = 3 * 60 * 1000;
+
+impl Health for TunnelService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("tunnel", &self, Self::health)]
+    }
+}
+
+impl TunnelService {
+    /// Fails if the agent's token cannot be read, or is readable by others.
+    fn health(&self) -> Finding {
+        if crate::Settings::from_config(&self.env.config).is_none() {
+            return ok("off (`tunnel.provider`)");
+        }
+        self.tunnel_token()?;
+        let Some(status) = self.state.status().clone() else {
+            return ok("not checked yet");
+        };
+        let due = status.next_at.as_deref().and_then(parse_instant);
+        if due.is_some_and(|due| due + MAX_DELAY_MS < self.env.clock.now()) {
+            let checked_at = status.checked_at.unwrap_or_default();
+            return warn(
+                format!("the watchdog has not run since {checked_at}"),
+                "brain tunnel start",
+            );
+        }
+        let summary = format!("{}: {}", status.state, status.message);
+        match status.state.as_str() {
+            "up" => match status.telephone.filter(|text| !text.starts_with("https://")) {
+                Some(text) => warn(
+                    format!("{summary}; the telephone number is {text}"),
+                    "brain tunnel status",
+                ),
+                None => ok(summary),
+            },
+            "stopped" => warn(summary, "brain tunnel start"),
+            _ => warn(summary, "brain tunnel status"),
+        }
+    }
+}
