@@ -16,7 +16,7 @@ use crate::workers;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_core::Brain;
+use brain_core::{Brain, Door};
 use brain_http as http;
 use brain_tunnel::SystemStarter;
 
@@ -86,8 +86,9 @@ async fn serve(home: Home, config: Config, sockets: Sockets, end: End) -> Result
     brain
         .tunnel
         .set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_agent_exit))));
-    tracker.spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
-    tracker.spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
+    let door = Door::new(Arc::clone(&brain));
+    tracker.spawn(ipc::serve(listener, door.clone(), tracker.clone(), stop.clone()));
+    tracker.spawn(listeners.serve(door, stop.clone()));
     let runner = workers::Runner {
         tracker: tracker.clone(),
         stop: stop.clone(),

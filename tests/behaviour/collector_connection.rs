@@ -16,10 +16,9 @@ use brain_config::Config;
 use brain_core::{Brain, EventLines, ExternalDependencies, NoProgress};
 use brain_net::Client;
 use brain_protocol::{CollectorStatus, Request, StreamStatus};
-use brain_tests::TEST_TIMEOUT;
-use brain_tests::expect_reply;
 use brain_tests::lines::RecordedLines;
 use brain_tests::platform::{APP_TOKEN, Fault, Platform, PlatformServer, Time, endpoint};
+use brain_tests::{TEST_TIMEOUT, expect_reply};
 use serde_json::{Value, json};
 
 struct Fixture {

@@ -1,7 +1,6 @@
 //! The collector's digest for agents.
 
-use brain_base::caller::Visibility;
-use brain_base::caller::{Caller, Scopes};
+use brain_base::caller::{Caller, Scopes, Visibility};
 use brain_base::clock::rfc3339;
 use brain_collector::{Data, Journal, JournalEvent, PostId, Record, Stream};
 use brain_core::NoProgress;

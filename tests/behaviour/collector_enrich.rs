@@ -1,7 +1,6 @@
 //! The enrichment rules: which lines are added to which pages, and that each is added once.
 
-use brain_base::caller::Visibility;
-use brain_base::caller::{Caller, Scopes};
+use brain_base::caller::{Caller, Scopes, Visibility};
 use brain_collector::{JournalEvent, Stream};
 use brain_core::NoProgress;
 use brain_protocol::{

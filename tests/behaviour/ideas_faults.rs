@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use brain_base::caller::Visibility;
-use brain_base::caller::{Caller, Scopes};
+use brain_base::caller::{Caller, Scopes, Visibility};
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;

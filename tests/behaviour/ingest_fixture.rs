@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use brain_base::caller::Visibility;
-use brain_base::caller::{Caller, Scope, Scopes};
+use brain_base::caller::{Caller, Scope, Scopes, Visibility};
 use brain_core::ingest::{IngestItem, IngestReceipt, MAX_JOBS_PER_BATCH};
 use brain_core::{Brain, NoProgress};
 use brain_page::{MediaType, content_hash};

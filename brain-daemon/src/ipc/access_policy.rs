@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode};
 
-use brain_base::caller::Visibility;
-use brain_base::caller::{Caller, Scope};
+use brain_base::caller::{Caller, Scope, Visibility};
 use brain_config::Config;
 
 /// The file with the names and ids of groups.

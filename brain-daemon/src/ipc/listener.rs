@@ -25,7 +25,7 @@ use crate::activation::PassedSocket;
 use brain_base::caller::Caller;
 use brain_base::home::create_private_dir;
 use brain_config::Config;
-use brain_core::Brain;
+use brain_core::Door;
 
 /// The pause after a failure to accept, such as too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
@@ -164,12 +164,7 @@ impl Drop for Listener {
 /// While a client waits because the connection limit is reached, sessions that are idle for a
 /// second are closed. When another process replaces the socket's file, `stop` is cancelled: usually
 /// systemd listens there now, and its daemon waits for the store's lock.
-pub async fn serve(
-    listener: Listener,
-    brain: Arc<Brain>,
-    tracker: TaskTracker,
-    stop: CancellationToken,
-) {
+pub async fn serve(listener: Listener, brain: Door, tracker: TaskTracker, stop: CancellationToken) {
     let permits = Arc::new(Semaphore::new(brain.config().daemon.connections));
     let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
     let (set_full, has_waiting_clients) = watch::channel(false);
@@ -214,7 +209,7 @@ pub async fn serve(
         let Ok(permit) = permit else { break };
         set_full.send_replace(false);
         let (brain, stop, has_waiting_clients) =
-            (Arc::clone(&brain), stop.clone(), has_waiting_clients.clone());
+            (brain.clone(), stop.clone(), has_waiting_clients.clone());
         tracker.spawn(async move {
             session::run(stream, caller, brain, stop, has_waiting_clients).await;
             drop(permit);

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use brain_base::caller::Caller;
-use brain_core::{Brain, Progress};
+use brain_core::{Door, Progress};
 use brain_mcp as mcp;
 
 /// Maximum time for the greeting.
@@ -37,7 +37,7 @@ const HEARTBEAT: Duration = Duration::from_secs(3);
 pub(super) async fn run(
     mut stream: Stream,
     caller: Caller,
-    brain: Arc<Brain>,
+    brain: Door,
     stop: CancellationToken,
     has_waiting_clients: watch::Receiver<bool>,
 ) {
@@ -75,7 +75,7 @@ enum End {
 async fn serve_requests(
     stream: &mut Stream,
     caller: &Caller,
-    brain: &Arc<Brain>,
+    brain: &Door,
     stop: &CancellationToken,
     mut has_waiting_clients: watch::Receiver<bool>,
 ) -> Result<End, CloseReason> {
@@ -186,12 +186,12 @@ async fn idle_while_full(has_waiting_clients: &mut watch::Receiver<bool>) {
 async fn execute(
     stream: &mut Stream,
     caller: &Caller,
-    brain: &Arc<Brain>,
+    brain: &Door,
     request: Request,
 ) -> Result<Answer, CloseReason> {
     let (events, mut progress) = mpsc::channel(8);
     let sink = Arc::new(EventSink { events, disconnected: AtomicBool::new(false) });
-    let (brain, caller, progress_sink) = (Arc::clone(brain), caller.clone(), Arc::clone(&sink));
+    let (brain, caller, progress_sink) = (brain.clone(), caller.clone(), Arc::clone(&sink));
     let mut job =
         tokio::task::spawn_blocking(move || brain.answer(&caller, request, &*progress_sink));
     let mut last_progress = Event::Progress { done: 0, total: 0 };

@@ -21,7 +21,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_core::{Brain, NoProgress};
+use brain_core::{Brain, Door, NoProgress};
 use brain_http::Listeners;
 use brain_mcp::{Mode, http_service};
 use brain_protocol::{Reply, Request, Scopes, TokenCreate};
@@ -31,7 +31,8 @@ use tokio_util::sync::CancellationToken;
 async fn main() {
     let home = Home::from_environment().expect("BRAIN_HOME");
     let config = Config::load(&home.config(), |name| std::env::var(name).ok()).unwrap();
-    let brain = Arc::new(Brain::open(home, config, Arc::new(SystemClock), 1).unwrap());
+    let brain = Brain::open(home, config, Arc::new(SystemClock), 1).unwrap();
+    let brain = Door::new(Arc::new(brain));
     let token = TokenCreate {
         name: "suite".into(),
         scopes: Scopes::parse("read write").unwrap(),

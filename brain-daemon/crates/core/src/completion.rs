@@ -8,7 +8,7 @@ use brain_protocol::{
 use crate::Brain;
 use brain_base::caller::Caller;
 use brain_page::normalize_tag;
-use brain_pages::sources::preferred;
+use brain_pages::preferred_source::preferred;
 use brain_store::{PageEntry, Reader};
 
 /// Maximum number of pages found by title. Titles are only searched if fewer pages match by slug.

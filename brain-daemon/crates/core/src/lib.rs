@@ -7,7 +7,9 @@
 //! it off async threads.
 
 mod completion;
+mod compose;
 mod doctor;
+mod door;
 mod follow_machines;
 mod home_owner;
 mod open;
@@ -72,6 +74,7 @@ pub use brain_service::{
 };
 pub use brain_sync::backup::verify_backup;
 pub use brain_voice::TELEPHONE;
+pub use door::Door;
 pub use purge::PurgeService;
 pub use restore::restore;
 pub use restore_home::restore_from_home;
@@ -203,6 +206,7 @@ impl Brain {
         self.answer(caller, operation.into(), progress).and_then(O::read_reply)
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an operation; the compiler misses none")]
     fn dispatch(
         &self,
         caller: &Caller,

@@ -1,56 +1,25 @@
 //! Opens a brain: the store, the index, the services, and recovery after a crash.
 
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::sync::Arc;
 
-use brain_access::Access;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_base::secrets::Secrets;
-use brain_base::workers::WorkerStates;
-use brain_config::{ClientDocuments, Config};
-use brain_costs::Ledger;
+use brain_config::Config;
 use brain_files::{IgnoreRules, markdown_files};
+use brain_machines::{LeaseTable, MachineService, complete_join};
+use brain_pages::index::{IndexFollower, index_id};
 use brain_protocol::{Fault, FaultCode, SyncedSource};
+use brain_retrieval::embedding::{EmbeddingState, combine_hooks};
+use brain_service::{ChangeFeed, Environment, StandardOutput};
 use brain_store::{Reader, Store, StoreOptions};
-use parking_lot::Mutex;
+use brain_sync::backup::home_remains::{check_new_home, check_store, store_fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::doctor::DoctorService;
-use crate::doctor::access::AccessHealth;
-use crate::doctor::process::Process;
-use crate::doctor::store::StoreHealth;
-use crate::doctor::workers::WorkerHealth;
+use crate::compose::Parts;
 use crate::home_owner::check_owner;
-use crate::purge::PurgeService;
 use crate::{Brain, ExternalDependencies, store_identity};
-use brain_assist::ask::AskService;
-use brain_assist::ideas::IdeaService;
-use brain_collector::CollectorService;
-use brain_connect::ConnectService;
-use brain_graph::GraphService;
-use brain_ingest::IngestService;
-use brain_ingest::Queue;
-use brain_llm::LanguageModels;
-use brain_machines::{LeaseTable, MachineService, complete_join};
-use brain_pages::files::FileService;
-use brain_pages::index::IndexFollower;
-use brain_pages::index::index_id;
-use brain_pages::pages::PageService;
-use brain_pages::pages::dedup::Dedup;
-use brain_pages::sources::SourceService;
-use brain_retrieval::embedding::EmbeddingService;
-use brain_retrieval::embedding::{EmbeddingState, combine_hooks};
-use brain_retrieval::search::SearchService;
-use brain_service::TextBudget;
-use brain_service::health::Health;
-use brain_service::{Audit, ChangeFeed, Environment, StandardOutput};
-use brain_sync::backup::home_remains::{check_new_home, check_store, store_fault};
-use brain_sync::backup::scheduled_backup::BackupService;
-use brain_sync::sync::SyncService;
-use brain_tunnel::{TelephoneNumber, TunnelService};
-use brain_voice::{ConfiguredNumber, VoiceService};
 
 impl Brain {
     /// Opens the brain at `home`: store, migration, index, and recovery after a crash.
@@ -91,8 +60,7 @@ impl Brain {
             complete_join(&home)?;
             home.prepare().map_err(|e| home_fault(&home, &e))?;
         }
-        let now = clock.now();
-        let options = store_options(&config, now, new_store_id);
+        let options = store_options(&config, clock.now(), new_store_id);
         let index = Arc::new(IndexFollower::new(home.index()));
         let embedding_state = EmbeddingState::default();
         let changes = ChangeFeed::new();
@@ -128,19 +96,25 @@ impl Brain {
         };
         // A shared store has its log before anything is written.
         let machines = Arc::new(MachineService::new(env.clone(), store.clone(), leases));
-        let brain = Self::compose(&env, &store, &index, embedding_state, changes, machines)?;
-        brain.pages.dedup.refill(&store, now)?;
-        brain.files.begin_recovery();
+        let brain = Parts::new(env, store, index, machines, changes)?.compose(embedding_state)?;
+        brain.recover(is_other_store)?;
+        Ok(brain)
+    }
+
+    /// Repairs what a crash left behind.
+    fn recover(&self, is_other_store: bool) -> Result<(), Fault> {
+        self.pages.dedup.refill(&self.store, self.env.clock.now())?;
+        self.files.begin_recovery();
         if is_other_store {
-            let taken_in = brain.take_in_files();
-            let _ = brain.taken_in.set(taken_in);
+            let taken_in = self.take_in_files();
+            let _ = self.taken_in.set(taken_in);
         }
-        brain.files.replay_outbox();
-        store_identity::record(&brain.env.home);
-        if let Err(fault) = brain.pages.purge_due() {
+        self.files.replay_outbox();
+        store_identity::record(&self.env.home);
+        if let Err(fault) = self.pages.purge_due() {
             tracing::warn!(%fault, "cannot purge expired pages at start");
         }
-        Ok(brain)
+        Ok(())
     }
 
     /// Brings store and files of pages together: each may be newer.
@@ -158,209 +132,6 @@ impl Brain {
         }
         taken_in
     }
-
-    /// Gives each service its dependencies. The store is locked by now, so the owner's token is
-    /// created only once.
-    fn compose(
-        env: &Environment,
-        store: &Arc<Store>,
-        index: &Arc<IndexFollower>,
-        embedding_state: EmbeddingState,
-        changes: Arc<ChangeFeed>,
-        machines: Arc<MachineService>,
-    ) -> Result<Self, Fault> {
-        let (config, clock, stop) = (&env.config, &env.clock, &env.stop);
-        let waiting = store.read_through(Reader::job_counts)?.waiting;
-        let queue = Arc::new(Queue::new(config.ingest.queue, waiting, changes.clone()));
-        let text = Arc::new(TextBudget::default());
-        let dedup = Arc::new(Dedup::new(config.store.dedup_entries));
-        let ledger = Arc::new(Ledger::new(&env.home.costs(), clock.clone()));
-        let sync_lock = Arc::new(Mutex::new(()));
-
-        let access = Arc::new(Access::open(
-            store.clone(),
-            clock.clone(),
-            env.random.clone(),
-            env.secrets.clone(),
-            env.net.clone(),
-            access_settings(config, &env.home),
-        )?);
-        let audit = Arc::new(Audit::new(store.clone(), clock.clone()));
-        let files = Arc::new(FileService::new(
-            env.home.clone(),
-            store.clone(),
-            clock.clone(),
-            stop.clone(),
-        ));
-        let pages = Arc::new(PageService::new(env, store.clone(), files.clone(), dedup.clone()));
-        let graph = GraphService::new(store.clone(), clock.clone(), pages.clone(), stop.clone());
-        let sources = Arc::new(SourceService::new(
-            store.clone(),
-            clock.clone(),
-            env.home.clone(),
-            files.clone(),
-            index.clone(),
-            stop.clone(),
-            env.config.clone(),
-        ));
-        let embedding = Arc::new(EmbeddingService::new(
-            env.clone(),
-            store.clone(),
-            ledger.clone(),
-            queue.clone(),
-            sync_lock.clone(),
-            embedding_state,
-        ));
-        let search = Arc::new(SearchService::new(
-            store.clone(),
-            index.clone(),
-            clock.clone(),
-            embedding.clone(),
-            files.clone(),
-            machines.clone(),
-        ));
-        let sync = Arc::new(SyncService::new(
-            env.clone(),
-            store.clone(),
-            index.clone(),
-            pages.clone(),
-            sources.clone(),
-            embedding.clone(),
-            sync_lock,
-        ));
-        let ingest = Arc::new(IngestService::new(
-            store.clone(),
-            index.clone(),
-            clock.clone(),
-            files.clone(),
-            dedup,
-            text.clone(),
-            queue,
-        ));
-        let models = Arc::new(LanguageModels::new(env.clone(), ledger));
-        let ask = AskService::new(env.clone(), store.clone(), search.clone(), models.clone());
-        let ideas = IdeaService::new(
-            env.clone(),
-            store.clone(),
-            pages.clone(),
-            search.clone(),
-            embedding.clone(),
-            models.clone(),
-        );
-        let collector = Arc::new(CollectorService::new(
-            env.clone(),
-            store.clone(),
-            index.clone(),
-            pages.clone(),
-            sync.clone(),
-            ingest.clone(),
-            models.clone(),
-        ));
-        let tunnel = Arc::new(TunnelService::new(
-            env.clone(),
-            store.clone(),
-            access.clone(),
-            ingest.clone(),
-            Box::new(NumberOfTunnel(ConfiguredNumber::new(env.clone()))),
-        ));
-        let backup = Arc::new(BackupService::new(env.clone(), store.clone()));
-        let purge = Arc::new(PurgeService {
-            env: env.clone(),
-            store: store.clone(),
-            index: index.clone(),
-            files: files.clone(),
-            pages: pages.clone(),
-            embedding: embedding.clone(),
-            backup: backup.clone(),
-            finished_later: Mutex::default(),
-            problems: Mutex::default(),
-        });
-        let workers = Arc::new(WorkerStates::default());
-        let started = Instant::now();
-        let process = Arc::new(Process {
-            env: env.clone(),
-            store: store.clone(),
-            files: files.clone(),
-            started,
-        });
-        let services: Vec<Arc<dyn Health>> = vec![
-            process.clone(),
-            Arc::new(AccessHealth(access.clone())),
-            Arc::new(StoreHealth(store.clone())),
-            search.clone(),
-            files.clone(),
-            ingest.clone(),
-            pages.clone(),
-            purge.clone(),
-            sources.clone(),
-            backup.clone(),
-            embedding.clone(),
-            collector.clone(),
-            tunnel.clone(),
-            machines.clone(),
-            models.clone(),
-            Arc::new(WorkerHealth(workers.clone())),
-        ];
-        let doctor = DoctorService {
-            services,
-            process,
-            files: files.clone(),
-            pages: pages.clone(),
-            purge: purge.clone(),
-            index: index.clone(),
-        };
-        let voice = VoiceService::new(
-            env.clone(),
-            store.clone(),
-            files.clone(),
-            pages.clone(),
-            search.clone(),
-        );
-        Ok(Self {
-            connect: ConnectService::new(env.clone(), access.clone()),
-            started,
-            env: env.clone(),
-            store: store.clone(),
-            index: index.clone(),
-            access,
-            audit,
-            changes,
-            files,
-            pages,
-            graph,
-            sources,
-            search,
-            embedding,
-            sync,
-            ingest,
-            models,
-            ask,
-            ideas,
-            collector,
-            tunnel,
-            machines,
-            voice,
-            backup,
-            purge,
-            workers,
-            doctor,
-            text,
-            taken_in: OnceLock::new(),
-        })
-    }
-}
-
-/// The telephone number that the tunnel keeps at its address: neither feature knows the other.
-struct NumberOfTunnel(ConfiguredNumber);
-
-impl TelephoneNumber for NumberOfTunnel {
-    fn webhook(&self, address: &str) -> Option<String> {
-        self.0.webhook(address)
-    }
-
-    fn set_webhook(&self, url: &str) -> Result<String, Fault> {
-        self.0.set_webhook(url)
-    }
 }
 
 /// Returns the options of a store that is opened or created at `now`.
@@ -371,16 +142,6 @@ pub(crate) fn store_options(config: &Config, now: i64, new_store_id: u64) -> Sto
         now,
         new_store_id,
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
-    }
-}
-
-/// Returns the settings of [`Access`].
-fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
-    brain_access::Settings {
-        admin_token_file: config.http_admin_token_file(home),
-        base_url: config.http_base_url().map(str::to_owned),
-        local: config.http.local,
-        fetch_client_documents: config.http.client_documents == ClientDocuments::Fetch,
     }
 }
 

@@ -49,28 +49,7 @@ impl Health for PurgeService {
 impl PurgeService {
     pub(crate) fn purge(&self, caller: &Caller, request: &Purge) -> Result<PurgeReply, Fault> {
         let mut finished_later = self.finished_later.lock();
-        let purged =
-            self.pages.page_to_purge(caller, &request.page).and_then(|(source, record)| {
-                let versions = match request.version {
-                    Some(number) => self.purge_version(&source, &record, request, number)?,
-                    None => self.purge_whole(&source, &record, request)?,
-                };
-                Ok((source, record, versions))
-            });
-        let (source, id, versions, mut warnings) = match purged {
-            Ok((source, record, versions)) => {
-                let warnings = match request.version {
-                    Some(_) => Vec::new(),
-                    None => self.remaining_files(&source, &record),
-                };
-                (source, record.id, versions, warnings)
-            }
-            Err(fault) => {
-                let (source, id) =
-                    self.find_purged(caller, request, &finished_later)?.ok_or(fault)?;
-                (source, id, 0, Vec::new())
-            }
-        };
+        let (source, id, versions, mut warnings) = self.erase(caller, request, &finished_later)?;
         if let Some(root) = self.files.file_path_of(&source, "")
             && root.ancestors().any(|dir| dir.join(".git").exists())
         {
@@ -110,6 +89,38 @@ impl PurgeService {
             backups: backups.iter().map(|path| path.display().to_string()).collect(),
             warnings,
         })
+    }
+
+    /// Erases the page or the version from the store. Returns source and id of the page, the number
+    /// of erased versions, and warnings. There is none to erase if an interrupted purge did that.
+    fn erase(
+        &self,
+        caller: &Caller,
+        request: &Purge,
+        finished_later: &[(PurgeName, u64)],
+    ) -> Result<(SourceId, u64, u64, Vec<String>), Fault> {
+        let purged =
+            self.pages.page_to_purge(caller, &request.page).and_then(|(source, record)| {
+                let versions = match request.version {
+                    Some(number) => self.purge_version(&source, &record, request, number)?,
+                    None => self.purge_whole(&source, &record, request)?,
+                };
+                Ok((source, record, versions))
+            });
+        match purged {
+            Ok((source, record, versions)) => {
+                let warnings = match request.version {
+                    Some(_) => Vec::new(),
+                    None => self.remaining_files(&source, &record),
+                };
+                Ok((source, record.id, versions, warnings))
+            }
+            Err(fault) => {
+                let (source, id) =
+                    self.find_purged(caller, request, finished_later)?.ok_or(fault)?;
+                Ok((source, id, 0, Vec::new()))
+            }
+        }
     }
 
     /// Returns source and id of a page whose purge was interrupted, and is unfinished or was

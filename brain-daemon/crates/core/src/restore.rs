@@ -64,41 +64,9 @@ fn restore_prepared(
 ) -> Result<BackupReply, Fault> {
     let options = store_options(&config, clock.now(), new_store_id);
     check_sources(file, write_sources)?;
-    // Sources whose directory does not exist, with the directory.
-    let mut absent = Vec::new();
-    // By source that is not in `write_sources`: its directory, and the number of missing files.
-    let mut untouched: BTreeMap<String, (String, u64)> = BTreeMap::new();
-    // By source: whether its directory has markdown files.
-    let mut has_files: HashMap<String, bool> = HashMap::new();
+    let mut dirs = SourceDirs { write_sources, ..SourceDirs::default() };
     let mut should_write_file = |source: &str, record: &SourceRecord, page: &PageRecord| {
-        let root = match &record.path {
-            None => return true,
-            Some(root) => Path::new(root),
-        };
-        if !root.is_dir() {
-            if !absent.iter().any(|(known, _)| known == source) {
-                absent.push((source.to_owned(), root.display().to_string()));
-            }
-            return false;
-        }
-        if !write_sources.iter().any(|named| named.as_str() == source) {
-            let none_missing = || (root.display().to_string(), 0);
-            let is_missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
-            let (_, missing) = untouched.entry(source.to_owned()).or_insert_with(none_missing);
-            *missing += u64::from(is_missing);
-            return false;
-        }
-        // An existing file stays: the next sync reads it. If the directory has other files, a
-        // missing file that sync once read may be renamed or removed on purpose, so it is not
-        // written. An empty directory gets all files.
-        let is_from_sync = page.provenance.ingested_via.as_deref() == Some(SYNC.via);
-        let mut has_other_files = || {
-            *has_files.entry(source.to_owned()).or_insert_with(|| {
-                !markdown_files(root, "", &IgnoreRules::off(), None).files.is_empty()
-            })
-        };
-        let is_missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
-        is_missing && !(is_from_sync && has_other_files())
+        dirs.should_write_file(source, record, page)
     };
     let report =
         store::restore(file, &home.store(), &options, &mut should_write_file, &|_, _| true)
@@ -112,23 +80,79 @@ fn restore_prepared(
     // The owner chose this store, so files in `pages/` that differ from it stay as they are.
     store_identity::record(&home);
     let mut restored = reply("restored", file, &report);
-    restored.warnings.extend(absent.into_iter().map(|(source, root)| {
-        format!(
-            "the directory {root} of source \"{source}\" is not there: its pages are in the store, \
-             their files are not written; `brain export DIR --source {source}` writes them \
-             elsewhere"
-        )
-    }));
-    let incomplete = untouched.into_iter().filter(|(_, (_, missing))| *missing > 0);
-    restored.warnings.extend(incomplete.map(|(source, (root, missing))| {
-        format!(
-            "the directory {root} of source \"{source}\" was left as it is, and {missing} \
-                 pages have no file in it: `brain export DIR --source {source}` writes them \
-                 elsewhere; a restore with `--write-source {source}` would have written them there"
-        )
-    }));
+    restored.warnings.extend(dirs.warnings());
     restored.warnings.extend(open_restored(home, config, clock, new_store_id));
     Ok(restored)
+}
+
+/// The directories of sources during a restore.
+#[derive(Default)]
+struct SourceDirs<'a> {
+    /// The sources whose directories may get files.
+    write_sources: &'a [SourceId],
+    /// Sources whose directory does not exist, with the directory.
+    absent: Vec<(String, String)>,
+    /// By source that is not in `write_sources`: its directory, and the number of missing files.
+    untouched: BTreeMap<String, (String, u64)>,
+    /// By source: whether its directory has markdown files.
+    has_files: HashMap<String, bool>,
+}
+
+impl SourceDirs<'_> {
+    /// Returns whether the restore writes the file of `page`.
+    fn should_write_file(
+        &mut self,
+        source: &str,
+        record: &SourceRecord,
+        page: &PageRecord,
+    ) -> bool {
+        let root = match &record.path {
+            None => return true,
+            Some(root) => Path::new(root),
+        };
+        if !root.is_dir() {
+            if !self.absent.iter().any(|(known, _)| known == source) {
+                self.absent.push((source.to_owned(), root.display().to_string()));
+            }
+            return false;
+        }
+        let is_missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
+        if !self.write_sources.iter().any(|named| named.as_str() == source) {
+            let none_missing = || (root.display().to_string(), 0);
+            let (_, missing) = self.untouched.entry(source.to_owned()).or_insert_with(none_missing);
+            *missing += u64::from(is_missing);
+            return false;
+        }
+        // An existing file stays: the next sync reads it. If the directory has other files, a
+        // missing file that sync once read may be renamed or removed on purpose, so it is not
+        // written. An empty directory gets all files.
+        let is_from_sync = page.provenance.ingested_via.as_deref() == Some(SYNC.via);
+        is_missing && !(is_from_sync && self.has_files(source, root))
+    }
+
+    fn has_files(&mut self, source: &str, root: &Path) -> bool {
+        let has_files = || !markdown_files(root, "", &IgnoreRules::off(), None).files.is_empty();
+        *self.has_files.entry(source.to_owned()).or_insert_with(has_files)
+    }
+
+    /// Returns the warnings about pages without a file.
+    fn warnings(self) -> impl Iterator<Item = String> {
+        let absent = self.absent.into_iter().map(|(source, root)| {
+            format!(
+                "the directory {root} of source \"{source}\" is not there: its pages are in the \
+                 store, their files are not written; `brain export DIR --source {source}` writes \
+                 them elsewhere"
+            )
+        });
+        let incomplete = self.untouched.into_iter().filter(|(_, (_, missing))| *missing > 0);
+        absent.chain(incomplete.map(|(source, (root, missing))| {
+            format!(
+                "the directory {root} of source \"{source}\" was left as it is, and {missing} \
+                 pages have no file in it: `brain export DIR --source {source}` writes them \
+                 elsewhere; a restore with `--write-source {source}` would have written them there"
+            )
+        }))
+    }
 }
 
 /// Opens the restored brain once, to write the files of pages. Returns warnings about files that

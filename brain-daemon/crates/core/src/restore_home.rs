@@ -40,17 +40,7 @@ pub fn restore_from_home(
     refuse_intact_store(home)?;
     let remains = HomeRemains::of(home);
     let mut warnings = Vec::new();
-    let kept = match &remains.kept {
-        None => None,
-        Some(_) => match store::verify(&remains.kept_path, &|_, _| true) {
-            Ok(report) => Some(report),
-            Err(error) if error.is_damage() => {
-                warnings.push(format!("the kept copy was not used: {error}"));
-                None
-            }
-            Err(error) => return Err(backup_fault(error)),
-        },
-    };
+    let kept = verified_copy(&remains, &mut warnings)?;
     if kept.is_none() && remains.files.is_empty() {
         let message = format!(
             "{} has neither a usable copy of the store nor files of pages",
@@ -83,25 +73,17 @@ pub fn restore_from_home(
     if let Some(taken_in) = brain.taken_in.get() {
         warnings.extend(describe(taken_in.as_ref().map_err(Clone::clone)?));
     }
-    let jobs = store::spooled_jobs(&aside.store, first_job).unwrap_or_else(|error| {
-        warnings.push(format!("items in the former spool were not read: {error}"));
-        Vec::new()
-    });
-    if !jobs.is_empty() {
-        warnings.push(format!("items of the former spool in the queue: {}", jobs.len()));
-        brain
-            .store
-            .write(move |draft| jobs.iter().try_for_each(|job| draft.add_job(job).map(drop)))?;
-    }
+    queue_former_items(&brain, &aside, first_job, &mut warnings)?;
     let reader = brain.store.read(Visibility::All)?;
     let known = reader.attached_files()?;
-    if let Some(dir) = attachments.ok().and_then(|files| files.forget_known(&known)) {
-        warnings.push(format!(
+    let unknown = attachments.ok().and_then(|files| files.forget_known(&known));
+    warnings.extend(unknown.map(|dir| {
+        format!(
             "files of pages that were attached after the copy was made are in {}: `brain attach \
              SLUG FILE` attaches them again",
             dir.display()
-        ));
-    }
+        )
+    }));
     let failing =
         brain.files.failing_files().map(|(why, _)| format!("a page's file is not written: {why}"));
     warnings.extend(failing);
@@ -118,6 +100,44 @@ pub fn restore_from_home(
         &VerifyReport { pages: pages.active, deleted: pages.deleted, ..report },
     );
     Ok(BackupReply { warnings: [restored.warnings, warnings].concat(), ..restored })
+}
+
+/// Returns the report of the kept copy; `None` if there is no usable one.
+fn verified_copy(
+    remains: &HomeRemains,
+    warnings: &mut Vec<String>,
+) -> Result<Option<VerifyReport>, Fault> {
+    if remains.kept.is_none() {
+        return Ok(None);
+    }
+    match store::verify(&remains.kept_path, &|_, _| true) {
+        Ok(report) => Ok(Some(report)),
+        Err(error) if error.is_damage() => {
+            warnings.push(format!("the kept copy was not used: {error}"));
+            Ok(None)
+        }
+        Err(error) => Err(backup_fault(error)),
+    }
+}
+
+/// Queues the items in the spool of the former store, from `first_job` on.
+fn queue_former_items(
+    brain: &Brain,
+    aside: &FormerStore,
+    first_job: u64,
+    warnings: &mut Vec<String>,
+) -> Result<(), Fault> {
+    let jobs = store::spooled_jobs(&aside.store, first_job).unwrap_or_else(|error| {
+        warnings.push(format!("items in the former spool were not read: {error}"));
+        Vec::new()
+    });
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    warnings.push(format!("items of the former spool in the queue: {}", jobs.len()));
+    Ok(brain
+        .store
+        .write(move |draft| jobs.iter().try_for_each(|job| draft.add_job(job).map(drop)))?)
 }
 
 /// Refuses a store that a daemon uses, and one that is intact.

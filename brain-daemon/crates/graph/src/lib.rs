@@ -20,8 +20,7 @@ use brain_protocol::{
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::{Clock, parse_day};
 use brain_page::normalize_tag;
 use brain_pages::pages::PageService;

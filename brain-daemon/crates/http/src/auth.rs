@@ -82,11 +82,11 @@ pub(crate) fn authenticate_bearer(
 ) -> Result<Caller, HttpError> {
     let caller = match parse_bearer_token(headers) {
         // The same response as for an unknown token, so that it does not confirm a guess.
-        Ok(token) if app.side == Side::Public && app.brain.access.is_admin_token(token) => {
+        Ok(token) if app.side == Side::Public && app.brain.access().is_admin_token(token) => {
             let message = "the token is unknown, expired or revoked";
             return Err(unauthorized(app, resource, "error=\"invalid_token\", ", message));
         }
-        Ok(token) => app.brain.access.bearer(token).map_err(|fault| match fault.code {
+        Ok(token) => app.brain.access().bearer(token).map_err(|fault| match fault.code {
             FaultCode::InvalidToken => {
                 unauthorized(app, resource, "error=\"invalid_token\", ", fault.message)
             }
@@ -113,7 +113,7 @@ pub(crate) fn authenticate_bearer(
 
 /// Returns whether other machines can call the listener.
 fn is_remote(app: &AppState) -> bool {
-    let local = app.brain.access.http_addresses().local;
+    let local = app.brain.access().http_addresses().local;
     app.side == Side::Public
         || local.is_none_or(|address| !address.ip().to_canonical().is_loopback())
 }
@@ -214,7 +214,7 @@ fn unauthorized(
 /// Adds `WWW-Authenticate` with the parameters `error` and the URL of the resource's metadata (RFC
 /// 9728 section 5.1).
 fn challenge(app: &AppState, resource: Resource, refusal: HttpError, error: &str) -> HttpError {
-    let issuer = app.brain.access.issuer();
+    let issuer = app.brain.access().issuer();
     let path = resource.path();
     let text = format!(
         "Bearer {error}resource_metadata=\"{issuer}/.well-known/oauth-protected-resource{path}\""

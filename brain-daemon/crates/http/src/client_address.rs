@@ -26,8 +26,7 @@ pub(super) fn of_headers(app: &AppState, extensions: &Extensions, headers: &Head
     let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
     // Clients without an address share one limit.
     let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_canonical();
-    if app.side == Side::Public && peer.is_loopback() && app.brain.tunnel.public_address().is_some()
-    {
+    if app.side == Side::Public && peer.is_loopback() && app.brain.public_address().is_some() {
         return last_hop(headers).unwrap_or(peer);
     }
     peer

@@ -127,8 +127,7 @@ impl Application {
         }
         let is_listed = app.side == Side::Public && is_inspected(route, &request);
         // The tunnel leads to the public listener only.
-        let tunnel =
-            || (app.side == Side::Public).then(|| app.brain.tunnel.public_address()).flatten();
+        let tunnel = || (app.side == Side::Public).then(|| app.brain.public_address()).flatten();
         let decision = app.shared.guard.check(
             &method,
             request.uri(),
@@ -181,7 +180,7 @@ impl Application {
             tracing::debug!(%method, route, status, took_us, client, ?side, "answered over HTTP");
         }
         if is_listed {
-            app.brain.tunnel.record_request(TunnelRequest {
+            app.brain.record_tunnel_request(TunnelRequest {
                 at: rfc3339(if is_audited { at } else { app.brain.now() }),
                 method: method_name(&method).to_owned(),
                 path: route.to_owned(),
@@ -203,7 +202,7 @@ impl Application {
                 Some(tool) => format!("{method} {route} {tool}"),
                 None => format!("{method} {route}"),
             };
-            app.brain.audit.record(AuditRecord {
+            app.brain.audit().record(AuditRecord {
                 at,
                 client: client.into(),
                 operation,
@@ -221,7 +220,7 @@ impl Application {
 fn answer_probe(app: &AppState, route: &str, request: &Request) -> Option<Response> {
     let field = |name: &str| request.headers().get(name)?.to_str().ok();
     let challenge = field(PROBE_HEADER.0).filter(|_| route == "/health")?;
-    let proof = app.brain.tunnel.proof(field("host")?, challenge)?;
+    let proof = app.brain.tunnel_proof(field("host")?, challenge)?;
     Some(axum::Json(serde_json::json!({ "status": "ok", "proof": proof })).into_response())
 }
 

@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 
 use super::AppState;
 use brain_base::caller::Caller;
-use brain_core::{Brain, NoProgress};
+use brain_core::{Door, NoProgress};
 
 /// How long the result of a probe is reused.
 const MAX_AGE: Duration = Duration::from_secs(1);
@@ -87,9 +87,8 @@ pub(crate) struct Health {
 
 impl Health {
     /// Creates a health check of `brain`.
-    pub(crate) fn new(brain: &Arc<Brain>) -> Self {
-        let (brain, owner) =
-            (Arc::clone(brain), Caller::local(rustix::process::geteuid().as_raw()));
+    pub(crate) fn new(brain: &Door) -> Self {
+        let (brain, owner) = (brain.clone(), Caller::local(rustix::process::geteuid().as_raw()));
         let probe = move || {
             let answer = brain.run(&owner, Status, &NoProgress);
             answer.map(drop).map_err(|fault| format!("the store failed: {}", fault.code.as_str()))

@@ -1,7 +1,7 @@
 //! `POST /ingest` stores an item from outside; `GET /ingest/{job_id}` returns its state.
 //!
 //! The order of checks is fixed: token, rate, permission, quota, source, type, other fields, body.
-//! [`Brain`](brain_core::Brain) does the rest, and answers when the item is on disk.
+//! [`Door`](brain_core::Door) does the rest, and answers when the item is on disk.
 
 use axum::Json;
 use axum::body::Body;
@@ -107,8 +107,8 @@ pub(super) enum AuthErrors {
     ),
     request_body(
         description = "UTF-8, at most 1 MiB (`ingest.max_bytes`). Other text/* is stored as plain \
-            text, except calendars, contacts, mail and exports of notes. In JSON, `content`, `text` or `markdown` is the body, and `title`, `url`, \
-            `tags`, `type` are fields",
+            text, except calendars, contacts, mail and exports of notes. In JSON, `content`, \
+            `text` or `markdown` is the body, and `title`, `url`, `tags`, `type` are fields",
         content(
             (String = "text/markdown", example = "# A thought\n\nfrom my phone"),
             (String = "text/plain"),
@@ -296,11 +296,11 @@ async fn enqueue(
     let is_light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
         && item.body.len() <= MAX_INLINE;
     if is_light {
-        app.brain.ingest.ingest(&caller, item, done);
+        app.brain.accept(&caller, item, done);
     } else {
         // Conversion needs many times the size of the text, so few run at once.
         let _permit = app.shared.conversions.acquire().await.map_err(|_| internal_error())?;
-        app.block(move |brain| brain.ingest.ingest(&caller, item, done)).await?;
+        app.block(move |brain| brain.accept(&caller, item, done)).await?;
     }
     let result = answer.await.map_err(|_| internal_error())?;
     result.map_err(|fault| match fault.code {

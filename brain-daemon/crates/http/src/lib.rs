@@ -1,6 +1,6 @@
 //! The HTTP server: two listeners, authentication, and the routes.
 //!
-//! Handlers translate requests into operations of `Brain` and replies into responses. The local
+//! Handlers translate requests into operations of `Door` and replies into responses. The local
 //! listener serves everything. The public listener, which a tunnel forwards to, serves no
 //! administration, no metrics and no web interface (`brain_web`). Nothing here opens the store.
 //! Responses are JSON, except pages for browsers.
@@ -49,7 +49,7 @@ use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 
 use brain_base::caller::Caller;
-use brain_core::{Brain, NoProgress};
+use brain_core::{Door, NoProgress};
 use brain_mcp::HttpService;
 
 pub(crate) use http_error::HttpError;
@@ -119,7 +119,7 @@ pub struct SharedState {
 
 impl SharedState {
     /// Creates the state from the configuration. Must be called in the runtime.
-    pub(crate) fn new(brain: &Arc<Brain>, tools: HttpService) -> Self {
+    pub(crate) fn new(brain: &Door, tools: HttpService) -> Self {
         let config = brain.config();
         Self {
             completions: CompletionQueue::start(),
@@ -153,7 +153,7 @@ pub(crate) struct AppState(Arc<AppStateInner>);
 /// The content of [`AppState`].
 pub(crate) struct AppStateInner {
     /// The brain.
-    pub(crate) brain: Arc<Brain>,
+    pub(crate) brain: Door,
     /// The listener.
     pub(crate) side: Side,
     /// Sessions of the owner's browsers.
@@ -193,9 +193,9 @@ impl AppState {
     /// 500 if `work` panics.
     pub(crate) async fn block<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Arc<Brain>) -> T + Send + 'static,
+        work: impl FnOnce(&Door) -> T + Send + 'static,
     ) -> Result<T, HttpError> {
-        let brain = Arc::clone(&self.brain);
+        let brain = self.brain.clone();
         tokio::task::spawn_blocking(move || work(&brain)).await.map_err(|_| internal_error())
     }
 }
@@ -231,7 +231,7 @@ pub(crate) struct Application {
 
 impl Application {
     /// Creates the application that `side` serves.
-    pub(crate) fn new(brain: Arc<Brain>, side: Side, shared: Arc<SharedState>) -> Self {
+    pub(crate) fn new(brain: Door, side: Side, shared: Arc<SharedState>) -> Self {
         let (router, api) = routes(side).merge(voice::routes(&brain)).split_for_parts();
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);

@@ -13,7 +13,7 @@ use super::serve::{self, Listener, Service};
 use super::{Application, SharedState, Side};
 use brain_access::HttpAddresses;
 use brain_config::Config;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_mcp::{self as mcp, HttpService};
 
 /// The first and the maximum pause before the next attempt to open a missing listener.
@@ -98,22 +98,22 @@ impl Listeners {
     }
 
     /// Serves until `stop` is cancelled and the requests in progress are answered.
-    pub async fn serve(self, brain: Arc<Brain>, stop: CancellationToken) {
+    pub async fn serve(self, brain: Door, stop: CancellationToken) {
         let tools = mcp::tool_service(&brain, &stop);
         self.serve_with(brain, tools, stop).await;
     }
 
     /// Serves like [`Listeners::serve`], with another MCP service behind `/mcp`.
-    pub async fn serve_with(self, brain: Arc<Brain>, tools: HttpService, stop: CancellationToken) {
+    pub async fn serve_with(self, brain: Door, tools: HttpService, stop: CancellationToken) {
         let config = brain.config();
         let timeouts = Timeouts::new(config.http.timeout, config.http.idle_timeout);
         let shared = Arc::new(SharedState::new(&brain, tools));
         let missing = self.missing;
         let serve_side = |listener: Option<Listener>, side: Side| {
             let missing = missing.iter().find(|missing| missing.side == side).cloned();
-            let brain = Arc::clone(&brain);
+            let brain = brain.clone();
             let service = Service {
-                application: Application::new(Arc::clone(&brain), side, Arc::clone(&shared)),
+                application: Application::new(brain.clone(), side, Arc::clone(&shared)),
                 limiter: Arc::clone(shared.limiter(side)),
                 timeouts,
                 security_headers: SecurityHeaders,
@@ -136,7 +136,7 @@ impl Listeners {
 
 /// Tries to open a missing listener until that succeeds. Returns `None` when `stop` is cancelled.
 async fn open_later(
-    brain: &Brain,
+    brain: &Door,
     missing: &MissingListener,
     stop: &CancellationToken,
 ) -> Option<Listener> {
@@ -152,7 +152,7 @@ async fn open_later(
         };
         let bound = listener.socket.local_addr().unwrap_or(*address);
         tracing::info!(address = %bound, "HTTP listener opened");
-        let mut addresses = brain.access.http_addresses();
+        let mut addresses = brain.access().http_addresses();
         match side {
             Side::Local => addresses.local = Some(bound),
             Side::Public => addresses.public = Some(bound),
@@ -160,7 +160,7 @@ async fn open_later(
         addresses.missing.retain(|text| !text.starts_with(problem.as_str()));
         let warning = exposure_warning(*side, bound, brain.config().http_base_url());
         addresses.exposed.extend(warning.inspect(|warning| tracing::warn!("{warning}")));
-        brain.access.set_http_addresses(addresses);
+        brain.access().set_http_addresses(addresses);
         return Some(listener);
     }
 }

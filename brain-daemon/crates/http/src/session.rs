@@ -134,9 +134,9 @@ pub(super) fn session<'a>(
         return None;
     }
     let id = cookie(headers, cookie_name(app, purpose))?;
-    let expires_at = app
-        .sessions
-        .expires_at(id, purpose, app.brain.now(), |token| app.brain.access.is_admin_token(token))?;
+    let expires_at = app.sessions.expires_at(id, purpose, app.brain.now(), |token| {
+        app.brain.access().is_admin_token(token)
+    })?;
     Some((id, expires_at))
 }
 
@@ -172,7 +172,7 @@ pub(super) fn set_cookie(app: &AppState, purpose: Purpose, value: &str) -> Optio
 
 /// Returns whether requests arrive over HTTPS. The local listener is always plain HTTP.
 fn is_secure(app: &AppState) -> bool {
-    app.side == Side::Public && app.brain.access.issuer().starts_with("https://")
+    app.side == Side::Public && app.brain.access().issuer().starts_with("https://")
 }
 
 fn cookie_name(app: &AppState, purpose: Purpose) -> &'static str {
@@ -206,7 +206,7 @@ pub(super) fn is_same_origin(app: &AppState, headers: &HeaderMap) -> bool {
     let Ok(origin) = origin.to_str() else { return false };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let authority = origin.split_once("://").map(|(_, authority)| authority);
-    origin == app.brain.access.issuer()
+    origin == app.brain.access().issuer()
         || authority.is_some_and(|authority| Some(authority) == host)
 }
 

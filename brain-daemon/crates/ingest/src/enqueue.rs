@@ -16,7 +16,7 @@ use brain_base::permission::{INGEST, permit};
 use brain_page::{self as page, MediaType, PayloadError};
 use brain_pages::file_input::unread_format;
 use brain_pages::pages::dedup::WINDOW_MS;
-use brain_pages::sources::preferred;
+use brain_pages::preferred_source::preferred;
 use brain_pages::write_page::{check_type, frontmatter_fault};
 use brain_service::NumberCipher;
 use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};

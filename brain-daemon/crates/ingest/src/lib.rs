@@ -25,8 +25,7 @@ use brain_page::MediaType;
 use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::dedup::Dedup;
-use brain_service::ChangeFeed;
-use brain_service::TextBudget;
+use brain_service::{ChangeFeed, TextBudget};
 use brain_store::{Reader, Store};
 
 pub use process::MAX_JOBS_PER_BATCH;

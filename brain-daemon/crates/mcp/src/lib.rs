@@ -1,6 +1,6 @@
 //! The MCP server: tools, resources and prompts for AI clients.
 //!
-//! Translates MCP requests into operations of [`Brain`], and replies into what a model reads. The
+//! Translates MCP requests into operations of [`Door`], and replies into what a model reads. The
 //! same server answers over HTTP (crate `http`) and over the control socket (`brain mcp`).
 //!
 //! Only this crate of the daemon depends on rmcp. It knows neither the store nor how a client was
@@ -43,7 +43,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 
 use brain_base::caller::Caller;
-use brain_core::{Brain, NoProgress};
+use brain_core::{Door, NoProgress};
 
 /// Describes the server to models. The most important part comes first, because some clients keep
 /// only 512 characters.
@@ -83,7 +83,7 @@ enum CallerSource {
 /// The MCP server for one connection or request.
 #[derive(Clone)]
 pub struct Server {
-    brain: Arc<Brain>,
+    brain: Door,
     caller: CallerSource,
     /// Permits for concurrent requests. `None` for HTTP, which has its own limits.
     permits: Option<Arc<Semaphore>>,
@@ -91,13 +91,13 @@ pub struct Server {
 
 impl Server {
     /// Creates a server that reads the caller from each request.
-    pub(crate) fn for_requests(brain: Arc<Brain>) -> Self {
+    pub(crate) fn for_requests(brain: Door) -> Self {
         Self { brain, caller: CallerSource::Request, permits: None }
     }
 
     /// Creates a server for one caller, which answers as many requests at once as there are
     /// permits.
-    pub(crate) fn for_caller(brain: Arc<Brain>, caller: Caller, permits: Arc<Semaphore>) -> Self {
+    pub(crate) fn for_caller(brain: Door, caller: Caller, permits: Arc<Semaphore>) -> Self {
         Self { brain, caller: CallerSource::Fixed(caller), permits: Some(permits) }
     }
 
@@ -116,7 +116,7 @@ impl Server {
         let caller = caller
             .ok_or_else(|| ErrorData::internal_error("this request has no caller", None))?
             .as_model();
-        Ok(ToolContext { brain: Arc::clone(&self.brain), caller, default_source: OnceCell::new() })
+        Ok(ToolContext { brain: self.brain.clone(), caller, default_source: OnceCell::new() })
     }
 
     /// Runs `work` on a thread that may block.
@@ -146,7 +146,7 @@ impl Server {
 
 /// The context of a request: the brain, and the caller.
 pub(crate) struct ToolContext {
-    brain: Arc<Brain>,
+    brain: Door,
     caller: Caller,
     /// The default source of the caller, once it is known.
     default_source: OnceCell<SourceId>,

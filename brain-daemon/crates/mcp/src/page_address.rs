@@ -90,7 +90,7 @@ impl ToolContext {
         let default_source = match self.default_source.get() {
             Some(source) => source,
             None => {
-                let source = self.brain.sources.usual_source(&self.caller)?;
+                let source = self.brain.usual_source(&self.caller)?;
                 self.default_source.get_or_init(|| source)
             }
         };
@@ -100,7 +100,7 @@ impl ToolContext {
     /// Returns the URL at which a person can open the page whose address is `name`: on the daemon's
     /// local listener. Returns the URI of the resource if there is no listener.
     pub(super) fn web_address(&self, name: &str) -> String {
-        match self.brain.access.http_addresses().local {
+        match self.brain.access().http_addresses().local {
             Some(address) => format!("http://{address}/page/{}", percent_encode(name)),
             None => uri(name),
         }

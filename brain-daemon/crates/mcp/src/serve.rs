@@ -20,7 +20,7 @@ use tower::util::BoxCloneSyncService;
 use super::Server;
 use super::line_transport::{LineTransport, MAX_CONCURRENT};
 use brain_base::caller::Caller;
-use brain_core::Brain;
+use brain_core::Door;
 
 /// The service behind `/mcp`. Takes a request whose body has been read, with a [`Caller`] in its
 /// extensions.
@@ -38,9 +38,9 @@ pub enum Mode {
 
 /// Returns the service that answers with the brain's tools.
 #[must_use]
-pub fn tool_service(brain: &Arc<Brain>, stop: &CancellationToken) -> HttpService {
-    let brain = Arc::clone(brain);
-    http_service(move || Server::for_requests(Arc::clone(&brain)), Mode::Stateless, stop)
+pub fn tool_service(brain: &Door, stop: &CancellationToken) -> HttpService {
+    let brain = brain.clone();
+    http_service(move || Server::for_requests(brain.clone()), Mode::Stateless, stop)
 }
 
 /// Returns the HTTP service that answers with servers that `make` creates: one for each request or
@@ -95,7 +95,7 @@ where
 pub async fn serve_stream(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     caller: Caller,
-    brain: Arc<Brain>,
+    brain: Door,
     stop: CancellationToken,
     has_waiting_clients: watch::Receiver<bool>,
 ) {

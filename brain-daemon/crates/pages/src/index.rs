@@ -13,8 +13,7 @@ use std::time::Duration;
 use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use parking_lot::Mutex;
 
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_config::Config;
 use brain_page::{file_title, is_first_sentence, page_dates, timeline};
 use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};

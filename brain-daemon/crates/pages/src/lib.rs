@@ -10,6 +10,7 @@ pub mod file_input;
 pub mod files;
 pub mod index;
 pub mod pages;
+pub mod preferred_source;
 pub mod presence;
 pub mod provenance;
 pub mod sources;

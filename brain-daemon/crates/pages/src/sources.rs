@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::FileService;
 use crate::index::IndexFollower;
+use crate::preferred_source::preferred;
 use crate::presence::Check;
 use crate::sources::watch_state::WatcherStatus;
 use brain_base::caller::Caller;
@@ -440,14 +441,4 @@ pub fn resolve(
         "register it first: `brain sources add {requested} --path <path>`; registered: {}",
         known.join(", ")
     )))
-}
-
-/// Returns the source of a request that names none: the preferred one of `sources`, else the only
-/// one, else `default`. `sources` are the sources that the caller can see.
-pub fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
-    let chosen = sources.iter().find(|(_, record)| record.is_default);
-    match (chosen, sources) {
-        (Some((id, _)), _) | (None, [(id, _)]) => id.clone(),
-        (None, _) => SourceId::default(),
-    }
 }

@@ -10,8 +10,7 @@ use brain_page::{Frontmatter, hex, names_attachment};
 use redb::ReadableTable;
 
 use super::read::PageEntry;
-use super::record::read;
-use super::record::{AttachmentRecord, Content, Hash, from_bytes, to_bytes};
+use super::record::{AttachmentRecord, Content, Hash, from_bytes, read, to_bytes};
 use super::{Draft, RECOVERY_MS, Reader, Store, StoreError, tables as t};
 use brain_files::AttachmentFiles;
 

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use redb::ReadableTable;
 
-use super::record::read;
-use super::record::{AuditPage, AuditRecord, to_bytes};
+use super::record::{AuditPage, AuditRecord, read, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
 /// Maximum calls in an audit page.

@@ -5,8 +5,7 @@
 use redb::ReadableTable;
 
 use super::error::unless_damaged;
-use super::record::read;
-use super::record::{ClientRecord, Hash, TokenRecord, to_bytes};
+use super::record::{ClientRecord, Hash, TokenRecord, read, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
 /// Changes of clients and tokens, applied together. `None` removes a row.

@@ -12,8 +12,7 @@ use std::collections::HashMap;
 use brain_protocol::{JobCounts, JobState};
 use redb::{ReadableTable, ReadableTableMetadata};
 
-use super::record::read;
-use super::record::{Hash, JobRecord, state_of_job, to_bytes};
+use super::record::{Hash, JobRecord, read, state_of_job, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
 /// How long a stored job is kept, in milliseconds. It exceeds the 24 hours of the duplicate check,

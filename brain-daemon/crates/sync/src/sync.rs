@@ -39,8 +39,7 @@ use parking_lot::{Mutex, MutexGuard};
 use survey::{Survey, scope};
 use tally::Tally;
 
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
 use brain_pages::presence::{Check, away_hint, away_reason};

@@ -22,13 +22,12 @@ use callers::{is_among, uri};
 use dialogue::TurnAction;
 use phrases::Phrases;
 
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_page::{Document, Frontmatter, escape_paragraph, single_line};
 use brain_pages::files::FileService;
 use brain_pages::pages::PageService;
+use brain_pages::preferred_source::preferred;
 use brain_pages::provenance::VOICE;
-use brain_pages::sources::preferred;
 use brain_retrieval::search::SearchService;
 use brain_service::Environment;
 use brain_store::Store;

@@ -5,7 +5,6 @@
 //! sandbox that loads nothing.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -14,7 +13,7 @@ use axum::http::header::{
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::response::{IntoResponse as _, Response};
-use brain_core::{Brain, NoProgress};
+use brain_core::{Door, NoProgress};
 use brain_page::{is_picture, listed_name};
 use brain_protocol::{
     Attach, Attachment, AttachmentContent, AttachmentGet, AttachmentList, Detach, Fault, FaultCode,
@@ -52,11 +51,7 @@ pub(crate) struct PageFiles {
 
 impl PageFiles {
     /// Reads the files of a page. Blocks.
-    pub(crate) fn read(
-        brain: &Arc<Brain>,
-        session: &Session,
-        page: &PageRef,
-    ) -> Result<Self, Fault> {
+    pub(crate) fn read(brain: &Door, session: &Session, page: &PageRef) -> Result<Self, Fault> {
         let list = AttachmentList { page: Some(page.clone()), source: None };
         let found = brain.run(&session.caller, list, &NoProgress)?.attachments;
         let files = found.into_iter().map(|file| (file.name.clone(), file)).collect();
@@ -138,7 +133,7 @@ impl PageFiles {
 /// `POST /web/detach/{name}`: removes the file that the field `file` names from a page, and shows
 /// the page.
 pub(crate) async fn detach(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     form_post: FormPost,
 ) -> Response {
@@ -154,7 +149,7 @@ pub(crate) async fn detach(
 
 /// `GET /web/attachment/{page}/{name}`: a file of a page.
 pub(crate) async fn show(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(file): Path<String>,
     session: Session,
 ) -> Response {
@@ -204,7 +199,7 @@ struct ScriptReply {
 /// `POST /web/attach/{name}`: attaches a file to a page, and shows the page. A script that accepts
 /// JSON receives a [`ScriptReply`] instead, or the message and hint of a fault.
 pub(crate) async fn attach(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     upload: Upload,
 ) -> Response {

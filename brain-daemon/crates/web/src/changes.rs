@@ -1,11 +1,9 @@
 //! Changes of pages: capture, daily note, delete, restore, revert and trust.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
 use brain_base::clock::local_day;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{
     Capture, Delete, Fault, FaultCode, Origin, PageRef, Precondition, Restore, Revert, Today, Trust,
 };
@@ -33,7 +31,7 @@ pub(crate) fn version_field(form_post: &FormPost) -> Result<u32, Fault> {
 }
 
 /// `POST /web/capture`: stores a text as a new page, and shows the page.
-pub(crate) async fn capture(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(crate) async fn capture(State(brain): State<Door>, form_post: FormPost) -> Response {
     let tags =
         form_post.field("tags").split([',', ' ']).map(|tag| tag.trim().trim_start_matches('#'));
     // What another app shared counts as text from outside, as that of the bookmarklet.
@@ -53,7 +51,7 @@ pub(crate) async fn capture(State(brain): State<Arc<Brain>>, form_post: FormPost
 }
 
 /// `POST /web/today`: creates the daily note, unless it exists, and shows it.
-pub(crate) async fn today(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(crate) async fn today(State(brain): State<Door>, form_post: FormPost) -> Response {
     let today = Today { day: local_day(brain.now()), source: None };
     let result = form_post.session.run(&brain, today).await;
     let path = result.map(|note| page_path(&format!("{}:{}", note.source_id, note.slug)));
@@ -63,7 +61,7 @@ pub(crate) async fn today(State(brain): State<Arc<Brain>>, form_post: FormPost) 
 /// `POST /web/delete/{name}`: soft-deletes the page, if it still has the version that the owner
 /// saw.
 pub(crate) async fn delete(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     form_post: FormPost,
 ) -> Response {
@@ -77,7 +75,7 @@ pub(crate) async fn delete(
 
 /// `POST /web/restore/{name}`: undoes a delete.
 pub(crate) async fn restore(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     form_post: FormPost,
 ) -> Response {
@@ -88,7 +86,7 @@ pub(crate) async fn restore(
 
 /// `POST /web/revert/{name}`: makes a former version the current one.
 pub(crate) async fn revert(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     form_post: FormPost,
 ) -> Response {
@@ -102,7 +100,7 @@ pub(crate) async fn revert(
 
 /// `POST /web/trust/{name}`: marks the lines that others wrote as the owner's.
 pub(crate) async fn trust(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     form_post: FormPost,
 ) -> Response {

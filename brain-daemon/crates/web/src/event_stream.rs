@@ -14,7 +14,7 @@ use std::time::Duration;
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
-use brain_core::{Brain, Progress};
+use brain_core::{Door, Progress};
 use brain_protocol::{Fault, Operation};
 use futures_util::Stream;
 use maud::Markup;
@@ -77,11 +77,11 @@ impl Stream for Events {
 /// Runs `work` on a thread that may block, and streams its events. The HTML that it returns is the
 /// last event; a stream without it has failed.
 pub(crate) fn respond(
-    brain: &Arc<Brain>,
-    work: impl FnOnce(&Arc<Brain>, &EventSender) -> Markup + Send + 'static,
+    brain: &Door,
+    work: impl FnOnce(&Door, &EventSender) -> Markup + Send + 'static,
 ) -> Response {
     let (events, receiver) = mpsc::channel(MAX_WAITING);
-    let brain = Arc::clone(brain);
+    let brain = brain.clone();
     tokio::task::spawn_blocking(move || {
         let sender = EventSender(events);
         let result = work(&brain, &sender);
@@ -117,7 +117,7 @@ impl Progress for StopWhenEnded {
 /// # Errors
 /// The fault of the operation; `internal` if it panics.
 pub(crate) async fn run<O: Operation + Send + 'static>(
-    brain: &Arc<Brain>,
+    brain: &Door,
     session: &Session,
     operation: O,
 ) -> Result<O::Reply, Fault>

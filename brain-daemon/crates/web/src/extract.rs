@@ -2,15 +2,13 @@
 //!
 //! A change needs the CSRF token, which only our pages have, and the origin of this listener.
 
-use std::sync::Arc;
-
 use axum::body::Bytes;
 use axum::extract::multipart::{Multipart, MultipartError};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::MAX_CONTENT;
 use subtle::ConstantTimeEq as _;
 
@@ -23,10 +21,10 @@ use crate::signed_out::signed_out;
 /// 64 KiB for the other fields.
 pub(crate) const MAX_FORM: usize = 3 * MAX_CONTENT + 64 * 1024;
 
-impl FromRequestParts<Arc<Brain>> for Session {
+impl FromRequestParts<Door> for Session {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Arc<Brain>) -> Result<Self, Response> {
+    async fn from_request_parts(parts: &mut Parts, _: &Door) -> Result<Self, Response> {
         if !matches!(parts.method, Method::GET | Method::HEAD) {
             return Err(refused("this request needs a form of this page"));
         }
@@ -55,10 +53,10 @@ impl FormPost {
     }
 }
 
-impl FromRequest<Arc<Brain>> for FormPost {
+impl FromRequest<Door> for FormPost {
     type Rejection = Response;
 
-    async fn from_request(request: Request, brain: &Arc<Brain>) -> Result<Self, Response> {
+    async fn from_request(request: Request, brain: &Door) -> Result<Self, Response> {
         let session = own_session(&request).map_err(|refusal| *refusal)?;
         if !is_form(&request, b"application/x-www-form-urlencoded") {
             return Err(refused("this is not a form"));
@@ -87,10 +85,10 @@ pub(crate) struct Upload {
     pub(crate) file: Option<(String, Vec<u8>)>,
 }
 
-impl FromRequest<Arc<Brain>> for Upload {
+impl FromRequest<Door> for Upload {
     type Rejection = Response;
 
-    async fn from_request(request: Request, brain: &Arc<Brain>) -> Result<Self, Response> {
+    async fn from_request(request: Request, brain: &Door) -> Result<Self, Response> {
         let headers = request.headers().clone();
         if !is_form(&request, b"multipart/form-data") {
             let session = FormPost::from_request(request, brain).await?.session;

@@ -3,13 +3,11 @@
 mod numbers;
 mod selection;
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use brain_base::clock::rfc3339;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{GraphLayout, GraphLayoutReply, LayoutNode, SourceId, TrustLevel};
 use maud::{Markup, html};
 
@@ -36,7 +34,7 @@ pub(crate) fn path_around(name: &str) -> String {
 }
 
 /// `GET /web/graph?page=…&depth=N&source=…&type=…&tag=…&until=…&part=N`
-pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+pub(crate) async fn show(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let selection = Selection::parse(uri.query().unwrap_or_default());
     let work = async {
         let request = selection.request()?;
@@ -54,7 +52,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
 
 /// `GET /web/graph/data` with the query of [`show`]: the pages and links as binary data, for
 /// `assets/graph.js`.
-pub(crate) async fn data(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+pub(crate) async fn data(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let selection = Selection::parse(uri.query().unwrap_or_default());
     let work = async { session.run(&brain, selection.request()?).await };
     match work.await {

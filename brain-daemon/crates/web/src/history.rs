@@ -1,11 +1,9 @@
 //! Versions of a page, their differences, and deleted pages.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{
     Diff, DiffReply, History, HistoryReply, List, PageRow, Pages, VersionRow, page_name,
 };
@@ -23,7 +21,7 @@ const DELETED: u32 = 200;
 
 /// `GET /web/history/{name}`: the versions, newest first.
 pub(crate) async fn list(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     session: Session,
 ) -> Response {
@@ -36,7 +34,7 @@ pub(crate) async fn list(
 
 /// `GET /web/diff/{name}?from=A&to=B`: what changed between two versions.
 pub(crate) async fn diff(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     uri: Uri,
     session: Session,
@@ -57,7 +55,7 @@ pub(crate) async fn diff(
 }
 
 /// `GET /web/deleted`: pages that can be restored.
-pub(crate) async fn deleted(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+pub(crate) async fn deleted(State(brain): State<Door>, session: Session) -> Response {
     let list = List { deleted: true, limit: DELETED, ..List::default() };
     let pages = session.run(&brain, list).await;
     let body = pages.map(|pages| deleted_pages(&session, &pages));

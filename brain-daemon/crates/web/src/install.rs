@@ -2,15 +2,13 @@
 //!
 //! A manifest and icons suffice; current browsers need no service worker.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use brain_core::Brain;
+use brain_core::Door;
 
 /// The path of the manifest.
 pub(crate) const MANIFEST: &str = "/web/manifest.webmanifest";
@@ -24,7 +22,7 @@ static ICON_FILES: [(&str, &[u8]); 2] = [
 ];
 
 /// Returns the routes of this module.
-pub(crate) fn routes() -> Router<Arc<Brain>> {
+pub(crate) fn routes() -> Router<Door> {
     Router::new().route(MANIFEST, get(manifest)).route(ICONS, get(icon))
 }
 

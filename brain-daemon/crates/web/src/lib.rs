@@ -44,13 +44,11 @@ mod text;
 mod timeline;
 mod writer;
 
-use std::sync::Arc;
-
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use brain_core::Brain;
+use brain_core::Door;
 
 pub use session::{BrowserCaller, signed_in};
 pub use text::{Name, Text};
@@ -123,7 +121,7 @@ pub const POST_PATHS: &[&str] = &[
 ];
 
 /// Returns the routes for the local listener.
-pub fn routes(brain: &Arc<Brain>) -> Router {
+pub fn routes(brain: &Door) -> Router {
     Router::new()
         .route("/", get(search::home))
         .route("/open/{code}", get(sign_in::open))
@@ -165,6 +163,6 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
             attachments::ATTACH,
             post(attachments::attach).layer(DefaultBodyLimit::max(attachments::MAX_UPLOAD)),
         )
-        .layer(from_fn_with_state(Arc::clone(brain), session::authenticate))
-        .with_state(Arc::clone(brain))
+        .layer(from_fn_with_state(brain.clone(), session::authenticate))
+        .with_state(brain.clone())
 }

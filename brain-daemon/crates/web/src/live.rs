@@ -16,7 +16,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
-use brain_core::{Brain, Progress};
+use brain_core::{Door, Progress};
 use brain_protocol::{FaultCode, Get, PageRef};
 use serde::Serialize;
 use tokio::sync::{oneshot, watch};
@@ -141,7 +141,7 @@ impl Drop for WorkProgress {
 
 /// `GET /web/events?page=NAME`
 pub(crate) async fn events(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Extension(streams): Extension<Arc<LiveStreams>>,
     headers: HeaderMap,
     uri: Uri,
@@ -193,7 +193,7 @@ enum Wake {
 
 /// One stream.
 struct Stream {
-    brain: Arc<Brain>,
+    brain: Door,
     session: Session,
     /// The page that the screen shows.
     page: Option<PageRef>,
@@ -229,13 +229,13 @@ struct Change {
 
 impl Stream {
     fn open(
-        brain: &Arc<Brain>,
+        brain: &Door,
         streams: &Arc<LiveStreams>,
         session: Session,
         page: Option<PageRef>,
     ) -> Self {
         let (registration, closed) = streams.register(&session);
-        let mut changes = brain.changes.subscribe();
+        let mut changes = brain.changes().subscribe();
         // The page may have changed since the screen was rendered.
         changes.mark_changed();
         let mut work = streams.work.subscribe();
@@ -243,11 +243,11 @@ impl Stream {
             work.mark_changed();
         }
         Self {
-            brain: Arc::clone(brain),
+            brain: brain.clone(),
             session,
             page,
             changes,
-            sessions: brain.access.browser_sessions_ended(),
+            sessions: brain.access().browser_sessions_ended(),
             work,
             closed,
             next_change: Instant::now(),
@@ -265,7 +265,7 @@ impl Stream {
         if !self.has_begun {
             self.has_begun = true;
             let csrf = self.session.csrf_token.expose();
-            let hello = Hello { csrf, seen: self.brain.changes.current() };
+            let hello = Hello { csrf, seen: self.brain.changes().current() };
             return Some(json("hello", &hello).retry(RETRY));
         }
         let event = match self.wait().await {
@@ -290,7 +290,7 @@ impl Stream {
             let Self { changes, sessions, work, closed, next_change, .. } = self;
             tokio::select! {
                 biased;
-                () = self.brain.env.stop.cancelled() => return Wake::End(End::Stop),
+                () = self.brain.stopping().cancelled() => return Wake::End(End::Stop),
                 _ = closed => return Wake::End(End::Replaced),
                 _ = sessions.changed() => if !self.has_session() {
                     return Wake::End(End::SignedOut);
@@ -309,7 +309,7 @@ impl Stream {
     }
 
     fn has_session(&self) -> bool {
-        self.brain.access.browser_session(self.session.id.expose()).is_some()
+        self.brain.access().browser_session(self.session.id.expose()).is_some()
     }
 
     /// Returns the event of a change, with the version of the screen's page.

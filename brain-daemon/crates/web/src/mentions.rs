@@ -1,11 +1,9 @@
 //! `GET /web/mentions/{name}`: pages that name a page's title without a link to it.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{Backlinks, Fault, Get, Hit, Page, PageRef, Search};
 use maud::{Markup, html};
 
@@ -28,7 +26,7 @@ const MAX_WORDS: usize = 10;
 
 /// Shows the mentions; with `?part` only their list, for `assets/read.js`.
 pub(crate) async fn show(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     uri: Uri,
     session: Session,
@@ -50,11 +48,7 @@ pub(crate) async fn show(
 }
 
 /// Returns the page `name`, and the hits that mention its title without a link to it.
-async fn find(
-    brain: &Arc<Brain>,
-    session: &Session,
-    name: &str,
-) -> Result<(Page, Vec<Hit>), Fault> {
+async fn find(brain: &Door, session: &Session, name: &str) -> Result<(Page, Vec<Hit>), Fault> {
     let page = session.run(brain, Get { page: parse_page(name)?, version: None }).await?;
     let title = page.title.replace(['"', '\\'], " ");
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");

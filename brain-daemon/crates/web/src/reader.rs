@@ -10,12 +10,10 @@ mod missing;
 mod parts;
 mod view;
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use brain_core::{Brain, FirstOf, LinkedPage, NoProgress, Surroundings};
+use brain_core::{Door, FirstOf, LinkedPage, NoProgress, Surroundings};
 use brain_protocol::{Fault, FaultCode, Get, Page, PageRef, Slug, TimelineRow};
 
 use crate::attachments::PageFiles;
@@ -31,7 +29,7 @@ const LINKS: usize = 24;
 
 /// A page, and the data of the screen.
 pub(crate) struct Reading<'a> {
-    pub(crate) brain: &'a Arc<Brain>,
+    pub(crate) brain: &'a Door,
     pub(crate) session: &'a Session,
     pub(crate) page: Page,
     surroundings: Surroundings,
@@ -63,7 +61,7 @@ enum Outcome<'a> {
 /// `GET /page/{name}`, with `?version=N` for a former version and `?part=N` for a part of a long
 /// page.
 pub(crate) async fn show(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     uri: Uri,
     session: Session,
@@ -93,7 +91,7 @@ pub(crate) async fn show(
 
 /// Reads the page that a URL names. Blocks.
 fn read<'a>(
-    brain: &'a Arc<Brain>,
+    brain: &'a Door,
     session: &'a Session,
     name: &str,
     version: Option<u32>,
@@ -125,7 +123,7 @@ fn read<'a>(
         }
     };
     let this = PageRef::new(&page.source_id, &page.slug);
-    let surroundings = brain.pages.surroundings(caller, &this)?;
+    let surroundings = brain.surroundings(caller, &this)?;
     let sidebar = Sidebar {
         linked: surroundings.linked(LINKS),
         backlinks: surroundings.backlinks(LINKS)?,

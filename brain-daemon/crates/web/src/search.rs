@@ -1,11 +1,9 @@
 //! The start screen: a search whose results appear as the owner types.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{
     Complete, CompletionKind, Fault, Hits, List, Pages, Search, TagCounts, Tags, TagsReply,
 };
@@ -33,7 +31,7 @@ pub(crate) enum Results {
 }
 
 /// `GET /`: the whole screen.
-pub(crate) async fn home(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+pub(crate) async fn home(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let question = SearchQuery::parse(uri.query().unwrap_or_default());
     let found = find(&brain, &session, &question).await;
     let title = if question.text.is_empty() { "Search" } else { &question.text };
@@ -74,11 +72,7 @@ fn dates(question: &SearchQuery) -> Markup {
 }
 
 /// `GET /web/results`: the results alone, for `assets/search.js`.
-pub(crate) async fn results(
-    State(brain): State<Arc<Brain>>,
-    uri: Uri,
-    session: Session,
-) -> Response {
+pub(crate) async fn results(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let question = SearchQuery::parse(uri.query().unwrap_or_default());
     let found = find(&brain, &session, &question).await;
     layout::fragment(&view(&question, found))
@@ -86,11 +80,7 @@ pub(crate) async fn results(
 
 /// `GET /web/complete?text=…`: the pages that a link can name, as pairs of name and title, for
 /// `assets/complete.js`. With `kind=tag`, tags and their numbers of pages.
-pub(crate) async fn complete(
-    State(brain): State<Arc<Brain>>,
-    uri: Uri,
-    session: Session,
-) -> Response {
+pub(crate) async fn complete(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let query = uri.query().unwrap_or_default();
     let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "text");
     let text = text.map(|(_, value)| value.into_owned()).unwrap_or_default();
@@ -124,11 +114,7 @@ fn view(question: &SearchQuery, found: Result<Results, Fault>) -> Markup {
     }
 }
 
-async fn find(
-    brain: &Arc<Brain>,
-    session: &Session,
-    question: &SearchQuery,
-) -> Result<Results, Fault> {
+async fn find(brain: &Door, session: &Session, question: &SearchQuery) -> Result<Results, Fault> {
     let (source, since) = (question.source_id()?, question.start_time(brain.now()));
     if !question.text.is_empty() {
         let search = Search {

@@ -4,15 +4,13 @@
 //! port of a host. It is `Strict`, so browsers do not send it when a link of another site is
 //! opened.
 
-use std::sync::Arc;
-
 use axum::extract::{Request, State};
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use brain_base::caller::Caller;
-use brain_core::{Brain, NoProgress, Progress};
+use brain_core::{Door, NoProgress, Progress};
 use brain_protocol::{Fault, FaultCode, Operation, Secret};
 
 /// The field of forms with the CSRF token.
@@ -43,7 +41,7 @@ impl Session {
     /// The fault of the operation; `internal` if it panics.
     pub(crate) async fn run<O: Operation + Send + 'static>(
         &self,
-        brain: &Arc<Brain>,
+        brain: &Door,
         operation: O,
     ) -> Result<O::Reply, Fault>
     where
@@ -58,7 +56,7 @@ impl Session {
     /// The same as for [`Self::run`].
     pub(crate) async fn run_with_progress<O: Operation + Send + 'static>(
         &self,
-        brain: &Arc<Brain>,
+        brain: &Door,
         operation: O,
         progress: impl Progress + Send + 'static,
     ) -> Result<O::Reply, Fault>
@@ -75,10 +73,10 @@ impl Session {
 /// # Errors
 /// `internal` if it panics.
 pub(crate) async fn block<T: Send + 'static>(
-    brain: &Arc<Brain>,
-    work: impl FnOnce(&Arc<Brain>) -> T + Send + 'static,
+    brain: &Door,
+    work: impl FnOnce(&Door) -> T + Send + 'static,
 ) -> Result<T, Fault> {
-    let brain = Arc::clone(brain);
+    let brain = brain.clone();
     tokio::task::spawn_blocking(move || work(&brain)).await.map_err(|_| {
         Fault::new(FaultCode::Internal, "a defect in brain ended this request")
             .hint("the log of the daemon has the details; please report it")
@@ -88,7 +86,7 @@ pub(crate) async fn block<T: Send + 'static>(
 /// Finds the session of a request for the extractors, and adds its caller to the response for the
 /// audit.
 pub(crate) async fn authenticate(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -105,34 +103,34 @@ pub(crate) async fn authenticate(
 }
 
 /// Returns the session of a request with these headers.
-fn session_of(brain: &Brain, headers: &HeaderMap) -> Option<Session> {
+fn session_of(brain: &Door, headers: &HeaderMap) -> Option<Session> {
     let id = cookie(headers, &cookie_name(brain))?;
-    let session = brain.access.browser_session(id)?;
+    let session = brain.access().browser_session(id)?;
     let (csrf_token, id) = (session.csrf_token, Secret::new(id));
     Some(Session {
         caller: Caller::browser(),
         csrf_token,
         id,
-        change_count: brain.changes.current(),
+        change_count: brain.changes().current(),
     })
 }
 
 /// Returns the caller if a browser that is signed in sent a request with these headers. Such a
 /// request may have a large body.
 #[must_use]
-pub fn signed_in(brain: &Brain, headers: &HeaderMap) -> Option<BrowserCaller> {
+pub fn signed_in(brain: &Door, headers: &HeaderMap) -> Option<BrowserCaller> {
     session_of(brain, headers).map(|session| BrowserCaller(session.caller.name))
 }
 
 /// Returns the `Set-Cookie` value that keeps the session `id`. An empty id deletes the cookie.
-pub(crate) fn set_cookie(brain: &Brain, id: &str) -> Option<HeaderValue> {
+pub(crate) fn set_cookie(brain: &Door, id: &str) -> Option<HeaderValue> {
     let seconds = if id.is_empty() { 0 } else { COOKIE_SECONDS };
     let name = cookie_name(brain);
     format!("{name}={id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}").parse().ok()
 }
 
-fn cookie_name(brain: &Brain) -> String {
-    let port = brain.access.http_addresses().local.map_or(0, |address| address.port());
+fn cookie_name(brain: &Door) -> String {
+    let port = brain.access().http_addresses().local.map_or(0, |address| address.port());
     format!("brain-page-{port}")
 }
 

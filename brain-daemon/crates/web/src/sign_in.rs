@@ -1,12 +1,10 @@
 //! Signs a browser in with the code of `brain open`, and out.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::http::header::SET_COOKIE;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use brain_core::Brain;
+use brain_core::Door;
 use maud::html;
 
 use crate::extract::FormPost;
@@ -22,13 +20,13 @@ use crate::{layout, session};
 /// `HEAD`, which previews of links and scanners send, does not use the code up.
 pub(crate) async fn open(
     method: Method,
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(code): Path<String>,
 ) -> Response {
     if method == Method::HEAD {
         return layout::bare(StatusCode::OK, "Sign in", &html! {}, &html! {});
     }
-    match brain.access.browser_sign_in(&code) {
+    match brain.access().browser_sign_in(&code) {
         Ok(Some((id, page))) => {
             let next = page.map_or_else(|| "/".to_owned(), |page| page_path(&page.to_string()));
             let mut response = refresh_to(&next);
@@ -52,8 +50,8 @@ pub(crate) async fn open(
 }
 
 /// `POST /web/sign-out`: ends the session of this browser.
-pub(crate) async fn sign_out(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
-    brain.access.browser_sign_out(form_post.session.id.expose());
+pub(crate) async fn sign_out(State(brain): State<Door>, form_post: FormPost) -> Response {
+    brain.access().browser_sign_out(form_post.session.id.expose());
     let mut response = (StatusCode::SEE_OTHER, [("location", "/")]).into_response();
     if let Some(cookie) = session::set_cookie(&brain, "") {
         response.headers_mut().append(SET_COOKIE, cookie);

@@ -2,13 +2,11 @@
 
 mod calendar;
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use brain_base::clock::day as today;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_page::plain_sentence;
 use brain_protocol::{
     Fault, FaultCode, SourceId, Timeline, TimelineDays, TimelineDaysReply, TimelineReply,
@@ -129,7 +127,7 @@ impl Period {
 }
 
 /// `GET /web/timeline?source=…&since=…&until=…&page=N`, or with `day=…` for a single day.
-pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+pub(crate) async fn show(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let period = Period::parse(uri.query().unwrap_or_default());
     let year = period.year(&today(brain.now()));
     let work = async {

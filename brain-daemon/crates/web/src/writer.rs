@@ -3,12 +3,10 @@
 //! A save names that version. If the page changed meanwhile, nothing is overwritten: changes of
 //! different lines are merged for the owner to check, and otherwise both texts are shown.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use brain_core::{Brain, INGEST_KEYS};
+use brain_core::{Door, INGEST_KEYS};
 use brain_page::{Document, LongText};
 use brain_protocol::{
     Capture, Fault, FaultCode, Get, MarkedLines, Origin, Page, PageRef, Precondition, Put, Slug,
@@ -59,7 +57,7 @@ pub(crate) async fn new(uri: Uri, session: Session) -> Response {
 
 /// `GET /web/edit/{name}`: the page as it is.
 pub(crate) async fn edit(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     session: Session,
 ) -> Response {
@@ -75,13 +73,13 @@ pub(crate) async fn edit(
 }
 
 /// `POST /web/preview`: the preview of the text, for `assets/write.js`.
-pub(crate) async fn preview(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(crate) async fn preview(State(brain): State<Door>, form_post: FormPost) -> Response {
     let files = files(&brain, &form_post.session, form_post.field("name")).await;
     layout::fragment(&preview_html(form_post.field("text"), &files))
 }
 
 /// Returns the files of a page; none of a new page. Without them, the preview has no pictures.
-async fn files(brain: &Arc<Brain>, session: &Session, name: &str) -> PageFiles {
+async fn files(brain: &Door, session: &Session, name: &str) -> PageFiles {
     let Ok(page) = parse_page(name) else { return PageFiles::default() };
     let reader = session.clone();
     let found = block(brain, move |brain| PageFiles::read(brain, &reader, &page)).await;
@@ -89,7 +87,7 @@ async fn files(brain: &Arc<Brain>, session: &Session, name: &str) -> PageFiles {
 }
 
 /// `POST /web/save`: saves the text, or shows its preview.
-pub(crate) async fn save(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(crate) async fn save(State(brain): State<Door>, form_post: FormPost) -> Response {
     let mut draft = Draft::read(&form_post);
     match fields::merged_text(&form_post) {
         Ok(text) => draft.text = text,
@@ -119,7 +117,7 @@ pub(crate) async fn save(State(brain): State<Arc<Brain>>, form_post: FormPost) -
 }
 
 /// Stores the text, and returns the name of its page.
-async fn store(brain: &Arc<Brain>, session: &Session, draft: &Draft) -> Result<String, Fault> {
+async fn store(brain: &Door, session: &Session, draft: &Draft) -> Result<String, Fault> {
     let page = draft.page()?;
     let Some(page) = page else {
         let capture = Capture {
@@ -154,7 +152,7 @@ async fn store(brain: &Arc<Brain>, session: &Session, draft: &Draft) -> Result<S
 }
 
 /// Shows a draft whose page changed since it was read: both changes merged, or both texts.
-async fn conflict(brain: &Arc<Brain>, session: &Session, draft: Draft, fault: &Fault) -> Response {
+async fn conflict(brain: &Door, session: &Session, draft: Draft, fault: &Fault) -> Response {
     let read = async |version: Option<u32>| {
         let page = draft.page()?.ok_or_else(|| fault.clone())?;
         session.run(brain, Get { page, version }).await

@@ -13,8 +13,7 @@ use crate::service::CollectorService;
 use crate::{COLLECTOR_VERSION, Data, Line, Record, Run, RunListener, Settings, State, Stream};
 use brain_base::schedule::ScheduledTask;
 use brain_net::RetryingClient;
-use brain_service::Heartbeat;
-use brain_service::{NoProgress, Progress};
+use brain_service::{Heartbeat, NoProgress, Progress};
 
 /// The inputs of a run.
 pub(super) struct RunInputs {

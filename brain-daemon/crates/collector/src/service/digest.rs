@@ -17,8 +17,7 @@ use super::topics::{TopicPost, WEEK_MS, recurring_topics};
 use crate::service::CollectorService;
 use crate::{COLLECTED_AT, PostId, Record, Stream, post_metrics};
 use brain_base::caller::Caller;
-use brain_base::clock::instant_argument;
-use brain_base::clock::{day, rfc3339};
+use brain_base::clock::{day, instant_argument, rfc3339};
 use brain_store::Reader;
 
 /// A day, which is the default time span, in milliseconds.

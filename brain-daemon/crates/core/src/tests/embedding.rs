@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Delete, Embed, Origin, PageRef, Put, Slug, SourceAdd, SourceId, Sync};
 
 use crate::Brain;
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_config::Config;

@@ -76,7 +76,7 @@ async fn login(State(app): State<AppState>, request: Request) -> Result<Response
     }
     let JsonObject(Login { token }) = JsonObject::from_request(request, &app).await?;
     let now = app.brain.now();
-    if !app.brain.access.is_admin_token(token.expose()) {
+    if !app.brain.access().is_admin_token(token.expose()) {
         app.failures.logins.count(from, "", now).map_err(session::too_many_tokens)?;
         let fault =
             Fault::new(FaultCode::InvalidToken, "this is not the admin token of this brain")

@@ -166,7 +166,7 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
         let authorize = parse_request(&Form::parse(encoded.as_bytes())?);
         match form.get("decision") {
             Some("deny") => {
-                let address = app.block(move |brain| brain.access.deny(&authorize)).await??;
+                let address = app.block(move |brain| brain.access().deny(&authorize)).await??;
                 Ok(see_other(&address)?)
             }
             Some("sign_out") => {
@@ -186,7 +186,7 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
                     return approve(&app, authorize, scopes).await;
                 }
                 let token = form.secret("admin_token").unwrap_or(Secret::new(""));
-                if !app.brain.access.is_admin_token(token.expose()) {
+                if !app.brain.access().is_admin_token(token.expose()) {
                     let now = app.brain.now();
                     app.failures
                         .logins
@@ -339,7 +339,7 @@ fn set_consent_cookie(app: &AppState, response: &mut Response, value: &str) {
 
 /// Checks the client's request and returns what the owner decides about.
 async fn consent(app: &AppState, authorize: AuthorizeRequest) -> Result<Consent, AuthorizeRefusal> {
-    Ok(app.block(move |brain| brain.access.consent(&authorize)).await??)
+    Ok(app.block(move |brain| brain.access().consent(&authorize)).await??)
 }
 
 /// Grants `scopes` and redirects to the client with a code.
@@ -349,7 +349,7 @@ async fn approve(
     scopes: Scopes,
 ) -> Result<Response, AuthorizeRefusal> {
     permit(&session::owner_caller(), CONSENT).map_err(HttpError::from)?;
-    let address = app.block(move |brain| brain.access.approve(&authorize, scopes)).await??;
+    let address = app.block(move |brain| brain.access().approve(&authorize, scopes)).await??;
     dispatch::set_caller("admin");
     Ok(see_other(&address)?)
 }

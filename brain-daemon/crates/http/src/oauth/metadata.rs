@@ -67,7 +67,7 @@ fn offered_scopes() -> Vec<&'static str> {
 }
 
 fn server_metadata(app: &AppState) -> Json<ServerMetadata> {
-    let issuer = app.brain.access.issuer();
+    let issuer = app.brain.access().issuer();
     let url_of = |path: &str| format!("{issuer}{path}");
     let allows_registration = app.brain.config().http.dynamic_registration;
     Json(ServerMetadata {
@@ -89,7 +89,7 @@ fn server_metadata(app: &AppState) -> Json<ServerMetadata> {
 }
 
 fn resource_metadata(app: &AppState, path: &str) -> Json<ResourceMetadata> {
-    let issuer = app.brain.access.issuer();
+    let issuer = app.brain.access().issuer();
     Json(ResourceMetadata {
         resource: format!("{issuer}{path}"),
         resource_name: "brain",

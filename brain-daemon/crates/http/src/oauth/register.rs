@@ -125,7 +125,7 @@ async fn register(
         .and_then(|members| parse_metadata(&members))?;
     let now = app.brain.now();
     app.failures.registrations.count(from, "", now).map_err(OAuthErrorResponse::rate_limited)?;
-    let client = app.block(move |brain| brain.access.register_dynamic_client(&client)).await??;
+    let client = app.block(move |brain| brain.access().register_dynamic_client(&client)).await??;
     Ok(no_store(StatusCode::CREATED, axum::Json(ClientInformation::new(client, now))))
 }
 

@@ -150,7 +150,7 @@ async fn token(
     let client = credentials.client_id.clone();
     let issued = count_failures(&app, from, &client, async {
         let issued = app
-            .block(move |brain| brain.access.exchange(&credentials, &grant, &resource))
+            .block(move |brain| brain.access().exchange(&credentials, &grant, &resource))
             .await??;
         dispatch::set_caller(&client);
         Ok(issued)
@@ -233,7 +233,7 @@ async fn revoke(
     let credentials = credentials(&headers, &form)?;
     let client = credentials.client_id.clone();
     let revoked = count_failures(&app, from, &client, async {
-        app.block(move |brain| brain.access.revoke(&credentials, &token)).await??;
+        app.block(move |brain| brain.access().revoke(&credentials, &token)).await??;
         dispatch::set_caller(&client);
         Ok(())
     });

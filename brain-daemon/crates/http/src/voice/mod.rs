@@ -23,7 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{AppState, HttpError};
-use brain_core::Brain;
+use brain_core::Door;
 use brain_voice::twiml::{VoiceStyle, twiml};
 
 use signed_request::{SignedRequest, verify};
@@ -70,7 +70,7 @@ impl Telephone {
 }
 
 /// Returns the routes of this module.
-pub(super) fn routes(brain: &Brain) -> OpenApiRouter<AppState> {
+pub(super) fn routes(brain: &Door) -> OpenApiRouter<AppState> {
     match brain.config().voice() {
         None => OpenApiRouter::new(),
         Some(voice) if voice.upstream.is_some() => OpenApiRouter::with_openapi(Upstream::openapi())
@@ -87,7 +87,7 @@ pub(super) fn routes(brain: &Brain) -> OpenApiRouter<AppState> {
 
 /// Returns the pattern of the paths that are passed to an upstream, if there is one, for the
 /// counters.
-pub(super) fn subpaths(brain: &Brain) -> Option<&'static str> {
+pub(super) fn subpaths(brain: &Door) -> Option<&'static str> {
     brain.config().voice().filter(|voice| voice.upstream.is_some()).map(|_| SUBPATHS)
 }
 
@@ -304,7 +304,7 @@ async fn passed_on(
     match upstream::forward(&app, &call, upgrade).await? {
         Some(response) => Ok(response),
         // The agent failed: the caller hears an apology.
-        None => Ok(markup(&app, &app.brain.voice.apology(None), 0)),
+        None => Ok(markup(&app, &app.brain.apology(None), 0)),
     }
 }
 
@@ -321,12 +321,12 @@ async fn answer_turn(app: &AppState, call: &SignedRequest, event: VoiceEvent) ->
     };
     let failed_turn = turn.clone();
     let reply = app.block(move |brain| {
-        let caller = brain.voice.telephone_caller(&turn.from)?;
+        let caller = brain.telephone_caller(&turn.from)?;
         brain.run(&caller, turn, &brain_core::NoProgress)
     });
     let reply = wait_for_reply(DEADLINE, reply).await.unwrap_or_else(|reason| {
         tracing::error!("cannot answer a turn of a call: {reason}");
-        app.brain.voice.apology(Some(&failed_turn))
+        app.brain.apology(Some(&failed_turn))
     });
     markup(app, &reply, failed_turn.turn + 1)
 }

@@ -67,7 +67,7 @@ async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequ
         .await
         .map_err(|error| HttpError::new(error.status(), "bad_request", error.message()))?;
     let (token, public) =
-        app.block(|brain| (brain.voice.telephony_token(), brain.tunnel.public_address())).await?;
+        app.block(|brain| (brain.telephony_token(), brain.public_address())).await?;
     let (token, public_address) = require_setup(app, token, public)?;
     let is_form = body::media_type(&parts.headers)
         .is_some_and(|kind| kind == "application/x-www-form-urlencoded");

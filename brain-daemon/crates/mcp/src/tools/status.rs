@@ -61,7 +61,6 @@ impl ToolCall for BrainStatus {
     type Output = StatusOutput;
 
     fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {
-        let search = &context.brain.search;
         let all = context.run(SourceList)?;
         let source = |row: &brain_protocol::SourceRow| Source {
             source_id: row.source_id.to_string(),
@@ -75,8 +74,8 @@ impl ToolCall for BrainStatus {
             now: local_time(context.brain.now()),
             pages: all.sources.iter().map(|row| row.pages).sum(),
             sources: all.sources.iter().take(MAX_SOURCES).map(source).collect(),
-            index_behind: context.caller.sees_all().then(|| search.index_behind()),
-            degraded: search.is_degraded(&context.caller),
+            index_behind: context.brain.index_behind(&context.caller),
+            degraded: context.brain.is_degraded(&context.caller),
             age: context.brain.age_of_reads(),
         })
     }

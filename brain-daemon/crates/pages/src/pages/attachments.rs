@@ -15,8 +15,7 @@ use crate::pages::fields::check_plain;
 use crate::pages::{PageService, no_page, page_argument};
 use crate::provenance::author_of_change;
 use crate::write_page::{build_new_page, stored_document};
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::rfc3339;
 use brain_page::{
     self as page, ATTACHMENTS, Document, Frontmatter, attachment_media_type, attachment_name, hex,

@@ -7,8 +7,7 @@
 use brain_protocol::{BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Slug, SourceId};
 
 use crate::pages::PageService;
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_page as page;
 use brain_store::{BrokenLinkEntry, LinkRecord, PageEntry, Reader, StoreError};
 

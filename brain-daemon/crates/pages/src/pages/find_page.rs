@@ -8,7 +8,7 @@ use brain_protocol::{Fault, FaultCode, PageRef, Precondition, Put, Slug, SourceI
 
 use super::similar_pages::{self, SimilarPage};
 use crate::pages::{PageService, page_argument};
-use crate::sources::preferred;
+use crate::preferred_source::preferred;
 use brain_base::caller::Caller;
 use brain_base::clock::local_minute;
 use brain_page as page;

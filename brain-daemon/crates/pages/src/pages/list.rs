@@ -6,11 +6,10 @@ use std::collections::BinaryHeap;
 use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
 
 use crate::pages::PageService;
+use crate::preferred_source::preferred;
 use crate::provenance::trust_of_row;
-use crate::sources::preferred;
 use brain_base::caller::Caller;
-use brain_base::clock::rfc3339;
-use brain_base::clock::{end_instant_argument, instant_argument};
+use brain_base::clock::{end_instant_argument, instant_argument, rfc3339};
 use brain_page::{normalize_tag, program_copy};
 use brain_service::NumberCipher;
 use brain_store::{DateKey, LATEST, PageEntry, PageLabel, RECOVERY_MS, Reader, date_key};

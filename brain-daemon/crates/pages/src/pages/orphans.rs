@@ -3,7 +3,7 @@
 use brain_protocol::{Fault, FaultCode, Orphans, Pages};
 
 use crate::pages::PageService;
-use crate::sources::preferred;
+use crate::preferred_source::preferred;
 use brain_base::caller::Caller;
 use brain_store::{PageEntry, Reader, Resolution, StoreError};
 

@@ -8,8 +8,7 @@ use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreRepl
 use crate::pages::dedup::WINDOW_MS;
 use crate::pages::{PageService, no_page, page_argument};
 use crate::write_page::check_expected;
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::{local_minute, rfc3339};
 use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_store::RECOVERY_MS;

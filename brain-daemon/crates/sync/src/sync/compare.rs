@@ -7,8 +7,7 @@ use brain_page::assign_slugs;
 use brain_protocol::Slug;
 
 use brain_files::ScanReport;
-use brain_pages::files::read::FileToRead;
-use brain_pages::files::read::is_as_recorded;
+use brain_pages::files::read::{FileToRead, is_as_recorded};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
 /// Store rows of files that may have changed, and of files that are gone.

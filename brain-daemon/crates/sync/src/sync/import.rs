@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
+use rustix::fs::OFlags;
+
 use brain_protocol::{
     Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, WriteStatus,
 };
@@ -19,8 +21,7 @@ use brain_protocol::{
 use super::beside::links_warning;
 use crate::sync::SyncService;
 use crate::sync::import_attachments::PageWithFiles;
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_machines::KEPT_PAGES;
 use brain_page::{ForeignFormat, Frontmatter, NoteDates, assign_slugs, is_html};
 use brain_pages::file_input::unread_format;
@@ -388,7 +389,7 @@ fn format_of_file(path: &Path) -> Option<ForeignFormat> {
     let mut head = Vec::new();
     let file = std::fs::OpenOptions::new()
         .read(true)
-        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+        .custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32)
         .open(path);
     file.ok()?.take(ForeignFormat::MAX_HEAD as u64).read_to_end(&mut head).ok()?;
     ForeignFormat::of_content(&head)

@@ -1,14 +1,12 @@
 //! The form for ideas: an estimate with the chosen pages first, then a run, and stored runs.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::response::{IntoResponse as _, Response};
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{
     Fault, FaultCode, IdeaProfile, IdeaRunRow, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, usd,
 };
@@ -25,7 +23,7 @@ use crate::table::{table, text, time};
 use crate::text::Text;
 
 /// `GET /web/ideas`
-pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+pub(super) async fn show(State(brain): State<Door>, session: Session) -> Response {
     let fields = [("budget", default_budget(&brain))];
     let field = |name: &str| {
         fields.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value.as_str())
@@ -36,7 +34,7 @@ pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
 
 /// `POST /web/ideas/run`: runs if the form's action is `run`, and otherwise shows an estimate. A
 /// stored run that is already complete costs nothing, so its result is shown instead.
-pub(super) async fn run(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(super) async fn run(State(brain): State<Door>, form_post: FormPost) -> Response {
     let work = async {
         let request = request(&form_post)?;
         if form_post.field("action") == "run" {
@@ -62,7 +60,7 @@ pub(super) async fn run(State(brain): State<Arc<Brain>>, form_post: FormPost) ->
 }
 
 /// `POST /web/ideas/stream`: a run with its progress.
-pub(super) async fn stream(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(super) async fn stream(State(brain): State<Door>, form_post: FormPost) -> Response {
     event_stream::respond(&brain, move |brain, sender| {
         let work = || brain.run(&form_post.session.caller, request(&form_post)?, sender);
         match work() {
@@ -73,7 +71,7 @@ pub(super) async fn stream(State(brain): State<Arc<Brain>>, form_post: FormPost)
 }
 
 /// `POST /web/ideas/prompts`: the prompts of a run as a text file. Asks no model.
-pub(super) async fn prompts(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(super) async fn prompts(State(brain): State<Door>, form_post: FormPost) -> Response {
     let work = async {
         let request = Ideas { prompts_only: true, save: Some(false), ..request(&form_post)? };
         form_post.session.run(&brain, request).await
@@ -136,7 +134,7 @@ fn request(form_post: &FormPost) -> Result<Ideas, Fault> {
 }
 
 async fn screen<'f>(
-    brain: &Arc<Brain>,
+    brain: &Door,
     session: &Session,
     field: &(impl Fn(&str) -> &'f str + Sync),
 ) -> Markup {

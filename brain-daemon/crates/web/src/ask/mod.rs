@@ -10,13 +10,11 @@ mod ideas_result;
 mod part;
 mod question;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{Fault, FaultCode, parse_usd, usd};
 use maud::{Markup, html};
 
@@ -42,7 +40,7 @@ pub(crate) const PROMPTS: &str = "/web/ideas/prompts";
 pub(crate) const PAGE_TEXT: &str = "/web/part/{*name}";
 
 /// Returns the routes of these screens.
-pub(crate) fn routes() -> Router<Arc<Brain>> {
+pub(crate) fn routes() -> Router<Door> {
     Router::new()
         .route(ASK, get(question::show))
         .route(ANSWER, post(question::answer))
@@ -110,7 +108,7 @@ fn budget_field(value: &str) -> Markup {
 }
 
 /// Returns the configured budget in the form of the field's value.
-fn default_budget(brain: &Brain) -> String {
+fn default_budget(brain: &Door) -> String {
     usd(brain.config().llm.max_cost.millionths())
 }
 

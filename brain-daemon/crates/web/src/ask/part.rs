@@ -1,10 +1,8 @@
 //! `GET /web/part/{name}`: the text of a page, for the panel beside an answer.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_page::LongText;
 use brain_protocol::{Fault, Get, Page, TrustLevel};
 use maud::{Markup, html};
@@ -18,7 +16,7 @@ use crate::{markdown, reader};
 /// Shows the text of a page, or the first part of a long one. Links to other pages have the names
 /// as written, without a lookup.
 pub(super) async fn show(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     session: Session,
 ) -> Response {

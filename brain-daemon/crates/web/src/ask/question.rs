@@ -1,11 +1,9 @@
 //! The form for questions: estimates, complete answers, and streamed answers.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use brain_core::{Brain, NoProgress};
+use brain_core::{Door, NoProgress};
 use brain_protocol::{Ask, AskReply, Fault, FaultCode, SourceId, SourceList};
 use maud::{Markup, html};
 
@@ -42,7 +40,7 @@ impl Values {
 }
 
 /// `GET /web/ask`
-pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+pub(super) async fn show(State(brain): State<Door>, session: Session) -> Response {
     let values = Values {
         question: String::new(),
         budget: default_budget(&brain),
@@ -54,7 +52,7 @@ pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
 }
 
 /// `POST /web/ask/answer`: an estimate, or the answer when it is complete.
-pub(super) async fn answer(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(super) async fn answer(State(brain): State<Door>, form_post: FormPost) -> Response {
     let is_estimate = form_post.field("action") == "estimate";
     let work = async {
         let request = Ask { estimate: is_estimate, ..request(&form_post)? };
@@ -72,7 +70,7 @@ pub(super) async fn answer(State(brain): State<Arc<Brain>>, form_post: FormPost)
 }
 
 /// `POST /web/ask/stream`: the estimate, the text as it arrives, and the answer.
-pub(super) async fn stream(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(super) async fn stream(State(brain): State<Door>, form_post: FormPost) -> Response {
     event_stream::respond(&brain, move |brain, sender| {
         let caller = &form_post.session.caller;
         let work = || -> Result<AskReply, Fault> {
@@ -111,7 +109,7 @@ fn request(form_post: &FormPost) -> Result<Ask, Fault> {
     Ok(Ask { question, limit, source, model: None, max_cost, estimate: false })
 }
 
-async fn form(brain: &Arc<Brain>, session: &Session, values: &Values) -> Markup {
+async fn form(brain: &Door, session: &Session, values: &Values) -> Markup {
     // Without the list, all sources are searched.
     let sources = session.run(brain, SourceList).await.map(|reply| reply.sources);
     let sources = sources.unwrap_or_default();

@@ -8,7 +8,6 @@ mod posts;
 mod state;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
@@ -16,7 +15,7 @@ use axum::http::Uri;
 use axum::response::Response;
 use axum::routing::{get, post};
 use brain_base::clock::rfc3339;
-use brain_core::{Brain, NoProgress};
+use brain_core::{Door, NoProgress};
 use brain_protocol::{
     CollectorAlerts, CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
     CollectorDeletionsReply, CollectorDigest, CollectorPeriod, CollectorRun, CollectorStatus,
@@ -42,7 +41,7 @@ const EVENTS: u32 = 20;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Returns the routes of these screens.
-pub(crate) fn routes() -> Router<Arc<Brain>> {
+pub(crate) fn routes() -> Router<Door> {
     Router::new()
         .route(COLLECTOR, get(show))
         .route(POST_PATH, get(post::show))
@@ -84,13 +83,13 @@ impl Selection {
 }
 
 /// `GET /web/collector?when=week&after=…`
-async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+async fn show(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let selection = Selection::parse(uri.query().unwrap_or_default());
     respond(&brain, &session, &selection, None).await
 }
 
 /// `POST /web/collector/collect`: runs the collector once, and shows what it did.
-async fn collect(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+async fn collect(State(brain): State<Door>, form_post: FormPost) -> Response {
     match form_post.session.run(&brain, CollectorCollect).await {
         Ok(run) => respond(&brain, &form_post.session, &Selection::parse(""), Some(&run)).await,
         Err(fault) => layout::fault(&form_post.session, &fault),
@@ -98,7 +97,7 @@ async fn collect(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Respon
 }
 
 async fn respond(
-    brain: &Arc<Brain>,
+    brain: &Door,
     session: &Session,
     selection: &Selection,
     run: Option<&CollectorRun>,
@@ -116,7 +115,7 @@ async fn respond(
 
 /// Reads everything that the screen shows. Blocks.
 fn read(
-    brain: &Arc<Brain>,
+    brain: &Door,
     session: &Session,
     days: i64,
     after: Option<String>,

@@ -1,10 +1,8 @@
 //! `GET /web/collector/post/{id}`: a post with its counts over time, its alerts and its deletion.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
-use brain_core::{Brain, NoProgress};
+use brain_core::{Door, NoProgress};
 use brain_protocol::{
     Alert, CollectorAlerts, CollectorCurve, CollectorDeletions, CollectorPeriod, CollectorStatus,
     Curve, Deletion, Fault,
@@ -34,7 +32,7 @@ struct Post {
 
 /// `GET /web/collector/post/{id}`
 pub(super) async fn show(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(id): Path<String>,
     session: Session,
 ) -> Response {
@@ -50,7 +48,7 @@ pub(super) async fn show(
 }
 
 /// Reads the post and its events. Blocks.
-fn read(brain: &Arc<Brain>, session: &Session, id: String) -> Result<Post, Fault> {
+fn read(brain: &Door, session: &Session, id: String) -> Result<Post, Fault> {
     let caller = &session.caller;
     let curve = brain.run(caller, CollectorCurve { id }, &NoProgress)?;
     let period = CollectorPeriod { since: None, limit: EVENTS };

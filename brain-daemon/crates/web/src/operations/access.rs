@@ -1,11 +1,9 @@
 //! The screen of access: tokens, clients and browsers. It creates and revokes them; a new token is
 //! shown once.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{
     BrowserOpen, Client, ClientList, ClientRevoke, Fault, Scope, Scopes, TokenCreate,
     TokenCreateReply, TokenInfo, TokenList, TokenRevoke,
@@ -22,12 +20,12 @@ use crate::text::{Name, Text};
 const PATH: &str = "/web/access";
 
 /// `GET /web/access`
-pub(crate) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+pub(crate) async fn show(State(brain): State<Door>, session: Session) -> Response {
     respond(&session, PATH, screen(&brain, &session, None).await)
 }
 
 /// `POST /web/access/token`: creates a token, and shows it once.
-pub(crate) async fn create_token(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(crate) async fn create_token(State(brain): State<Door>, form_post: FormPost) -> Response {
     let scopes = match form_post.field("scope") {
         "write" => Scopes::WRITE,
         "read write" => Scopes::READ_WRITE,
@@ -44,7 +42,7 @@ pub(crate) async fn create_token(State(brain): State<Arc<Brain>>, form_post: For
 }
 
 /// `POST /web/access/revoke`: revokes a token or a client permanently.
-pub(crate) async fn revoke(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(crate) async fn revoke(State(brain): State<Door>, form_post: FormPost) -> Response {
     let result = match (form_post.field("token"), form_post.field("client")) {
         ("", client) => {
             let revoke = ClientRevoke { client: client.to_owned(), yes: true };
@@ -59,7 +57,7 @@ pub(crate) async fn revoke(State(brain): State<Arc<Brain>>, form_post: FormPost)
 }
 
 /// `POST /web/access/browsers`: signs all browsers out, this one too.
-pub(crate) async fn sign_out_all(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(crate) async fn sign_out_all(State(brain): State<Door>, form_post: FormPost) -> Response {
     let request = BrowserOpen { page: None, sign_out: true };
     let result = form_post.session.run(&brain, request).await.map(|_| ());
     finish(&form_post, result)
@@ -74,13 +72,13 @@ fn finish(form_post: &FormPost, result: Result<(), Fault>) -> Response {
 }
 
 async fn screen(
-    brain: &Arc<Brain>,
+    brain: &Door,
     session: &Session,
     created_token: Option<TokenCreateReply>,
 ) -> Result<Markup, Fault> {
     let tokens = session.run(brain, TokenList { all: false }).await?.tokens;
     let clients = session.run(brain, ClientList { all: false }).await?.clients;
-    let browsers = brain.access.browser_sessions();
+    let browsers = brain.access().browser_sessions();
     let token_rows: Vec<Vec<Markup>> = tokens.iter().map(|it| token_row(session, it)).collect();
     let client_rows: Vec<Vec<Markup>> = clients.iter().map(|it| client_row(session, it)).collect();
     let opened = browsers.iter().map(|it| brain_base::clock::rfc3339(it.opened_at));

@@ -6,12 +6,10 @@ mod records;
 mod sources;
 mod status;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::response::Response;
 use axum::routing::{get, post};
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::Fault;
 use maud::{Markup, html};
 
@@ -20,7 +18,7 @@ use crate::navigation::{ADMINISTRATION, STATUS};
 use crate::session::Session;
 
 /// Returns the routes of these screens.
-pub(crate) fn routes() -> Router<Arc<Brain>> {
+pub(crate) fn routes() -> Router<Door> {
     Router::new()
         .route(STATUS, get(status::show))
         .route("/web/status/fix", post(status::fix))

@@ -1,11 +1,9 @@
 //! The ingest queue. The screen calls a job an item.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{Fault, FaultCode, IngestJob, JobId, JobList, JobRetry, JobState, Jobs};
 use maud::{Markup, html};
 
@@ -22,7 +20,7 @@ const PATH: &str = "/web/queue";
 const LIMIT: u32 = 100;
 
 /// `GET /web/queue?state=failed&after=ID`
-pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+pub(crate) async fn show(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let query = uri.query().unwrap_or_default();
     let field = |name: &str| {
         let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -36,7 +34,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
 }
 
 /// `POST /web/queue/retry`: retries one failed job, or all.
-pub(crate) async fn retry(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(crate) async fn retry(State(brain): State<Door>, form_post: FormPost) -> Response {
     let work = async {
         let id = match form_post.field("job") {
             "" => None,

@@ -1,11 +1,9 @@
 //! Records: calls over the network, costs, backups, and the configuration in force.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{
     Audit, AuditCall, AuditList, BackupFile, BackupList, BackupListReply, CostCall, CostSum, Costs,
     CostsReply, usd,
@@ -22,7 +20,7 @@ use crate::text::Text;
 const LIMIT: u32 = 100;
 
 /// `GET /web/audit?failed&client=NAME&page=N`
-pub(crate) async fn audit(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+pub(crate) async fn audit(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let query = uri.query().unwrap_or_default();
     let field = |name: &str| {
         let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -94,7 +92,7 @@ fn calls_screen(audit: &Audit, client: Option<&str>, failed: bool, page: u32) ->
 }
 
 /// `GET /web/costs`
-pub(crate) async fn costs(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+pub(crate) async fn costs(State(brain): State<Door>, session: Session) -> Response {
     let costs = Costs { since: None, until: None, limit: LIMIT };
     let reply = session.run(&brain, costs).await;
     let limit = brain.config().llm.max_cost.millionths();
@@ -154,7 +152,7 @@ fn costs_screen(reply: &CostsReply, limit: u64, now: i64) -> Markup {
 }
 
 /// `GET /web/backups`
-pub(crate) async fn backups(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+pub(crate) async fn backups(State(brain): State<Door>, session: Session) -> Response {
     let reply = session.run(&brain, BackupList).await;
     respond(&session, "/web/backups", reply.map(|reply| backups_screen(&reply)))
 }
@@ -183,7 +181,7 @@ fn backups_screen(reply: &BackupListReply) -> Markup {
 }
 
 /// `GET /web/configuration`: the values in force. They are changed in the file.
-pub(crate) async fn configuration(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+pub(crate) async fn configuration(State(brain): State<Door>, session: Session) -> Response {
     let config = brain.config();
     let rows: Vec<Vec<Markup>> = config
         .entries()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{
     BrokenLink, BrokenLinks, BrokenLinksReply, Fault, FaultCode, SourceId, SourceList, SourceRow,
     Sync, SyncReply, SyncedSource,
@@ -26,13 +26,13 @@ const PATH: &str = "/web/sources";
 const LIMIT: u32 = 100;
 
 /// `GET /web/sources`
-pub(crate) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+pub(crate) async fn show(State(brain): State<Door>, session: Session) -> Response {
     respond(&session, PATH, screen(&brain, &session, None).await)
 }
 
 /// `POST /web/sources/sync`: synchronises one source or all, and shows the result.
 pub(crate) async fn sync(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Extension(streams): Extension<Arc<LiveStreams>>,
     form_post: FormPost,
 ) -> Response {
@@ -54,7 +54,7 @@ pub(crate) async fn sync(
 }
 
 async fn screen(
-    brain: &Arc<Brain>,
+    brain: &Door,
     session: &Session,
     synced: Option<SyncReply>,
 ) -> Result<Markup, Fault> {

@@ -1,11 +1,9 @@
 //! The state of the daemon, and the checks of `brain doctor` with their repairs.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use brain_core::Brain;
+use brain_core::Door;
 use brain_protocol::{
     Check, CheckStatus, Doctor, DoctorReply, Fault, Status, StatusReply, WorkerState, WorkerStatus,
 };
@@ -20,23 +18,19 @@ use crate::table::{bytes, table, text, time};
 use crate::text::Text;
 
 /// `GET /web/status`, with `?check` for the checks of the doctor.
-pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+pub(crate) async fn show(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
     let has_checks = uri.query().is_some_and(|query| query.starts_with("check"));
     let body = screen(&brain, &session, has_checks.then_some(Doctor { fix: false })).await;
     respond(&session, STATUS, body)
 }
 
 /// `POST /web/status/fix`: runs the checks with the repairs that are safe, and shows both.
-pub(crate) async fn fix(State(brain): State<Arc<Brain>>, form_post: FormPost) -> Response {
+pub(crate) async fn fix(State(brain): State<Door>, form_post: FormPost) -> Response {
     let body = screen(&brain, &form_post.session, Some(Doctor { fix: true })).await;
     respond(&form_post.session, STATUS, body)
 }
 
-async fn screen(
-    brain: &Arc<Brain>,
-    session: &Session,
-    doctor: Option<Doctor>,
-) -> Result<Markup, Fault> {
+async fn screen(brain: &Door, session: &Session, doctor: Option<Doctor>) -> Result<Markup, Fault> {
     let checks = match doctor {
         Some(doctor) => Some(session.run(brain, doctor).await?),
         None => None,

@@ -60,7 +60,7 @@ fn show(reading: &Reading<'_>, page: &Page, heading: Option<&str>, prefix: &str)
     let (text, is_whole) = shortened(text);
     let this = PageRef::new(&page.source_id, &page.slug);
     let caller = &reading.session.caller;
-    let surroundings = reading.brain.pages.surroundings(caller, &this).ok()?;
+    let surroundings = reading.brain.surroundings(caller, &this).ok()?;
     let urls = |target: &str| url_of(&surroundings, page, target);
     let rendered = markdown::render_with(text, prefix, urls, |_| None, |_| None).html;
     let path = page_path(&this.to_string());

@@ -1,10 +1,8 @@
 //! Links to a page: the first links beside the page, and the list of `GET /web/links/{name}`.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
-use brain_core::{Brain, FirstOf, LinkedPage};
+use brain_core::{Door, FirstOf, LinkedPage};
 use brain_protocol::{Backlinks, LinkRow, LinksReply, PageRef};
 use maud::{Markup, html};
 
@@ -60,7 +58,7 @@ fn row(link: &LinkedPage) -> Markup {
 
 /// `GET /web/links/{name}`: the links to a page, as [`Backlinks`] returns them.
 pub(crate) async fn show(
-    State(brain): State<Arc<Brain>>,
+    State(brain): State<Door>,
     Path(name): Path<String>,
     session: Session,
 ) -> Response {

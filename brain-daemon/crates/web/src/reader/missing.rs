@@ -1,8 +1,6 @@
 //! The screen for a name that no page has, or several.
 
-use std::sync::Arc;
-
-use brain_core::{Brain, SimilarPage};
+use brain_core::{Door, SimilarPage};
 use brain_protocol::{Fault, PageRef};
 use maud::{Markup, html};
 
@@ -12,11 +10,11 @@ use crate::text::Text;
 
 /// Returns the paths and names of pages with the slug of `page`, and of similar pages.
 pub(super) fn similar(
-    brain: &Arc<Brain>,
+    brain: &Door,
     session: &Session,
     page: &PageRef,
 ) -> Result<Vec<(String, String)>, Fault> {
-    let similar = brain.pages.similar(&session.caller, &page.slug)?;
+    let similar = brain.similar_pages(&session.caller, &page.slug)?;
     let named = |page: SimilarPage| {
         let path = page_path(&format!("{}:{}", page.source, page.slug));
         (path, format!("{} ({})", page.title, page.slug))

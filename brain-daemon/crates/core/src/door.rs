@@ -1,0 +1,217 @@
+//! [`Door`]: what an interface may do with a brain.
+
+use std::sync::Arc;
+
+use brain_access::Access;
+use brain_base::caller::Caller;
+use brain_base::permission::permit;
+use brain_config::Config;
+use brain_ingest::{IngestItem, IngestReceipt};
+use brain_pages::pages::similar_pages::SimilarPage;
+use brain_pages::pages::surroundings::Surroundings;
+use brain_protocol::{
+    Fault, Get, Operation, OperationInfo, PageRef, Reply, Request, Secret, Slug, SourceId,
+    TunnelRequest, VoiceReply, VoiceTurn,
+};
+use brain_service::moved_home::check_home;
+use brain_service::{Audit, ChangeFeed, Progress, TextPermit};
+use tokio_util::sync::CancellationToken;
+
+use crate::Brain;
+
+/// A brain as HTTP, the browser and AI clients see it: operations of a caller, and a few
+/// capabilities that come before a caller or are none of a caller's business. Services are behind
+/// it: an interface cannot call them.
+///
+/// The capabilities are signing in ([`Self::access`]), counting calls ([`Self::audit`]), noticing
+/// changes ([`Self::changes`]), accepting an item ([`Self::accept`]), and what the tunnel and the
+/// telephone need before they know who calls.
+#[derive(Clone)]
+pub struct Door {
+    brain: Arc<Brain>,
+}
+
+impl Door {
+    /// Opens the door of `brain`.
+    #[must_use]
+    pub fn new(brain: Arc<Brain>) -> Self {
+        Self { brain }
+    }
+
+    /// Answers one request, as [`Brain::answer`].
+    ///
+    /// # Errors
+    /// As [`Brain::answer`].
+    pub fn answer(
+        &self,
+        caller: &Caller,
+        request: Request,
+        progress: &dyn Progress,
+    ) -> Result<Reply, Fault> {
+        self.brain.answer(caller, request, progress)
+    }
+
+    /// Runs one operation, as [`Brain::run`].
+    ///
+    /// # Errors
+    /// As [`Brain::answer`].
+    pub fn run<O: Operation>(
+        &self,
+        caller: &Caller,
+        operation: O,
+        progress: &dyn Progress,
+    ) -> Result<O::Reply, Fault> {
+        self.brain.run(caller, operation, progress)
+    }
+
+    /// Decides whether `caller` may use `operation` now.
+    fn admit(&self, caller: &Caller, operation: OperationInfo) -> Result<(), Fault> {
+        permit(caller, operation)?;
+        check_home(self.brain.home())
+    }
+
+    /// Returns the links, backlinks and days around a page, for a caller that may `get` it.
+    ///
+    /// # Errors
+    /// As for `get`.
+    pub fn surroundings(&self, caller: &Caller, page: &PageRef) -> Result<Surroundings, Fault> {
+        self.admit(caller, Get::INFO)?;
+        self.brain.pages.surroundings(caller, page)
+    }
+
+    /// Returns existing pages that `slug` may mean, the most similar first, for a caller that may
+    /// `get` pages.
+    ///
+    /// # Errors
+    /// As for `get`, without `not_found`.
+    pub fn similar_pages(&self, caller: &Caller, slug: &Slug) -> Result<Vec<SimilarPage>, Fault> {
+        self.admit(caller, Get::INFO)?;
+        self.brain.pages.similar(caller, slug)
+    }
+
+    /// Returns the source of requests of `caller` that name none.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn usual_source(&self, caller: &Caller) -> Result<SourceId, Fault> {
+        self.brain.sources.usual_source(caller)
+    }
+
+    /// Returns the approximate number of changes that are not in the index on disk; `None` for a
+    /// caller that does not see all sources.
+    #[must_use]
+    pub fn index_behind(&self, caller: &Caller) -> Option<u64> {
+        caller.sees_all().then(|| self.brain.search.index_behind())
+    }
+
+    /// Returns whether a search of `caller` may miss pages at the moment.
+    #[must_use]
+    pub fn is_degraded(&self, caller: &Caller) -> bool {
+        self.brain.search.is_degraded(caller)
+    }
+
+    /// Clients, tokens and the owner's consent.
+    #[must_use]
+    pub fn access(&self) -> &Arc<Access> {
+        &self.brain.access
+    }
+
+    /// The record of calls over the network.
+    #[must_use]
+    pub fn audit(&self) -> &Audit {
+        &self.brain.audit
+    }
+
+    /// Notifications of changed pages and of a changed queue.
+    #[must_use]
+    pub fn changes(&self) -> &ChangeFeed {
+        &self.brain.changes
+    }
+
+    /// Accepts an item into the ingest queue, and calls `done` when it is on disk. The queue decides
+    /// what the caller may send.
+    pub fn accept(
+        &self,
+        caller: &Caller,
+        item: IngestItem,
+        done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
+    ) {
+        self.brain.ingest.ingest(caller, item, done);
+    }
+
+    /// Returns the public address of this brain, without a trailing slash.
+    #[must_use]
+    pub fn public_address(&self) -> Option<String> {
+        self.brain.tunnel.public_address()
+    }
+
+    /// Returns the answer to the question by which the tunnel proves its address.
+    #[must_use]
+    pub fn tunnel_proof(&self, host: &str, question: &str) -> Option<String> {
+        self.brain.tunnel.proof(host, question)
+    }
+
+    /// Adds a request at the public listener to the tunnel's list.
+    pub fn record_tunnel_request(&self, request: TunnelRequest) {
+        self.brain.tunnel.record_request(request);
+    }
+
+    /// Reads the token that the telephony provider signs its requests with.
+    ///
+    /// # Errors
+    /// If the token exists and cannot be read.
+    pub fn telephony_token(&self) -> Result<Option<Secret>, Fault> {
+        self.brain.voice.telephony_token()
+    }
+
+    /// Returns the caller for a telephone number.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn telephone_caller(&self, from: &str) -> Result<Caller, Fault> {
+        self.brain.voice.telephone_caller(from)
+    }
+
+    /// Returns what a telephone caller hears if a turn fails.
+    #[must_use]
+    pub fn apology(&self, turn: Option<&VoiceTurn>) -> VoiceReply {
+        self.brain.voice.apology(turn)
+    }
+
+    /// Refuses calls with tokens while this machine may not know of revocations.
+    ///
+    /// # Errors
+    /// `server_away` if this machine may not know of revocations.
+    pub fn check_token_age(&self) -> Result<(), Fault> {
+        self.brain.check_token_age()
+    }
+
+    /// Describes how old reads are, while the server of several machines is away.
+    #[must_use]
+    pub fn age_of_reads(&self) -> Option<String> {
+        self.brain.age_of_reads()
+    }
+
+    /// Returns the configuration in force.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        self.brain.config()
+    }
+
+    /// Returns the time of the brain's clock, in Unix milliseconds.
+    #[must_use]
+    pub fn now(&self) -> i64 {
+        self.brain.now()
+    }
+
+    /// Cancelled when the brain stops.
+    #[must_use]
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.brain.env.stop
+    }
+
+    /// Waits for a share of the text budget; see [`TextPermit`]. Blocks.
+    pub fn text_permit(&self, bytes: usize) -> TextPermit<'_> {
+        self.brain.text_permit(bytes)
+    }
+}
