@@ -109,7 +109,8 @@ fn changes_from_both_sides_end_equal<'a, P: SyncProgram>(
 
 /// Synchronises until the directories are equal and both brains have the pages of the files.
 fn wait_for_rest(sides: &[Side; 2], program: &mut impl SyncProgram) {
-    let deadline = Instant::now() + TEST_TIMEOUT;
+    // Brain writes a file again after a minute if another program was in its way.
+    let deadline = Instant::now() + 3 * TEST_TIMEOUT;
     let mut quiet_rounds = 0;
     let mut former: Option<[Snapshot; 2]> = None;
     while quiet_rounds < 2 {
