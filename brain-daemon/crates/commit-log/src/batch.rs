@@ -1,11 +1,9 @@
 //! Batches, positions and the head of a log.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{BatchId, BrainId, Fence};
 
 /// A place in the log: a batch's number and id. Replicas store the position that they contain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Position {
     /// The number of the batch. The first batch has number 1.
     pub number: u64,
@@ -61,11 +59,6 @@ impl Default for ReadLimit {
     fn default() -> Self {
         Self { batches: 1_000, bytes: 512 << 10 }
     }
-}
-
-impl ReadLimit {
-    /// What comes with [`crate::Error::Moved`]: 16 batches and 256 KiB.
-    pub(crate) const MOVED: Self = Self { batches: 16, bytes: 256 << 10 };
 }
 
 /// Consecutive batches, and the head after they were read.

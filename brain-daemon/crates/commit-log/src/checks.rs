@@ -1,9 +1,10 @@
-//! Checks that all engines make: schemas, sizes, the order of batches, and deletions.
+//! Rules that all engines apply: schemas, sizes, the order of batches, deletions, and compaction.
 
 use std::cmp::Ordering;
+use std::time::Duration;
 
 use crate::{
-    Batches, Error, Head, MAX_NAME, MAX_PAYLOAD, NewBatch, Position, Snapshot, SnapshotId,
+    Batches, Error, Head, MAX_NAME, MAX_PAYLOAD, Machine, NewBatch, Position, Snapshot, SnapshotId,
 };
 
 impl Head {
@@ -34,7 +35,7 @@ impl Head {
 /// - [`Error::Compacted`] if the batches after the position were deleted
 /// - [`Error::Diverged`] if the position is not in the log's history
 /// - [`Error::Corrupt`] if a later batch does not follow its predecessor
-pub(crate) fn check_order(after: &Position, found: &Batches) -> Result<(), Error> {
+pub fn check_order(after: &Position, found: &Batches) -> Result<(), Error> {
     let head = &found.head;
     let diverged = |predecessor| Error::Diverged { replica: *after, log: predecessor };
     let Some(first) = found.batches.first() else {
@@ -72,12 +73,12 @@ pub(crate) fn check_order(after: &Position, found: &Batches) -> Result<(), Error
     Ok(())
 }
 
-/// Refuses to delete the last complete snapshot that contains the batches that compaction deleted.
-pub(crate) fn check_deletion(
-    snapshots: &[Snapshot],
-    id: SnapshotId,
-    compacted: u64,
-) -> Result<(), Error> {
+/// Refuses to delete the last complete snapshot that contains the batches up to `compacted`, which
+/// compaction deleted.
+///
+/// # Errors
+/// [`Error::SnapshotNeeded`].
+pub fn check_deletion(snapshots: &[Snapshot], id: SnapshotId, compacted: u64) -> Result<(), Error> {
     let has_deleted_batches = |snapshot: &Snapshot| {
         snapshot.complete && compacted > 0 && snapshot.contains.number >= compacted
     };
@@ -87,21 +88,48 @@ pub(crate) fn check_deletion(
     if is_needed { Err(Error::SnapshotNeeded) } else { Ok(()) }
 }
 
-/// Checks the sizes of a batch.
-pub(crate) fn check_batch(batch: &NewBatch) -> Result<(), Error> {
+/// Checks the sizes of a batch's payload and of its machine's name.
+///
+/// # Errors
+/// [`Error::TooLarge`].
+pub fn check_batch(batch: &NewBatch) -> Result<(), Error> {
     check_name(&batch.machine)?;
     check_size("the change", batch.payload.len(), MAX_PAYLOAD)
 }
 
-/// Checks the length of a name.
-pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+/// Checks the length of the name of a machine or a lease.
+///
+/// # Errors
+/// [`Error::TooLarge`] above [`MAX_NAME`].
+pub fn check_name(name: &str) -> Result<(), Error> {
     check_size("the name", name.len(), MAX_NAME)
 }
 
-/// Checks a size against a limit, both in bytes.
-pub(crate) fn check_size(subject: &'static str, size: usize, max: usize) -> Result<(), Error> {
+/// Checks a size against a limit, both in bytes. `subject` names the value in the message.
+///
+/// # Errors
+/// [`Error::TooLarge`].
+pub fn check_size(subject: &'static str, size: usize, max: usize) -> Result<(), Error> {
     if size <= max {
         return Ok(());
     }
     Err(Error::TooLarge { subject, size: size as u64, max: max as u64 })
+}
+
+/// Returns the number of the last batch that compaction may delete: the snapshot contains it, and
+/// so does each machine that reported within `max_silence` before `clock_ms`.
+#[must_use]
+pub fn compactable(
+    snapshot: &Snapshot,
+    machines: &[Machine],
+    clock_ms: i64,
+    max_silence: Duration,
+) -> u64 {
+    let silence = i64::try_from(max_silence.as_millis()).unwrap_or(i64::MAX);
+    let seen_since = clock_ms.saturating_sub(silence);
+    let recent_machines = machines.iter().filter(|machine| machine.seen_ms >= seen_since);
+    recent_machines
+        .map(|machine| machine.position.number)
+        .min()
+        .map_or(snapshot.contains.number, |slowest| slowest.min(snapshot.contains.number))
 }

@@ -42,7 +42,7 @@ pub enum Error {
     /// The log cannot be reached or refuses work for now. Nothing was changed.
     #[error("the log at {address} is unavailable: {reason}; check the server and the network")]
     Unavailable {
-        /// Host, port and database, or a path. Never a password.
+        /// Host, port and database. Never a password.
         address: String,
         /// What failed.
         reason: String,
@@ -77,7 +77,7 @@ pub enum Error {
         "the log at {address} is read-only: {reason}; connect to the primary server or allow writes"
     )]
     ReadOnly {
-        /// Host, port and database, or a path.
+        /// Host, port and database.
         address: String,
         /// What the server said.
         reason: String,
@@ -85,7 +85,7 @@ pub enum Error {
     /// The server refuses the user.
     #[error("the log at {address} denies access: {reason}; check the user, password and rights")]
     Denied {
-        /// Host, port and database, or a path.
+        /// Host, port and database.
         address: String,
         /// What the server said.
         reason: String,
@@ -113,7 +113,7 @@ pub enum Error {
     /// The disk of the server is full. Nothing was changed.
     #[error("the disk of the log at {address} is full; free space on it")]
     DiskFull {
-        /// Host, port and database, or a path.
+        /// Host, port and database.
         address: String,
     },
     /// A newer program wrote the log.
@@ -175,13 +175,13 @@ pub enum Error {
     /// The place has no log.
     #[error("{address} has no log of a brain; initialize it first")]
     NotCreated {
-        /// Host, port and database, or a path.
+        /// Host, port and database.
         address: String,
     },
     /// The place has a log of another brain.
     #[error("{address} has a log already; join it, or use another database or directory")]
     AlreadyCreated {
-        /// Host, port and database, or a path.
+        /// Host, port and database.
         address: String,
     },
     /// Another machine replaced the keys.
@@ -224,7 +224,7 @@ pub enum Error {
     /// The address of the server is not usable.
     #[error("the server's URL is invalid: {0}")]
     InvalidUrl(String),
-    /// A file of the file engine, or a certificate, cannot be used.
+    /// A file cannot be used, for example a certificate; or no thread can be started.
     #[error("{} cannot be used: {source}", path.display())]
     File {
         /// The path.

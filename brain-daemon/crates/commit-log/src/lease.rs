@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 /// The lease that a batch depends on. The engine refuses the batch if the lease has another
 /// number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +27,7 @@ pub struct LeaseRequest {
 }
 
 /// A lease as the engine stores it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     /// The name of the lease.
     pub name: String,

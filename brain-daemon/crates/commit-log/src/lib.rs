@@ -4,37 +4,28 @@
 //! predecessor's id, so a replica notices a server that was restored or failed over. A machine
 //! writes its batch only if the head is the one that it expects.
 //!
-//! The engines are [`MemoryLog`] and [`FileLog`], for tests and one machine, and [`PostgresLog`].
-//! Their calls block: callers run them on blocking threads, never on threads of an async runtime.
+//! The engine is [`PostgresLog`]; tests also have one in memory, which passes the same tests.
+//! Calls block: callers run them on blocking threads, never on threads of an async runtime.
 //! [`cipher`] encrypts batches and snapshots, so that no engine sees what they contain. The crate
 //! knows neither pages nor the store.
 
 mod batch;
-mod checks;
+pub mod checks;
 pub mod cipher;
 mod commit_log;
 mod error;
-mod file;
 mod id;
 mod lease;
-mod local;
-mod memory;
 mod postgres;
 mod shared;
-mod state;
-mod storage;
 
 pub use batch::{Batch, Batches, Head, NewBatch, Position, ReadLimit};
 pub use commit_log::{Administration, CommitLog, Engine, Snapshots};
 pub use error::Error;
-pub use file::FileLog;
 pub use id::{BatchId, BrainId, IdError, MachineId, SnapshotId};
 pub use lease::{Fence, Lease, LeaseOutcome, LeaseRequest};
-pub use local::LocalLog;
-pub use memory::MemoryLog;
 pub use postgres::{Delivery, Durability, PostgresLog, PostgresSettings, ServerUrl, Timeouts};
 pub use shared::{Compaction, Machine, Registration, SealedKeys, Snapshot};
-pub use storage::Fault;
 
 /// The largest payload of a batch in bytes: 256 MiB. PostgreSQL's limit for one value is 1 GiB.
 pub const MAX_PAYLOAD: usize = 256 << 20;

@@ -1,9 +1,5 @@
 //! The data that machines share besides batches: the registry, snapshots, and the sealed keys.
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
 use crate::{MachineId, Position, SnapshotId};
 
 /// What a machine says about itself when it joins and when it reports its position.
@@ -20,7 +16,7 @@ pub struct Registration {
 }
 
 /// A machine of the registry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// The name that people see.
     pub name: String,
@@ -35,7 +31,7 @@ pub struct Machine {
 }
 
 /// A snapshot: the whole brain at one position, in encrypted chunks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The id.
     pub id: SnapshotId,
@@ -63,27 +59,10 @@ pub struct Compaction {
 }
 
 /// The keys of the batches, encrypted with the root key, which the owner keeps as 24 words.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SealedKeys {
     /// Grows by one at each replacement; 0 before the first.
     pub generation: u32,
     /// The bytes from [`crate::cipher::Keys::seal`]. Empty if batches are not encrypted.
     pub bytes: Vec<u8>,
-}
-
-/// Returns the number of the last batch that compaction may delete: the snapshot contains it, and
-/// so does each machine that reported within `max_silence`.
-pub(crate) fn compactable(
-    snapshot: &Snapshot,
-    machines: &[Machine],
-    clock_ms: i64,
-    max_silence: Duration,
-) -> u64 {
-    let silence = i64::try_from(max_silence.as_millis()).unwrap_or(i64::MAX);
-    let seen_since = clock_ms.saturating_sub(silence);
-    let recent_machines = machines.iter().filter(|machine| machine.seen_ms >= seen_since);
-    recent_machines
-        .map(|machine| machine.position.number)
-        .min()
-        .map_or(snapshot.contains.number, |slowest| slowest.min(snapshot.contains.number))
 }

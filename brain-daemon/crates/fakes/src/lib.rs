@@ -1,11 +1,12 @@
-//! A fake network with one service, for tests of clients of paid services; and a [`Proxy`] that
-//! cuts connections to a real server.
+//! A fake network with one service, for tests of clients of paid services; a [`Proxy`] that cuts
+//! connections to a real server; and a commit log in memory, [`MemoryLog`].
 //!
 //! The network records streamed requests, and checks that their `Debug` output does not contain the
 //! key. A body with status 200 arrives in two parts, with an idle event between them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod memory_log;
 mod proxy;
 
 use std::sync::{Arc, Mutex};
@@ -15,6 +16,7 @@ use brain_net::{Error, HttpClient, HttpRequest, HttpResponse, RetryingClient, St
 use serde_json::Value;
 use url::Url;
 
+pub use memory_log::{AppendFault, MemoryLog};
 pub use proxy::{Chunk, Decision, Direction, Proxy};
 
 /// The key that must not appear in `Debug` output.

@@ -12,7 +12,8 @@ use std::time::Duration;
 use brain_base::clock::Clock;
 use brain_base::random::SystemRandom;
 use brain_commit_log::cipher::{Keys, RootKey};
-use brain_commit_log::{Administration, BrainId, Engine, MachineId, MemoryLog};
+use brain_commit_log::{Administration, BrainId, Engine, MachineId};
+use brain_fakes::MemoryLog;
 use brain_store::{LogPosition, StoreError};
 
 use crate::{Connection, Identity, Keyring, LeaseKeeper, MachineLog, SCHEMA, Uptime};

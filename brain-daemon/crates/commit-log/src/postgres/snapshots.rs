@@ -10,8 +10,7 @@ use super::administration::{MACHINES, machine_of};
 use super::failure::Failure;
 use super::rows::{CLOCK, HEAD, Parameter, get, head_of, number, position, single_row, to_bigint};
 use super::session::pipelined;
-use crate::checks::{check_deletion, check_name, check_size};
-use crate::shared::compactable;
+use crate::checks::{check_deletion, check_name, check_size, compactable};
 use crate::{Compaction, Error, MAX_CHUNK, Position, Snapshot, SnapshotId, Snapshots};
 
 /// How many batches one transaction of a compaction deletes. Appends wait for it.

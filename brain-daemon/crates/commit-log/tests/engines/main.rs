@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod broken_connections;
-mod directory;
 mod model;
 mod order;
 mod poolers;
@@ -49,12 +48,6 @@ macro_rules! properties {
                 let Some(servers) = crate::servers::servers() else { return };
                 let Some(url) = crate::servers::pgpool() else { return };
                 crate::$property::$name(&crate::servers::world(&servers, &url, false));
-            })*
-        }
-        mod file {
-            $(#[test]
-            fn $name() {
-                crate::$property::$name(&crate::World::file());
             })*
         }
     };

@@ -10,10 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use brain_commit_log::{Administration, Batch};
 use brain_commit_log::{
-    BatchId, CommitLog, Error, Fault, MemoryLog, NewBatch, Position, ReadLimit,
+    Administration, Batch, BatchId, CommitLog, Error, NewBatch, Position, ReadLimit,
 };
+use brain_fakes::{AppendFault, MemoryLog};
 use proptest::prelude::*;
 
 use crate::world::{BRAIN, MockClock, SCHEMA, registration};
@@ -26,7 +26,7 @@ enum Step {
     /// Starts a transaction that adds one to a key's value.
     Begin(usize, u8),
     /// Appends the batch of the transaction.
-    Append(usize, Option<Fault>),
+    Append(usize, Option<AppendFault>),
     /// Commits the transaction after its batch is in the log, and acknowledges the write.
     Commit(usize),
     /// Loses the transaction. The client gets no answer.
@@ -156,12 +156,12 @@ impl Model {
         replica.start(u8::try_from(machine).unwrap(), replica.started, key, 0);
     }
 
-    fn append(&mut self, machine: usize, fault: Option<Fault>) {
+    fn append(&mut self, machine: usize, fault: Option<AppendFault>) {
         let replica = &mut self.replicas[machine];
         let Some(transaction) = &mut replica.transaction else { return };
         self.log.plan(fault);
         self.faults += u8::from(fault.is_some());
-        if fault == Some(Fault::DelayedRequest) {
+        if fault == Some(AppendFault::DelayedRequest) {
             self.delayed.push(transaction.id);
         }
         let (write, tries) = (transaction.write, transaction.tries);
@@ -242,8 +242,12 @@ fn write_of(batch: &Batch) -> Write {
 #[test]
 fn every_interleaving_keeps_acknowledged_writes() {
     const WRITES: [u8; 2] = [2, 1];
-    const FAULTS: [Option<Fault>; 4] =
-        [None, Some(Fault::LostRequest), Some(Fault::LostReply), Some(Fault::DelayedRequest)];
+    const FAULTS: [Option<AppendFault>; 4] = [
+        None,
+        Some(AppendFault::LostRequest),
+        Some(AppendFault::LostReply),
+        Some(AppendFault::DelayedRequest),
+    ];
     let mut steps = vec![Step::Deliver];
     for machine in 0..2 {
         steps.extend([Step::Begin(machine, 0), Step::Commit(machine)]);
@@ -277,10 +281,10 @@ fn every_interleaving_keeps_acknowledged_writes() {
 fn step() -> impl Strategy<Value = Step> {
     let fault = prop_oneof![
         4 => Just(None),
-        1 => Just(Some(Fault::Unavailable)),
-        1 => Just(Some(Fault::LostRequest)),
-        1 => Just(Some(Fault::LostReply)),
-        1 => Just(Some(Fault::DelayedRequest)),
+        1 => Just(Some(AppendFault::Unavailable)),
+        1 => Just(Some(AppendFault::LostRequest)),
+        1 => Just(Some(AppendFault::LostReply)),
+        1 => Just(Some(AppendFault::DelayedRequest)),
     ];
     prop_oneof![
         4 => (0..2_usize, 0..3_u8).prop_map(|(machine, key)| Step::Begin(machine, key)),

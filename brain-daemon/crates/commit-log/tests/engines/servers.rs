@@ -127,5 +127,5 @@ pub(crate) fn world(servers: &Servers, url_text: &str, notified: bool) -> World 
         settings.direct_url = notified.then(|| url(&servers.direct));
         Box::new(PostgresLog::open(settings).unwrap())
     };
-    World::of(open(SCHEMA), open(SCHEMA), open(SCHEMA - 1), None, None)
+    World::of(open(SCHEMA), open(SCHEMA), open(SCHEMA - 1), None)
 }

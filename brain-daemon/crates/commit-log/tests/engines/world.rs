@@ -7,8 +7,9 @@ use std::time::Duration;
 use brain_base::clock::Clock;
 use brain_base::random::Random;
 use brain_commit_log::{
-    BatchId, BrainId, Engine, FileLog, Head, MachineId, MemoryLog, NewBatch, Position, Registration,
+    BatchId, BrainId, Engine, Head, MachineId, NewBatch, Position, Registration,
 };
+use brain_fakes::MemoryLog;
 
 /// The schema of the tests' programs.
 pub(crate) const SCHEMA: u32 = 3;
@@ -47,7 +48,6 @@ pub(crate) struct World {
     pub(crate) old: Box<dyn Engine>,
     clock: Option<Arc<MockClock>>,
     random: Counter,
-    _directory: Option<tempfile::TempDir>,
 }
 
 impl World {
@@ -55,17 +55,7 @@ impl World {
         let clock = Arc::new(MockClock(AtomicI64::new(1_000_000)));
         let a = MemoryLog::create(BRAIN, SCHEMA, clock.clone());
         let (b, old) = (a.connect(SCHEMA, clock.clone()), a.connect(SCHEMA - 1, clock.clone()));
-        Self::of(Box::new(a), Box::new(b), Box::new(old), Some(clock), None)
-    }
-
-    pub(crate) fn file() -> Self {
-        let clock = Arc::new(MockClock(AtomicI64::new(1_000_000)));
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("log");
-        let a = FileLog::create(&path, BRAIN, SCHEMA, clock.clone()).unwrap();
-        let b = FileLog::open(&path, SCHEMA, clock.clone()).unwrap();
-        let old = FileLog::open(&path, SCHEMA - 1, clock.clone()).unwrap();
-        Self::of(Box::new(a), Box::new(b), Box::new(old), Some(clock), Some(directory))
+        Self::of(Box::new(a), Box::new(b), Box::new(old), Some(clock))
     }
 
     /// Registers the machines `a` and `b` and returns the world.
@@ -74,10 +64,9 @@ impl World {
         b: Box<dyn Engine>,
         old: Box<dyn Engine>,
         clock: Option<Arc<MockClock>>,
-        directory: Option<tempfile::TempDir>,
     ) -> Self {
         let random = Counter::default();
-        let world = Self { a, b, old, clock, random, _directory: directory };
+        let world = Self { a, b, old, clock, random };
         for name in ["a", "b"] {
             world.a.register(&registration(name, Position::START)).unwrap();
         }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use brain_base::caller::Visibility;
 use brain_base::random::SystemRandom;
-use brain_commit_log::{Administration, CommitLog, Fault, Snapshots};
+use brain_commit_log::{Administration, CommitLog, Snapshots};
+use brain_fakes::AppendFault;
 use brain_protocol::Scopes;
 use brain_store::{GrantUpdate, Store, StoreOptions, TokenKind, TokenRecord, restore_replica};
 
@@ -150,7 +151,7 @@ fn a_machine_that_was_away_catches_up() {
     let (world, dir) = (World::new(), tempfile::tempdir().unwrap());
     let (one, laptop) = first(&world, dir.path());
     write(&one, 1);
-    world.server.plan(Some(Fault::Unavailable));
+    world.server.plan(Some(AppendFault::Unavailable));
     let update = GrantUpdate { clients: vec![("x".into(), None)], ..GrantUpdate::default() };
     drop(one.write(move |draft| {
         draft.change_grants(&update)?;
