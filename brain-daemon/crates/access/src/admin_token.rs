@@ -17,7 +17,6 @@ use brain_base::random::{self, Random};
 use brain_base::secrets::{FoundSecret, Origin, Secrets};
 use brain_store::Hash;
 
-/// The name of the secret.
 const SECRET_NAME: &str = "admin-token";
 /// The minimum length of the token, in characters.
 const MIN_LENGTH: usize = 24;

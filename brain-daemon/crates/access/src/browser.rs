@@ -25,7 +25,7 @@ const MAX_CODES: usize = 16;
 /// Maximum number of sessions. A new one replaces the oldest.
 const MAX_SESSIONS: usize = 32;
 
-/// The session of a browser.
+/// A browser in which the owner is signed in.
 #[derive(Debug, Clone)]
 pub struct BrowserSession {
     /// The CSRF token. Every change must have it; only brain's own pages contain it.

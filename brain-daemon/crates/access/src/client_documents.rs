@@ -40,11 +40,9 @@ const MAX_REDIRECT_URIS: usize = 50;
 /// The validated content of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientMetadata {
-    /// The name of the client.
     pub(crate) name: String,
     /// The addresses to which a browser may be redirected; at least one.
     pub(crate) redirect_uris: Vec<String>,
-    /// The grant types of the client.
     pub(crate) grant_types: Vec<GrantType>,
 }
 

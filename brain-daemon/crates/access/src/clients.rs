@@ -69,9 +69,6 @@ impl Access {
     }
 
     /// Lists clients, the oldest first. Lists revoked clients only on request.
-    ///
-    /// # Errors
-    /// None.
     pub fn client_list(&self, request: &ClientList) -> Result<Clients, Fault> {
         let table = self.table();
         let is_listed = |client: &ClientEntry| request.all || client.is_active();

@@ -7,7 +7,6 @@ use crate::grant_table::{ClientEntry, is_live};
 use crate::registration::DYNAMIC;
 use brain_store::{ClientRecord, GrantUpdate, TokenKind, TokenRecord};
 
-/// One day in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// How long these are kept, in milliseconds: revoked clients, expired or revoked personal tokens,
 /// and unused clients that registered themselves.
@@ -65,9 +64,6 @@ impl Access {
     }
 
     /// Saves the last use of clients. Without it, a restart forgets the uses since the last save.
-    ///
-    /// # Errors
-    /// The fault of the store.
     pub fn write_last_use(&self) -> Result<(), Fault> {
         let mut lock = self.lock();
         let clients: Vec<(String, Option<ClientRecord>)> = {

@@ -99,9 +99,6 @@ pub(crate) struct GrantTable {
 
 impl GrantTable {
     /// Reads clients and tokens from the store.
-    ///
-    /// # Errors
-    /// The fault of the store.
     pub(crate) fn load(store: &Store) -> Result<Self, Fault> {
         let reader = store.read(Visibility::All)?;
         let clients =
@@ -172,7 +169,6 @@ impl GrantTable {
         self.client(id).filter(|client| client.is_active())
     }
 
-    /// Returns all clients.
     pub(crate) fn clients(&self) -> impl Iterator<Item = (&String, &ClientEntry)> {
         self.clients.iter()
     }
@@ -182,7 +178,6 @@ impl GrantTable {
         self.tokens.get_key_value(hash)
     }
 
-    /// Returns all tokens.
     pub(crate) fn tokens(&self) -> impl Iterator<Item = (&Hash, &TokenRecord)> {
         self.tokens.iter().map(|(hash, token)| (hash, &token.record))
     }

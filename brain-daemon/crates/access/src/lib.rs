@@ -98,9 +98,6 @@ struct ChangeLock {
 impl Access {
     /// Reads clients and tokens, and finds or creates the admin token. Without an admin token,
     /// everything else works.
-    ///
-    /// # Errors
-    /// The fault of the store when it cannot be read.
     pub fn open(
         store: Arc<Store>,
         clock: Arc<dyn Clock>,

@@ -96,7 +96,7 @@ pub enum AuthorizationGrant {
     },
     /// An authorization code (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
     Code {
-        /// The code.
+        /// The value that the browser brought to the redirect address.
         code: Secret,
         /// The redirect address of the authorization request.
         redirect_uri: Option<String>,
@@ -105,7 +105,7 @@ pub enum AuthorizationGrant {
     },
     /// A refresh token (RFC 6749 section 6), which is replaced by a new one.
     Refresh {
-        /// The token.
+        /// The refresh token of the former answer.
         token: Secret,
         /// The requested scopes; all granted ones if absent.
         scope: Option<String>,
@@ -115,7 +115,7 @@ pub enum AuthorizationGrant {
 /// Tokens that were issued.
 #[derive(Debug, Clone)]
 pub struct IssuedTokens {
-    /// The access token.
+    /// Sent as a bearer token with each request.
     pub access_token: Secret,
     /// The lifetime of the access token, in seconds.
     pub expires_in: u64,
@@ -186,7 +186,7 @@ pub enum AuthorizeError {
 /// A dynamic registration request (RFC 7591 section 2).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RegistrationRequest {
-    /// The name of the client.
+    /// A name for display. Untrusted.
     pub client_name: Option<String>,
     /// The addresses to which a browser may be redirected.
     pub redirect_uris: Vec<String>,

@@ -13,7 +13,6 @@ use brain_base::clock::rfc3339;
 use brain_base::random;
 use brain_store::{GrantUpdate, Hash, TokenKind, TokenRecord};
 
-/// One day in seconds.
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 /// The default lifetime of a token, in seconds.
 const DEFAULT_TTL: u64 = 90 * DAY_SECONDS;
@@ -80,9 +79,6 @@ impl Access {
     }
 
     /// Lists valid personal tokens, or all tokens on request; the oldest first.
-    ///
-    /// # Errors
-    /// None.
     pub fn token_list(&self, request: &TokenList) -> Result<Tokens, Fault> {
         let now = self.clock.now();
         let table = self.table();

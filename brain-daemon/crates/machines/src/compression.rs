@@ -9,7 +9,6 @@ const LZ4: u8 = 1;
 /// Shorter bytes are not compressed.
 const MIN_LENGTH: usize = 128;
 
-/// Packs bytes.
 pub(crate) fn pack(bytes: &[u8]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(bytes.len() + 1);
     if bytes.len() >= MIN_LENGTH {

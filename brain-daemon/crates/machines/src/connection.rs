@@ -87,7 +87,7 @@ impl Connection {
         Self { engine, postgres: None, uses_tls: false }
     }
 
-    /// Returns the engine.
+    /// Returns the log behind this connection.
     #[must_use]
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
@@ -132,9 +132,6 @@ impl Connection {
     }
 
     /// Returns the server's settings for durability; `None` without a server.
-    ///
-    /// # Errors
-    /// Errors of the server.
     pub fn durability(&self) -> Result<Option<Durability>, Error> {
         self.postgres.as_ref().map(|log| log.durability()).transpose()
     }
@@ -159,9 +156,6 @@ impl Connection {
     }
 
     /// Deletes the log with all its batches, snapshots and keys.
-    ///
-    /// # Errors
-    /// Errors of the server.
     pub fn drop_log(&self, brain: BrainId) -> Result<(), Error> {
         match &self.postgres {
             Some(log) => log.drop_tables(brain),

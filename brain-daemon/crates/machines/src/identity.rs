@@ -45,17 +45,11 @@ impl Identity {
     }
 
     /// Writes the file durably. After a crash it has the old or the new content.
-    ///
-    /// # Errors
-    /// The I/O error.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         write_json(path, self)
     }
 
     /// Removes the file durably. A missing file is no error.
-    ///
-    /// # Errors
-    /// The I/O error.
     pub fn remove(path: &Path) -> io::Result<()> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -66,9 +60,6 @@ impl Identity {
 
 /// Writes a value to a file with mode 0600, durably. After a crash the file has the old or the new
 /// content; beside it can be a file with the name of [`half_written`].
-///
-/// # Errors
-/// The I/O error.
 pub fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let new_path = half_written(path);
     let mut file =

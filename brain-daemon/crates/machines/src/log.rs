@@ -94,7 +94,7 @@ impl MachineLog {
         }
     }
 
-    /// Returns the connection.
+    /// Returns the connection to the server, for calls beside reads and appends.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.connection
@@ -106,13 +106,13 @@ impl MachineLog {
         &self.identity
     }
 
-    /// Returns the leases of this machine.
+    /// Returns the leases that this machine holds or asks for.
     #[must_use]
     pub fn leases(&self) -> &Arc<LeaseKeeper> {
         &self.leases
     }
 
-    /// Returns the keys.
+    /// Returns the keys of batches and snapshots.
     #[must_use]
     pub fn keyring(&self) -> &Keyring {
         &self.keyring
@@ -178,9 +178,6 @@ impl MachineLog {
 
     /// Tries whether the log can be used: reads one batch after a position, opens it, and reports
     /// to the registry. The follower calls it while the log is not ready.
-    ///
-    /// # Errors
-    /// The error of the store's calls.
     pub fn probe(&self, after: LogPosition) -> Result<(), StoreError> {
         let limit = ReadLimit { batches: 1, bytes: 1 };
         let result = self.try_read(after, limit).and_then(|_| {

@@ -36,9 +36,6 @@ impl Presence {
     }
 
     /// Takes or renews the lease. Returns whether this process is the only one.
-    ///
-    /// # Errors
-    /// Errors of the engine.
     pub(crate) fn confirm(&self, engine: &dyn Engine) -> Result<bool, Error> {
         let mut state = self.state.lock();
         let fencing = state.lease.as_ref().map(|lease| lease.fencing);

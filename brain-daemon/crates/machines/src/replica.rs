@@ -84,13 +84,13 @@ impl Replica {
         Self { store, log, leases, random, timing, problem, presence, snapshot_schema, is_stopping }
     }
 
-    /// Returns the log.
+    /// Returns the log that the store's writer calls.
     #[must_use]
     pub fn log(&self) -> &Arc<MachineLog> {
         &self.log
     }
 
-    /// Returns the leases.
+    /// Returns the leases, which [`Replica::renew_leases`] renews.
     #[must_use]
     pub fn leases(&self) -> &Arc<LeaseKeeper> {
         &self.leases
@@ -248,9 +248,6 @@ impl Replica {
 
     /// Returns whether a snapshot is due: there is none, the log has grown since the newest, or a
     /// newer program raised the schema of the log since then: nobody could join from it.
-    ///
-    /// # Errors
-    /// Errors of the engine.
     pub fn is_snapshot_due(&self) -> Result<bool, Error> {
         let engine = self.log.connection().engine();
         let newest = match newest(&**engine) {
@@ -307,9 +304,6 @@ impl Replica {
     }
 
     /// Makes a backup of the store at `file` and uploads it. Removes the file.
-    ///
-    /// # Errors
-    /// Errors of the store and of the engine.
     pub fn upload_snapshot(
         &self,
         file: &Path,

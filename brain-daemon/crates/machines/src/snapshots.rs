@@ -35,14 +35,14 @@ pub struct SnapshotFile<'a> {
     pub contains: Position,
     /// The name of this machine.
     pub machine: &'a str,
-    /// The brain.
+    /// The brain, which each chunk is encrypted for.
     pub brain: BrainId,
 }
 
 /// A downloaded or verified snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotContent {
-    /// The snapshot.
+    /// The log's entry for it.
     pub snapshot: Snapshot,
     /// The size of the file in bytes.
     pub bytes: u64,

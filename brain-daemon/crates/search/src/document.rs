@@ -36,7 +36,6 @@ pub(super) struct Document {
     pub(super) names: String,
     /// Exact values, each after [`TERM_MARK`]; see [`key`].
     pub(super) keys: String,
-    /// The hashes of the keys.
     pub(super) key_hashes: Vec<u64>,
     pub(super) lang: Lang,
 }

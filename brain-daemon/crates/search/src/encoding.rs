@@ -14,7 +14,6 @@ pub(super) const GAP: usize = 4;
 /// The terms of texts longer than this, in bytes, are counted before they are stored.
 const LARGE_TEXT_BYTES: usize = 256 * 1024;
 
-/// A term and its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HashedTerm {
     pub(super) text: String,

@@ -97,16 +97,16 @@ pub use question_terms::{QuestionTerms, QuestionWord, Subject, each_word};
 pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
 pub use typos::Spelling;
 
-/// A page to index.
+/// The parts of a page that a search finds or filters by.
 #[derive(Debug, Clone)]
 pub struct IndexPage {
     /// The page's id: the same for all versions, and never used for another page.
     pub id: u64,
     /// The sequence number of the change; later changes have greater numbers.
     pub seq: u64,
-    /// The page's source.
+    /// Compared with the sources that a caller can see.
     pub source: SourceId,
-    /// Its slug.
+    /// Its slug. A question that is the slug finds the page by name.
     pub slug: Slug,
     /// Its title; empty if it has none of its own.
     pub title: String,
@@ -114,9 +114,9 @@ pub struct IndexPage {
     pub file_name: String,
     /// Other names of the page.
     pub aliases: Vec<String>,
-    /// Its tags.
+    /// Its tags, for words of the question and the filter `tag:`.
     pub tags: Vec<String>,
-    /// Its type.
+    /// Its type, for the filter `type:`.
     pub page_type: String,
     /// The markdown below the frontmatter.
     pub body: Arc<str>,
@@ -215,7 +215,7 @@ pub struct Question {
     pub asks_for_links: bool,
 }
 
-/// Results of a search.
+/// The best pages for a question, and what is needed to show them.
 #[derive(Debug)]
 pub struct SearchResults {
     /// The pages, best first.
@@ -231,7 +231,7 @@ pub struct SearchResults {
 /// A found page with its score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankedPage {
-    /// The page's id.
+    /// The id from [`IndexPage::id`].
     pub id: u64,
     /// The score, comparable within one answer: 1000 for each tier, plus the score of the words.
     pub score: f32,
@@ -247,7 +247,7 @@ pub struct RankedPage {
     pub explain: Vec<ScorePart>,
 }
 
-/// Errors of the index.
+/// Why a search or a write of the index failed.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// The index on disk cannot be read. Opening it again replaces it.

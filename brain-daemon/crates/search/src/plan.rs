@@ -60,16 +60,13 @@ pub(super) struct Sequence {
     pub(super) is_quoted: bool,
 }
 
-/// A word of a sequence.
 #[derive(Debug)]
 pub(super) struct SequenceWord {
     /// The folded word.
     pub(super) text: String,
-    /// Its position in the sequence.
     pub(super) position: u32,
     /// Index of its group; `None` for a stop word, and for a word that found no place in the plan.
     pub(super) group: Option<usize>,
-    /// Its forms.
     pub(super) forms: Vec<HashedTerm>,
 }
 
@@ -101,7 +98,6 @@ pub(super) struct Plan {
     pub(super) until: Option<i64>,
     /// The whole question as a name.
     pub(super) names: Option<NameQuery>,
-    /// The languages of the plan.
     pub(super) languages: Vec<Lang>,
 }
 

@@ -53,14 +53,14 @@ pub struct QuestionTerms {
     pub is_literal: bool,
 }
 
-/// A word of a question.
+/// A word of a question, with its stems.
 #[derive(Debug, Clone)]
 pub struct QuestionWord {
     /// Folded word: lower case, without accents.
     pub text: String,
     /// Byte range in [`QuestionTerms::text`].
     pub range: Range<usize>,
-    /// Whether it is a stop word.
+    /// Whether it is too common to say what the question is about.
     pub is_stop_word: bool,
     stems: Vec<(Lang, String)>,
 }

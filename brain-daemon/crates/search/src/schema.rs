@@ -33,7 +33,6 @@ pub(super) struct Fields {
     pub(super) updated_at: Field,
 }
 
-/// Returns the schema and its fields.
 pub(super) fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
     let ranked = TextOptions::default().set_indexing_options(

@@ -28,7 +28,6 @@ const MAX_DIRECT_CHANGES: usize = 256;
 pub(super) struct BatchEffects {
     /// Changes of pages, in order.
     pub(super) changes: Vec<Change>,
-    /// Whether sources changed.
     pub(super) sources_changed: bool,
     /// Whether clients or tokens changed.
     pub(super) access_changed: bool,

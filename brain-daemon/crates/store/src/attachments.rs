@@ -17,23 +17,17 @@ use brain_files::AttachmentFiles;
 /// Minimum age of a file that is removed because no row names it, in milliseconds: one hour.
 const ORPHAN_MS: i64 = 60 * 60 * 1000;
 
-/// Name and record of an attachment.
+/// An attachment: its name, which is unique in its page, and its record.
 pub type NamedAttachment = (String, AttachmentRecord);
 
 impl Draft<'_> {
     /// Returns an attachment of a page, also one that its text does not name any more.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn attachment(&self, id: u64, name: &str) -> Result<Option<AttachmentRecord>, StoreError> {
         read(self.attachments.get((id, name))?.as_ref().map(redb::AccessGuard::value))
     }
 
     /// Stores an attachment of a page. Its file must be durable. A former file of that name with
     /// other bytes is kept for the recovery window.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn put_attachment(
         &mut self,
         id: u64,
@@ -58,9 +52,6 @@ impl Draft<'_> {
 
     /// Gives the page `into` the attachments of the page `from`, which keeps them, too. An
     /// attachment that the text of `into` names is not replaced.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn adopt_attachments(&mut self, from: u64, into: u64, now: i64) -> Result<(), StoreError> {
         for (name, record) in self.attachments_of(from)? {
             let own = self.attachment(into, &name)?;
@@ -104,9 +95,6 @@ impl Draft<'_> {
 
     /// Removes rows of attachments that no text has named for the recovery window. Returns their
     /// number.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn expire_attachments(&mut self, now: i64) -> Result<usize, StoreError> {
         self.frees_space = true;
         let mut due = Vec::new();
@@ -150,9 +138,6 @@ impl Draft<'_> {
 impl Reader {
     /// Returns the attachments of a page by name. `with_removed` adds those that its text does not
     /// name any more.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn attachments_of(
         &self,
         id: u64,
@@ -170,9 +155,6 @@ impl Reader {
     }
 
     /// Returns the attachments of all pages that the caller can see, except former ones.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn attachments(&self) -> Result<Vec<(PageEntry, NamedAttachment)>, StoreError> {
         let mut found = Vec::new();
         for row in self.table(t::ATTACHMENTS)?.iter()? {
@@ -189,9 +171,6 @@ impl Reader {
     }
 
     /// Returns the pages that the caller can see and that have a file with these bytes.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn pages_with(&self, hash: &Hash) -> Result<Vec<PageEntry>, StoreError> {
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
         let attachments = self.table(t::ATTACHMENTS)?;
@@ -209,9 +188,6 @@ impl Reader {
     }
 
     /// Returns the hashes of all files that rows name, with their lengths.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn attached_files(&self) -> Result<BTreeMap<Hash, u64>, StoreError> {
         let mut found = BTreeMap::new();
         for row in self.table(t::ATTACHMENTS)?.iter()? {
@@ -230,7 +206,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Returns the files of attachments.
+    /// Returns the directory with the bytes of attachments; rows name its files.
     #[must_use]
     pub fn attachments(&self) -> &AttachmentFiles {
         &self.shared.attachments

@@ -19,9 +19,6 @@ impl AuditRecord {
 
 impl Draft<'_> {
     /// Stores calls, which are in the order in which they ended. `now` is in Unix milliseconds.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn add_calls(&mut self, now: i64, calls: &[AuditRecord]) -> Result<(), StoreError> {
         let last = self.audit.range((now, 0)..=(now, u64::MAX))?.next_back();
         let first = last.transpose()?.map_or(0, |(key, _)| key.value().1 + 1);
@@ -35,9 +32,6 @@ impl Draft<'_> {
 
     /// Removes up to 200 audit pages that were stored before `before` (Unix milliseconds). Returns
     /// whether there may be more.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn forget_calls(&mut self, before: i64) -> Result<bool, StoreError> {
         self.frees_space = true;
         let old: Vec<(i64, u64)> = self
@@ -57,9 +51,6 @@ impl Draft<'_> {
 impl Reader {
     /// Calls `each` with the calls that were stored at or after `since` (Unix milliseconds), last
     /// first. Stops when `each` returns `false`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn calls_since(
         &self,
         since: i64,

@@ -65,7 +65,7 @@ pub struct BrokenLinkEntry {
     pub source: SourceId,
     /// The page's slug.
     pub slug: Slug,
-    /// The link.
+    /// The link as written.
     pub link: LinkRecord,
     /// Whether the link can mean several pages; otherwise it means none.
     pub is_ambiguous: bool,
@@ -94,9 +94,6 @@ impl Reader {
     /// Returns up to `limit` broken links of one source or all, and the total counts. Returns
     /// `None` when too many pages changed since the last check: run [`super::Store::check_links`]
     /// first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn broken_links(
         &self,
         source: Option<&SourceId>,
@@ -128,9 +125,6 @@ impl Reader {
     }
 
     /// As [`Reader::broken_links`], but reads every page: for a store that cannot be written.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn broken_links_of_every_page(
         &self,
         source: Option<&SourceId>,

@@ -9,11 +9,11 @@ use super::record::{Content, PageRecord};
 /// A page after a committed change, for consumers that derive data from pages.
 #[derive(Debug)]
 pub struct ChangedPage {
-    /// The page's source.
+    /// Source and slug together name the page.
     pub source: SourceId,
-    /// The page's slug.
+    /// Unique in the source.
     pub slug: Slug,
-    /// The page's record.
+    /// All that the store keeps of the page but its text.
     pub record: PageRecord,
     /// The page's text.
     pub content: Content,

@@ -56,9 +56,6 @@ impl Usage {
 
 impl Reader {
     /// Returns the space that the tables occupy, in bytes. Reads all of them.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn bytes_in_use(&self) -> Result<u64, StoreError> {
         self.with_file_damage(bytes_in_use)
     }

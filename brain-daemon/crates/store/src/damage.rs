@@ -26,7 +26,6 @@ const MAX_LOOKUPS: u32 = 20;
 pub(super) struct PageKey<'a> {
     /// The source's id.
     pub(super) source: &'a str,
-    /// The slug.
     pub(super) slug: &'a str,
     /// The version, for a former one.
     pub(super) version: Option<u32>,

@@ -8,9 +8,7 @@ use brain_protocol::SourceId;
 /// A damaged page, or former version of a page.
 #[derive(Debug, Clone)]
 pub struct DamagedPage {
-    /// The source's id.
     pub(super) source_id: String,
-    /// The slug.
     pub(super) slug: String,
     /// The version, for a former one.
     pub(super) version: Option<u32>,
@@ -31,7 +29,6 @@ pub(super) enum Backup {
     NotFound,
     /// This backup has one.
     Found {
-        /// The backup.
         path: PathBuf,
         /// When it was made, in Unix milliseconds.
         made_at: i64,

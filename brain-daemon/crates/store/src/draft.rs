@@ -355,9 +355,6 @@ impl<'t> Draft<'t> {
     }
 
     /// Returns the page, deleted or not.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
         read(
             self.pages
@@ -410,9 +407,6 @@ impl<'t> Draft<'t> {
 
     /// Removes the page's outbox row if it belongs to the change `seq`: its file is written, or has
     /// a newer text.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn remove_outbox_row(&mut self, id: u64, seq: u64) -> Result<(), StoreError> {
         if self.outbox_row(id)?.is_some_and(|row| row.seq == seq) {
             self.write_count += 1;
@@ -422,9 +416,6 @@ impl<'t> Draft<'t> {
     }
 
     /// Returns the page's outbox row.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError> {
         read(self.outbox.get(id)?.as_ref().map(redb::AccessGuard::value))
     }

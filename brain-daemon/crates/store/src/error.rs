@@ -143,7 +143,6 @@ impl Failure {
         Self { text, source: Some(Arc::new(source)) }
     }
 
-    /// Returns the failure with its text changed.
     pub(super) fn map_text(self, change: impl FnOnce(String) -> String) -> Self {
         Self { text: change(self.text), ..self }
     }

@@ -29,9 +29,6 @@ impl GrantUpdate {
 
 impl Draft<'_> {
     /// Returns whether clients and tokens are as expected. Another machine may have changed them.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn grants_are(&self, expected: &GrantUpdate) -> Result<bool, StoreError> {
         for (id, client) in &expected.clients {
             let stored = self.clients.get(id.as_str())?;
@@ -53,9 +50,6 @@ impl Draft<'_> {
     }
 
     /// Writes changes of clients and tokens.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn change_grants(&mut self, change: &GrantUpdate) -> Result<(), StoreError> {
         self.frees_space = change.only_reduces_access;
         for (id, client) in &change.clients {
@@ -80,9 +74,6 @@ impl Draft<'_> {
 
 impl Reader {
     /// Returns all clients with their ids, revoked ones included. Leaves out damaged rows.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn clients(&self) -> Result<Vec<(String, ClientRecord)>, StoreError> {
         let mut out = Vec::new();
         for row in self.table(t::CLIENTS)?.iter()? {
@@ -95,9 +86,6 @@ impl Reader {
     }
 
     /// Returns all tokens by SHA-256, expired and revoked ones included. Leaves out damaged rows.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn tokens(&self) -> Result<Vec<(Hash, TokenRecord)>, StoreError> {
         let mut out = Vec::new();
         for row in self.table(t::TOKENS)?.iter()? {

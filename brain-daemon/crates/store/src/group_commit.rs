@@ -190,9 +190,6 @@ impl<'s> GroupCommit<'s> {
 
 /// Runs a batch in the draft and appends its jobs to the spool. Calls `warn_unspooled` when the
 /// spool cannot be written.
-///
-/// # Errors
-/// When the store's file cannot be read or written.
 fn append_batch(
     shared: &SharedState,
     draft: &mut Draft<'_>,

@@ -59,18 +59,12 @@ impl Draft<'_> {
         self.waiting
     }
 
-    /// Returns the job.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Returns the job with this number, in any state.
     pub fn job(&self, id: u64) -> Result<Option<JobRecord>, StoreError> {
         read(self.jobs.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 
     /// Returns the latest job with the duplicate key `key`, if it still exists.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn latest_job_with_key(&self, key: &Hash) -> Result<Option<(u64, JobRecord)>, StoreError> {
         if let Some(replica) = &self.replica {
             let spooled = self.pending_keys.spooled.lock();
@@ -114,9 +108,6 @@ impl Draft<'_> {
     }
 
     /// Adds a job and returns its number.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn add_job(&mut self, record: &JobRecord) -> Result<u64, StoreError> {
         let next = self.next_spooled_id.as_mut().unwrap_or(&mut self.next_job);
         let id = *next;
@@ -137,9 +128,6 @@ impl Draft<'_> {
     }
 
     /// Whether the job is waiting with the due time `due_at`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn job_waits(&self, id: u64, due_at: i64) -> Result<bool, StoreError> {
         Ok(self.jobs_due.get((due_at, id))?.is_some())
     }
@@ -208,9 +196,6 @@ impl Draft<'_> {
 
     /// Removes up to `limit` jobs that have expired at `now` (Unix milliseconds). Returns their
     /// number.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn forget_jobs(&mut self, now: i64, limit: usize) -> Result<usize, StoreError> {
         self.frees_space = true;
         let mut expired = Vec::new();
@@ -250,9 +235,6 @@ impl Reader {
     /// Returns the jobs that are due at `now`, oldest due time first. Stops at `limit` jobs, or
     /// when their records would exceed `max_bytes` bytes, but returns at least one job if any is
     /// due.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn due_jobs(
         &self,
         now: i64,
@@ -280,27 +262,18 @@ impl Reader {
 
     /// Returns the due time of the next waiting job in Unix milliseconds. `now` is the current
     /// time.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn next_due_job(&self, now: i64) -> Result<Option<i64>, StoreError> {
         let first = self.table(t::JOBS_DUE)?.first()?.map(|(key, _)| key.value().0);
         Ok(first.map(|at| if at > now.saturating_add(MAX_WAIT_MS) { now } else { at }))
     }
 
-    /// Returns the job.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Returns the job with this number, in any state.
     pub fn job(&self, id: u64) -> Result<Option<JobRecord>, StoreError> {
         read(self.table(t::JOBS)?.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 
     /// Calls `each` with the jobs that `accepts` accepts and whose numbers are below `below`,
-    /// newest first. Stops when `each` returns `false`.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
+    /// newest first. Stops when `each` returns `false` or an error.
     pub fn newest_jobs(
         &self,
         below: u64,
@@ -320,9 +293,6 @@ impl Reader {
     }
 
     /// Returns the numbers of all failed jobs.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn failed_jobs(&self) -> Result<Vec<u64>, StoreError> {
         let mut failed = Vec::new();
         for row in self.table(t::JOBS)?.iter()? {
@@ -336,9 +306,6 @@ impl Reader {
 
     /// Returns the number of jobs by state, including acknowledged jobs that this snapshot does not
     /// show.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn job_counts(&self) -> Result<JobCounts, StoreError> {
         let meta = self.table(t::META)?;
         let number =

@@ -37,9 +37,6 @@ pub struct KeptCopy {
 
 impl Store {
     /// Returns the state that a current copy has.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn state(&self) -> Result<StoreState, StoreError> {
         // Jobs in the spool are part of the state, and a copy contains them.
         drop(self.read_queue()?);

@@ -7,6 +7,9 @@
 //! Writing: one thread owns the write transaction, and concurrent writers share a commit
 //! ([`Store::write`]). Reading: short snapshots through a [`Reader`]. Only the reader decides
 //! whether a caller can see a page. `docs/store.md` describes the tables.
+//!
+//! Every call can fail because the file cannot be read or written, or is damaged. A section on
+//! errors names what a call returns besides, or what it leaves behind.
 
 mod apply_batches;
 mod attachments;

@@ -21,9 +21,6 @@ type Rank = (bool, usize, String);
 
 impl Reader {
     /// Resolves a link of the page `own_slug` in the source `own_source`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn resolve(
         &self,
         link: &LinkRecord,

@@ -26,9 +26,6 @@ pub enum Resolution {
 impl Reader {
     /// Returns up to `limit` active pages of a source whose file name or alias is this normalised
     /// name.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn pages_by_name(
         &self,
         source: &SourceId,
@@ -48,9 +45,6 @@ impl Reader {
 
     /// Returns up to `limit` active pages of a source with a normalised name that begins with the
     /// words of `beginning` and has more words.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn named_longer(
         &self,
         source: &SourceId,
@@ -72,9 +66,6 @@ impl Reader {
 
     /// Returns up to `limit` active pages of a source whose slug, or its last part, begins with
     /// `beginning`: first those by slug, then those by last part.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn beginning_with(
         &self,
         source: &SourceId,
@@ -112,9 +103,6 @@ impl Reader {
     }
 
     /// Returns the active pages that link to this page, with those links.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn backlinks(&self, to: &PageEntry) -> Result<Vec<(PageEntry, LinkRecord)>, StoreError> {
         let names = self.derived(to.2.id)?.names;
         let mut out = Vec::new();
@@ -129,17 +117,11 @@ impl Reader {
     }
 
     /// Returns the ids of up to `limit` visible pages that may link to this page, highest id first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn linking(&self, to: &PageEntry, limit: usize) -> Result<Vec<u64>, StoreError> {
         self.linking_with_names(to, &self.derived(to.2.id)?.names, limit)
     }
 
     /// As [`Reader::linking`], for a page whose names are known (`DerivedRows::names`).
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn linking_with_names(
         &self,
         (source, slug, _): &PageEntry,
@@ -206,9 +188,6 @@ impl Reader {
 
     /// Returns the links of the page `from` that lead to the page `to`, whose names are `names`
     /// (`DerivedRows::names`).
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn links_between(
         &self,
         from: &PageEntry,
@@ -230,9 +209,6 @@ impl Reader {
     }
 
     /// Returns the active pages with a link to a slug that has no page, with those links.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn links_to_missing(
         &self,
         source: &SourceId,

@@ -31,18 +31,15 @@ pub fn date_key((_, _, record): &PageEntry) -> DateKey {
 /// A property by which pages are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageLabel<'a> {
-    /// A tag.
+    /// Lists the pages with this tag.
     Tag(&'a str),
-    /// The page's type.
+    /// Lists the pages of this type.
     Type(&'a str),
 }
 
 impl Reader {
     /// Calls `each` with the active pages whose last change is before the sequence number `below`,
-    /// newest change first. Stops when `each` returns `false`.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
+    /// newest change first. Stops when `each` returns `false` or an error.
     pub fn newest_pages(
         &self,
         below: u64,
@@ -61,9 +58,6 @@ impl Reader {
 
     /// Returns the number of active pages of a source; 0 if the caller cannot see the source. Reads
     /// no page.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn count_pages(&self, source: &SourceId) -> Result<u64, StoreError> {
         if !self.view.shows(source.as_str()) {
             return Ok(0);
@@ -73,10 +67,7 @@ impl Reader {
     }
 
     /// Calls `each` with the active pages after the key `after`, ordered by source and slug. Stops
-    /// when `each` returns `false`.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
+    /// when `each` returns `false` or an error.
     pub fn pages_in_order(
         &self,
         after: (&str, &str),
@@ -86,10 +77,8 @@ impl Reader {
     }
 
     /// Calls `each` with the active pages of a source whose slugs begin with `prefix` and follow
-    /// `after`, ordered by slug. Reads no other page. Stops when `each` returns `false`.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
+    /// `after`, ordered by slug. Reads no other page. Stops when `each` returns `false` or an
+    /// error.
     pub fn pages_in_order_below(
         &self,
         source: &SourceId,
@@ -138,10 +127,7 @@ impl Reader {
     }
 
     /// Calls `each` with the soft-deleted pages before the key `below` (deletion time in Unix
-    /// milliseconds, page id), last deleted first. Stops when `each` returns `false`.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
+    /// milliseconds, page id), last deleted first. Stops when `each` returns `false` or an error.
     pub fn deleted(
         &self,
         below: (i64, u64),
@@ -160,9 +146,6 @@ impl Reader {
 
     /// Returns the active pages captured at or after `since` (Unix milliseconds) whose body has not
     /// changed since its capture, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn captured(&self, since: i64) -> Result<Vec<PageEntry>, StoreError> {
         let mut out = Vec::new();
         for row in self.table(t::CAPTURED)?.range((since, 0)..)? {
@@ -173,17 +156,11 @@ impl Reader {
     }
 
     /// Returns the time of the oldest deletion in Unix milliseconds.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn oldest_deletion(&self) -> Result<Option<i64>, StoreError> {
         Ok(self.table(t::DELETED)?.first()?.map(|(key, _)| key.value().0))
     }
 
     /// Returns the number of active pages by tag, in the sources that the caller can see.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn tag_counts(
         &self,
         source: Option<&SourceId>,
@@ -203,9 +180,6 @@ impl Reader {
 
     /// Returns the types of active pages, sorted, in the sources that the caller can see. Reads one
     /// row for each type.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn page_types(&self) -> Result<BTreeSet<String>, StoreError> {
         let mut types = BTreeSet::new();
         for source in self.visible_sources(None)? {
@@ -231,10 +205,7 @@ impl Reader {
     }
 
     /// Calls `each` with the active pages of one source or all, last changed first. Begins after
-    /// `below`, a key as returned by [`date_key`]. Stops when `each` returns `false`.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
+    /// `below`, a key as returned by [`date_key`]. Stops when `each` returns `false` or an error.
     pub fn latest(
         &self,
         source: Option<&SourceId>,
@@ -305,10 +276,8 @@ impl Reader {
     }
 
     /// Calls `each` with the dated lines from `since` to `until` (inclusive days), newest first:
-    /// the page, and the line's position in its timeline. Stops when `each` returns `false`.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
+    /// the page, and the line's position in its timeline. Stops when `each` returns `false` or an
+    /// error.
     pub fn timeline(
         &self,
         since: &str,
@@ -329,9 +298,6 @@ impl Reader {
 
     /// Counts the dated lines of each day from `since` to `until` (inclusive days), in pages that
     /// `counts` accepts. Each page is looked up once.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn timeline_days(
         &self,
         since: &str,

@@ -16,9 +16,6 @@ impl Draft<'_> {
     /// usually the same. The former version is kept if the text changed. The new slug must be free.
     ///
     /// The outbox writes the file at its new path and removes it from its former one.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn move_page(
         &mut self,
         source: &SourceId,
@@ -123,9 +120,6 @@ impl Draft<'_> {
     /// Gives the page `into` the versions and the current text of the page `from` as former
     /// versions, numbered from the current version of `into` on. The current text of `into` gets
     /// the next number. The caller then writes `into`.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn adopt_versions(
         &mut self,
         source: &SourceId,

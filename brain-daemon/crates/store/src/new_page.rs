@@ -12,7 +12,7 @@ pub struct NewPage {
     pub page_type: String,
     /// The page's title; `None` means the name of its file.
     pub title: Option<String>,
-    /// Its tags.
+    /// Its tags, in the author's order.
     pub tags: Vec<String>,
     /// Other names of the page.
     pub aliases: Vec<String>,
@@ -22,7 +22,7 @@ pub struct NewPage {
     pub content_hash: Hash,
     /// Number of chunks of the body.
     pub chunks: u32,
-    /// Its links.
+    /// Its links, not resolved.
     pub links: Vec<LinkRecord>,
     /// Its names for bare links.
     pub names: Vec<String>,

@@ -30,9 +30,6 @@ struct WrittenBlocks {
 
 impl Overlay {
     /// Creates an overlay over `file`, which is only read.
-    ///
-    /// # Errors
-    /// When the file's length cannot be read.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let len = file.metadata()?.len();
         Ok(Self {

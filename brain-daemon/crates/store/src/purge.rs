@@ -14,9 +14,6 @@ impl Draft<'_> {
     /// Purges up to `limit` pages whose recovery window has ended, with all their rows; returns
     /// their ids. A page whose file could not be moved to the trash yet is kept: otherwise the next
     /// sync would import its file as a new page.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn purge(&mut self, now: i64, limit: usize) -> Result<Vec<u64>, StoreError> {
         self.frees_space = true;
         let mut due = Vec::new();
@@ -42,9 +39,6 @@ impl Draft<'_> {
     /// Purges one page, active or deleted, with its file, all its rows and the ingest jobs that made
     /// it. Returns the number of its versions, including the current one. The purge is unfinished
     /// until [`crate::Store::finish_purges`].
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn purge_page(
         &mut self,
         source: &SourceId,
@@ -77,9 +71,6 @@ impl Draft<'_> {
 
     /// Purges a former version of the page `id`. Returns whether there was one. The purge is
     /// unfinished until [`crate::Store::finish_purges`].
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn purge_version(
         &mut self,
         source: &SourceId,

@@ -29,7 +29,7 @@ pub struct Counts {
     pub active: u64,
     /// Soft-deleted pages.
     pub deleted: u64,
-    /// Sources.
+    /// Registered sources.
     pub sources: u64,
     /// Page files that are still to be written, moved or removed.
     pub outbox: u64,
@@ -39,7 +39,7 @@ pub struct Counts {
     pub schema: u64,
 }
 
-/// Source, slug and record of a page.
+/// A page without its text: source and slug, which name it, and its record.
 pub type PageEntry = (SourceId, Slug, PageRecord);
 
 /// A snapshot of the store, limited to what one caller can see.
@@ -158,9 +158,6 @@ impl Reader {
     }
 
     /// Returns the active page.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn page(&self, source: &SourceId, slug: &Slug) -> Result<Option<PageRecord>, StoreError> {
         Ok(self
             .page_even_deleted(source, slug)?
@@ -169,9 +166,6 @@ impl Reader {
 
     /// Returns the page, deleted or not, if its source is visible. Used to restore pages, and to
     /// tell "deleted" from "never existed".
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn page_even_deleted(
         &self,
         source: &SourceId,
@@ -188,9 +182,6 @@ impl Reader {
     }
 
     /// Returns the active page with this id.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn by_id(&self, id: u64) -> Result<Option<PageEntry>, StoreError> {
         Ok(self
             .by_id_including_deleted(id)?
@@ -198,9 +189,6 @@ impl Reader {
     }
 
     /// Returns the page with this id, deleted or not.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn by_id_including_deleted(&self, id: u64) -> Result<Option<PageEntry>, StoreError> {
         let Some(guard) = self.table(t::IDS)?.get(id)? else { return Ok(None) };
         let (source, slug) = guard.value();
@@ -231,9 +219,6 @@ impl Reader {
     }
 
     /// Returns the data derived from the page's text.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn derived(&self, id: u64) -> Result<DerivedRows, StoreError> {
         self.with_page_damage_by_id(id, None, || {
             let derived = self.table(t::DERIVED)?;
@@ -242,9 +227,6 @@ impl Reader {
     }
 
     /// Returns a former version.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn version(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
         self.with_page_damage_by_id(id, Some(version), || {
             let versions = self.table(t::VERSIONS)?;
@@ -258,9 +240,6 @@ impl Reader {
     }
 
     /// Returns the former versions without their texts, newest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn versions(&self, id: u64) -> Result<Vec<PageRecord>, StoreError> {
         let mut out = Vec::new();
         for row in self.table(t::VERSIONS)?.range((id, 0)..=(id, u32::MAX))?.rev() {
@@ -274,9 +253,6 @@ impl Reader {
     }
 
     /// Returns the registered sources that the caller can see.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn sources(&self) -> Result<Vec<(SourceId, SourceRecord)>, StoreError> {
         let mut out = Vec::new();
         for row in self.table(t::SOURCES)?.iter()? {
@@ -292,20 +268,14 @@ impl Reader {
         Ok(out)
     }
 
-    /// Returns the settings of a source.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Returns the owner's settings of a source; the default ones if none are stored.
     pub fn source_settings(&self, source: &SourceId) -> Result<SourceSettings, StoreError> {
         let table = self.table(t::SOURCE_SETTINGS)?;
         let found = table.get(source.as_str())?;
         Ok(read(found.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
     }
 
-    /// Returns the counts.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Counts the whole store, also pages that the caller cannot see.
     pub fn counts(&self) -> Result<Counts, StoreError> {
         Ok(Counts {
             active: meta::number(&self.txn, t::META_ACTIVE)?.unwrap_or(0),
@@ -328,9 +298,6 @@ impl Reader {
 
     /// Returns up to `limit` changes after the sequence number `after`, in order; fewer when their
     /// texts are long.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn changes_after(&self, after: u64, limit: usize) -> Result<Vec<Change>, StoreError> {
         let (mut out, mut bytes) = (Vec::new(), 0);
         for row in self.table(t::CHANGES)?.range(after + 1..)?.take(limit) {
@@ -363,9 +330,6 @@ impl Reader {
 
     /// Returns sequence number and page id of up to `limit` changes after the sequence number
     /// `after`, in order.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn change_ids_after(
         &self,
         after: u64,
@@ -378,18 +342,12 @@ impl Reader {
     }
 
     /// Returns the number of changes after the sequence number `after`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn changes_after_count(&self, after: u64) -> Result<u64, StoreError> {
         Ok(self.table(t::CHANGES)?.range(after + 1..)?.count() as u64)
     }
 
     /// Returns the files of a source as of the last sync whose paths begin with `prefix`, sorted by
     /// path.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn files(
         &self,
         source: &SourceId,
@@ -403,9 +361,6 @@ impl Reader {
 
     /// Returns the paths of a source's pages, deleted ones included, with the pages' ids; see
     /// [`Reader::files`].
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn paths(
         &self,
         source: &SourceId,
@@ -418,9 +373,6 @@ impl Reader {
     }
 
     /// Returns the page whose file is at `path`, deleted or not.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn page_at(
         &self,
         source: &SourceId,
@@ -435,9 +387,6 @@ impl Reader {
     }
 
     /// Returns a file of a source as of the last sync.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn file(&self, source: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError> {
         read(
             self.table(t::FILES)?
@@ -448,17 +397,11 @@ impl Reader {
     }
 
     /// Returns the outbox row of a page.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn outbox_row(&self, id: u64) -> Result<Option<OutboxRow>, StoreError> {
         read(self.table(t::OUTBOX)?.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 
     /// Returns the page ids in the outbox.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn outbox(&self) -> Result<Vec<u64>, StoreError> {
         self.table(t::OUTBOX)?.iter()?.map(|row| Ok(row?.0.value())).collect()
     }

@@ -91,7 +91,7 @@ impl Author {
 pub struct LineMark {
     /// The first line, counted from 1 in the text of the page's file.
     pub first: u32,
-    /// The last line.
+    /// The last line, included.
     pub last: u32,
     /// Who wrote the lines.
     pub author: Author,
@@ -165,7 +165,7 @@ pub struct TimelineRecord {
 /// A former version of a page with its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionRecord {
-    /// The page as it was.
+    /// The page's record while this version was the current one.
     pub record: PageRecord,
     /// Its text as it was.
     pub content: Content,
@@ -203,7 +203,7 @@ pub struct SourceSettings {
     pub without_provenance: bool,
 }
 
-/// Result of a sync.
+/// When a source was synchronised, and what kept the sync from being complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncResult {
     /// Time of the sync, Unix milliseconds.
@@ -365,7 +365,7 @@ pub struct ClientRecord {
     pub revoked_at: Option<i64>,
 }
 
-/// Kind of token.
+/// What a token is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TokenKind {
     /// Created by the owner for a client that only sends a bearer token.
@@ -379,7 +379,7 @@ pub enum TokenKind {
 /// A token without its value; its key is its SHA-256. Schema 83.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRecord {
-    /// Kind of token.
+    /// What the token is for.
     pub kind: TokenKind,
     /// Its client; `None` for a personal token.
     pub client: Option<String>,

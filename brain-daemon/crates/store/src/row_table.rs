@@ -78,7 +78,6 @@ impl<'t, K: Key + 'static, V: Value + 'static> RowTable<'t, K, V> {
         Ok(removed)
     }
 
-    /// Removes all rows of a range.
     pub(super) fn remove_range<'k>(
         &mut self,
         range: impl RangeBounds<K::SelfType<'k>> + Clone + 'k,

@@ -79,9 +79,6 @@ pub(super) fn attached_log(shared: &SharedState) -> Result<Arc<dyn SharedLog>, S
 
 /// Adds batches to those that the next try applies first. Applies them at once if there are many.
 /// Does not read all that follow: only a refused append gives this machine the next turn.
-///
-/// # Errors
-/// Errors of the log and of the disk.
 pub(super) fn add_missing(
     shared: &SharedState,
     missing: &mut Vec<LogBatch>,

@@ -56,9 +56,6 @@ impl Store {
 
     /// Makes a shared store an ordinary one, which keeps all pages and has no log. Jobs that wait
     /// for the log become jobs of this store.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn unshare(&self) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
         self.write(move |draft| {
@@ -82,17 +79,11 @@ impl Store {
     }
 
     /// Returns the last batch that the store contains; `None` if the store is not shared.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn log_position(&self) -> Result<Option<LogPosition>, StoreError> {
         Ok(self.shared.replica()?.map(|replica| replica.position))
     }
 
     /// Returns the id of this machine; `None` if the store is not shared.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn machine(&self) -> Result<Option<u128>, StoreError> {
         Ok(self.shared.replica()?.map(|replica| replica.machine))
     }
@@ -129,9 +120,6 @@ impl Store {
     }
 
     /// Returns the job with this id that waits for the log to answer, without its text.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn job_for_log(&self, id: u64) -> Result<Option<JobRecord>, StoreError> {
         if id < FIRST_SPOOLED_ID || self.jobs_for_log() == 0 {
             return Ok(None);
@@ -159,9 +147,6 @@ impl Store {
 
     /// Returns a digest of all rows that machines share. Equal stores at the same position have the
     /// same digest.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn shared_digest(&self) -> Result<[u8; 32], StoreError> {
         let txn = self.snapshot()?;
         let mut digest = Digest::default();
@@ -213,18 +198,12 @@ impl Draft<'_> {
     /// Whether this machine has the files of the source. In a brain that was never shared, it has
     /// those of all sources. In a shared one, each machine has the pages in its home, and a
     /// directory outside of the home belongs to one machine.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn has_files_of(&self, source: &str) -> Result<bool, StoreError> {
         let owner = self.source_machines.get(source)?.map(|guard| from_halves(guard.value()));
         Ok(owner.is_none_or(|owner| Some(owner) == self.machine))
     }
 
     /// Makes this machine the one that has the directory of the source.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn claim_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
         self.write_count += 1;
         match &self.replica {
@@ -238,9 +217,6 @@ impl Draft<'_> {
 
     /// Lets no machine of a shared brain have the directory of the source, so that the removal of
     /// its pages removes no file.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn release_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
         if self.replica.is_some() {
             self.write_count += 1;
@@ -290,9 +266,6 @@ impl Draft<'_> {
 impl Reader {
     /// Returns the machine that has the directory of a source; `None` if every machine has the
     /// source's files in its home, or the brain is not shared.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn source_machine(&self, source: &SourceId) -> Result<Option<u128>, StoreError> {
         let machines = self.table(t::SOURCE_MACHINES)?;
         let found = machines.get(source.as_str())?;
@@ -300,9 +273,6 @@ impl Reader {
     }
 
     /// Whether this machine has the files of the source.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn has_files_of(&self, source: &SourceId) -> Result<bool, StoreError> {
         let Some(owner) = self.source_machine(source)? else { return Ok(true) };
         Ok(read_id(&self.table(t::META)?, t::META_MACHINE)? == Some(owner))

@@ -225,9 +225,6 @@ impl SharedState {
     }
 
     /// Reads the jobs that wait for the log when the store is opened.
-    ///
-    /// # Errors
-    /// When the store or the spool cannot be read.
     pub(super) fn load_spooled_jobs(&self) -> Result<(), StoreError> {
         let next = self.replica()?.map_or(1, |replica| replica.next_spooled);
         let jobs = spool::all_jobs_from(&self.path, self.store_id, next)?;

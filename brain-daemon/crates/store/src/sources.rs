@@ -14,17 +14,11 @@ use super::{Draft, StoreError};
 
 impl Draft<'_> {
     /// Returns the source, if it is registered.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn source(&self, source: &SourceId) -> Result<Option<SourceRecord>, StoreError> {
         read(self.sources.get(source.as_str())?.as_ref().map(redb::AccessGuard::value))
     }
 
     /// Registers or changes a source.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn put_source(
         &mut self,
         source: &SourceId,
@@ -39,19 +33,13 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Returns the settings of a source.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Returns the owner's settings of a source; the default ones if none are stored.
     pub fn source_settings(&self, source: &SourceId) -> Result<SourceSettings, StoreError> {
         let found = self.source_settings.get(source.as_str())?;
         Ok(read(found.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
     }
 
     /// Changes the settings of a source.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn put_source_settings(
         &mut self,
         source: &SourceId,
@@ -68,9 +56,6 @@ impl Draft<'_> {
     }
 
     /// Returns all registered sources.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn all_sources(&self) -> Result<Vec<(SourceId, SourceRecord)>, StoreError> {
         let mut out = Vec::new();
         for row in self.sources.iter()? {
@@ -91,9 +76,6 @@ impl Draft<'_> {
     }
 
     /// Returns up to `limit` active pages of a source after the slug `after`, sorted by slug.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn active_pages(
         &self,
         source: &SourceId,
@@ -119,9 +101,6 @@ impl Draft<'_> {
 
     /// Unregisters a source and removes its settings, file records and outbox rows. Its pages must
     /// be soft-deleted before.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn remove_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
         self.write_count += 1;
         self.sources_changed = true;
@@ -156,17 +135,11 @@ impl Draft<'_> {
     }
 
     /// Returns a file of a source as of the last sync.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn file(&self, source: &SourceId, path: &str) -> Result<Option<FileRecord>, StoreError> {
         read(self.files.get((source.as_str(), path))?.as_ref().map(redb::AccessGuard::value))
     }
 
     /// Stores the state of a source's file.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn put_file(
         &mut self,
         source: &SourceId,
@@ -178,10 +151,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Removes the record of a source's file.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Forgets what the last sync read from a source's file.
     pub fn remove_file_record(&mut self, source: &SourceId, path: &str) -> Result<(), StoreError> {
         self.write_count += 1;
         self.files.remove((source.as_str(), path))?;
@@ -189,9 +159,6 @@ impl Draft<'_> {
     }
 
     /// Returns the page whose file is at `path`, deleted or not.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn page_at(
         &self,
         source: &SourceId,
@@ -209,9 +176,6 @@ impl Draft<'_> {
     /// Gives an active page another slug and path, because its file was renamed. Id, text and
     /// versions stay. The page gets the given names, links, and dates: the times of creation and
     /// last change, in Unix milliseconds. The new slug and path must be free.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn rename_page(
         &mut self,
         source: &SourceId,
@@ -250,9 +214,6 @@ impl Draft<'_> {
     }
 
     /// Soft-deletes an active page whose file is gone, without moving a file to the trash.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn soft_delete_without_file(
         &mut self,
         source: &SourceId,
@@ -266,9 +227,6 @@ impl Draft<'_> {
     }
 
     /// Makes a soft-deleted page active again because its file reappeared. The file stays as it is.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn restore_without_file(
         &mut self,
         source: &SourceId,
@@ -280,9 +238,6 @@ impl Draft<'_> {
     }
 
     /// Makes a soft-deleted page active again and restores its file.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn restore(
         &mut self,
         source: &SourceId,
@@ -293,9 +248,6 @@ impl Draft<'_> {
     }
 
     /// Soft-deletes an active page and moves its file to the trash.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn soft_delete(
         &mut self,
         source: &SourceId,

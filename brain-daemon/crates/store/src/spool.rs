@@ -82,9 +82,6 @@ impl Spool {
 
     /// Opens the spool of the store at `path` after its last record, or creates it. Used while the
     /// log of a shared brain is away.
-    ///
-    /// # Errors
-    /// Errors of the file system.
     pub(super) fn open_at_end(path: &Path, store_id: u64) -> io::Result<Self> {
         match Self::create(path, store_id) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
@@ -366,9 +363,6 @@ pub(super) fn remove(path: &Path) {
 const ASIDE: &str = ".spool-";
 
 /// Renames the spool, because another store may need its jobs. Returns the new path.
-///
-/// # Errors
-/// When the file cannot be renamed.
 pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut names = (1..).map(|n: u32| with_suffix(path, &format!("{ASIDE}{n}")));
     let aside = names.find(|name| !name.exists()).ok_or(ErrorKind::AlreadyExists)?;
@@ -377,9 +371,6 @@ pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Lists the set-aside spools, sorted by name.
-///
-/// # Errors
-/// When the directory cannot be read.
 pub(super) fn list_set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
     let prefix = with_suffix(path, ASIDE);
     let mut found = Vec::new();

@@ -77,18 +77,12 @@ impl Store {
     }
 
     /// Whether [`Store::mark_lost`] was called, at this start or an earlier one.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn is_marked_lost(&self) -> Result<bool, StoreError> {
         Ok(meta::number(&*self.snapshot()?, t::META_LOST)?.is_some())
     }
 
     /// Records that a repair left nothing of the store. [`Store::was_repaired`] is true only at the
     /// start that repaired it.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn mark_lost(&self) -> Result<(), StoreError> {
         self.write(|draft| {
             draft.write_count += 1;
@@ -126,9 +120,6 @@ impl Store {
     }
 
     /// Returns the registered sources, from a cache that a change of a source clears.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn sources(&self) -> Result<Arc<Sources>, StoreError> {
         self.shared.sources()
     }
@@ -148,9 +139,6 @@ impl Store {
     }
 
     /// Takes back [`Store::mark_file_written`] for the files of a source that are not flushed yet.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn write_files_again(&self, source: &SourceId) -> Result<(), StoreError> {
         let reader = self.read(Visibility::All)?;
         let mut rows = HashSet::new();
@@ -198,18 +186,12 @@ impl Store {
 
     /// Returns a snapshot of what `view` can see. Drop it soon: redb cannot reuse the space that a
     /// snapshot holds. The snapshot may lack acknowledged jobs; see [`Store::read_queue`].
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
         Ok(Reader::new(self.snapshot()?, view, &self.shared.next_acknowledged_job))
     }
 
     /// Returns a snapshot of everything, with all acknowledged jobs. Waits for a commit if
     /// necessary.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn read_queue(&self) -> Result<Reader, StoreError> {
         let reader = self.read(Visibility::All)?;
         if reader.hidden_jobs()? == 0 {
@@ -220,7 +202,6 @@ impl Store {
         self.read(Visibility::All)
     }
 
-    /// Imports the spool's jobs.
     pub(super) fn import_spooled_jobs(&self) -> Result<(), StoreError> {
         self.write(|draft| {
             draft.needs_spooled_jobs = true;
@@ -230,9 +211,6 @@ impl Store {
 
     /// Returns the paths of the spools that were set aside. They hold jobs of another store, or
     /// jobs that this store cannot take over.
-    ///
-    /// # Errors
-    /// When the directory cannot be read.
     pub fn quarantined_spools(&self) -> Result<Vec<PathBuf>, StoreError> {
         let path = &self.shared.path;
         spool::list_set_aside(path)
@@ -260,9 +238,6 @@ impl Store {
     }
 
     /// Returns the file's space on disk, in bytes.
-    ///
-    /// # Errors
-    /// When the file's metadata cannot be read.
     pub fn bytes_on_disk(&self) -> Result<u64, StoreError> {
         on_disk(self.path())
             .map_err(|e| StoreError::from_io(&e, &self.path().display().to_string()))
@@ -333,9 +308,6 @@ pub struct ReaderFactory {
 impl ReaderFactory {
     /// Returns a snapshot, as [`Store::read`] does, but never reopens a failed file. Reopening
     /// waits for the writer, which may be the caller.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
         Ok(Reader::new(self.shared.begin_read()?, view, &self.shared.next_acknowledged_job))
     }

@@ -129,9 +129,6 @@ pub(super) fn file_id(path: &Path) -> Option<(u64, u64)> {
 
 /// Creates an empty store in a temporary file and renames it to `path` once it is complete. A store
 /// that exists stays as it is.
-///
-/// # Errors
-/// Errors of the disk.
 pub fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     let name = path.display().to_string();
     let io = |e: &std::io::Error| StoreError::from_io(e, &name);

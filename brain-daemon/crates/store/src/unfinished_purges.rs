@@ -64,9 +64,6 @@ impl Draft<'_> {
 
 impl Reader {
     /// Returns the purges that are not finished.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn unfinished_purges(&self) -> Result<UnfinishedPurges, StoreError> {
         let mut found = UnfinishedPurges::default();
         for row in self.table(t::META)?.range(t::META_PURGED_FILE..)? {
@@ -85,9 +82,6 @@ impl Reader {
 
 impl Store {
     /// Records that these purges are finished.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
     pub fn finish_purges(&self, finished: &UnfinishedPurges) -> Result<(), StoreError> {
         let UnfinishedPurges { pages, attachments } = finished;
         let pages = pages.iter().map(|(name, _)| format!("{}{}", t::META_PURGED_PAGE, name.0));

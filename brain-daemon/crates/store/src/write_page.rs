@@ -196,9 +196,6 @@ impl Draft<'_> {
     }
 
     /// Lets the outbox replace the file of an active page that has the digest `replaced`.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn replace_file(
         &mut self,
         source: &SourceId,
@@ -220,9 +217,6 @@ impl Draft<'_> {
 
     /// Lets the outbox write the file of a page that does not change. It replaces a file with one
     /// of the digests `replaced`, and no other one.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn write_file_again(
         &mut self,
         source: &SourceId,
@@ -284,9 +278,6 @@ impl Draft<'_> {
 
     /// Removes captures before `before` (Unix milliseconds): the duplicate check needs them no
     /// longer.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub fn forget_captures(&mut self, before: i64) -> Result<(), StoreError> {
         let old: Vec<_> = self
             .captured
@@ -399,7 +390,6 @@ impl Draft<'_> {
 }
 
 impl PageRecord {
-    /// Returns the distinct tags.
     pub(super) fn distinct_tags(&self) -> BTreeSet<&str> {
         self.tags.iter().map(String::as_str).collect()
     }

@@ -55,7 +55,6 @@ impl Writer {
 }
 
 impl Writer {
-    /// Wakes the writer.
     pub(super) fn wake(&self) -> Result<(), StoreError> {
         let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
         queue.send(Box::new(Wakeup)).map_err(|_| StoreError::Closed)

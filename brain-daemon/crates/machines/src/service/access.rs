@@ -228,7 +228,6 @@ fn missing(name: &str, description: &str) -> Fault {
     ))
 }
 
-/// Returns the name of this host.
 fn host_name() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if name.is_empty() { "machine".to_owned() } else { name }

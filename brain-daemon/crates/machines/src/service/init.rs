@@ -248,7 +248,6 @@ struct Setup {
     is_shared: bool,
 }
 
-/// Saves an identity.
 pub(super) fn save(identity: &Identity, path: &Path) -> Result<(), Fault> {
     identity.save(path).map_err(|e| write_fault(path, e))
 }

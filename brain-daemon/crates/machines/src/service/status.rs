@@ -14,9 +14,6 @@ const CLOCK_LIMIT_MS: i64 = 2_000;
 
 impl MachineService {
     /// Describes the state of this machine, of the log and of the leases.
-    ///
-    /// # Errors
-    /// The fault of the store.
     pub fn status(&self) -> Result<MachinesStatusReply, Fault> {
         let mut reply = MachinesStatusReply {
             state: "not_shared".into(),

@@ -46,18 +46,12 @@ impl PendingJoin {
     }
 
     /// Forgets the built store of an earlier join, durably. A missing file is no error.
-    ///
-    /// # Errors
-    /// The fault of the file.
     pub(super) fn remove(home: &Home) -> Result<(), Fault> {
         let path = path(home);
         Identity::remove(&path).map_err(|e| write_fault(&path, e))
     }
 
     /// Writes the file durably.
-    ///
-    /// # Errors
-    /// The fault of the file.
     pub(super) fn save(&self, home: &Home) -> Result<(), Fault> {
         let path = path(home);
         write_json(&path, self).map_err(|e| write_fault(&path, e))

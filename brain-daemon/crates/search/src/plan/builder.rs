@@ -283,7 +283,6 @@ impl<'a> Builder<'a> {
         Some(self.plan.groups.len() - 1)
     }
 
-    /// Returns the group of a word.
     fn word_group(&mut self, word: &Word, scope: Scope) -> Group {
         if word.kind == Kind::Lone {
             return self.prefix_group(&word.text, scope);
@@ -302,7 +301,6 @@ impl<'a> Builder<'a> {
         .without_prefix()
     }
 
-    /// Returns the group of a prefix.
     fn prefix_group(&self, text: &str, scope: Scope) -> Group {
         Group {
             label: text.to_owned(),
