@@ -209,12 +209,7 @@ impl AiClient {
             Fault::new(FaultCode::Io, format!("the program of {} is not on PATH", self.label))
         })?;
         let output = Command::new(&program).args(arguments).stdin(Stdio::null()).output();
-        let output = output.map_err(|e| {
-            Fault::new(
-                FaultCode::Io,
-                format!("cannot run {}: {}", program.display(), fail::reason(&e)),
-            )
-        })?;
+        let output = output.map_err(|e| fail::run(program.display(), &e))?;
         if output.status.success() {
             return Ok(());
         }

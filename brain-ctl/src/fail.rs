@@ -1,6 +1,6 @@
 //! Parses slugs and source ids, and creates the client's faults.
 
-use std::{io, path::Path};
+use std::{fmt::Display, io, path::Path};
 
 pub(crate) use brain_protocol::io_reason as reason;
 use brain_protocol::{Fault, FaultCode, NameError, SIZE_LIMIT_HINT, Slug, SourceId};
@@ -21,6 +21,21 @@ pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
         io::ErrorKind::FileTooLarge => fault.hint(SIZE_LIMIT_HINT),
         _ => fault,
     }
+}
+
+/// Returns the fault of a program that cannot be run.
+pub(crate) fn run(program: impl Display, error: &io::Error) -> Fault {
+    Fault::new(FaultCode::Io, format!("cannot run {program}: {}", reason(error)))
+}
+
+/// Returns a path as the text of a request.
+///
+/// # Errors
+/// `io` with `hint` if the path is not UTF-8.
+pub(crate) fn path_text(path: &Path, hint: &str) -> Result<String, Fault> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", path.display())).hint(hint)
+    })
 }
 
 /// Returns the fault of a failed write to standard output.

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs::File,
-    io::{self, ErrorKind, IsTerminal, Read, Write},
+    io::{self, BufRead, ErrorKind, IsTerminal, Read, Write},
     os::unix::ffi::OsStringExt,
     path::{Component, Path, PathBuf},
 };
@@ -168,6 +168,21 @@ pub(crate) fn ask_secret(question: &str) -> Result<Option<Secret>, Fault> {
         Some(text) if text.trim().is_empty() => Ok(None),
         Some(text) => Ok(Some(Secret::new(text.trim()))),
     }
+}
+
+/// Asks a question at the terminal. Returns whether the answer is yes, or `None` at the end of the
+/// input.
+///
+/// # Errors
+/// The error of the terminal.
+pub(crate) fn confirm(question: &str) -> io::Result<Option<bool>> {
+    let mut err = io::stderr().lock();
+    write!(err, "{} [y/N] ", output::clean(question))?;
+    err.flush()?;
+    let mut answer = String::new();
+    let length = io::stdin().lock().read_line(&mut answer)?;
+    let is_yes = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
+    Ok((length > 0).then_some(is_yes))
 }
 
 /// Reads a line in raw mode. Returns `None` for Ctrl-C and Ctrl-D.

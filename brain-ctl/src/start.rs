@@ -50,12 +50,7 @@ pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fau
         .env("BRAIN_HOME", home.dir())
         .stdin(Stdio::null())
         .output()
-        .map_err(|e| {
-            Fault::new(
-                FaultCode::Io,
-                format!("cannot run {}: {}", program.display(), fail::reason(&e)),
-            )
-        })?;
+        .map_err(|e| fail::run(program.display(), &e))?;
     let no_answer = || {
         let errors = output::clean_lines(&String::from_utf8_lossy(&output.stderr));
         let last = errors.lines().last().unwrap_or("no output").to_owned();

@@ -3,6 +3,8 @@
 use brain_protocol::{Fault, FaultCode};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{Outcome, Show, Text, clean, show};
 
@@ -67,6 +69,24 @@ pub(crate) trait Listing: Show {
     }
 }
 
+/// Returns the values of these fields of each row, from the row's JSON. The values of a list are
+/// separated by spaces.
+pub(crate) fn json_records(rows: &[impl Serialize], fields: &[&str]) -> Vec<Vec<String>> {
+    fn text(value: &Value) -> String {
+        match value {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(" "),
+            other => other.to_string(),
+        }
+    }
+    let record = |row| {
+        let row = serde_json::to_value(row).unwrap_or_default();
+        fields.iter().map(|field| text(&row[field])).collect()
+    };
+    rows.iter().map(record).collect()
+}
+
 /// Returns the outcome that prints a list. `json` overrides the option.
 ///
 /// # Errors
@@ -126,7 +146,6 @@ fn md_line<S: AsRef<str>>(values: &[S]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::Serialize;
 
     #[derive(Serialize)]
     struct Names(Vec<&'static str>);

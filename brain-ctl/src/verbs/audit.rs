@@ -1,6 +1,6 @@
 //! `brain audit`: lists calls over HTTP and their results.
 
-use brain_protocol::{Audit as AuditReply, AuditCall, AuditList, Fault};
+use brain_protocol::{Audit as AuditReply, AuditList, Fault};
 use clap::Args;
 
 use crate::{
@@ -9,6 +9,7 @@ use crate::{
     list_options::PagingOptions,
     output::{
         Column, Listing, Outcome, Paint, Show, Table, TableFormatOption, Text, format_to_second,
+        json_records,
     },
     when::Period,
 };
@@ -66,17 +67,7 @@ impl Listing for AuditReply {
         &["at", "client", "operation", "status", "took_us", "parameters"];
 
     fn records(&self) -> Vec<Vec<String>> {
-        let record = |call: &AuditCall| {
-            vec![
-                call.at.clone(),
-                call.client.clone(),
-                call.operation.clone(),
-                call.status.to_string(),
-                call.took_us.to_string(),
-                call.parameters.join(" "),
-            ]
-        };
-        self.calls.iter().map(record).collect()
+        json_records(&self.calls, Self::FIELDS)
     }
 }
 
@@ -109,6 +100,7 @@ impl Show for AuditReply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brain_protocol::AuditCall;
 
     #[test]
     fn the_list_fits_60_columns() {

@@ -5,7 +5,7 @@
 
 use std::{
     ffi::OsStr,
-    io::{self, BufRead, IsTerminal, Write},
+    io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
 };
 
@@ -17,7 +17,7 @@ use super::export::absolute_utf8_path;
 use crate::{
     command::{Group, Verb},
     context::Context,
-    fail,
+    fail, input,
     output::{Column, Outcome, Show, Table, Text, clean, count, format_bytes, format_to_minute},
     start,
 };
@@ -167,21 +167,15 @@ fn absolute_path(file: &Path) -> Result<PathBuf, Fault> {
 
 /// Asks whether to write missing files of a source. Returns `None` at the end of input.
 fn confirm(source: &SourceDirectory) -> io::Result<Option<bool>> {
-    let mut out = io::stderr().lock();
-    // The path comes from the backup, so it is untrusted.
-    write!(
-        out,
-        "write missing files of source \"{}\" to {}? [y/N] ",
-        source.id,
-        clean(&source.path)
-    )?;
-    out.flush()?;
-    let mut answer = String::new();
-    if io::stdin().lock().read_line(&mut answer)? == 0 {
-        writeln!(out)?;
-        return Ok(None);
+    // The path comes from the backup, so it is untrusted, and the question is cleaned.
+    let answer = input::confirm(&format!(
+        "write missing files of source \"{}\" to {}?",
+        source.id, source.path
+    ))?;
+    if answer.is_none() {
+        writeln!(io::stderr())?;
     }
-    Ok(Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
+    Ok(answer)
 }
 
 const COLUMNS: &[Column] =

@@ -1,6 +1,6 @@
 //! `brain conflicts` and `brain keep`: pages and files with different texts.
 
-use brain_protocol::{Conflict, ConflictList, Conflicts, Fault, KeptSide};
+use brain_protocol::{ConflictList, Conflicts, Fault, KeptSide};
 use clap::{Args, ValueEnum};
 
 use super::page;
@@ -8,7 +8,8 @@ use crate::{
     command::{Group, Verb},
     context::Context,
     output::{
-        Column, Listing, Outcome, Show, Table, TableFormatOption, Text, format_to_second, page_name,
+        Column, Listing, Outcome, Show, Table, TableFormatOption, Text, format_to_second,
+        json_records, page_name,
     },
 };
 
@@ -53,18 +54,7 @@ impl Listing for Conflicts {
     ];
 
     fn records(&self) -> Vec<Vec<String>> {
-        let record = |conflict: &Conflict| {
-            vec![
-                conflict.slug.to_string(),
-                conflict.source_id.to_string(),
-                conflict.path.clone(),
-                conflict.reason.clone(),
-                conflict.file_version.map(|version| version.to_string()).unwrap_or_default(),
-                conflict.page_changed_at.clone(),
-                conflict.file_changed_at.clone(),
-            ]
-        };
-        self.conflicts.iter().map(record).collect()
+        json_records(&self.conflicts, Self::FIELDS)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `brain today`, `random`, `orphans` and `todos`: the daily note, a random page, pages without
 //! links, and tasks.
 
-use brain_protocol::{Fault, Get, Page, PageRef, TodoRow, TodosReply, WriteStatus};
+use brain_protocol::{Fault, Get, Page, PageRef, TodosReply, WriteStatus};
 use clap::Args;
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::{
     context::Context,
     fail,
     list_options::ListOptions,
-    output::{Column, Listing, Outcome, Paint, Show, Table, Text, page_name},
+    output::{Column, Listing, Outcome, Paint, Show, Table, Text, json_records, page_name},
     when::{TimePeriod, today},
 };
 
@@ -179,16 +179,7 @@ impl Listing for TodosReply {
     const FIELDS: &'static [&'static str] = &["slug", "source_id", "line", "text", "done"];
 
     fn records(&self) -> Vec<Vec<String>> {
-        let record = |todo: &TodoRow| {
-            vec![
-                todo.slug.to_string(),
-                todo.source_id.to_string(),
-                todo.line.to_string(),
-                todo.text.clone(),
-                todo.done.to_string(),
-            ]
-        };
-        self.todos.iter().map(record).collect()
+        json_records(&self.todos, Self::FIELDS)
     }
 
     fn paths(&self) -> Option<Vec<&str>> {

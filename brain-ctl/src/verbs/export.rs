@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Exit, ExportReply, Fault, FaultCode};
+use brain_protocol::{Exit, ExportReply, Fault};
 use clap::Args;
 
 use super::import::failure_lines;
@@ -46,10 +46,7 @@ impl Verb for Export {
 /// `io` if the path is empty, is not UTF-8, or the current directory is unknown.
 pub(super) fn absolute_utf8_path(path: &Path) -> Result<String, Fault> {
     let absolute = std::path::absolute(path).map_err(|e| fail::file("use", path, &e))?;
-    absolute.to_str().map(str::to_owned).ok_or_else(|| {
-        Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", absolute.display()))
-            .hint("choose a path in UTF-8")
-    })
+    fail::path_text(&absolute, "choose a path in UTF-8")
 }
 
 impl Show for ExportReply {

@@ -9,7 +9,7 @@ use crate::{
     context::Context,
     output::{
         Column, Listing, Outcome, Show, Table, TableFormatOption, Text, format_bytes,
-        format_to_second,
+        format_to_second, json_records,
     },
     when::TimePeriod,
 };
@@ -69,21 +69,7 @@ impl Listing for HistoryReply {
     ];
 
     fn records(&self) -> Vec<Vec<String>> {
-        let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
-        let record = |version: &VersionRow| {
-            vec![
-                version.version.to_string(),
-                version.written_at.clone(),
-                number(version.lines_added),
-                number(version.lines_removed),
-                version.bytes.to_string(),
-                version.page_type.clone(),
-                version.title.clone(),
-                version.written_by.clone().unwrap_or_default(),
-                version.written_via.clone().unwrap_or_default(),
-            ]
-        };
-        self.versions.iter().map(record).collect()
+        json_records(&self.versions, Self::FIELDS)
     }
 }
 

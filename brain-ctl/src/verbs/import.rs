@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Exit, Fault, FaultCode, IgnoredFiles, ImportFailure, ImportReply};
+use brain_protocol::{Exit, Fault, IgnoredFiles, ImportFailure, ImportReply};
 use clap::Args;
 
+use super::sources::NOT_UTF8_HINT;
 use crate::{
     command::{Group, Verb},
     context::Context,
@@ -40,13 +41,7 @@ impl Verb for Import {
         let source = fail::parse_source(self.source.as_deref())?;
         // The daemon has another working directory, so the path must be absolute.
         let dir = self.dir.canonicalize().map_err(|e| fail::file("read", &self.dir, &e))?;
-        let Some(path) = dir.to_str().map(str::to_owned) else {
-            return Err(Fault::new(
-                FaultCode::Io,
-                format!("the path {} is not UTF-8", dir.display()),
-            )
-            .hint("rename the directory, or use a symbolic link to it with a UTF-8 path"));
-        };
+        let path = fail::path_text(&dir, NOT_UTF8_HINT)?;
         context.run(brain_protocol::Import { path, source, dry_run: self.dry_run })
     }
 }

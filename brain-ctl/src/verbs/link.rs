@@ -1,8 +1,6 @@
 //! `brain link`, `brain links` and `brain backlinks`: add, remove and list links.
 
-use brain_protocol::{
-    BrokenLink, BrokenLinks, BrokenLinksReply, Fault, LinkReply, LinkRow, LinksReply, Slug,
-};
+use brain_protocol::{BrokenLinks, BrokenLinksReply, Fault, LinkReply, LinkRow, LinksReply, Slug};
 use clap::Args;
 
 use super::page;
@@ -10,7 +8,10 @@ use crate::{
     command::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, count, page_name},
+    output::{
+        Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, count, json_records,
+        page_name,
+    },
 };
 
 /// Arguments of `link`.
@@ -181,18 +182,7 @@ impl Listing for LinksReply {
         &["slug", "source_id", "title", "target", "kind", "status"];
 
     fn records(&self) -> Vec<Vec<String>> {
-        let text = |text: Option<String>| text.unwrap_or_default();
-        let record = |link: &LinkRow| {
-            vec![
-                text(link.slug.as_ref().map(ToString::to_string)),
-                text(link.source_id.as_ref().map(ToString::to_string)),
-                text(link.title.clone()),
-                link.target.clone(),
-                link.kind.clone(),
-                link.status.clone(),
-            ]
-        };
-        self.links.iter().map(record).collect()
+        json_records(&self.links, Self::FIELDS)
     }
 
     fn paths(&self) -> Option<Vec<&str>> {
@@ -253,17 +243,7 @@ impl Listing for BrokenLinksReply {
         &["slug", "source_id", "target", "kind", "status", "candidates"];
 
     fn records(&self) -> Vec<Vec<String>> {
-        let record = |link: &BrokenLink| {
-            vec![
-                link.slug.to_string(),
-                link.source_id.to_string(),
-                link.target.clone(),
-                link.kind.clone(),
-                link.status.clone(),
-                link.candidates.iter().map(Slug::as_str).collect::<Vec<_>>().join(" "),
-            ]
-        };
-        self.links.iter().map(record).collect()
+        json_records(&self.links, Self::FIELDS)
     }
 }
 
@@ -306,7 +286,7 @@ impl Show for BrokenLinksReply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_protocol::{NameError, SourceId};
+    use brain_protocol::{BrokenLink, NameError, SourceId};
 
     #[test]
     fn narrow_tables_cut_the_target_before_the_page() -> Result<(), NameError> {

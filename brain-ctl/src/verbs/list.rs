@@ -8,7 +8,10 @@ use crate::{
     command::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, format_to_day},
+    output::{
+        Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, format_to_day,
+        json_records,
+    },
     unknown_label,
     when::Period,
 };
@@ -196,18 +199,7 @@ impl Listing for PageList {
         &["slug", "source_id", "title", "type", "tags", "created_at", "updated_at"];
 
     fn records(&self) -> Vec<Vec<String>> {
-        let record = |page: &PageRow| {
-            vec![
-                page.slug.to_string(),
-                page.source_id.to_string(),
-                page.title.clone(),
-                page.page_type.clone(),
-                page.tags.join(" "),
-                page.created_at.clone(),
-                page.updated_at.clone(),
-            ]
-        };
-        self.pages.pages.iter().map(record).collect()
+        json_records(&self.pages.pages, Self::FIELDS)
     }
 
     fn paths(&self) -> Option<Vec<&str>> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply, ModelList, Models};
+use brain_protocol::{Fault, ModelInstall, ModelInstallReply, ModelList, Models};
 use clap::{Args, ValueEnum};
 
 use super::access::check_flags;
@@ -88,10 +88,7 @@ fn absolute_path(from: String) -> Result<String, Fault> {
     }
     let path =
         Path::new(&from).canonicalize().map_err(|e| fail::file("read", Path::new(&from), &e))?;
-    path.to_str().map(str::to_owned).ok_or_else(|| {
-        Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", path.display()))
-            .hint("rename it, or use a symbolic link to it with a UTF-8 path")
-    })
+    fail::path_text(&path, "rename it, or use a symbolic link to it with a UTF-8 path")
 }
 
 impl Show for ModelInstallReply {

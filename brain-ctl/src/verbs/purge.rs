@@ -1,6 +1,6 @@
 //! `brain purge`: removes a page with all its versions, or one former version, for good.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use brain_protocol::{Fault, FaultCode, PurgeReply};
 use clap::Args;
@@ -9,8 +9,8 @@ use super::page;
 use crate::{
     command::{Group, Verb},
     context::Context,
-    editor, fail,
-    output::{Outcome, Show, Text, clean, count, page_name},
+    editor, fail, input,
+    output::{Outcome, Show, Text, count, page_name},
 };
 
 /// Arguments of `purge`.
@@ -74,23 +74,14 @@ impl Verb for Purge {
 /// `confirmation_needed` if the answer is not yes, or if standard input is no terminal. The fault
 /// of [`fail::stdout`] if the terminal fails.
 fn confirm(target: &str) -> Result<(), Fault> {
-    let refuse = |message: String| {
-        Err(Fault::new(FaultCode::ConfirmationNeeded, message)
-            .hint("nothing was purged; --yes does it without asking"))
+    let ask = || input::confirm(&format!("purge {target} for good?"));
+    let message = match io::stdin().is_terminal() {
+        false => format!("{target} would be purged for good"),
+        true if ask().map_err(|e| fail::stdout(&e))? == Some(true) => return Ok(()),
+        true => format!("{target} was not purged"),
     };
-    if !io::stdin().is_terminal() {
-        return refuse(format!("{target} would be purged for good"));
-    }
-    let mut out = io::stderr().lock();
-    let mut answer = String::new();
-    let prompt_result = write!(out, "purge {} for good? [y/N] ", clean(target))
-        .and_then(|()| out.flush())
-        .and_then(|()| io::stdin().lock().read_line(&mut answer));
-    prompt_result.map_err(|error| fail::stdout(&error))?;
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => refuse(format!("{target} was not purged")),
-    }
+    Err(Fault::new(FaultCode::ConfirmationNeeded, message)
+        .hint("nothing was purged; --yes does it without asking"))
 }
 
 impl Show for PurgeReply {

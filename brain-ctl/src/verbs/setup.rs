@@ -329,13 +329,11 @@ impl Runner<'_> {
 /// # Errors
 /// `io` with message and hint of the command if it fails, or if it cannot be run.
 fn run_brain(context: &Context, home: &Home, arguments: &[&str]) -> Result<Value, Fault> {
-    let run_error =
-        |e: &io::Error| Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(e)));
     if !context.json && !context.quiet {
         write_stdout(format!("$ brain {}\n", arguments.join(" ")).as_bytes())
             .map_err(|e| fail::stdout(&e))?;
     }
-    let mut command = Command::new(env::current_exe().map_err(|e| run_error(&e))?);
+    let mut command = Command::new(env::current_exe().map_err(|e| fail::run("brain", &e))?);
     command.args(arguments).arg("--json").stdin(Stdio::null()).stderr(Stdio::inherit());
     if context.no_start {
         command.arg("--no-start");
@@ -345,7 +343,7 @@ fn run_brain(context: &Context, home: &Home, arguments: &[&str]) -> Result<Value
         // Ctrl-C does not reach another process group, so the change and its record are complete.
         command.process_group(0);
     }
-    let output = command.output().map_err(|e| run_error(&e))?;
+    let output = command.output().map_err(|e| fail::run("brain", &e))?;
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     if output.status.success() {
         return Ok(answer);

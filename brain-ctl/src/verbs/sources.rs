@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use brain_protocol::{
-    Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceList, SourceRemove, SourceReply,
-    SourceRow, SourceSet, SourceSettings, SourcesReply,
+    Fault, SourceAdd, SourceDefault, SourceId, SourceList, SourceRemove, SourceReply, SourceRow,
+    SourceSet, SourceSettings, SourcesReply,
 };
 use clap::{Args, ValueEnum};
 
@@ -155,13 +155,14 @@ fn missing_path(name: &str) -> Fault {
         .hint(format!("for example: brain sources add {id} {name}"))
 }
 
+/// Hint for the path of a directory that is not UTF-8.
+pub(super) const NOT_UTF8_HINT: &str =
+    "rename the directory, or use a symbolic link to it with a UTF-8 path";
+
 /// Makes the path absolute, because the daemon has another working directory.
 pub(super) fn absolute(path: &Path) -> Result<String, Fault> {
     let path = std::path::absolute(path).map_err(|e| fail::file("read", path, &e))?;
-    path.to_str().map(str::to_owned).ok_or_else(|| {
-        Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", path.display()))
-            .hint("rename the directory, or use a symbolic link to it with a UTF-8 path")
-    })
+    fail::path_text(&path, NOT_UTF8_HINT)
 }
 
 const COLUMNS: &[Column] = &[

@@ -7,7 +7,7 @@ use super::optional_page;
 use crate::{
     command::{Group, Verb},
     context::Context,
-    output::{Column, Listing, Outcome, Show, Table, TableFormatOption, Text},
+    output::{Column, Listing, Outcome, Show, Table, TableFormatOption, Text, json_records},
 };
 
 /// Arguments of `tags`.
@@ -57,7 +57,7 @@ impl Listing for TagCounts {
     const FIELDS: &'static [&'static str] = &["tag", "pages"];
 
     fn records(&self) -> Vec<Vec<String>> {
-        self.tags.iter().map(|tag| vec![tag.tag.clone(), tag.pages.to_string()]).collect()
+        json_records(&self.tags, Self::FIELDS)
     }
 }
 

@@ -1,8 +1,6 @@
 //! `brain timeline`: lists dated lines of one page or of all.
 
-use brain_protocol::{
-    DayCount, Fault, TimelineDays, TimelineDaysReply, TimelineReply, TimelineRow,
-};
+use brain_protocol::{Fault, TimelineDays, TimelineDaysReply, TimelineReply};
 use clap::Args;
 
 use super::optional_page;
@@ -10,7 +8,7 @@ use crate::{
     command::{Group, Verb},
     context::Context,
     list_options::{ListOptions, no_lines},
-    output::{Column, Listing, Outcome, Paint, Show, Table, Text, page_name},
+    output::{Column, Listing, Outcome, Paint, Show, Table, Text, json_records, page_name},
     when::Period,
 };
 
@@ -71,16 +69,7 @@ impl Listing for TimelineReply {
     const FIELDS: &'static [&'static str] = &["date", "slug", "source_id", "text", "source"];
 
     fn records(&self) -> Vec<Vec<String>> {
-        let record = |entry: &TimelineRow| {
-            vec![
-                entry.date.clone(),
-                entry.slug.to_string(),
-                entry.source_id.to_string(),
-                entry.text.clone(),
-                entry.source.clone().unwrap_or_default(),
-            ]
-        };
-        self.entries.iter().map(record).collect()
+        json_records(&self.entries, Self::FIELDS)
     }
 
     fn paths(&self) -> Option<Vec<&str>> {
@@ -115,8 +104,7 @@ impl Listing for TimelineDaysReply {
     const FIELDS: &'static [&'static str] = &["date", "entries"];
 
     fn records(&self) -> Vec<Vec<String>> {
-        let record = |day: &DayCount| vec![day.date.clone(), day.entries.to_string()];
-        self.days.iter().map(record).collect()
+        json_records(&self.days, Self::FIELDS)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `brain machines init` and `join`: secrets, plan, confirmation, and the restart after a join.
 
 use std::{
-    io::{self, BufRead, IsTerminal, Write},
+    io::{self, IsTerminal, Write},
     path::Path,
 };
 
@@ -16,7 +16,7 @@ use crate::{
     fail,
     home::Home,
     input,
-    output::{self, Outcome, Show, Text, clean},
+    output::{self, Outcome, Show, Text},
     stop,
 };
 
@@ -114,23 +114,14 @@ impl Machines {
         if self.yes {
             return Ok(());
         }
-        let refuse = |message: &str| {
-            Err(Fault::new(FaultCode::ConfirmationNeeded, message)
-                .hint("nothing was changed; --yes does it without asking"))
+        let ask = || input::confirm(&format!("{effect}; {question}"));
+        let message = match io::stdin().is_terminal() {
+            false => effect,
+            true if ask().map_err(|e| fail::stdout(&e))? == Some(true) => return Ok(()),
+            true => "not confirmed",
         };
-        if !io::stdin().is_terminal() {
-            return refuse(effect);
-        }
-        let mut out = io::stderr().lock();
-        let mut answer = String::new();
-        let asked = write!(out, "{}; {} [y/N] ", clean(effect), clean(question))
-            .and_then(|()| out.flush())
-            .and_then(|()| io::stdin().lock().read_line(&mut answer));
-        asked.map_err(|error| fail::stdout(&error))?;
-        match answer.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => Ok(()),
-            _ => refuse("not confirmed"),
-        }
+        Err(Fault::new(FaultCode::ConfirmationNeeded, message)
+            .hint("nothing was changed; --yes does it without asking"))
     }
 }
 

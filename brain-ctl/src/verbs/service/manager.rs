@@ -126,7 +126,7 @@ fn run(arguments: &[&str]) -> Result<(bool, String, String), Fault> {
             "systemctl does not exist: this machine does not use systemd",
         )
         .hint("a service is not needed: every command starts the daemon"),
-        _ => Fault::new(FaultCode::Io, format!("cannot run systemctl: {}", fail::reason(&e))),
+        _ => fail::run("systemctl", &e),
     })?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ok((output.status.success(), text(output.stdout), text(output.stderr)))
