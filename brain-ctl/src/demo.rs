@@ -3,10 +3,7 @@
 //! The daemon removes the home when its standard input closes, so it does so even if the client is
 //! killed. If both are killed, the next demonstration removes the home.
 
-mod notes;
-mod posts;
-mod random;
-mod world;
+mod content;
 
 use std::{
     env,
@@ -23,8 +20,8 @@ use std::{
 };
 
 use brain_protocol::{Fault, FaultCode, TEMPORARY_HOME_MARKER};
-use jiff::Zoned;
 
+pub(crate) use self::content::DemoContent;
 use crate::{
     connect::{self, ConnectError},
     fail,
@@ -50,31 +47,6 @@ pub(crate) struct TemporaryBrain {
     _marker: File,
 }
 
-/// The invented pages and posts.
-pub(crate) struct DemoContent {
-    notes: Vec<(String, String)>,
-    posts: Vec<(String, String)>,
-    /// The id of a post that spread fast.
-    pub(crate) fast_post_id: String,
-}
-
-impl DemoContent {
-    /// Generates pages and posts as of `now`.
-    ///
-    /// # Errors
-    /// `internal` if the word lists are damaged.
-    pub(crate) fn new(seed: u64, now: &Zoned) -> Result<Self, Fault> {
-        let notes = notes::write(seed, now.date())?;
-        let posts = posts::write(seed, now.timestamp())?;
-        Ok(Self { notes, posts: posts.files, fast_post_id: posts.fast_post })
-    }
-
-    /// Returns the number of pages.
-    pub(crate) fn pages(&self) -> usize {
-        self.notes.len()
-    }
-}
-
 impl TemporaryBrain {
     /// Creates the home, starts its daemon, and writes the files of pages and posts. Does not wait
     /// for the daemon.
@@ -88,7 +60,7 @@ impl TemporaryBrain {
         let mut brain = Self::create(&base)?;
         // The daemon opens its store meanwhile.
         brain.daemon = Some(start::start_temporary(&brain.home, isolate)?);
-        write_files(&brain.dir().join(PAGES), &content.notes)?;
+        write_files(&brain.dir().join(PAGES), &content.pages)?;
         write_files(&brain.dir().join("collector"), &content.posts)?;
         Ok(brain)
     }
@@ -140,7 +112,7 @@ impl TemporaryBrain {
     /// # Errors
     /// `io` if the path of this program is unknown.
     pub(crate) fn command(&self) -> Result<Command, Fault> {
-        let program = env::current_exe().map_err(|e| run_fault(&e))?;
+        let program = env::current_exe().map_err(|e| fail::run("brain", &e))?;
         let mut command = Command::new(program);
         isolate(&mut command);
         command.env("BRAIN_HOME", self.dir()).env("BRAIN_NO_START", "1").stdin(Stdio::null());
@@ -184,16 +156,12 @@ impl Drop for TemporaryBrain {
 /// # Errors
 /// `io` if the command cannot be run; `internal` if the pages cannot be stored.
 pub(crate) fn sync_pages(sync_command: &mut Command) -> Result<(), Fault> {
-    let output = sync_command.output().map_err(|e| run_fault(&e))?;
+    let output = sync_command.output().map_err(|e| fail::run("brain", &e))?;
     if output.status.success() {
         return Ok(());
     }
     let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     Err(Fault::new(FaultCode::Internal, format!("the pages were not stored: {answer}")))
-}
-
-fn run_fault(error: &io::Error) -> Fault {
-    Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(error)))
 }
 
 /// Separates a command from the user's own brain and accounts: removes the variables that configure

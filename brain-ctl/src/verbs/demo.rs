@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::Fault;
 use clap::Args;
 use jiff::Zoned;
 use serde_json::{Value, json};
@@ -22,9 +22,6 @@ use crate::{
     output::{Outcome, Paint, end_line_at_terminal, notice, stdout_width, write_stdout},
     start,
 };
-
-/// The seed of the invented pages. It is fixed, so that all tours show the same names.
-const SEED: u64 = 20_260_101;
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
@@ -76,7 +73,7 @@ impl Demo {
         if !context.json && io::stdout().is_terminal() {
             print("preparing an invented brain …\n")?;
         }
-        let invented = DemoContent::new(SEED, &Zoned::now())?;
+        let invented = DemoContent::new(&Zoned::now())?;
         // The lock is held while the home is written, so that a signal waits for a complete home
         // and removes it. It is not held during the slow rest.
         let mut slot = lock(shared);
@@ -86,7 +83,7 @@ impl Demo {
             commands: commands(brain, &steps, context)?,
             steps,
             dir: brain.dir().display().to_string(),
-            pages: invented.pages(),
+            pages: invented.page_count(),
         };
         let open_command = open_command(brain)?;
         let mut sync_command = brain.sync_command()?;
@@ -253,7 +250,7 @@ impl Tour {
     fn run_as_json(mut self, ready_ms: u64, shared: &SharedBrain) -> Result<Outcome, Fault> {
         let mut results = Vec::new();
         for (step, command) in self.steps.iter().zip(&mut self.commands) {
-            let output = command.output().map_err(|e| run_fault(&e))?;
+            let output = command.output().map_err(|e| fail::run("brain", &e))?;
             wait_if_ended(shared);
             let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
             results.push(json!({
@@ -285,17 +282,13 @@ fn command_line(arguments: &[String]) -> String {
 
 /// Runs a command whose output the user sees.
 fn run_step(command: &mut Command) -> Result<(), Fault> {
-    let status = command.status().map_err(|e| run_fault(&e))?;
+    let status = command.status().map_err(|e| fail::run("brain", &e))?;
     // A command that a signal ended has no exit status. The signal also reaches this process, whose
     // thread for signals then ends it.
     if status.code().is_none() {
         wait_for_end();
     }
     Ok(())
-}
-
-fn run_fault(error: &io::Error) -> Fault {
-    Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(error)))
 }
 
 fn print(text: &str) -> Result<(), TourError> {
