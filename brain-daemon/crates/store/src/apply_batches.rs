@@ -116,7 +116,7 @@ fn apply_batch(
             continue;
         }
         let now = CurrentPage::read(&draft, id)?;
-        draft.seq = seq;
+        draft.counters.seq = seq;
         let former = former.get(&id).and_then(Option::as_ref);
         follow_file(&mut draft, id, former, now.as_ref())?;
         for row in [id, moved_file_id(seq)] {
@@ -276,7 +276,7 @@ fn follow_file(
     let record = &now.record;
     if let Some(former) = former.filter(|former| former.record.source_path != record.source_path) {
         // The outbox row of the former path gets an id that belongs to no page on any machine.
-        draft.next_id = moved_file_id(draft.seq);
+        draft.counters.next_id = moved_file_id(draft.counters.seq);
         let synced = draft.file(source, &former.record.source_path)?;
         let is_changed = former.record.content_hash != record.content_hash;
         draft.move_file_rows(source, &former.record, record, synced, is_changed, &ours)?;

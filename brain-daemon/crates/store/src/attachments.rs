@@ -96,7 +96,7 @@ impl Draft<'_> {
     /// Removes rows of attachments that no text has named for the recovery window. Returns their
     /// number.
     pub fn expire_attachments(&mut self, now: i64) -> Result<usize, StoreError> {
-        self.frees_space = true;
+        self.task.frees_space = true;
         let mut due = Vec::new();
         for row in self.attachments.iter()? {
             let (key, value) = row?;

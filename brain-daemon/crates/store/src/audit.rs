@@ -33,7 +33,7 @@ impl Draft<'_> {
     /// Removes up to 200 audit pages that were stored before `before` (Unix milliseconds). Returns
     /// whether there may be more.
     pub fn forget_calls(&mut self, before: i64) -> Result<bool, StoreError> {
-        self.frees_space = true;
+        self.task.frees_space = true;
         let old: Vec<(i64, u64)> = self
             .audit
             .range(..(before, 0))?

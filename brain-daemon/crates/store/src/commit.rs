@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::batch_receiver::BatchReceiver;
 use super::change::{Change, CommitHook};
 use super::commit_error::{Cause, CommitError};
+use super::draft::TaskNeeds;
 use super::shared_log::LogBatch;
 use super::shared_state::SharedState;
 use super::write_task::{Batch, TaskErrors, WriteTask, answer, catch_panic, refuse};
@@ -144,13 +145,13 @@ pub(super) fn run(
     let (mut space_users, mut spool_users, mut writers) = (Vec::new(), Vec::new(), Vec::new());
     for (index, task) in tasks.iter_mut().enumerate() {
         let before = draft.write_count;
-        (draft.frees_space, draft.needs_spooled_jobs, draft.is_bulk) = (false, false, false);
-        let lease_before = draft.lease.take();
+        draft.task = TaskNeeds::default();
+        let lease_before = draft.effects.lease.take();
         let result =
             catch_unwind(AssertUnwindSafe(|| task.run(draft))).unwrap_or(Err(StoreError::Defect));
-        match draft.lease {
-            Some(_) => draft.leased_tasks.push(index),
-            None => draft.lease = lease_before,
+        match draft.effects.lease {
+            Some(_) => draft.effects.leased_tasks.push(index),
+            None => draft.effects.lease = lease_before,
         }
         match result {
             Ok(()) => {
@@ -158,10 +159,10 @@ pub(super) fn run(
                 if draft.write_count > before {
                     writers.push(index);
                 }
-                if draft.write_count > before && !draft.frees_space {
+                if draft.write_count > before && !draft.task.frees_space {
                     space_users.push(index);
                 }
-                if draft.write_count > before || draft.needs_spooled_jobs {
+                if draft.write_count > before || draft.task.needs_spooled_jobs {
                     spool_users.push(index);
                 }
             }

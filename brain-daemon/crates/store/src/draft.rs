@@ -60,6 +60,31 @@ pub struct Draft<'t> {
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
     pub(super) attachments: RowTable<'t, (u64, &'static str), &'static [u8]>,
     pub(super) attachment_files: RowTable<'t, (&'static [u8; 32], u64, &'static str), ()>,
+    pub(super) counters: Counters,
+    /// Number of writes, to tell whether a failed task has written.
+    pub(super) write_count: u64,
+    /// Whether to commit even if the batch only removes outbox rows.
+    pub(super) must_flush: bool,
+    /// Number of the next job while the log does not answer; see [`Replica::spooled_id`].
+    pub(super) next_spooled_id: Option<u64>,
+    /// The store's place in the log; `None` if it is not shared.
+    pub(super) replica: Option<Replica>,
+    /// The id of this machine, if the store is or was shared.
+    pub(super) machine: Option<u128>,
+    /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
+    pub(super) spool_records: Option<Vec<Vec<u8>>>,
+    /// What the current task said about itself.
+    pub(super) task: TaskNeeds,
+    pub(super) pending_keys: &'t PendingKeys,
+    /// Rows to insert at the end.
+    pending_rows: PendingRows,
+    pub(super) link_changes: LinkChanges,
+    /// Results so far.
+    pub(super) effects: Effects,
+}
+
+/// Numbers of [`t::META`] that writes change.
+pub(super) struct Counters {
     /// Number of the next ingest job.
     pub(super) next_job: u64,
     /// Number of waiting ingest jobs.
@@ -72,37 +97,64 @@ pub struct Draft<'t> {
     pub(super) seq: u64,
     /// Number of active pages.
     pub(super) active: u64,
-    /// Number of writes, to tell whether a failed task has written.
-    pub(super) write_count: u64,
-    /// Whether to commit even if the batch only removes outbox rows.
-    pub(super) must_flush: bool,
-    /// Number of the next job while the log does not answer; see [`Replica::spooled_id`].
-    pub(super) next_spooled_id: Option<u64>,
-    /// The store's place in the log; `None` if it is not shared.
-    pub(super) replica: Option<Replica>,
-    /// The id of this machine, if the store is or was shared.
-    pub(super) machine: Option<u128>,
+}
+
+impl Counters {
+    fn read(meta: &impl ReadableTable<&'static str, u64>) -> Result<Self, StoreError> {
+        let number = |key: &str, default: u64| -> Result<u64, StoreError> {
+            Ok(meta.get(key)?.map_or(default, |guard| guard.value()))
+        };
+        Ok(Self {
+            next_job: number(t::META_NEXT_JOB, 1)?,
+            waiting: number(t::META_WAITING, 0)?,
+            failed: number(t::META_FAILED, 0)?,
+            next_id: number(t::META_NEXT_ID, 1)?,
+            seq: number(t::META_SEQ, 0)?,
+            active: number(t::META_ACTIVE, 0)?,
+        })
+    }
+
+    /// Writes the changed numbers only: a shared store sends each inserted row to the log.
+    fn write(&self, meta: &mut RowTable<'_, &'static str, u64>) -> Result<(), StoreError> {
+        for (key, number) in [
+            (t::META_NEXT_ID, self.next_id),
+            (t::META_SEQ, self.seq),
+            (t::META_ACTIVE, self.active),
+            (t::META_NEXT_JOB, self.next_job),
+            (t::META_WAITING, self.waiting),
+            (t::META_FAILED, self.failed),
+        ] {
+            if meta.get(key)?.map(|guard| guard.value()) != Some(number) {
+                meta.insert(key, number)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a task says about itself while it runs.
+#[derive(Default)]
+pub(super) struct TaskNeeds {
+    /// Whether it frees space, so that it runs on a full disk.
+    pub(super) frees_space: bool,
+    /// Whether its changes are acknowledged later.
+    pub(super) is_bulk: bool,
+    /// Whether it needs the spool's jobs in the store.
+    pub(super) needs_spooled_jobs: bool,
+}
+
+/// Results of a transaction, to apply after its commit.
+#[derive(Default)]
+pub(super) struct Effects {
     /// The lease that the changes need.
     pub(super) lease: Option<&'static str>,
     /// The indexes of the tasks that need the lease.
     pub(super) leased_tasks: Vec<usize>,
-    /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
-    pub(super) spool_records: Option<Vec<Vec<u8>>>,
-    /// Whether the current task frees space, so that it runs on a full disk.
-    pub(super) frees_space: bool,
-    /// Whether the current task's changes are acknowledged later.
-    pub(super) is_bulk: bool,
-    /// Whether the current task needs the spool's jobs in the store.
-    pub(super) needs_spooled_jobs: bool,
-    /// Changes to `pending_keys`, to apply after the commit.
+    /// Changes to `pending_keys`.
     pub(super) pending_keys_change: PendingKeysChange,
-    pub(super) pending_keys: &'t PendingKeys,
     /// Whether a source was added, removed or changed.
     pub(super) sources_changed: bool,
-    /// Rows to insert at the end.
-    pending_rows: PendingRows,
-    pub(super) link_changes: LinkChanges,
-    /// Changes of pages so far, in order.
+    /// Changes of pages, in order.
     feed: Vec<Change>,
 }
 
@@ -145,105 +197,68 @@ impl<'t> Draft<'t> {
         let machine = read_id(&*meta, t::META_MACHINE)?;
         let is_shared = replica.is_some();
         meta.record(is_shared);
-        let number = |key: &str, default: u64| -> Result<u64, StoreError> {
-            Ok(meta.get(key)?.map_or(default, |guard| guard.value()))
-        };
-        let (next_id, seq, active) =
-            (number(t::META_NEXT_ID, 1)?, number(t::META_SEQ, 0)?, number(t::META_ACTIVE, 0)?);
-        let (next_job, waiting) = (number(t::META_NEXT_JOB, 1)?, number(t::META_WAITING, 0)?);
-        let failed = number(t::META_FAILED, 0)?;
-        macro_rules! table {
-            ($name:ident) => {
-                RowTable::new(txn.open_table(t::$name)?, is_shared)
-            };
-        }
+        let counters = Counters::read(&*meta)?;
         Ok(Self {
             meta,
-            sources: table!(SOURCES),
-            source_settings: table!(SOURCE_SETTINGS),
-            source_machines: table!(SOURCE_MACHINES),
-            pages: table!(PAGES),
-            ids: table!(IDS),
-            contents: table!(CONTENTS),
-            derived: table!(DERIVED),
-            versions: table!(VERSIONS),
-            changes: table!(CHANGES),
-            paths: table!(PATHS),
+            sources: RowTable::open(txn, t::SOURCES, is_shared)?,
+            source_settings: RowTable::open(txn, t::SOURCE_SETTINGS, is_shared)?,
+            source_machines: RowTable::open(txn, t::SOURCE_MACHINES, is_shared)?,
+            pages: RowTable::open(txn, t::PAGES, is_shared)?,
+            ids: RowTable::open(txn, t::IDS, is_shared)?,
+            contents: RowTable::open(txn, t::CONTENTS, is_shared)?,
+            derived: RowTable::open(txn, t::DERIVED, is_shared)?,
+            versions: RowTable::open(txn, t::VERSIONS, is_shared)?,
+            changes: RowTable::open(txn, t::CHANGES, is_shared)?,
+            paths: RowTable::open(txn, t::PATHS, is_shared)?,
             files: txn.open_table(t::FILES)?,
-            names: table!(NAMES),
-            links_in: table!(LINKS_IN),
-            broken_link_counts: table!(BROKEN),
-            broken_link_totals: table!(BROKEN_SUMS),
-            pending_link_checks: table!(UNCHECKED),
-            tags: table!(TAGS),
-            types: table!(TYPES),
-            tag_counts: table!(TAG_COUNTS),
-            timeline: table!(TIMELINE),
-            deleted: table!(DELETED),
-            captured: table!(CAPTURED),
+            names: RowTable::open(txn, t::NAMES, is_shared)?,
+            links_in: RowTable::open(txn, t::LINKS_IN, is_shared)?,
+            broken_link_counts: RowTable::open(txn, t::BROKEN, is_shared)?,
+            broken_link_totals: RowTable::open(txn, t::BROKEN_SUMS, is_shared)?,
+            pending_link_checks: RowTable::open(txn, t::UNCHECKED, is_shared)?,
+            tags: RowTable::open(txn, t::TAGS, is_shared)?,
+            types: RowTable::open(txn, t::TYPES, is_shared)?,
+            tag_counts: RowTable::open(txn, t::TAG_COUNTS, is_shared)?,
+            timeline: RowTable::open(txn, t::TIMELINE, is_shared)?,
+            deleted: RowTable::open(txn, t::DELETED, is_shared)?,
+            captured: RowTable::open(txn, t::CAPTURED, is_shared)?,
             outbox: txn.open_table(t::OUTBOX)?,
-            jobs: table!(JOBS),
-            jobs_due: table!(JOBS_DUE),
-            jobs_seen: table!(JOBS_SEEN),
-            finished_jobs_by_expiry: table!(FINISHED_JOBS_BY_EXPIRY),
-            clients: table!(CLIENTS),
-            tokens: table!(TOKENS),
+            jobs: RowTable::open(txn, t::JOBS, is_shared)?,
+            jobs_due: RowTable::open(txn, t::JOBS_DUE, is_shared)?,
+            jobs_seen: RowTable::open(txn, t::JOBS_SEEN, is_shared)?,
+            finished_jobs_by_expiry: RowTable::open(txn, t::FINISHED_JOBS_BY_EXPIRY, is_shared)?,
+            clients: RowTable::open(txn, t::CLIENTS, is_shared)?,
+            tokens: RowTable::open(txn, t::TOKENS, is_shared)?,
             audit: txn.open_table(t::AUDIT)?,
-            attachments: table!(ATTACHMENTS),
-            attachment_files: table!(ATTACHMENT_FILES),
-            next_job,
-            waiting,
-            failed,
-            next_id,
-            seq,
-            active,
+            attachments: RowTable::open(txn, t::ATTACHMENTS, is_shared)?,
+            attachment_files: RowTable::open(txn, t::ATTACHMENT_FILES, is_shared)?,
+            counters,
             write_count: 0,
             must_flush: false,
             next_spooled_id: None,
             replica,
             machine,
-            lease: None,
-            leased_tasks: Vec::new(),
             spool_records: None,
-            frees_space: false,
-            is_bulk: false,
-            needs_spooled_jobs: false,
-            pending_keys_change: PendingKeysChange::default(),
+            task: TaskNeeds::default(),
             pending_keys,
-            sources_changed: false,
             pending_rows: PendingRows::default(),
             link_changes: LinkChanges::default(),
-            feed: Vec::new(),
+            effects: Effects::default(),
         })
     }
 
     /// Writes counters and pending rows, and returns the changes. The transaction is then complete.
     pub(super) fn finish(mut self) -> Result<CompletedDraft, StoreError> {
         self.insert_pending_rows()?;
-        for (key, number) in [
-            (t::META_NEXT_ID, self.next_id),
-            (t::META_SEQ, self.seq),
-            (t::META_ACTIVE, self.active),
-            (t::META_NEXT_JOB, self.next_job),
-            (t::META_WAITING, self.waiting),
-            (t::META_FAILED, self.failed),
-        ] {
-            // Only changed numbers are inserted: a shared store sends each inserted row to the log.
-            if self.meta.get(key)?.map(|guard| guard.value()) != Some(number) {
-                self.meta.insert(key, number)?;
-            }
-        }
-        let (lease, replica) = (self.lease, self.replica);
-        let leased_tasks = std::mem::take(&mut self.leased_tasks);
-        let feed = std::mem::take(&mut self.feed);
-        let pending_keys_change = std::mem::take(&mut self.pending_keys_change);
-        let sources_changed = self.sources_changed;
+        self.counters.write(&mut self.meta)?;
+        let effects = std::mem::take(&mut self.effects);
+        let replica = self.replica;
         Ok(CompletedDraft {
-            changes: feed,
-            pending_keys_change,
-            sources_changed,
-            lease,
-            leased_tasks,
+            changes: effects.feed,
+            pending_keys_change: effects.pending_keys_change,
+            sources_changed: effects.sources_changed,
+            lease: effects.lease,
+            leased_tasks: effects.leased_tasks,
             for_log: replica.map(|replica| (replica, self.into_row_changes())),
         })
     }
@@ -328,7 +343,7 @@ impl<'t> Draft<'t> {
     /// Marks the task as part of a bulk write, such as an import, that is acknowledged at its end.
     /// Consumers of changes can process its changes later.
     pub fn mark_as_bulk(&mut self) {
-        self.is_bulk = true;
+        self.task.is_bulk = true;
     }
 
     pub(super) fn set_meta(&mut self, key: &'static str, value: u64) -> Result<(), StoreError> {
@@ -346,11 +361,11 @@ impl<'t> Draft<'t> {
 
     /// Adds a page's new state to the changes.
     pub(super) fn add_change(&mut self, id: u64, page: Option<ChangedPage>) {
-        self.feed.push(Change {
-            seq: self.seq,
+        self.effects.feed.push(Change {
+            seq: self.counters.seq,
             id,
             page: page.map(Arc::new),
-            is_bulk: self.is_bulk,
+            is_bulk: self.task.is_bulk,
         });
     }
 

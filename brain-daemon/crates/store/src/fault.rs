@@ -54,6 +54,18 @@ fn code(error: &StoreError) -> FaultCode {
     }
 }
 
+const READ_ONLY_HINT: &str = "check the owner and mode of the home directory, and whether its disk \
+    is mounted read-only: `mount -o remount,rw`; reads continue, and writes are accepted as soon \
+    as the disk is writable";
+
+const DAMAGED_STORE_HINT: &str = "move brain.redb away, and brain.redb.spool if it is there, and \
+    restore a backup: `brain backup restore FILE`; the pages are also markdown files: move pages/ \
+    out of the home, and `brain import` imports them again";
+
+const DAMAGED_ATTACHMENT_HINT: &str = "attach the same file again, `brain attach SLUG FILE`, or \
+    take it from a backup: `BRAIN_HOME=DIR brain backup restore FILE`, then `BRAIN_HOME=DIR brain \
+    attachments SLUG --get NAME`";
+
 /// Returns what the user can do about the error.
 fn hint(error: &StoreError) -> Option<String> {
     use StoreError as E;
@@ -63,31 +75,19 @@ fn hint(error: &StoreError) -> Option<String> {
         E::ReadOnly(failure) if failure.to_string().ends_with(REPLACED) => {
             "`brain doctor` says where the file is now, and how to go on"
         }
-        E::ReadOnly(_) => {
-            "check the owner and mode of the home directory, and whether its disk is mounted \
-             read-only: `mount -o remount,rw`; reads continue, and writes are accepted as soon as \
-             the disk is writable"
-        }
+        E::ReadOnly(_) => READ_ONLY_HINT,
         E::Unreadable(_) => {
             "check the owner and mode of the file and of its directories: the daemon's user must \
              be able to read it"
         }
         E::Io(_) => "run `brain doctor`",
-        E::Damaged(_) | E::Torn(_) => {
-            "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: \
-             `brain backup restore FILE`; the pages are also markdown files: move pages/ out of \
-             the home, and `brain import` imports them again"
-        }
+        E::Damaged(_) | E::Torn(_) => DAMAGED_STORE_HINT,
         E::DamagedPage(page) => return Some(hint_for_page(page)),
         E::DamagedText { .. } => {
             "`brain get SLUG` names a backup with an intact copy; `brain put SLUG --file FILE` \
              replaces the page"
         }
-        E::DamagedAttachment { .. } => {
-            "attach the same file again, `brain attach SLUG FILE`, or take it from a backup: \
-             `BRAIN_HOME=DIR brain backup restore FILE`, then `BRAIN_HOME=DIR brain attachments \
-             SLUG --get NAME`"
-        }
+        E::DamagedAttachment { .. } => DAMAGED_ATTACHMENT_HINT,
         E::DamagedSpool { .. } => {
             "move the spool away and keep it: the store is intact, but lacks the items in the spool"
         }

@@ -51,7 +51,7 @@ impl Draft<'_> {
 
     /// Writes changes of clients and tokens.
     pub fn change_grants(&mut self, change: &GrantUpdate) -> Result<(), StoreError> {
-        self.frees_space = change.only_reduces_access;
+        self.task.frees_space = change.only_reduces_access;
         for (id, client) in &change.clients {
             self.write_count += 1;
             match client {

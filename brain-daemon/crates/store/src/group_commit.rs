@@ -99,31 +99,12 @@ impl<'s> GroupCommit<'s> {
         if self.shared.is_read_only() {
             return Ok(());
         }
-        let Self { shared, spool, may_have_spooled, has_warned } = self;
-        let mut warn_unspooled = |error: &std::io::Error| {
-            if !std::mem::replace(has_warned, true) {
-                tracing::warn!(%error, "cannot write the spool; ingest jobs are acknowledged after \
-                                        a commit");
-            }
-        };
-        if spool.as_ref().is_none_or(|spool| !spool.is_at_path()) {
-            match Spool::create(&shared.path, shared.store_id) {
-                Ok(created) => *spool = Some(created),
-                // Another process created or replaced the spool; it is imported as after a crash.
-                Err(error)
-                    if error.kind() == ErrorKind::AlreadyExists
-                        && spool::is_readable(&shared.path) =>
-                {
-                    *may_have_spooled = true;
-                    return Ok(());
-                }
-                Err(error) => {
-                    warn_unspooled(&error);
-                    return Ok(());
-                }
-            }
+        if !self.ensure_spool() {
+            return Ok(());
         }
-        let Some(spool) = spool else { return Ok(()) };
+        let Self { shared, spool: Some(spool), may_have_spooled, has_warned } = self else {
+            return Ok(());
+        };
         let txn = shared.begin_write()?;
         let mut draft = Draft::open(&txn, &shared.pending_keys)?;
         let until = Instant::now() + MAX_OPEN;
@@ -131,11 +112,13 @@ impl<'s> GroupCommit<'s> {
         while let Some(batch) =
             current.as_mut().filter(|batch| batch.iter().all(|task| task.has_callback()))
         {
-            match append_batch(shared, &mut draft, spool, batch, &mut warn_unspooled)? {
+            match append_batch(shared, &mut draft, spool, batch, has_warned)? {
                 Outcome::Spooled(refusals) => {
                     if spool.len() > 0 {
                         *may_have_spooled = true;
-                        shared.next_acknowledged_job.fetch_max(draft.next_job, Ordering::AcqRel);
+                        shared
+                            .next_acknowledged_job
+                            .fetch_max(draft.counters.next_job, Ordering::AcqRel);
                     }
                     answer(current.take().unwrap_or_default(), refusals);
                 }
@@ -168,6 +151,28 @@ impl<'s> GroupCommit<'s> {
         Ok(())
     }
 
+    /// Creates the spool if there is none at its path. Returns whether there is one now.
+    fn ensure_spool(&mut self) -> bool {
+        if self.spool.as_ref().is_some_and(Spool::is_at_path) {
+            return true;
+        }
+        match Spool::create(&self.shared.path, self.shared.store_id) {
+            Ok(created) => {
+                self.spool = Some(created);
+                return true;
+            }
+            // Another process created or replaced the spool; it is imported as after a crash.
+            Err(error)
+                if error.kind() == ErrorKind::AlreadyExists
+                    && spool::is_readable(&self.shared.path) =>
+            {
+                self.may_have_spooled = true;
+            }
+            Err(error) => warn_unspooled(&mut self.has_warned, &error),
+        }
+        false
+    }
+
     /// Removes the spool's file if the store has all its jobs, because the file keeps the texts of
     /// the jobs.
     pub(super) fn remove_empty_spool(&mut self) {
@@ -188,16 +193,24 @@ impl<'s> GroupCommit<'s> {
     }
 }
 
-/// Runs a batch in the draft and appends its jobs to the spool. Calls `warn_unspooled` when the
-/// spool cannot be written.
+/// Logs once that the spool cannot be written.
+fn warn_unspooled(has_warned: &mut bool, error: &std::io::Error) {
+    if !std::mem::replace(has_warned, true) {
+        tracing::warn!(%error, "cannot write the spool; ingest jobs are acknowledged after a \
+                                commit");
+    }
+}
+
+/// Runs a batch in the draft and appends its jobs to the spool. Warns when the spool cannot be
+/// written, unless `has_warned`.
 fn append_batch(
     shared: &SharedState,
     draft: &mut Draft<'_>,
     spool: &mut Spool,
     batch: &mut Batch,
-    warn_unspooled: &mut impl FnMut(&std::io::Error),
+    has_warned: &mut bool,
 ) -> Result<Outcome, StoreError> {
-    let (first_job, writes_before) = (draft.next_job, draft.write_count);
+    let (first_job, writes_before) = (draft.counters.next_job, draft.write_count);
     draft.spool_records = Some(Vec::new());
     let refusals = match run(shared, draft, batch, &Ok(())) {
         Ok(refusals) => refusals,
@@ -214,7 +227,7 @@ fn append_batch(
     if !jobs.is_empty()
         && let Err(error) = spool.append(first_job, &jobs)
     {
-        warn_unspooled(&error);
+        warn_unspooled(has_warned, &error);
         return Ok(Outcome::Unspooled(refusals));
     }
     Ok(Outcome::Spooled(refusals))

@@ -56,7 +56,7 @@ impl Draft<'_> {
     /// Returns the number of waiting jobs.
     #[must_use]
     pub fn waiting_jobs(&self) -> u64 {
-        self.waiting
+        self.counters.waiting
     }
 
     /// Returns the job with this number, in any state.
@@ -74,6 +74,7 @@ impl Draft<'_> {
             }
         }
         let id = match self
+            .effects
             .pending_keys_change
             .added
             .get(key)
@@ -103,13 +104,13 @@ impl Draft<'_> {
             }
         }
         // The commit of this transaction adds its keys.
-        all.retain(|key, id| self.pending_keys_change.added.get(key) != Some(id));
+        all.retain(|key, id| self.effects.pending_keys_change.added.get(key) != Some(id));
         Ok(keys.insert(all).get(key).copied())
     }
 
     /// Adds a job and returns its number.
     pub fn add_job(&mut self, record: &JobRecord) -> Result<u64, StoreError> {
-        let next = self.next_spooled_id.as_mut().unwrap_or(&mut self.next_job);
+        let next = self.next_spooled_id.as_mut().unwrap_or(&mut self.counters.next_job);
         let id = *next;
         *next += 1;
         self.add_job_as(id, record)?;
@@ -119,7 +120,10 @@ impl Draft<'_> {
     /// Adds a job with this number, which no other job has.
     pub(super) fn add_job_as(&mut self, id: u64, record: &JobRecord) -> Result<(), StoreError> {
         self.write_count += 1;
-        self.pending_keys_change.added.extend(record.duplicate_keys.iter().map(|key| (*key, id)));
+        self.effects
+            .pending_keys_change
+            .added
+            .extend(record.duplicate_keys.iter().map(|key| (*key, id)));
         let bytes = self.store_job(id, record)?;
         if let Some(records) = &mut self.spool_records {
             records.push(bytes);
@@ -145,11 +149,12 @@ impl Draft<'_> {
         self.write_count += 1;
         let was_there = match job_row(from) {
             JobRow::Due(at) => {
-                self.waiting = self.waiting.saturating_sub(1);
+                self.counters.waiting = self.counters.waiting.saturating_sub(1);
                 self.jobs_due.remove((at, id))?.is_some()
             }
             JobRow::Finished(at) => {
-                self.failed = self.failed.saturating_sub(u64::from(from.state == JobState::Failed));
+                self.counters.failed =
+                    self.counters.failed.saturating_sub(u64::from(from.state == JobState::Failed));
                 self.finished_jobs_by_expiry.remove((at, id))?.is_some()
             }
         };
@@ -169,11 +174,11 @@ impl Draft<'_> {
         match job_row(record) {
             JobRow::Due(at) => {
                 self.jobs_due.insert((at, id), ())?;
-                self.waiting += 1;
+                self.counters.waiting += 1;
             }
             JobRow::Finished(at) => {
                 self.finished_jobs_by_expiry.insert((at, id), ())?;
-                self.failed += u64::from(record.state == JobState::Failed);
+                self.counters.failed += u64::from(record.state == JobState::Failed);
                 self.write_seen_keys(id, record)?;
             }
         }
@@ -189,7 +194,7 @@ impl Draft<'_> {
             if latest_id.is_none_or(|latest_id| latest_id < id) {
                 self.jobs_seen.insert(key, id)?;
             }
-            self.pending_keys_change.settled.push((*key, id));
+            self.effects.pending_keys_change.settled.push((*key, id));
         }
         Ok(())
     }
@@ -197,7 +202,7 @@ impl Draft<'_> {
     /// Removes up to `limit` jobs that have expired at `now` (Unix milliseconds). Returns their
     /// number.
     pub fn forget_jobs(&mut self, now: i64, limit: usize) -> Result<usize, StoreError> {
-        self.frees_space = true;
+        self.task.frees_space = true;
         let mut expired = Vec::new();
         for row in self.finished_jobs_by_expiry.range(..=(now, u64::MAX))?.take(limit) {
             expired.push(row?.0.value());
@@ -219,7 +224,8 @@ impl Draft<'_> {
         if let JobRow::Finished(at) = job_row(&removed) {
             self.finished_jobs_by_expiry.remove((at, id))?;
         }
-        self.failed = self.failed.saturating_sub(u64::from(removed.state == JobState::Failed));
+        self.counters.failed =
+            self.counters.failed.saturating_sub(u64::from(removed.state == JobState::Failed));
         for key in &removed.duplicate_keys {
             // A later job may have the key.
             let points_here = self.jobs_seen.get(key)?.is_some_and(|guard| guard.value() == id);

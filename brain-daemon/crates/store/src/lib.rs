@@ -55,6 +55,7 @@ mod kept_copy;
 mod line_marks;
 mod link_changes;
 mod link_check;
+mod link_keys;
 mod link_target;
 mod links;
 mod listing;

@@ -14,8 +14,8 @@ use redb::{ReadableTable, ReadableTableMetadata};
 use super::broken_links::{LinkCounts, SUMS};
 use super::draft::add_to_counts;
 use super::link_changes::LinkChanges;
+use super::link_keys::link_keys;
 use super::read::Reader;
-use super::write_page::link_keys;
 use super::{Draft, Store, StoreError, meta, tables as t};
 use brain_base::caller::Visibility;
 
@@ -78,10 +78,11 @@ impl Draft<'_> {
     pub(super) fn insert_link_changes(&mut self) -> Result<(), StoreError> {
         let LinkChanges { pages, name_counts, sums } = std::mem::take(&mut self.link_changes);
         for ((source, key, _), _) in name_counts.into_iter().filter(|(_, delta)| *delta != 0) {
-            self.pending_link_checks.insert((source.as_str(), key.as_str(), 0), self.seq)?;
+            self.pending_link_checks
+                .insert((source.as_str(), key.as_str(), 0), self.counters.seq)?;
         }
         for id in pages {
-            self.pending_link_checks.insert(("", "", id), self.seq)?;
+            self.pending_link_checks.insert(("", "", id), self.counters.seq)?;
         }
         add_to_counts(&mut self.broken_link_totals, sums)
     }

@@ -7,9 +7,9 @@ use brain_page as page;
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
+use super::link_keys::{link_keys, slug_keys};
 use super::read::{PageEntry, Reader};
 use super::record::{LinkRecord, PageRecord};
-use super::write_page::{link_keys, slug_keys};
 use super::{StoreError, tables as t};
 
 /// Target of a link.

@@ -33,10 +33,11 @@ impl Draft<'_> {
         self.pages.remove((source.as_str(), from.as_str()))?;
         self.paths.remove((source.as_str(), old.source_path.as_str()))?;
         self.changes.remove(old.seq)?;
-        self.seq += 1;
+        self.counters.seq += 1;
         // The title can be the name of the file.
         let source_path = self.free_path(source, to, id)?;
-        let mut record = new.fill_record(PageRecord { seq: self.seq, source_path, ..old.clone() });
+        let mut record =
+            new.fill_record(PageRecord { seq: self.counters.seq, source_path, ..old.clone() });
         self.ids.insert(id, (source.as_str(), to.as_str()))?;
         let marks = new.marks(Some((old, Some(&former))), now);
         let is_changed = new.content != former;
@@ -68,13 +69,8 @@ impl Draft<'_> {
         self.move_file_rows(source, old, &record, synced, is_changed, &ours)?;
         self.put_record(source, to, &record, Some((FileState::Present, ours)))?;
         let (source, slug) = (source.clone(), to.clone());
-        let page = ChangedPage {
-            source,
-            slug,
-            record: record.clone(),
-            content: new.content,
-            is_from_file: false,
-        };
+        let (page, content) = (record.clone(), new.content);
+        let page = ChangedPage { source, slug, record: page, content, is_from_file: false };
         self.add_change(id, Some(page));
         Ok(record)
     }
@@ -102,12 +98,12 @@ impl Draft<'_> {
         }
         // A page can have only one outbox row, which is for its new path. The row for the former
         // path gets an id that belongs to no page.
-        let id = self.next_id;
-        self.next_id += 1;
+        let id = self.counters.next_id;
+        self.counters.next_id += 1;
         let earlier_hashes =
             self.outbox_row(old.id)?.map(|row| row.own_digests).unwrap_or_default();
         let row = OutboxRow {
-            seq: self.seq,
+            seq: self.counters.seq,
             source: source.as_str().to_owned(),
             path: old.source_path.clone(),
             target_state: FileState::Purged,

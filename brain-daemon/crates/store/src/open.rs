@@ -86,26 +86,39 @@ impl Store {
             follow_requests: Mutex::default(),
             remote_changes: Mutex::default(),
         });
-        let imported = match is_shared {
-            // The jobs go to the log first.
-            true => shared.load_spooled_jobs(),
-            false => group_commit::import_spool(&shared),
-        };
-        match imported {
-            // The spool's jobs are known and the store is readable; the writer imports them later.
-            Err(error)
-                if error.is_disk_error()
-                    && shared.next_acknowledged_job.load(Ordering::Acquire) > 0 =>
-            {
-                tracing::warn!(%error, "cannot import the spool yet; writes wait for it");
-            }
-            Err(error) if read_only && error.is_disk_error() => {
-                tracing::warn!(%error, "cannot import the spool: the file system is read-only");
-            }
-            other => other?,
-        }
+        recover_spooled_jobs(&shared)?;
         let writer = Writer::start(Arc::clone(&shared), hook)
             .map_err(|e| StoreError::from_io(&e, "store writer"))?;
         Ok(Self { shared, writer, link_checks: Mutex::default() })
+    }
+}
+
+/// Imports the jobs of the spool, or only reads them if the store is shared: the log gets them
+/// first. After an error of the disk, the store is opened all the same, if no acknowledged job can
+/// be lost.
+///
+/// # Errors
+/// When the spool or the store is damaged or cannot be read.
+fn recover_spooled_jobs(shared: &SharedState) -> Result<(), StoreError> {
+    // An import that fails can reopen the file.
+    let was_read_only = shared.is_read_only();
+    let imported = match shared.is_shared.load(Ordering::Acquire) {
+        true => shared.load_spooled_jobs(),
+        false => group_commit::import_spool(shared),
+    };
+    match imported {
+        // The spool's jobs are known and the store is readable; the writer imports them later.
+        Err(error)
+            if error.is_disk_error()
+                && shared.next_acknowledged_job.load(Ordering::Acquire) > 0 =>
+        {
+            tracing::warn!(%error, "cannot import the spool yet; writes wait for it");
+            Ok(())
+        }
+        Err(error) if was_read_only && error.is_disk_error() => {
+            tracing::warn!(%error, "cannot import the spool: the file system is read-only");
+            Ok(())
+        }
+        other => other,
     }
 }

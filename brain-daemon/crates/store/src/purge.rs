@@ -15,7 +15,7 @@ impl Draft<'_> {
     /// their ids. A page whose file could not be moved to the trash yet is kept: otherwise the next
     /// sync would import its file as a new page.
     pub fn purge(&mut self, now: i64, limit: usize) -> Result<Vec<u64>, StoreError> {
-        self.frees_space = true;
+        self.task.frees_space = true;
         let mut due = Vec::new();
         for row in self.deleted.range(..=(now - RECOVERY_MS, u64::MAX))? {
             // Pages that are kept do not count towards the limit.
@@ -46,7 +46,7 @@ impl Draft<'_> {
         record: PageRecord,
         now: i64,
     ) -> Result<u64, StoreError> {
-        self.frees_space = true;
+        self.task.frees_space = true;
         let id = record.id;
         let attachments: Vec<Hash> =
             self.attachments_of(id)?.into_iter().map(|(_, file)| file.hash).collect();
@@ -78,7 +78,7 @@ impl Draft<'_> {
         id: u64,
         version: u32,
     ) -> Result<bool, StoreError> {
-        self.frees_space = true;
+        self.task.frees_space = true;
         let was_there = self.versions.remove((id, version))?.is_some();
         if was_there {
             self.begin_purge(PurgeName::of(source, slug, Some(version)), id, &[])?;
@@ -137,8 +137,8 @@ impl Draft<'_> {
             // The row in `changes` gets a new number, so that consumers learn that the page is
             // gone.
             self.changes.remove(record.seq)?;
-            self.seq += 1;
-            self.changes.insert(self.seq, id)?;
+            self.counters.seq += 1;
+            self.changes.insert(self.counters.seq, id)?;
             if is_registered {
                 self.purge_file(id, &source, &record, own_digest)?;
             }

@@ -3,7 +3,9 @@
 use std::borrow::Borrow;
 use std::ops::{Deref, RangeBounds};
 
-use redb::{AccessGuard, Key, ReadableTable, StorageError, Table, Value};
+use redb::{
+    AccessGuard, Key, ReadableTable, StorageError, Table, TableDefinition, Value, WriteTransaction,
+};
 
 use super::StoreError;
 
@@ -23,6 +25,18 @@ pub(super) struct RowTable<'t, K: Key + 'static, V: Value + 'static> {
 impl<'t, K: Key + 'static, V: Value + 'static> RowTable<'t, K, V> {
     pub(super) fn new(table: Table<'t, K, V>, is_recorded: bool) -> Self {
         Self { table, changes: is_recorded.then(Vec::new) }
+    }
+
+    /// Opens the table; creates it in a new store.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub(super) fn open(
+        txn: &'t WriteTransaction,
+        definition: TableDefinition<'_, K, V>,
+        is_recorded: bool,
+    ) -> Result<Self, StoreError> {
+        Ok(Self::new(txn.open_table(definition)?, is_recorded))
     }
 
     /// Starts or stops recording.

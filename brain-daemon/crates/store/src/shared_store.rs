@@ -172,7 +172,7 @@ impl Draft<'_> {
     /// Requires that this machine holds the lease `name` while the changes are written to the log
     /// of a shared brain. Without a shared brain, this does nothing.
     pub fn require_lease(&mut self, name: &'static str) {
-        self.lease = Some(name);
+        self.effects.lease = Some(name);
     }
 
     /// Returns the recorded changes of all shared tables.
@@ -238,7 +238,7 @@ impl Draft<'_> {
             position: LogPosition::default(),
             machine,
             // An ordinary spool can have jobs below the next number, which are in the store.
-            next_spooled: self.next_job,
+            next_spooled: self.counters.next_job,
             store_id: 0,
         };
         for (key, number) in replica.numbers() {

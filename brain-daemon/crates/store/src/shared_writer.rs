@@ -118,7 +118,7 @@ fn spool_jobs(shared: &SharedState, spool: &mut Option<Spool>, mut batch: Batch)
         let last = known.lock().last_key_value().map(|(number, _)| *number);
         let first = last.map_or(replica.next_spooled, |last| last + 1);
         draft.next_spooled_id = Some(replica.spooled_id(first));
-        draft.waiting += shared.jobs_for_log();
+        draft.counters.waiting += shared.jobs_for_log();
         draft.spool_records = Some(Vec::new());
         let refusals = run(shared, &mut draft, &mut batch, &Ok(())).map_err(|e| e.error)?;
         let jobs = draft.spool_records.take().unwrap_or_default();

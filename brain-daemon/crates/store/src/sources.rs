@@ -25,7 +25,7 @@ impl Draft<'_> {
         record: &SourceRecord,
     ) -> Result<(), StoreError> {
         self.write_count += 1;
-        self.sources_changed = true;
+        self.effects.sources_changed = true;
         let is_new = self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?.is_none();
         if is_new && record.path.is_some() {
             self.claim_source(source)?;
@@ -46,7 +46,7 @@ impl Draft<'_> {
         settings: &SourceSettings,
     ) -> Result<(), StoreError> {
         self.write_count += 1;
-        self.sources_changed = true;
+        self.effects.sources_changed = true;
         if *settings == SourceSettings::default() {
             self.source_settings.remove(source.as_str())?;
         } else {
@@ -103,7 +103,7 @@ impl Draft<'_> {
     /// be soft-deleted before.
     pub fn remove_source(&mut self, source: &SourceId) -> Result<(), StoreError> {
         self.write_count += 1;
-        self.sources_changed = true;
+        self.effects.sources_changed = true;
         self.sources.remove(source.as_str())?;
         self.source_settings.remove(source.as_str())?;
         self.source_machines.remove(source.as_str())?;
@@ -198,8 +198,8 @@ impl Draft<'_> {
         (derived.names, derived.links) = (names, links);
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
         self.changes.remove(record.seq)?;
-        self.seq += 1;
-        record.seq = self.seq;
+        self.counters.seq += 1;
+        record.seq = self.counters.seq;
         self.insert_derived(source, &record, &derived);
         self.record_added_names(source, to, id, &derived.names);
         path.clone_into(&mut record.source_path);

@@ -204,7 +204,7 @@ impl Store {
 
     pub(super) fn import_spooled_jobs(&self) -> Result<(), StoreError> {
         self.write(|draft| {
-            draft.needs_spooled_jobs = true;
+            draft.task.needs_spooled_jobs = true;
             Ok(())
         })
     }

@@ -89,7 +89,7 @@ impl Store {
             attachments.iter().map(|hash| format!("{}{}", t::META_PURGED_FILE, page::hex(hash)));
         let keys: Vec<String> = pages.chain(files).collect();
         self.write(move |draft| {
-            draft.frees_space = true;
+            draft.task.frees_space = true;
             draft.write_count += 1;
             for key in &keys {
                 draft.meta.remove_unrecorded(key.as_str())?;

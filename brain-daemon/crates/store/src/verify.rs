@@ -5,12 +5,13 @@
 mod attachments;
 mod http;
 mod labels;
+mod pages;
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path};
 
-use brain_protocol::{Slug, SourceId};
+use brain_protocol::SourceId;
 use redb::{
     Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
     ReadableTableMetadata, TableDefinition, TableError, TableHandle,
@@ -19,11 +20,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::with_damage_report;
 use super::overlay::Overlay;
-use super::record::{Content, DerivedRows, FileRecord, OutboxRow, Provenance, from_bytes};
+use super::record::{DerivedRows, FileRecord, OutboxRow, Provenance, from_bytes};
 use super::{StoreError, former_records, meta, tables as t};
 use brain_page as page;
 
 use labels::LabelRows;
+use pages::{PageTables, check_key};
 
 /// Receives progress as rows done and rows in total; returns whether to continue. Each row counts
 /// twice: when it is copied, and when it is read back.
@@ -212,15 +214,7 @@ struct Verifier<'a> {
 impl Verifier<'_> {
     /// Verifies the whole store; `bytes` is the length of its file.
     fn verify_all(&self, bytes: u64) -> Result<VerifyReport, StoreError> {
-        let mut rows = 0;
-        macro_rules! count_rows {
-            ($($table:ident),*) => {$(
-                if let Some(table) = self.table(t::$table)? {
-                    rows += table.len()?;
-                }
-            )*};
-        }
-        t::every_table!(count_rows);
+        let rows = self.count_rows()?;
         let mut report = VerifyReport {
             bytes,
             schema: self.schema,
@@ -245,34 +239,11 @@ impl Verifier<'_> {
         step()?;
         self.pages(&mut report, &mut step)?;
         self.versions(&mut report, &mut step)?;
-        for row in self.required_table(t::SOURCES)?.iter()? {
-            step()?;
-            let (key, value) = row?;
-            let id = SourceId::parse(key.value())
-                .map_err(|e| StoreError::damaged(format!("key of a source: {e}")))?;
-            let Some(path) = former_records::source_of(self.schema, value.value())?.path else {
-                continue;
-            };
-            if id.as_str() == SourceId::DEFAULT || !is_valid_directory(&path) {
-                return Err(StoreError::damaged(format!(
-                    "source \"{id}\": {path:?} is not a valid directory"
-                )));
-            }
-            report.directories.push((id.to_string(), path));
-        }
-        for row in self.required_table(t::DERIVED)?.iter()? {
-            step()?;
-            from_bytes::<DerivedRows>(row?.1.value())?;
-        }
+        self.sources(&mut report, &mut step)?;
+        self.derived(&mut step)?;
         self.outbox(&mut step)?;
         if self.schema >= 82 {
-            for row in self.required_table(t::FILES)?.iter()? {
-                step()?;
-                let (key, value) = row?;
-                from_bytes::<FileRecord>(value.value())?;
-                let (source, path) = key.value();
-                check_path(path).map_err(|problem| wrong_file(source, path, problem))?;
-            }
+            self.files(&mut step)?;
         }
         if self.schema >= 83 {
             self.http(&mut step)?;
@@ -282,6 +253,20 @@ impl Verifier<'_> {
         }
         (self.progress)(rows, rows);
         Ok(report)
+    }
+
+    /// Returns the number of rows in all tables of this schema.
+    fn count_rows(&self) -> Result<u64, StoreError> {
+        let mut rows = 0;
+        macro_rules! count_rows {
+            ($($table:ident),*) => {$(
+                if let Some(table) = self.table(t::$table)? {
+                    rows += table.len()?;
+                }
+            )*};
+        }
+        t::every_table!(count_rows);
+        Ok(rows)
     }
 
     /// Returns the digest of all rows; `rows` is their number, for the progress.
@@ -308,64 +293,72 @@ impl Verifier<'_> {
         report: &mut VerifyReport,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let (ids, contents) = (self.required_table(t::IDS)?, self.required_table(t::CONTENTS)?);
-        let (changes, deleted) =
-            (self.required_table(t::CHANGES)?, self.required_table(t::DELETED)?);
-        let paths = self.required_table(t::PATHS)?;
+        let tables = PageTables::open(self)?;
         let mut labels = LabelRows::default();
         for row in self.required_table(t::PAGES)?.iter()? {
             step()?;
             let (key, value) = row?;
             let (source, slug) = key.value();
-            let wrong = |problem: &str| {
-                StoreError::damaged(format!("page \"{slug}\" of source \"{source}\": {problem}"))
-            };
-            if SourceId::parse(source).is_err() || Slug::parse(slug).is_err() {
-                return Err(wrong("it has no valid key"));
-            }
+            check_key(source, slug)?;
             let record = former_records::page_of(self.schema, value.value())?;
-            if ids.get(record.id)?.is_none_or(|found| found.value() != (source, slug)) {
-                return Err(wrong("its id belongs to another page"));
-            }
-            if changes.get(record.seq)?.is_none_or(|found| found.value() != record.id) {
-                return Err(wrong("its last change is missing from the change list"));
-            }
-            let path = record.source_path.as_str();
-            check_path(path).map_err(|problem| wrong(&format!("its file {path:?} {problem}")))?;
-            if paths.get((source, path))?.is_none_or(|found| found.value() != record.id) {
-                return Err(wrong(&format!("its file {path:?} belongs to another page")));
-            }
-            let Some(text) = contents.get(record.id)? else { return Err(wrong("it has no text")) };
-            let content: Content = from_bytes(text.value())?;
-            if page::content_digest(&content.body) != record.content_hash {
-                return Err(wrong("its text does not match its content hash"));
-            }
+            tables.check_page(source, slug, &record)?;
             match record.deleted_at {
                 None => {
                     report.pages += 1;
                     labels.expect(self.schema, source, &record);
                 }
-                Some(at) if deleted.get((at, record.id))?.is_some() => report.deleted += 1,
-                Some(_) => return Err(wrong("it is deleted, but the purge list lacks it")),
+                Some(_) => report.deleted += 1,
             }
         }
-        let all = report.pages + report.deleted;
-        let active = meta::number(self.txn, t::META_ACTIVE)?.unwrap_or_default();
-        for (noun, found, expected) in [
-            ("ids", ids.len()?, all),
-            ("texts", contents.len()?, all),
-            ("files", paths.len()?, all),
-            ("deleted pages", deleted.len()?, report.deleted),
-            ("counted active pages", active, report.pages),
-        ] {
-            if found != expected {
-                return Err(StoreError::damaged(format!(
-                    "it has {found} {noun}, and should have {expected}"
-                )));
-            }
-        }
+        tables
+            .check_lengths(report, meta::number(self.txn, t::META_ACTIVE)?.unwrap_or_default())?;
         if self.schema >= 85 {
             self.labels(&labels, step)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the directories of the sources are valid, and reports them.
+    fn sources(
+        &self,
+        report: &mut VerifyReport,
+        step: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        for row in self.required_table(t::SOURCES)?.iter()? {
+            step()?;
+            let (key, value) = row?;
+            let id = SourceId::parse(key.value())
+                .map_err(|e| StoreError::damaged(format!("key of a source: {e}")))?;
+            let Some(path) = former_records::source_of(self.schema, value.value())?.path else {
+                continue;
+            };
+            if id.as_str() == SourceId::DEFAULT || !is_valid_directory(&path) {
+                return Err(StoreError::damaged(format!(
+                    "source \"{id}\": {path:?} is not a valid directory"
+                )));
+            }
+            report.directories.push((id.to_string(), path));
+        }
+        Ok(())
+    }
+
+    /// Checks that each row with what was derived from a page can be read.
+    fn derived(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
+        for row in self.required_table(t::DERIVED)?.iter()? {
+            step()?;
+            from_bytes::<DerivedRows>(row?.1.value())?;
+        }
+        Ok(())
+    }
+
+    /// Checks that each file that sync read is below its source's directory.
+    fn files(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
+        for row in self.required_table(t::FILES)?.iter()? {
+            step()?;
+            let (key, value) = row?;
+            from_bytes::<FileRecord>(value.value())?;
+            let (source, path) = key.value();
+            check_path(path).map_err(|problem| wrong_file(source, path, problem))?;
         }
         Ok(())
     }

@@ -9,10 +9,9 @@ use redb::ReadableTable;
 
 use super::change::ChangedPage;
 use super::error::unless_damaged;
-use super::record::{
-    DerivedRows, FileState, Hash, LinkRecord, OutboxRow, PageRecord, VersionRecord, to_bytes,
-};
-use super::tables::{EVERY_PAGE, link_source};
+use super::line_marks::PageMarks;
+use super::record::{DerivedRows, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
+use super::tables::EVERY_PAGE;
 use super::{Draft, FilePlan, NewPage, StoreError};
 use brain_page as page;
 
@@ -28,6 +27,19 @@ pub struct WrittenPage {
     pub status: WriteStatus,
     /// The page after the write.
     pub record: PageRecord,
+}
+
+/// What a write knows about its page before the record is made.
+struct Target {
+    id: u64,
+    version: u32,
+    /// When the page got its text, in Unix milliseconds.
+    content_at: i64,
+    path: String,
+    marks: PageMarks,
+    status: WriteStatus,
+    /// Digests of the contents of the file that brain may overwrite.
+    own_digests: Vec<Hash>,
 }
 
 impl Draft<'_> {
@@ -47,63 +59,19 @@ impl Draft<'_> {
         self.check_registered(source)?;
         self.write_count += 1;
         let former = self.page(source, slug)?;
-        let mut ours: Vec<Hash> = new.replaces.into_iter().collect();
-        let (id, version, content_at, status, path);
-        let mut marks = new.marks(None, now);
-        match &former {
-            None => {
-                id = self.next_id;
-                self.next_id += 1;
-                path = match &new.file {
-                    FilePlan::Write => self.free_path(source, slug, id)?,
-                    FilePlan::Keep(path) => path.clone(),
-                };
-                self.ids.insert(id, (source.as_str(), slug.as_str()))?;
-                (version, content_at, status) = (1, now, WriteStatus::Created);
-            }
-            Some(old) => {
-                id = old.id;
-                path = match &new.file {
-                    FilePlan::Write => old.source_path.clone(),
-                    FilePlan::Keep(path) => path.clone(),
-                };
-                if path != old.source_path {
-                    self.paths.remove((source.as_str(), old.source_path.as_str()))?;
-                }
-                // A damaged text cannot become a version; this write repairs the page.
-                let content = unless_damaged(self.content(old))?;
-                marks = new.marks(Some((old, content.as_ref())), now);
-                if let Some(content) = content {
-                    ours.push(page::file_hash(&content.frontmatter, &content.body));
-                    ours.extend(page::earlier_file_hash(&content.frontmatter, &content.body));
-                    let kept = VersionRecord { record: old.clone(), content };
-                    self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
-                }
-                // The file that sync read may differ from the text: CRLF, a byte order mark.
-                ours.extend(self.imported_digest(source, &path)?);
-                self.changes.remove(old.seq)?;
-                match old.deleted_at {
-                    None => self.remove_derived(source, slug, old)?,
-                    Some(at) => _ = self.deleted.remove((at, id))?,
-                }
-                version = old.version + 1;
-                content_at =
-                    if old.content_hash == new.content_hash { old.content_at } else { now };
-                status = if old.deleted_at.is_some() {
-                    WriteStatus::Restored
-                } else {
-                    WriteStatus::Updated
-                };
-            }
-        }
+        let target = match &former {
+            None => self.target_of_new_page(source, slug, &new, now)?,
+            Some(old) => self.retire_version(source, slug, old, &new, now)?,
+        };
         if former.as_ref().is_none_or(|old| old.deleted_at.is_some()) {
-            self.active += 1;
+            self.counters.active += 1;
         }
-        self.seq += 1;
+        self.counters.seq += 1;
+        let Target { id, version, content_at, path, marks, status, own_digests } = target;
         let (created_at, updated_at) = new.resolve_dates(former.as_ref(), now);
         let mut record = new.fill_record(PageRecord {
             id,
-            seq: self.seq,
+            seq: self.counters.seq,
             version,
             created_at,
             updated_at,
@@ -132,27 +100,103 @@ impl Draft<'_> {
             self.record_added_names(source, slug, id, &derived.names);
         }
         let is_from_file = matches!(new.file, FilePlan::Keep(_));
-        match new.file {
+        self.put_record_as_planned(source, slug, &record, &new.file, own_digests)?;
+        let (source, slug, content) = (source.clone(), slug.clone(), new.content);
+        let page = ChangedPage { source, slug, record: record.clone(), content, is_from_file };
+        self.add_change(id, Some(page));
+        Ok(WrittenPage { status, record })
+    }
+
+    /// Reserves id and path of a page that does not exist.
+    fn target_of_new_page(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        new: &NewPage,
+        now: i64,
+    ) -> Result<Target, StoreError> {
+        let id = self.counters.next_id;
+        self.counters.next_id += 1;
+        let path = match &new.file {
+            FilePlan::Write => self.free_path(source, slug, id)?,
+            FilePlan::Keep(path) => path.clone(),
+        };
+        self.ids.insert(id, (source.as_str(), slug.as_str()))?;
+        Ok(Target {
+            id,
+            version: 1,
+            content_at: now,
+            path,
+            marks: new.marks(None, now),
+            status: WriteStatus::Created,
+            own_digests: new.replaces.into_iter().collect(),
+        })
+    }
+
+    /// Keeps the text of `old` as a former version, and removes the rows that `new` replaces.
+    fn retire_version(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        old: &PageRecord,
+        new: &NewPage,
+        now: i64,
+    ) -> Result<Target, StoreError> {
+        let id = old.id;
+        let path = match &new.file {
+            FilePlan::Write => old.source_path.clone(),
+            FilePlan::Keep(path) => path.clone(),
+        };
+        if path != old.source_path {
+            self.paths.remove((source.as_str(), old.source_path.as_str()))?;
+        }
+        // A damaged text cannot become a version; this write repairs the page.
+        let content = unless_damaged(self.content(old))?;
+        let marks = new.marks(Some((old, content.as_ref())), now);
+        let mut own_digests: Vec<Hash> = new.replaces.into_iter().collect();
+        if let Some(content) = content {
+            own_digests.push(page::file_hash(&content.frontmatter, &content.body));
+            own_digests.extend(page::earlier_file_hash(&content.frontmatter, &content.body));
+            let kept = VersionRecord { record: old.clone(), content };
+            self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
+        }
+        // The file that sync read may differ from the text: CRLF, a byte order mark.
+        own_digests.extend(self.imported_digest(source, &path)?);
+        self.changes.remove(old.seq)?;
+        let status = match old.deleted_at {
+            None => {
+                self.remove_derived(source, slug, old)?;
+                WriteStatus::Updated
+            }
+            Some(at) => {
+                self.deleted.remove((at, id))?;
+                WriteStatus::Restored
+            }
+        };
+        let is_same_text = old.content_hash == new.content_hash;
+        let content_at = if is_same_text { old.content_at } else { now };
+        Ok(Target { id, version: old.version + 1, content_at, path, marks, status, own_digests })
+    }
+
+    /// Stores the record. The file is written by the outbox, or it is the one that sync read.
+    fn put_record_as_planned(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: &PageRecord,
+        plan: &FilePlan,
+        own_digests: Vec<Hash>,
+    ) -> Result<(), StoreError> {
+        match plan {
             FilePlan::Write => {
-                self.put_record(source, slug, &record, Some((FileState::Present, ours)))?;
+                self.put_record(source, slug, record, Some((FileState::Present, own_digests)))
             }
             FilePlan::Keep(path) => {
-                self.paths.insert((source.as_str(), path.as_str()), id)?;
-                self.outbox.remove(id)?;
-                self.put_record(source, slug, &record, None)?;
+                self.paths.insert((source.as_str(), path.as_str()), record.id)?;
+                self.outbox.remove(record.id)?;
+                self.put_record(source, slug, record, None)
             }
         }
-        self.add_change(
-            id,
-            Some(ChangedPage {
-                source: source.clone(),
-                slug: slug.clone(),
-                record: record.clone(),
-                content: new.content,
-                is_from_file,
-            }),
-        );
-        Ok(WrittenPage { status, record })
     }
 
     /// Stores `new` as a former version of an active page and returns its number. The page keeps
@@ -241,7 +285,7 @@ impl Draft<'_> {
         let id = record.id;
         self.remove_derived(source, slug, &record)?;
         self.deleted.insert((now, id), ())?;
-        self.active -= 1;
+        self.counters.active -= 1;
         record.deleted_at = Some(now);
         self.touch(source, slug, &mut record, file)?;
         self.add_change(id, None);
@@ -263,7 +307,7 @@ impl Draft<'_> {
         if let Some(at) = record.deleted_at.take() {
             self.deleted.remove((at, id))?;
         }
-        self.active += 1;
+        self.counters.active += 1;
         let is_from_file = file.is_none();
         self.touch(source, slug, &mut record, file)?;
         let derived = self.derived_of(id)?;
@@ -302,8 +346,8 @@ impl Draft<'_> {
         let mut ours: Vec<Hash> = self.own_digest(record)?.into_iter().collect();
         ours.extend(self.imported_digest(source, &record.source_path)?);
         self.changes.remove(record.seq)?;
-        self.seq += 1;
-        record.seq = self.seq;
+        self.counters.seq += 1;
+        record.seq = self.counters.seq;
         self.put_record(source, slug, record, file.map(|file| (file, ours)))
     }
 
@@ -361,7 +405,7 @@ impl Draft<'_> {
             }
         }
         let row = OutboxRow {
-            seq: self.seq,
+            seq: self.counters.seq,
             source: source.to_owned(),
             path: path.to_owned(),
             target_state: state,
@@ -400,49 +444,4 @@ impl PageRecord {
         labels.insert(EVERY_PAGE);
         labels
     }
-}
-
-impl DerivedRows {
-    /// Returns the first parts of the keys of this page's rows in
-    /// [`LINKS_IN`](super::tables::LINKS_IN). A link by path gets
-    /// no row if the page has a row for the same name: each row in a large table can make a commit
-    /// write one more leaf.
-    pub(super) fn link_rows(&self, own_source: &str) -> BTreeSet<(String, String)> {
-        // Names belong to the page's own source.
-        let names = self.links.iter().flat_map(LinkRecord::names);
-        let mut rows: BTreeSet<_> = names.map(|name| (own_source.to_owned(), name)).collect();
-        for link in &self.links {
-            let source = link_source(link.source.as_deref().unwrap_or(own_source), own_source);
-            for slug in &link.slugs {
-                let [path, name] = slug_keys(slug);
-                let by_name = (source.clone(), name);
-                if !rows.contains(&by_name) {
-                    rows.insert((by_name.0, path));
-                }
-            }
-        }
-        rows
-    }
-}
-
-impl LinkRecord {
-    /// Returns the names that the link may mean, best first.
-    pub(super) fn names(&self) -> impl Iterator<Item = String> {
-        let file = self.name.as_deref().and_then(page::file_name_key);
-        self.name.clone().into_iter().chain(file)
-    }
-}
-
-/// Returns the two keys under which links to this slug are stored. Links by name are stored under
-/// the second key, too; the link record says which kind a link is.
-pub(super) fn slug_keys(slug: &str) -> [String; 2] {
-    [format!("/{slug}"), page::normalize_name(slug)]
-}
-
-/// Returns the keys of all links whose path can mean this slug: the keys of the slug, and those of
-/// each suffix of its path, because `[[folder/name]]` can mean `a/folder/name`.
-pub(super) fn link_keys(slug: &str) -> impl Iterator<Item = String> {
-    let starts = slug.match_indices('/').map(|(at, _)| &slug[at + 1..]);
-    let ends = starts.filter(|end| end.contains('/'));
-    std::iter::once(slug).chain(ends).flat_map(slug_keys)
 }

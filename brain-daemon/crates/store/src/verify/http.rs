@@ -8,6 +8,7 @@ use super::super::record::{AuditPage, ClientRecord, JobRecord, TokenRecord, from
 use super::super::replica::FIRST_SPOOLED_ID;
 use super::super::{StoreError, meta, tables as t};
 use super::Verifier;
+use super::pages::check_count;
 use brain_page as page;
 
 impl Verifier<'_> {
@@ -35,8 +36,7 @@ impl Verifier<'_> {
     /// Checks every ingest job, and that the tables agree on it.
     fn jobs(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
         let (jobs, due) = (self.required_table(t::JOBS)?, self.required_table(t::JOBS_DUE)?);
-        let (expiring, seen) =
-            (self.required_table(t::FINISHED_JOBS_BY_EXPIRY)?, self.required_table(t::JOBS_SEEN)?);
+        let expiring = self.required_table(t::FINISHED_JOBS_BY_EXPIRY)?;
         let (mut waiting, mut finished, mut failed, mut newest) = (0, 0, 0, 0);
         for row in jobs.iter()? {
             step()?;
@@ -62,7 +62,33 @@ impl Verifier<'_> {
             failed += u64::from(record.state == JobState::Failed);
             newest = id;
         }
-        for row in seen.iter()? {
+        self.duplicate_keys(step)?;
+        let number =
+            |key: &str| Ok::<_, StoreError>(meta::number(self.txn, key)?.unwrap_or_default());
+        for (what, found, expected) in [
+            ("jobs with a due time", due.len()?, waiting),
+            ("jobs with an expiry time", expiring.len()?, finished),
+            ("counted waiting jobs", number(t::META_WAITING)?, waiting),
+            ("counted failed jobs", number(t::META_FAILED)?, failed),
+        ] {
+            check_count(what, found, expected)?;
+        }
+        if newest > 0 && newest < FIRST_SPOOLED_ID && number(t::META_NEXT_JOB)? <= newest {
+            return Err(StoreError::damaged(format!(
+                "the number of {} would be used again",
+                JobId(newest)
+            )));
+        }
+        Ok(())
+    }
+
+    /// Checks that each duplicate key belongs to the job that it refers to.
+    fn duplicate_keys(
+        &self,
+        step: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let jobs = self.required_table(t::JOBS)?;
+        for row in self.required_table(t::JOBS_SEEN)?.iter()? {
             step()?;
             let (key, id) = row?;
             let id = id.value();
@@ -74,26 +100,6 @@ impl Verifier<'_> {
                     JobId(id)
                 )));
             }
-        }
-        let number =
-            |key: &str| Ok::<_, StoreError>(meta::number(self.txn, key)?.unwrap_or_default());
-        for (what, found, expected) in [
-            ("jobs with a due time", due.len()?, waiting),
-            ("jobs with an expiry time", expiring.len()?, finished),
-            ("counted waiting jobs", number(t::META_WAITING)?, waiting),
-            ("counted failed jobs", number(t::META_FAILED)?, failed),
-        ] {
-            if found != expected {
-                return Err(StoreError::damaged(format!(
-                    "it has {found} {what}, and should have {expected}"
-                )));
-            }
-        }
-        if newest > 0 && newest < FIRST_SPOOLED_ID && number(t::META_NEXT_JOB)? <= newest {
-            return Err(StoreError::damaged(format!(
-                "the number of {} would be used again",
-                JobId(newest)
-            )));
         }
         Ok(())
     }
