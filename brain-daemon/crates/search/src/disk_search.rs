@@ -385,65 +385,100 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                 names,
             });
         }
-        // Positions are read only for words that can form a pair.
+        let mut rows = SegmentRows { docs, first, hits };
         for (group, found) in segment.groups.iter().enumerate() {
             let is_prefix = self.plan.groups[group].prefix.is_some();
+            // Positions are read only for words that can form a pair.
             let needs_positions = self.plan.is_paired(group) && !is_prefix;
-            let option = if needs_positions {
-                IndexRecordOption::WithFreqsAndPositions
-            } else {
-                IndexRecordOption::WithFreqs
-            };
-            let mut fill_cells =
-                |reader: &InvertedIndexReader,
-                 infos: &[TermInfo],
-                 cell: fn(&mut Cell) -> &mut Occurrences| {
-                    let open = |info| reader.read_postings_from_terminfo(info, option);
-                    let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
-                    for (row, &(_, doc, _)) in docs.iter().enumerate() {
-                        let at = hits.positions.len();
-                        let mut found =
-                            Occurrences { first_position: at as u32, ..Occurrences::default() };
-                        let mut form_count = 0;
-                        for form in &mut forms {
-                            if reach(form, doc) {
-                                found.count += form.term_freq();
-                                form_count += 1;
-                                if needs_positions {
-                                    form.append_positions_with_offset(0, &mut hits.positions);
-                                }
-                            }
-                        }
-                        if form_count > 1 {
-                            hits.positions[at..].sort_unstable();
-                        }
-                        found.position_count = (hits.positions.len() - at) as u32;
-                        if is_prefix {
-                            found.count = found.count.min(1);
-                        }
-                        *cell(hits.cell(first + row, group)) = found;
+            let read = GroupRead { group, is_prefix, needs_positions };
+            rows.count(read, &segment.body, &found.body, |cell| &mut cell.body)?;
+            rows.count(read, &segment.title, &found.title, |cell| &mut cell.title)?;
+            rows.mark(group, &segment.words, &found.words, |cell| {
+                cell.body.count = cell.body.count.max(1);
+            })?;
+            rows.mark(group, &segment.keys, found.tag.as_slice(), |cell| cell.tag = true)?;
+            rows.mark(group, &segment.keys, found.slug.as_slice(), |cell| cell.slug = true)?;
+            rows.mark(group, &segment.words, found.exact.as_slice(), |cell| cell.exact = true)?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a match table for documents of one segment.
+struct SegmentRows<'a> {
+    /// The documents, ascending.
+    docs: &'a [(u32, u32, NameMatch)],
+    /// The row of the first document.
+    first: usize,
+    hits: &'a mut MatchTable,
+}
+
+/// How the occurrences of a group are read.
+#[derive(Clone, Copy)]
+struct GroupRead {
+    group: usize,
+    is_prefix: bool,
+    needs_positions: bool,
+}
+
+impl SegmentRows<'_> {
+    /// Counts the occurrences of the terms `infos` in each document, in the cell's part that `cell`
+    /// returns.
+    fn count(
+        &mut self,
+        read: GroupRead,
+        reader: &InvertedIndexReader,
+        infos: &[TermInfo],
+        cell: fn(&mut Cell) -> &mut Occurrences,
+    ) -> Result<()> {
+        let option = if read.needs_positions {
+            IndexRecordOption::WithFreqsAndPositions
+        } else {
+            IndexRecordOption::WithFreqs
+        };
+        let open = |info| reader.read_postings_from_terminfo(info, option);
+        let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
+        for (row, &(_, doc, _)) in self.docs.iter().enumerate() {
+            let at = self.hits.positions.len();
+            let mut found = Occurrences { first_position: at as u32, ..Occurrences::default() };
+            let mut form_count = 0;
+            for form in &mut forms {
+                if reach(form, doc) {
+                    found.count += form.term_freq();
+                    form_count += 1;
+                    if read.needs_positions {
+                        form.append_positions_with_offset(0, &mut self.hits.positions);
                     }
-                    Ok::<(), std::io::Error>(())
-                };
-            fill_cells(&segment.body, &found.body, |cell| &mut cell.body)?;
-            fill_cells(&segment.title, &found.title, |cell| &mut cell.title)?;
-            let mut mark =
-                |reader: &InvertedIndexReader, infos: &[TermInfo], set: fn(&mut Cell)| {
-                    for info in infos {
-                        let mut postings =
-                            reader.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
-                        for (row, &(_, doc, _)) in docs.iter().enumerate() {
-                            if reach(&mut postings, doc) {
-                                set(hits.cell(first + row, group));
-                            }
-                        }
-                    }
-                    Ok::<(), std::io::Error>(())
-                };
-            mark(&segment.words, &found.words, |cell| cell.body.count = cell.body.count.max(1))?;
-            mark(&segment.keys, found.tag.as_slice(), |cell| cell.tag = true)?;
-            mark(&segment.keys, found.slug.as_slice(), |cell| cell.slug = true)?;
-            mark(&segment.words, found.exact.as_slice(), |cell| cell.exact = true)?;
+                }
+            }
+            if form_count > 1 {
+                self.hits.positions[at..].sort_unstable();
+            }
+            found.position_count = (self.hits.positions.len() - at) as u32;
+            if read.is_prefix {
+                found.count = found.count.min(1);
+            }
+            *cell(self.hits.cell(self.first + row, read.group)) = found;
+        }
+        Ok(())
+    }
+
+    /// Calls `set` with the cell of each document that has one of the terms `infos`.
+    fn mark(
+        &mut self,
+        group: usize,
+        reader: &InvertedIndexReader,
+        infos: &[TermInfo],
+        set: fn(&mut Cell),
+    ) -> Result<()> {
+        for info in infos {
+            let mut postings =
+                reader.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+            for (row, &(_, doc, _)) in self.docs.iter().enumerate() {
+                if reach(&mut postings, doc) {
+                    set(self.hits.cell(self.first + row, group));
+                }
+            }
         }
         Ok(())
     }

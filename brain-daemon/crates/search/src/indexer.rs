@@ -5,10 +5,12 @@
 
 use std::{
     collections::{HashSet, VecDeque},
+    ops::ControlFlow,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::MutexGuard;
 use tantivy::{Index as Tantivy, IndexReader, IndexWriter, Term, indexer::NoMergePolicy};
 
 use brain_base::threads::lower_priority;
@@ -16,7 +18,7 @@ use brain_base::threads::lower_priority;
 use super::{
     disk::{Disk, InMemory, catch_panic, write_to_disk},
     document::Analyzer,
-    index_state::SharedState,
+    index_state::{SharedState, State},
     index_writer::{commit, open_writer, tantivy_document},
     merge_policy::ChangeRate,
     schema::Fields,
@@ -165,7 +167,6 @@ impl Indexer {
     /// Waits for changes and takes them. Returns the next step; `None` when the index is dropped.
     fn take(&mut self) -> Option<NextStep> {
         let shared = Arc::clone(&self.shared);
-        let options = &shared.options;
         let mut state = shared.state();
         let mut has_waited = false;
         loop {
@@ -178,91 +179,106 @@ impl Indexer {
             if !state.feed.is_empty()
                 && (has_waited || is_flushing || state.feed.len() >= MAX_TAKEN)
             {
-                let count = state.feed.len().min(MAX_TAKEN);
-                self.since.get_or_insert(now);
-                let taken: Vec<Op> = state.feed.drain(..count).collect();
-                let has_more = !state.feed.is_empty();
-                drop(state);
-                shared.notify_progress();
-                self.bytes += taken.iter().map(Op::weight).sum::<usize>();
-                self.queue.extend(taken);
-                if is_backing_off && self.bytes > options.overlay_bytes {
-                    self.drop_changes();
-                }
-                let should_commit =
-                    has_more && self.queue.len() >= options.commit_changes_bulk && !is_backing_off;
-                return Some(if should_commit {
-                    NextStep::Commit(ChangeRate::Bulk)
-                } else {
-                    NextStep::Feed
-                });
+                return Some(self.take_changes(state, &shared, is_backing_off));
             }
-            let mut due = None;
-            let sooner =
-                |due: &mut Option<Instant>, at: Instant| *due = Some(due.map_or(at, |d| d.min(at)));
-            if !state.feed.is_empty() {
-                sooner(&mut due, now + COLLECT_TIME);
+            let next = if !state.feed.is_empty() {
                 has_waited = true;
+                ControlFlow::Continue(Some(now + COLLECT_TIME))
             } else if self.queue.is_empty() {
                 if is_flushing {
                     // Everything pushed is on disk or was dropped.
                     state.flush = 0;
                     shared.notify_progress();
                 }
-                if state.erase {
-                    return Some(NextStep::Erase);
-                }
-                if let Some((_, at, _)) = self.memory {
-                    if at <= now {
-                        return Some(NextStep::LeaveMemory);
-                    }
-                    sooner(&mut due, at);
-                }
-                if let Some((at, _)) = self.reload {
-                    if at <= now {
-                        return Some(NextStep::Reload);
-                    }
-                    sooner(&mut due, at);
-                }
-                if self.needs_merge {
-                    let at = state.last_push + options.commit_when_idle;
-                    if at <= now {
-                        return Some(NextStep::Merge);
-                    }
-                    sooner(&mut due, at);
-                }
+                self.idle_step(&state, now)
             } else {
-                let idle = now.saturating_duration_since(state.last_push);
-                let oldest =
-                    self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-                let has_enough = self.queue.len() >= options.commit_changes
-                    && idle >= COLLECT_TIME * 10
-                    || self.queue.len() >= options.commit_changes_bulk;
-                if is_flushing
-                    || (!is_backing_off
-                        && (has_enough
-                            || oldest >= options.commit_after
-                            || idle >= options.commit_when_idle))
-                {
-                    let is_idle = idle >= options.commit_when_idle;
-                    // When idle, `NextStep::Merge` follows. A bulk commit defers tantivy's own
-                    // merges, so that they do not run beside it.
-                    let is_bulk = if is_idle {
-                        self.needs_merge
-                    } else {
-                        self.queue.len() >= options.commit_changes
-                    };
-                    let rate =
-                        if is_bulk && !is_flushing { ChangeRate::Bulk } else { ChangeRate::Steady };
-                    return Some(NextStep::Commit(rate));
-                }
-                sooner(&mut due, now + (COLLECT_TIME * 10).min(options.commit_when_idle));
-            }
+                self.commit_step(&state, now, is_flushing, is_backing_off)
+            };
+            let mut due = match next {
+                ControlFlow::Break(step) => return Some(step),
+                ControlFlow::Continue(due) => due,
+            };
             if let (true, Some(at)) = (is_backing_off, self.retry_at) {
                 due = Some(at.min(now + Duration::from_millis(500)));
             }
             shared.wait(&mut state, due);
         }
+    }
+
+    /// Takes changes from the feed. Returns the step that gives them to the writer.
+    fn take_changes(
+        &mut self,
+        mut state: MutexGuard<'_, State>,
+        shared: &SharedState,
+        is_backing_off: bool,
+    ) -> NextStep {
+        let options = &shared.options;
+        let count = state.feed.len().min(MAX_TAKEN);
+        self.since.get_or_insert_with(Instant::now);
+        let taken: Vec<Op> = state.feed.drain(..count).collect();
+        let has_more = !state.feed.is_empty();
+        drop(state);
+        shared.notify_progress();
+        self.bytes += taken.iter().map(Op::weight).sum::<usize>();
+        self.queue.extend(taken);
+        if is_backing_off && self.bytes > options.overlay_bytes {
+            self.drop_changes();
+        }
+        let is_enough = self.queue.len() >= options.commit_changes_bulk;
+        match has_more && is_enough && !is_backing_off {
+            true => NextStep::Commit(ChangeRate::Bulk),
+            false => NextStep::Feed,
+        }
+    }
+
+    /// Returns the step that is due while there are no changes, or else when the next one is.
+    fn idle_step(&self, state: &State, now: Instant) -> ControlFlow<NextStep, Option<Instant>> {
+        if state.erase {
+            return ControlFlow::Break(NextStep::Erase);
+        }
+        let merge_at = state.last_push + self.shared.options.commit_when_idle;
+        let steps = [
+            (self.memory.as_ref().map(|(_, at, _)| *at), NextStep::LeaveMemory),
+            (self.reload.map(|(at, _)| at), NextStep::Reload),
+            (self.needs_merge.then_some(merge_at), NextStep::Merge),
+        ];
+        let mut due: Option<Instant> = None;
+        for (at, step) in steps {
+            let Some(at) = at else { continue };
+            if at <= now {
+                return ControlFlow::Break(step);
+            }
+            due = Some(due.map_or(at, |due| due.min(at)));
+        }
+        ControlFlow::Continue(due)
+    }
+
+    /// Returns the commit of the taken changes if it is due, or else when to look again.
+    fn commit_step(
+        &self,
+        state: &State,
+        now: Instant,
+        is_flushing: bool,
+        is_backing_off: bool,
+    ) -> ControlFlow<NextStep, Option<Instant>> {
+        let options = &self.shared.options;
+        let idle = now.saturating_duration_since(state.last_push);
+        let is_idle = idle >= options.commit_when_idle;
+        let oldest =
+            self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        let has_enough = self.queue.len() >= options.commit_changes && idle >= COLLECT_TIME * 10
+            || self.queue.len() >= options.commit_changes_bulk;
+        let is_due = has_enough || oldest >= options.commit_after || is_idle;
+        if !is_flushing && (is_backing_off || !is_due) {
+            let at = now + (COLLECT_TIME * 10).min(options.commit_when_idle);
+            return ControlFlow::Continue(Some(at));
+        }
+        // When idle, `NextStep::Merge` follows. A bulk commit defers tantivy's own merges, so that
+        // they do not run beside it.
+        let is_bulk =
+            if is_idle { self.needs_merge } else { self.queue.len() >= options.commit_changes };
+        let rate = if is_bulk && !is_flushing { ChangeRate::Bulk } else { ChangeRate::Steady };
+        ControlFlow::Break(NextStep::Commit(rate))
     }
 
     /// Gives the writer the changes that it does not have yet.

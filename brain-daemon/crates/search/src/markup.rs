@@ -110,38 +110,22 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
         // Marks within the text of a link end before its closing marks.
         let rest = &line[at..limit];
         let next = rest[c.len_utf8()..].chars().next().unwrap_or(' ');
-        let hidden_bytes = match c {
-            '`' => 1,
-            '<' if address(rest).is_some() => {
-                closing = address(rest).map(|end| at + end..at + end + 1);
-                1
-            }
-            '|' if is_row => {
+        let hidden_bytes = match inline_markup(rest, (prev, c, next), is_row, closing.is_some()) {
+            Inline::Hidden(length) => length,
+            Inline::CellEnd => {
                 marks.push((at..at + 1, Replacement::Space));
                 0
             }
-            '*' if !(prev.is_whitespace() && next.is_whitespace()) => 1,
-            '_' if prev.is_alphanumeric() != next.is_alphanumeric() => 1,
-            '_' if prev == '_' || next == '_' => 1,
-            '~' | '=' | '%' if next == c && is_pair(prev, &rest[2..]) => 2,
-            '\\' if next.is_ascii_punctuation() => 1,
-            '!' if next == '[' && link(rest.get(1..).unwrap_or_default()).is_some() => 1,
-            '<' if tag(rest) > 0 && !is_inline_tag(rest) => {
-                let length = tag(rest);
+            Inline::Tag(length) => {
                 marks.push((at..at + length, Replacement::Space));
                 at += length;
                 prev = ' ';
                 continue;
             }
-            '<' => tag(rest),
-            '[' if closing.is_none() => match link(rest) {
-                Some((open, close)) => {
-                    closing = Some(at + close.start..at + close.end);
-                    open
-                }
-                None => 0,
-            },
-            _ => 0,
+            Inline::Link(opening, close) => {
+                closing = Some(at + close.start..at + close.end);
+                opening
+            }
         };
         if hidden_bytes > 0 {
             marks.push((at..at + hidden_bytes, Replacement::Nothing));
@@ -158,6 +142,49 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
     if let Some(close) = closing.filter(|close| close.end <= range.end) {
         marks.push((close, Replacement::Nothing));
     }
+}
+
+/// Markup within a line. Lengths are in bytes.
+enum Inline {
+    /// A mark of this length that is not shown; 0 for text.
+    Hidden(usize),
+    /// The end of a cell of a table.
+    CellEnd,
+    /// A tag of this length that separates texts.
+    Tag(usize),
+    /// A link: the length of the marks before its text, and the range of those after it.
+    Link(usize, Range<usize>),
+}
+
+/// Returns the markup at the beginning of `rest`. Of the three characters, the second is the first
+/// of `rest`, and the others are those beside it.
+fn inline_markup(
+    rest: &str,
+    (prev, c, next): (char, char, char),
+    is_row: bool,
+    is_in_link: bool,
+) -> Inline {
+    let hidden_bytes = match c {
+        '`' => 1,
+        '<' => match (address(rest), tag(rest)) {
+            (Some(end), _) => return Inline::Link(1, end..end + 1),
+            (None, length) if length > 0 && !is_inline_tag(rest) => return Inline::Tag(length),
+            (None, length) => length,
+        },
+        '|' if is_row => return Inline::CellEnd,
+        '*' if !(prev.is_whitespace() && next.is_whitespace()) => 1,
+        '_' if prev.is_alphanumeric() != next.is_alphanumeric() => 1,
+        '_' if prev == '_' || next == '_' => 1,
+        '~' | '=' | '%' if next == c && is_pair(prev, &rest[2..]) => 2,
+        '\\' if next.is_ascii_punctuation() => 1,
+        '!' if next == '[' && link(rest.get(1..).unwrap_or_default()).is_some() => 1,
+        '[' if !is_in_link => match link(rest) {
+            Some((opening, closing)) => return Inline::Link(opening, closing),
+            None => 0,
+        },
+        _ => 0,
+    };
+    Inline::Hidden(hidden_bytes)
 }
 
 /// Returns whether a doubled mark begins or ends a part of the text, rather than being an operator.

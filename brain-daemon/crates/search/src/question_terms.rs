@@ -74,6 +74,9 @@ pub struct Subject {
     pub pages: Vec<u64>,
 }
 
+/// Keys of possible names by their hash, each with the index of its run of words.
+type NameKeys = HashMap<u64, (usize, HashedTerm), BuildTermHasher>;
+
 impl QuestionTerms {
     /// Returns whether the question is the name of a page and has at least two words that are not
     /// stop words. A name of one word is often an ordinary word.
@@ -274,35 +277,20 @@ impl Index {
         view: &View,
         visible: Option<&VisiblePages>,
     ) -> tantivy::Result<Vec<Subject>> {
-        let mut runs: Vec<Range<usize>> = Vec::new();
-        let mut keys: HashMap<u64, (usize, HashedTerm), BuildTermHasher> = HashMap::default();
-        for from in 0..words.len() {
-            for to in from + 1..=words.len().min(from + MAX_NAME_WORDS) {
-                // A name of stop words matches by chance.
-                if words[from..to]
-                    .iter()
-                    .all(|word| word.is_stop_word || word.text.chars().count() < 2)
-                {
-                    continue;
-                }
-                let Some(run) = text.get(words[from].range.start..words[to - 1].range.end) else {
-                    continue;
-                };
-                let name = name_key(run);
-                // The run without that little word has the same key.
-                if has_little_word_at_an_end(&name) {
-                    continue;
-                }
-                // Names are found with their words in any order.
-                let key = HashedTerm::new(key_of(key::ANY_ORDER, &words_in_any_order(&name)));
-                keys.entry(key.hash).or_insert((runs.len(), key));
-                runs.push(from..to);
-            }
-        }
-        if let Some(visible) = visible {
-            let pages = self.named_within(&keys, view, visible)?;
-            return Ok(choose_subjects(text, words, &runs, pages));
-        }
+        let (runs, keys) = possible_names(text, words);
+        let pages = match visible {
+            Some(visible) => self.named_within(&keys, view, visible)?,
+            None => self.named_anywhere(&keys, view)?,
+        };
+        Ok(choose_subjects(text, words, &runs, pages))
+    }
+
+    /// Returns some pages with each of `keys`, by index of the run of words.
+    fn named_anywhere(
+        &self,
+        keys: &NameKeys,
+        view: &View,
+    ) -> tantivy::Result<HashMap<usize, Vec<u64>>> {
         let mut pages: HashMap<usize, Vec<u64>> = HashMap::new();
         let mut add_page = |run: usize, id: u64| {
             let pages = pages.entry(run).or_default();
@@ -335,13 +323,13 @@ impl Index {
                 }
             }
         }
-        Ok(choose_subjects(text, words, &runs, pages))
+        Ok(pages)
     }
 
     /// Returns the oldest visible pages with each of `keys`, by index of the run of words.
     fn named_within(
         &self,
-        keys: &HashMap<u64, (usize, HashedTerm), BuildTermHasher>,
+        keys: &NameKeys,
         view: &View,
         visible: &VisiblePages,
     ) -> tantivy::Result<HashMap<usize, Vec<u64>>> {
@@ -372,6 +360,34 @@ impl Index {
         }
         Ok(pages)
     }
+}
+
+/// Returns the runs of `words` that can be names, and their keys.
+fn possible_names(text: &str, words: &[QuestionWord]) -> (Vec<Range<usize>>, NameKeys) {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut keys = NameKeys::default();
+    for from in 0..words.len() {
+        for to in from + 1..=words.len().min(from + MAX_NAME_WORDS) {
+            // A name of stop words matches by chance.
+            if words[from..to].iter().all(|word| word.is_stop_word || word.text.chars().count() < 2)
+            {
+                continue;
+            }
+            let Some(run) = text.get(words[from].range.start..words[to - 1].range.end) else {
+                continue;
+            };
+            let name = name_key(run);
+            // The run without that little word has the same key.
+            if has_little_word_at_an_end(&name) {
+                continue;
+            }
+            // Names are found with their words in any order.
+            let key = HashedTerm::new(key_of(key::ANY_ORDER, &words_in_any_order(&name)));
+            keys.entry(key.hash).or_insert((runs.len(), key));
+            runs.push(from..to);
+        }
+    }
+    (runs, keys)
 }
 
 /// Returns as subjects the longest runs that name pages and do not overlap. If some begin with no

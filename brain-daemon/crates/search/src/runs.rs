@@ -90,13 +90,8 @@ pub(super) fn runs(
                 let Some(words) = heaviest_run(sequence, &weights, &places, is_long_enough) else {
                     continue;
                 };
-                let weight: f32 = weights[words.clone()].iter().sum();
-                let length_factor = ((words.len() - 1) as f32 / (MIN_WORDS - 1) as f32).min(1.0);
                 let is_all = is_whole && words.len() == sequence.words.len();
-                let share = weight / total.max(f32::MIN_POSITIVE);
-                let share = length_factor
-                    * length_factor
-                    * if is_all { share } else { PARTIAL_RUN_FACTOR * share * share };
+                let share = value_of_run(&weights[words.clone()], total, is_all);
                 let run = Run { share, sequence: number, words };
                 if runs.get(&candidate).is_none_or(|best| best.share < share) {
                     runs.insert(candidate, run);
@@ -105,6 +100,15 @@ pub(super) fn runs(
         }
     }
     Ok(runs)
+}
+
+/// Returns the value of a run of words with these weights, 0 to 1. `total` is the weight of the
+/// question.
+fn value_of_run(weights: &[f32], total: f32, is_all: bool) -> f32 {
+    let weight: f32 = weights.iter().sum();
+    let length_factor = ((weights.len() - 1) as f32 / (MIN_WORDS - 1) as f32).min(1.0);
+    let share = weight / total.max(f32::MIN_POSITIVE);
+    length_factor * length_factor * if is_all { share } else { PARTIAL_RUN_FACTOR * share * share }
 }
 
 /// Number of fields: body and title.

@@ -353,87 +353,129 @@ fn line(
     let begin = body[earliest..start].rfind('\n').map_or(earliest, |at| earliest + at + 1);
     let marks = markup::marks(body, begin..limit);
     let mut mark = marks.iter().peekable();
-    let mut out = String::with_capacity(MAX_SNIPPET_CHARS + 16);
-    let mut highlights: Vec<(u32, u32)> = Vec::new();
-    let mut count = 0;
-    if start > range.start {
-        out.push('…');
-        count += 1;
-    }
-    let mut next = matches.partition_point(|m| m.start < start);
-    let mut open: Option<(usize, usize)> = None;
-    let mut space: Option<usize> = None;
+    let mut line = LineBuilder::new(start > range.start);
+    let mut matches = matches[matches.partition_point(|m| m.start < start)..].iter().peekable();
     let mut cut = (limit < range.end).then_some(limit);
     for (index, c) in body[start..limit].char_indices() {
         let at = start + index;
-        if let Some((from, end)) = open
-            && at >= end
-        {
-            highlights.push((from as u32, out.len() as u32));
-            open = None;
-        }
-        while let Some(found) = matches.get(next).filter(|m| m.start <= at) {
-            open = match open {
-                Some((from, end)) => Some((from, end.max(found.end))),
-                None if found.end > at => Some((out.len(), found.end)),
-                None => None,
-            };
-            next += 1;
+        line.end_match(at);
+        while let Some(found) = matches.next_if(|m| m.start <= at) {
+            line.begin_match(at, found.end);
         }
         while mark.next_if(|(mark, _)| mark.end <= at).is_some() {}
         let hidden = mark.peek().filter(|(mark, _)| mark.start <= at).map(|(_, shown)| *shown);
         if hidden == Some(Replacement::Nothing) {
             continue;
         }
-        let is_end = at >= shown.end && count >= MIN_SNIPPET_CHARS;
+        let is_end = at >= shown.end && line.chars >= MIN_SNIPPET_CHARS;
         if c == '\n' && is_end && body[at + 1..limit].trim_start().starts_with('#') {
             cut = Some(at);
             break;
         }
         if c.is_whitespace() || c.is_control() || hidden == Some(Replacement::Space) {
-            if !out.is_empty() && !out.ends_with([' ', '…']) {
-                space = Some(out.len());
-                out.push(' ');
-                count += 1;
-            }
+            line.push_space();
         } else {
-            out.push(c);
-            count += 1;
+            line.push(c);
         }
-        if count >= MAX_SNIPPET_CHARS - 1 && at + c.len_utf8() < range.end {
+        if line.chars >= MAX_SNIPPET_CHARS - 1 && at + c.len_utf8() < range.end {
             cut = Some(at);
             break;
         }
     }
-    if let Some((from, _)) = open {
-        highlights.push((from as u32, out.len() as u32));
-    }
-    if cut.is_some() {
-        // Back to the last space, unless that costs much (scripts without spaces).
-        if let Some(space) = space.filter(|&s| out.len() - s <= 40) {
-            out.truncate(space);
+    let (text, highlights) = line.finish(cut.is_some());
+    (text, highlights, start..cut.unwrap_or(range.end))
+}
+
+/// Builds a line of plain text with highlights.
+struct LineBuilder {
+    text: String,
+    /// Number of characters of `text`.
+    chars: usize,
+    highlights: Vec<(u32, u32)>,
+    /// Start in `text` of the match that is being shown, and its end in the body.
+    open_match: Option<(usize, usize)>,
+    /// Start of the last space in `text`.
+    last_space: Option<usize>,
+}
+
+impl LineBuilder {
+    /// Creates a line; it begins with an ellipsis if text before it is left out.
+    fn new(is_cut_before: bool) -> Self {
+        let mut line = Self {
+            text: String::with_capacity(MAX_SNIPPET_CHARS + 16),
+            chars: 0,
+            highlights: Vec::new(),
+            open_match: None,
+            last_space: None,
+        };
+        if is_cut_before {
+            line.push('…');
         }
-        let len = out.trim_end().len();
-        out.truncate(len);
-        out.push('…');
-        let len = len as u32;
-        highlights.retain_mut(|(from, to)| {
-            *to = (*to).min(len);
-            *from < *to
+        line
+    }
+
+    fn push(&mut self, c: char) {
+        self.text.push(c);
+        self.chars += 1;
+    }
+
+    /// Adds a space, unless the line begins here or has one already.
+    fn push_space(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with([' ', '…']) {
+            self.last_space = Some(self.text.len());
+            self.push(' ');
+        }
+    }
+
+    /// Begins a match that ends at `end` in the body, or extends the one that is being shown.
+    fn begin_match(&mut self, at: usize, end: usize) {
+        self.open_match = match self.open_match {
+            Some((from, open_end)) => Some((from, open_end.max(end))),
+            None if end > at => Some((self.text.len(), end)),
+            None => None,
+        };
+    }
+
+    /// Ends the match that is being shown, if it ends at or before `at` in the body.
+    fn end_match(&mut self, at: usize) {
+        if let Some((from, _)) = self.open_match.take_if(|(_, end)| at >= *end) {
+            self.highlights.push((from as u32, self.text.len() as u32));
+        }
+    }
+
+    /// Returns the line and its highlights. If text after it is left out, the line is cut at its
+    /// last space and ends with an ellipsis.
+    fn finish(mut self, is_cut_after: bool) -> (String, Vec<(u32, u32)>) {
+        self.end_match(usize::MAX);
+        let Self { mut text, mut highlights, last_space, .. } = self;
+        if is_cut_after {
+            // Back to the last space, unless that costs much (scripts without spaces).
+            if let Some(space) = last_space.filter(|&space| text.len() - space <= 40) {
+                text.truncate(space);
+            }
+            text.truncate(text.trim_end().len());
+            clip(&mut highlights, text.len());
+            text.push('…');
+        }
+        text.truncate(text.trim_end().len());
+        // A match can be markup, such as the address of a link.
+        clip(&mut highlights, text.len());
+        // Adjacent highlights are joined.
+        highlights.dedup_by(|b, a| {
+            let touch = b.0 <= a.1;
+            if touch {
+                a.1 = a.1.max(b.1);
+            }
+            touch
         });
+        (text, highlights)
     }
-    let trimmed = out.trim_end().len();
-    out.truncate(trimmed);
-    highlights.iter_mut().for_each(|(_, to)| *to = (*to).min(trimmed as u32));
-    // A match can be markup, such as the address of a link.
-    highlights.retain(|(from, to)| from < to);
-    // Adjacent highlights are joined.
-    highlights.dedup_by(|b, a| {
-        let touch = b.0 <= a.1;
-        if touch {
-            a.1 = a.1.max(b.1);
-        }
-        touch
+}
+
+/// Ends the highlights at `len`, and removes empty ones.
+fn clip(highlights: &mut Vec<(u32, u32)>, len: usize) {
+    highlights.retain_mut(|(from, to)| {
+        *to = (*to).min(len as u32);
+        *from < *to
     });
-    (out, highlights, start..cut.unwrap_or(range.end))
 }

@@ -217,19 +217,11 @@ impl Scanner<'_> {
             if b.is_ascii_alphanumeric() {
                 height = None;
                 // Most words consist of ASCII letters and digits: they are read at once.
-                end =
-                    at + self.bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
-                let before = self.buffer.len();
-                self.buffer.push_str(&self.text[at..end]);
-                self.buffer[before..].make_ascii_lowercase();
+                end = self.push_ascii_word(at);
                 at = end;
                 continue;
             }
-            if b == b'^'
-                && self.bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
-                && self.buffer[from..].chars().count() <= MAX_SYMBOL_CHARS
-                && self.buffer[from..].ends_with(char::is_alphabetic)
-            {
+            if b == b'^' && self.is_power(at, &self.buffer[from..]) {
                 at += 1;
                 continue;
             }
@@ -272,6 +264,22 @@ impl Scanner<'_> {
         }
         let to = to.unwrap_or(self.buffer.len());
         (Span { from, to, start, end }, at.max(start + 1))
+    }
+
+    /// Adds the ASCII letters and digits from `at` on to the buffer; returns their end.
+    fn push_ascii_word(&mut self, at: usize) -> usize {
+        let end = at + self.bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+        let before = self.buffer.len();
+        self.buffer.push_str(&self.text[at..end]);
+        self.buffer[before..].make_ascii_lowercase();
+        end
+    }
+
+    /// Whether `^` at `at` raises a number after `symbol`, a variable or a unit.
+    fn is_power(&self, at: usize, symbol: &str) -> bool {
+        self.bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+            && symbol.chars().count() <= MAX_SYMBOL_CHARS
+            && symbol.ends_with(char::is_alphabetic)
     }
 
     /// Whether the quotation mark `c` at `at` is within a Hebrew word: it marks an abbreviation.
@@ -353,13 +361,18 @@ impl Scanner<'_> {
             }
         }
         if let Some(last) = previous {
-            let kind = if count == 1 { Kind::Lone } else { Kind::Tail };
-            let text = &self.buffer[last.from..last.to];
-            if !text.is_empty() {
-                sink(Token { text, start: last.start, end: last.end, kind });
-            }
+            self.emit_last(last, count == 1, sink);
         }
         at
+    }
+
+    /// Passes the last character of a run to `sink`.
+    fn emit_last(&self, last: Span, is_only: bool, sink: &mut impl FnMut(Token<'_>)) {
+        let kind = if is_only { Kind::Lone } else { Kind::Tail };
+        let text = &self.buffer[last.from..last.to];
+        if !text.is_empty() {
+            sink(Token { text, start: last.start, end: last.end, kind });
+        }
     }
 }
 

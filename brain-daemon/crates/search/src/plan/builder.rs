@@ -1,5 +1,7 @@
 //! Builds a plan: from the units of a question, from its options, and with other spellings.
 
+use std::collections::HashSet;
+
 use super::{
     super::{
         Question,
@@ -144,6 +146,45 @@ struct Word {
     kind: Kind,
 }
 
+/// The texts of a question that rank pages.
+struct QuestionTexts {
+    texts: Vec<(Vec<Word>, Scope)>,
+    /// Indexes of the texts that are sequences, and whether the sequence is quoted.
+    sequences: Vec<(usize, bool)>,
+    /// The question as a name; `None` if it cannot be one.
+    name: Option<String>,
+}
+
+impl QuestionTexts {
+    fn new(units: &[Unit], prefer_quotes: bool) -> Self {
+        let mut name = Some(String::new());
+        let mut texts: Vec<(Vec<Word>, Scope)> = Vec::new();
+        let mut sequences = Vec::new();
+        for unit in units {
+            match unit {
+                Unit::Words(text) | Unit::Required(text, Scope::Anywhere) => {
+                    if let Some(name) = &mut name {
+                        name.push_str(text);
+                        name.push(' ');
+                    }
+                    let is_quoted = matches!(unit, Unit::Required(..));
+                    if !is_quoted || prefer_quotes {
+                        sequences.push((texts.len(), is_quoted));
+                    }
+                    texts.push((words(text), Scope::Anywhere));
+                }
+                Unit::Required(text, Scope::Title) => {
+                    name = None;
+                    texts.push((words(text), Scope::Title));
+                }
+                Unit::Prefix(..) => name = None,
+                Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { .. } => {}
+            }
+        }
+        Self { texts, sequences, name }
+    }
+}
+
 impl<'a> Builder<'a> {
     fn new(languages: &[Lang], analyzer: &'a mut Analyzer) -> Self {
         let languages = languages.to_vec();
@@ -152,51 +193,11 @@ impl<'a> Builder<'a> {
 
     /// Adds the groups that rank, their pairs, the sequences, and the question as a name.
     fn add_words(&mut self, units: &[Unit], is_being_typed: bool, prefer_quotes: bool) {
-        let mut name = String::new();
-        let mut can_be_name = true;
-        let mut texts: Vec<(Vec<Word>, Scope)> = Vec::new();
-        let mut sequences = Vec::new();
-        for unit in units {
-            match unit {
-                Unit::Words(text) | Unit::Required(text, Scope::Anywhere) => {
-                    name.push_str(text);
-                    name.push(' ');
-                    texts.push((words(text), Scope::Anywhere));
-                    let is_quoted = matches!(unit, Unit::Required(..));
-                    if !is_quoted || prefer_quotes {
-                        sequences.push((texts.len() - 1, is_quoted));
-                    }
-                }
-                Unit::Required(text, Scope::Title) => {
-                    can_be_name = false;
-                    texts.push((words(text), Scope::Title));
-                }
-                Unit::Prefix(..) => can_be_name = false,
-                Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { .. } => {}
-            }
-        }
-        if can_be_name {
+        let QuestionTexts { texts, sequences, name } = QuestionTexts::new(units, prefer_quotes);
+        if let Some(name) = name {
             self.plan.names = NameQuery::new(&name, is_being_typed);
         }
-        let plain_words: Vec<&str> = texts
-            .iter()
-            .flat_map(|(words, _)| words)
-            .filter(|w| w.kind == Kind::Word)
-            .map(|w| w.text.as_str())
-            .collect();
-        if let Some(lang) = of_question(&plain_words, &self.plan.languages)
-            && !self.plan.languages.contains(&lang)
-        {
-            self.plan.languages.push(lang);
-        }
-        let has_other_kinds =
-            texts.iter().flat_map(|(words, _)| words).any(|w| w.kind != Kind::Word);
-        let mut stop = stop_words(&plain_words, &self.plan.languages);
-        if has_other_kinds && stop.is_empty() {
-            // Beside tokens of other kinds, stop words are dropped even if there is no other word.
-            // The added word is a stop word in no language.
-            stop = stop_words(&[&plain_words[..], &["\u{0}"]].concat(), &self.plan.languages);
-        }
+        let stop = self.stop_words(&texts);
         let is_stop = |word: &Word| word.kind == Kind::Word && stop.contains(word.text.as_str());
         for (words, scope) in &texts {
             self.add_ranked_words(words, *scope, |word| is_stop(word));
@@ -223,6 +224,25 @@ impl<'a> Builder<'a> {
             };
             self.add_group(group);
         }
+    }
+
+    /// Returns the stop words of a question. Adds its language to those of the plan.
+    fn stop_words<'t>(&mut self, texts: &'t [(Vec<Word>, Scope)]) -> HashSet<&'t str> {
+        let all = || texts.iter().flat_map(|(words, _)| words);
+        let plain_words: Vec<&str> =
+            all().filter(|w| w.kind == Kind::Word).map(|w| w.text.as_str()).collect();
+        if let Some(lang) = of_question(&plain_words, &self.plan.languages)
+            && !self.plan.languages.contains(&lang)
+        {
+            self.plan.languages.push(lang);
+        }
+        let stop = stop_words(&plain_words, &self.plan.languages);
+        if stop.is_empty() && all().any(|w| w.kind != Kind::Word) {
+            // Beside tokens of other kinds, stop words are dropped even if there is no other word.
+            // The added word is a stop word in no language.
+            return stop_words(&[&plain_words[..], &["\u{0}"]].concat(), &self.plan.languages);
+        }
+        stop
     }
 
     /// Adds the words of a text as a sequence.
