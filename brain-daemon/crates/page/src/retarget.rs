@@ -89,6 +89,18 @@ enum Form {
     Reference,
 }
 
+impl Form {
+    /// Returns the form of a link; `None` if its text is its target.
+    fn of(link_type: LinkType) -> Option<Self> {
+        match link_type {
+            LinkType::Autolink | LinkType::Email => None,
+            LinkType::WikiLink { .. } => Some(Self::Wiki),
+            LinkType::Inline => Some(Self::Inline),
+            _ => Some(Self::Reference),
+        }
+    }
+}
+
 /// Rewrites links, and counts them.
 struct LinkRewriter<'a, F, E> {
     reader: LinkReader<'a>,
@@ -128,13 +140,8 @@ where
             else {
                 return ControlFlow::Continue(());
             };
-            let form = match link_type {
-                _ if is_in(&hidden, range.start) => return ControlFlow::Continue(()),
-                LinkType::Autolink | LinkType::Email => return ControlFlow::Continue(()),
-                LinkType::WikiLink { .. } => Form::Wiki,
-                LinkType::Inline => Form::Inline,
-                _ => Form::Reference,
-            };
+            let form = Form::of(link_type).filter(|_| !is_in(&hidden, range.start));
+            let Some(form) = form else { return ControlFlow::Continue(()) };
             let raw = dest_url.strip_suffix('\\').unwrap_or(&dest_url);
             let Some((old, new)) = self.new_path(raw, form) else {
                 return ControlFlow::Continue(());
@@ -155,6 +162,25 @@ where
         });
         definitions.sort();
         definitions.dedup();
+        self.edit_definitions(body, definitions, &mut edits);
+        edits.sort_by_key(|(range, _)| range.start);
+        edits.dedup_by_key(|(range, _)| range.start);
+        self.rewritten += edits.len();
+        let mut out = body.to_owned();
+        for (range, new) in edits.into_iter().rev() {
+            out.replace_range(range, &new);
+        }
+        out
+    }
+
+    /// Adds the edits that give link definitions their new targets. Each definition has its old and
+    /// its new target.
+    fn edit_definitions(
+        &mut self,
+        body: &str,
+        definitions: Vec<(String, String)>,
+        edits: &mut Vec<(Range<usize>, String)>,
+    ) {
         for (old, new) in definitions {
             let found = definition_targets(body, &old);
             if found.is_empty() {
@@ -166,14 +192,6 @@ where
                 (range, encode(&new, is_angled))
             }));
         }
-        edits.sort_by_key(|(range, _)| range.start);
-        edits.dedup_by_key(|(range, _)| range.start);
-        self.rewritten += edits.len();
-        let mut out = body.to_owned();
-        for (range, new) in edits.into_iter().rev() {
-            out.replace_range(range, &new);
-        }
-        out
     }
 
     fn frontmatter(&mut self, frontmatter: &Frontmatter) -> Frontmatter {

@@ -251,9 +251,8 @@ impl<'a> Reader<'a> {
         *end = (*end).max(at.start + self.raw[at.clone()].trim_end().len());
         match event {
             Event::Scalar(text, style, _, tag) => {
-                let is_null = style == ScalarStyle::Plain
-                    && tag.is_none()
-                    && matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
+                let is_plain = style == ScalarStyle::Plain && tag.is_none();
+                let is_null = is_plain && matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
                 Ok(if is_null { Node::Null } else { Node::Text(text.into_owned()) })
             }
             Event::SequenceStart(style, ..) => {

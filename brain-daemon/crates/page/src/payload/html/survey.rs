@@ -143,68 +143,10 @@ impl Survey {
         if name == b"title" && !self.has_title {
             (self.in_title, self.has_title) = (true, true);
         }
-        if self.deep_tables == 0
-            && let Some(open) = self.open.last_mut()
-        {
-            let facts = self.tables.get_mut(open.table);
-            match name {
-                b"tr" => {
-                    open.rows += 1;
-                    open.cells = 0;
-                }
-                b"td" | b"th" => {
-                    open.cells += 1;
-                    open.columns = open.columns.max(open.cells);
-                    open.has_headings |= name == b"th";
-                    if let Some(facts) = facts
-                        && open.rows <= 1
-                    {
-                        // A heading of the row alone, at its beginning, is none of a column.
-                        facts.has_head = name == b"th";
-                    }
-                }
-                b"caption" | b"thead" => open.has_headings = true,
-                _ => {
-                    open.is_layout |= is_one_of(name, &LAYOUT);
-                    open.has_blocks |= is_one_of(name, &BLOCKS);
-                }
-            }
-            if let Some(facts) = self.tables.get_mut(open.table) {
-                let is_layout = open.is_layout || open.has_blocks && open.rows <= 1;
-                facts.is_data = open.columns > 1 && (open.has_headings || !is_layout);
-            }
-        }
+        self.describe_table(name);
         match name {
-            b"table" => {
-                let is_layout = tag
-                    .attributes
-                    .get(&b"role"[..])
-                    .is_some_and(|v| is_one_of(&v.value, &["presentation", "none"]));
-                let open = OpenTable {
-                    table: self.tables.len(),
-                    rows: 0,
-                    cells: 0,
-                    columns: 0,
-                    has_headings: false,
-                    is_layout,
-                    has_blocks: false,
-                };
-                match self.open.len() < MAX_OPEN {
-                    true => self.open.push(open),
-                    false => self.deep_tables += 1,
-                }
-                self.tables.push(TableFacts::default());
-            }
-            b"ul" | b"ol" | b"menu" => {
-                let number = self.begun_lists;
-                self.begun_lists += 1;
-                let is_reversed = tag.attributes.contains_key(&b"reversed"[..]);
-                let facts = ListFacts::default();
-                match self.open_lists.len() < MAX_OPEN {
-                    true => self.open_lists.push(OpenList { number, is_reversed, facts }),
-                    false => self.deep_lists += 1,
-                }
-            }
+            b"table" => self.begin_table(tag),
+            b"ul" | b"ol" | b"menu" => self.begin_list(tag),
             b"li" => {
                 if self.deep_lists == 0
                     && let Some(OpenList { facts, .. }) = self.open_lists.last_mut()
@@ -214,6 +156,73 @@ impl Survey {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Notes what an element within the innermost table says about it.
+    fn describe_table(&mut self, element: &[u8]) {
+        if self.deep_tables > 0 {
+            return;
+        }
+        let Some(open) = self.open.last_mut() else { return };
+        let facts = self.tables.get_mut(open.table);
+        match element {
+            b"tr" => {
+                open.rows += 1;
+                open.cells = 0;
+            }
+            b"td" | b"th" => {
+                open.cells += 1;
+                open.columns = open.columns.max(open.cells);
+                open.has_headings |= element == b"th";
+                if let Some(facts) = facts
+                    && open.rows <= 1
+                {
+                    // A heading of the row alone, at its beginning, is none of a column.
+                    facts.has_head = element == b"th";
+                }
+            }
+            b"caption" | b"thead" => open.has_headings = true,
+            _ => {
+                open.is_layout |= is_one_of(element, &LAYOUT);
+                open.has_blocks |= is_one_of(element, &BLOCKS);
+            }
+        }
+        if let Some(facts) = self.tables.get_mut(open.table) {
+            let is_layout = open.is_layout || open.has_blocks && open.rows <= 1;
+            facts.is_data = open.columns > 1 && (open.has_headings || !is_layout);
+        }
+    }
+
+    fn begin_table(&mut self, tag: &StartTag<()>) {
+        let is_layout = tag
+            .attributes
+            .get(&b"role"[..])
+            .is_some_and(|v| is_one_of(&v.value, &["presentation", "none"]));
+        let open = OpenTable {
+            table: self.tables.len(),
+            rows: 0,
+            cells: 0,
+            columns: 0,
+            has_headings: false,
+            is_layout,
+            has_blocks: false,
+        };
+        match self.open.len() < MAX_OPEN {
+            true => self.open.push(open),
+            false => self.deep_tables += 1,
+        }
+        self.tables.push(TableFacts::default());
+    }
+
+    fn begin_list(&mut self, tag: &StartTag<()>) {
+        let number = self.begun_lists;
+        self.begun_lists += 1;
+        let is_reversed = tag.attributes.contains_key(&b"reversed"[..]);
+        let facts = ListFacts::default();
+        match self.open_lists.len() < MAX_OPEN {
+            true => self.open_lists.push(OpenList { number, is_reversed, facts }),
+            false => self.deep_lists += 1,
         }
     }
 }

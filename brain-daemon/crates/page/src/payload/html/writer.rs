@@ -2,6 +2,8 @@
 
 mod raised;
 
+use std::borrow::Cow;
+
 use html5gum::{StartTag, Token};
 use url::Url;
 
@@ -106,6 +108,25 @@ pub(super) struct FlowWriter<'a> {
     link_text: Option<String>,
 }
 
+fn attribute<'t>(tag: &'t StartTag<()>, name: &str) -> Option<Cow<'t, str>> {
+    tag.attributes.get(name.as_bytes()).map(|value| text(&value.value))
+}
+
+/// Returns how many rows or columns a cell covers.
+fn span(tag: &StartTag<()>, attribute_name: &str) -> usize {
+    attribute(tag, attribute_name).and_then(|number| number.trim().parse().ok()).unwrap_or(1)
+}
+
+/// Returns whether an element is shown apart from the text before it.
+fn is_separate(tag: &StartTag<()>) -> bool {
+    let has_separate_style = attribute(tag, "style").is_some_and(|style| {
+        style.split(';').filter_map(|rule| rule.split_once(':')).any(|(name, value)| {
+            name.trim().eq_ignore_ascii_case("display") && SEPARATE.contains(&value.trim())
+        })
+    });
+    has_separate_style || is_one_of(&tag.name, &BOXES)
+}
+
 impl<'a> FlowWriter<'a> {
     /// Creates a writer. Relative links start from `base`.
     pub(super) fn new(flow: Flow, survey: &'a Survey, base: Option<Url>) -> Self {
@@ -191,43 +212,19 @@ impl<'a> FlowWriter<'a> {
     }
 
     fn start(&mut self, tag: &StartTag<()>) {
-        let attribute =
-            |name: &str| tag.attributes.get(name.as_bytes()).map(|value| text(&value.value));
-        let display = attribute("style").filter(|style| {
-            style.split(';').filter_map(|rule| rule.split_once(':')).any(|(name, value)| {
-                name.trim().eq_ignore_ascii_case("display") && SEPARATE.contains(&value.trim())
-            })
-        });
-        if display.is_some() || is_one_of(&tag.name, &BOXES) {
+        if is_separate(tag) {
             self.flow.gap(Gap::Words);
         }
-        let number = |name: &str| attribute(name).and_then(|n| n.trim().parse::<usize>().ok());
         match &**tag.name {
             b"br" => self.flow.line_break(),
             b"hr" => self.flow.rule(),
             b"img" => {
-                let address = attribute("src").and_then(|src| self.address(&src));
-                self.flow.image(address.as_deref(), &attribute("alt").unwrap_or_default());
+                let address = attribute(tag, "src").and_then(|src| self.address(&src));
+                self.flow.image(address.as_deref(), &attribute(tag, "alt").unwrap_or_default());
             }
-            b"input" => {
-                let kind = attribute("type").unwrap_or_default();
-                if kind.eq_ignore_ascii_case("checkbox") || kind.eq_ignore_ascii_case("radio") {
-                    self.flow.check_box(attribute("checked").is_some());
-                }
-            }
+            b"input" => self.check_box(tag),
             b"math" => self.math = Some(Math::new(tag)),
-            b"a" => {
-                self.end_link();
-                let address = attribute("href").and_then(|href| self.address(&href));
-                // An anchor in the page is no use without a text.
-                self.link_text = address.clone().filter(|address| !address.starts_with('#'));
-                if self.ended_link {
-                    self.flow.gap(Gap::Words);
-                }
-                if let Some(address) = address {
-                    self.flow.open(Inline::Link(address));
-                }
-            }
+            b"a" => self.begin_link(tag),
             b"pre" => {
                 self.has_lines = self.flow.in_cell();
                 self.flow.begin(Leaf::Code(String::new()));
@@ -243,43 +240,16 @@ impl<'a> FlowWriter<'a> {
                 self.begun_lists += 1;
                 self.begin_list(tag, facts);
             }
-            b"li" => {
-                self.flow.enter(Container::Item);
-                if self.deep_lists == 0
-                    && let Some(Some((next, step))) = self.numbers.last_mut()
-                {
-                    let value = attribute("value").and_then(|value| value.trim().parse().ok());
-                    let number: i64 = value.unwrap_or(*next);
-                    *next = number.saturating_add(*step);
-                    self.flow.item_number(number);
-                }
-            }
+            b"li" => self.begin_item(tag),
             b"blockquote" => self.flow.enter(Container::Quote),
-            b"table" => {
-                self.flow.boundary();
-                let facts = self.tables.next().copied().unwrap_or_default();
-                // A table within a cell is a part of that cell's text.
-                let is_data = facts.is_data && !self.open.iter().any(|table| table.is_data);
-                let has_head = facts.has_head;
-                match self.open.len() < MAX_OPEN {
-                    true => self.open.push(WriterTable::new(is_data, has_head)),
-                    false => self.deep_tables += 1,
-                }
-            }
+            b"table" => self.begin_table(),
             b"tr" => match self.open.last_mut() {
                 Some(table) if table.is_data && self.deep_tables == 0 => {
                     table.begin_row(&mut self.flow);
                 }
                 _ => self.flow.boundary(),
             },
-            b"td" | b"th" => match self.open.last_mut() {
-                Some(table) if table.is_data && self.deep_tables == 0 => {
-                    let (rows, columns) = (number("rowspan"), number("colspan"));
-                    let (rows, columns) = (rows.unwrap_or(1), columns.unwrap_or(1));
-                    table.begin_cell(&mut self.flow, rows, columns);
-                }
-                _ => self.flow.boundary(),
-            },
+            b"td" | b"th" => self.begin_cell(tag),
             b"thead" | b"tbody" | b"tfoot" => self.end_group(),
             [b'h', level @ b'1'..=b'6'] => self.flow.begin(Leaf::Heading(level - b'0')),
             b"title" => self.in_title = true,
@@ -297,6 +267,58 @@ impl<'a> FlowWriter<'a> {
                 None if is_one_of(name, &BLOCKS) => self.flow.boundary(),
                 None => {}
             },
+        }
+    }
+
+    fn begin_link(&mut self, tag: &StartTag<()>) {
+        self.end_link();
+        let address = attribute(tag, "href").and_then(|href| self.address(&href));
+        // An anchor in the page is no use without a text.
+        self.link_text = address.clone().filter(|address| !address.starts_with('#'));
+        if self.ended_link {
+            self.flow.gap(Gap::Words);
+        }
+        if let Some(address) = address {
+            self.flow.open(Inline::Link(address));
+        }
+    }
+
+    fn begin_item(&mut self, tag: &StartTag<()>) {
+        self.flow.enter(Container::Item);
+        if self.deep_lists == 0
+            && let Some(Some((next, step))) = self.numbers.last_mut()
+        {
+            let value = attribute(tag, "value").and_then(|value| value.trim().parse().ok());
+            let number: i64 = value.unwrap_or(*next);
+            *next = number.saturating_add(*step);
+            self.flow.item_number(number);
+        }
+    }
+
+    fn begin_table(&mut self) {
+        self.flow.boundary();
+        let facts = self.tables.next().copied().unwrap_or_default();
+        // A table within a cell is a part of that cell's text.
+        let is_data = facts.is_data && !self.open.iter().any(|table| table.is_data);
+        match self.open.len() < MAX_OPEN {
+            true => self.open.push(WriterTable::new(is_data, facts.has_head)),
+            false => self.deep_tables += 1,
+        }
+    }
+
+    fn begin_cell(&mut self, tag: &StartTag<()>) {
+        match self.open.last_mut() {
+            Some(table) if table.is_data && self.deep_tables == 0 => {
+                table.begin_cell(&mut self.flow, span(tag, "rowspan"), span(tag, "colspan"));
+            }
+            _ => self.flow.boundary(),
+        }
+    }
+
+    fn check_box(&mut self, tag: &StartTag<()>) {
+        let kind = attribute(tag, "type").unwrap_or_default();
+        if kind.eq_ignore_ascii_case("checkbox") || kind.eq_ignore_ascii_case("radio") {
+            self.flow.check_box(attribute(tag, "checked").is_some());
         }
     }
 
@@ -376,9 +398,8 @@ impl<'a> FlowWriter<'a> {
 
     /// Begins a numbered list.
     fn begin_list(&mut self, tag: &StartTag<()>, facts: ListFacts) {
-        let attribute = |name: &str| tag.attributes.get(name.as_bytes()).map(|v| text(&v.value));
-        let is_reversed = attribute("reversed").is_some();
-        let start = attribute("start").and_then(|start| start.trim().parse::<i64>().ok());
+        let is_reversed = attribute(tag, "reversed").is_some();
+        let start = attribute(tag, "start").and_then(|start| start.trim().parse::<i64>().ok());
         let start = start.unwrap_or(if is_reversed { facts.items.into() } else { 1 });
         match u16::try_from(start).ok().filter(|_| LIST_NUMBERS.contains(&start)) {
             Some(start) if !is_reversed && !facts.has_values => {

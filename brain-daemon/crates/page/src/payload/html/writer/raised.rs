@@ -29,24 +29,31 @@ struct OpenText {
     parts: Vec<(String, Option<String>)>,
 }
 
+/// Returns the position of the text in an element; `None` if it is on the line.
+fn position_of(element: &[u8]) -> Option<Position> {
+    match element {
+        b"sup" => Some(Position::Raised),
+        b"sub" => Some(Position::Lowered),
+        _ => None,
+    }
+}
+
 impl FlowWriter<'_> {
     /// Reads a token of a raised or lowered text. Returns false for other tokens.
     pub(super) fn raise(&mut self, token: &Token) -> bool {
-        let position = |name: &[u8]| match name {
-            b"sup" => Some(Position::Raised),
-            b"sub" => Some(Position::Lowered),
-            _ => None,
-        };
         if let Token::StartTag(tag) = token
-            && let Some(position) = position(&tag.name)
+            && let Some(position) = position_of(&tag.name)
             && self.raised.open.len() < MAX_PARTS
         {
             self.raised.open.push(OpenText { position, parts: vec![(String::new(), None)] });
             return true;
         }
-        if self.raised.open.is_empty() {
-            return false;
-        }
+        !self.raised.open.is_empty() && self.collect_raised(token)
+    }
+
+    /// Adds a token to the innermost raised or lowered text, or ends that. Returns false if the
+    /// token is none of such a text, which is then written as it was collected.
+    fn collect_raised(&mut self, token: &Token) -> bool {
         let address = match token {
             Token::StartTag(tag) if &**tag.name == b"a" => tag.attributes.get(&b"href"[..]),
             _ => None,
@@ -64,7 +71,7 @@ impl FlowWriter<'_> {
                     self.abandon_raised();
                 }
             }
-            Token::EndTag(tag) if position(&tag.name).is_some() => self.end_raised(),
+            Token::EndTag(tag) if position_of(&tag.name).is_some() => self.end_raised(),
             Token::StartTag(tag) if &**tag.name == b"a" => {
                 open.parts.push((String::new(), address));
                 self.raised.inner.push(b"a".to_vec());
