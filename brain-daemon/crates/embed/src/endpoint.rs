@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
-use brain_costs::{CostError, Ledger, Price};
+use brain_costs::{CostError, Entry, Ledger, Price};
 use brain_net::{Error as NetError, HttpClient, HttpRequest, RetryingClient, StreamEvent};
 
 use error::{EndpointLabel, NextStep};
@@ -232,6 +232,18 @@ impl Endpoint {
         }
     }
 
+    /// Enters the maximum cost of a request in the ledger; `None` if the model is free.
+    fn enter(&self, texts: &[&str]) -> Result<Option<Entry<'_>>, NextStep> {
+        if self.price.input == 0 {
+            return Ok(None);
+        }
+        // Estimates two bytes for a token, and up to eight special tokens for a text.
+        let tokens: usize = texts.iter().map(|text| text.len() / 2 + 8).sum();
+        let model = &self.settings.model;
+        let entered = self.ledger.enter("embedding", model, self.price, None, tokens as u64, 0);
+        entered.map(Some).map_err(|fault| NextStep::Fail(ledger_error("embedding model", &fault)))
+    }
+
     /// Sends one request.
     fn request(
         &self,
@@ -242,25 +254,7 @@ impl Endpoint {
         if !(context.should_continue)() {
             return Err(NextStep::Fail(context.label.stopped()));
         }
-        let entry = match self.price.input {
-            0 => None,
-            _ => {
-                // Estimates two bytes for a token, and up to eight special tokens for a text.
-                let tokens: usize = texts.iter().map(|text| text.len() / 2 + 8).sum();
-                let entered = self.ledger.enter(
-                    "embedding",
-                    &self.settings.model,
-                    self.price,
-                    None,
-                    tokens as u64,
-                    0,
-                );
-                Some(
-                    entered
-                        .map_err(|fault| NextStep::Fail(ledger_error("embedding model", &fault)))?,
-                )
-            }
-        };
+        let entry = self.enter(texts)?;
         let body = self.body(texts, context.purpose).to_string();
         let headers = [("content-type", "application/json"), ("accept", "application/json")];
         let call = HttpRequest {
@@ -276,26 +270,12 @@ impl Endpoint {
             if let StreamEvent::Bytes(bytes) = part {
                 received.extend_from_slice(bytes);
             }
-            end = if !(context.should_continue)() {
-                Some(AbortReason::Stopped)
-            } else if Instant::now() >= deadline {
-                Some(AbortReason::Timeout)
-            } else if received.len() > MAX_RESPONSE_BYTES {
-                Some(AbortReason::TooLarge)
-            } else {
-                None
-            };
+            end = context.abort_reason(received.len(), deadline);
             end.is_none()
         });
         match (answer, end) {
             // The service may have done the work: the dropped entry costs its maximum.
-            (_, Some(AbortReason::Stopped)) => Err(NextStep::Fail(context.label.stopped())),
-            (_, Some(AbortReason::Timeout)) => {
-                Err(NextStep::Fail(context.label.timed_out(context.policy.timeout.as_secs())))
-            }
-            (_, Some(AbortReason::TooLarge)) => {
-                Err(NextStep::Fail(context.label.invalid_response("is too long")))
-            }
+            (_, Some(reason)) => Err(NextStep::Fail(context.abort_error(reason))),
             (Err(net_error), None) => {
                 if let Some(entry) = entry.filter(|_| is_unsent(&net_error)) {
                     entry.cancel();
@@ -353,6 +333,29 @@ struct RequestContext<'a> {
     policy: RetryPolicy,
     bearer: Option<Secret>,
     should_continue: &'a dyn Fn() -> bool,
+}
+
+impl RequestContext<'_> {
+    /// Returns why a response must be read no further, if there is a reason.
+    fn abort_reason(&self, received_bytes: usize, deadline: Instant) -> Option<AbortReason> {
+        if !(self.should_continue)() {
+            Some(AbortReason::Stopped)
+        } else if Instant::now() >= deadline {
+            Some(AbortReason::Timeout)
+        } else if received_bytes > MAX_RESPONSE_BYTES {
+            Some(AbortReason::TooLarge)
+        } else {
+            None
+        }
+    }
+
+    fn abort_error(&self, reason: AbortReason) -> EmbedError {
+        match reason {
+            AbortReason::Stopped => self.label.stopped(),
+            AbortReason::Timeout => self.label.timed_out(self.policy.timeout.as_secs()),
+            AbortReason::TooLarge => self.label.invalid_response("is too long"),
+        }
+    }
 }
 
 impl Embedder for Endpoint {

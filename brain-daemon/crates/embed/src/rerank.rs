@@ -20,7 +20,7 @@ use url::Url;
 
 use crate::endpoint::{is_unsent, ledger_error};
 use crate::{EmbedError, EmbedErrorKind, KeyProvider};
-use brain_costs::{Ledger, Price};
+use brain_costs::{Entry, Ledger, Price};
 use brain_net::{HttpClient, HttpRequest, RetryingClient, StreamEvent};
 
 /// Maximum bytes of a response.
@@ -87,6 +87,27 @@ impl RerankEndpoint {
         Ok(Self { url, model, client, key, price, ledger })
     }
 
+    /// Enters the maximum cost of a call in the ledger; `None` if the model is free.
+    fn enter(&self, question: &str, texts: &[String]) -> Result<Option<Entry<'_>>, EmbedError> {
+        if self.price.input == 0 {
+            return Ok(None);
+        }
+        // The question is read with each text. Two bytes count as a token, and each pair has up to
+        // eight special tokens.
+        let tokens: usize = texts.iter().map(|text| (question.len() + text.len()) / 2 + 8).sum();
+        let entered = self.ledger.enter("rerank", &self.model, self.price, None, tokens as u64, 0);
+        entered.map(Some).map_err(|fault| ledger_error("reranker", &fault))
+    }
+
+    /// Returns the error of an answer with this status.
+    fn status_error(&self, status: u16) -> EmbedError {
+        let kind = match status {
+            408 | 429 | 500.. => EmbedErrorKind::Retryable(None),
+            _ => EmbedErrorKind::Refused,
+        };
+        self.call_error(kind, format_args!("answers with status {status}"))
+    }
+
     /// Returns the error of a call, with the message `the reranker … at … {problem}`.
     fn call_error(&self, kind: EmbedErrorKind, problem: impl std::fmt::Display) -> EmbedError {
         error(kind, format!("the reranker \"{}\" at {} {problem}", self.model, self.url))
@@ -100,23 +121,12 @@ impl Reranker for RerankEndpoint {
         texts: &[String],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<f32>, EmbedError> {
-        use EmbedErrorKind::{Refused, Retryable, Stopped};
+        use EmbedErrorKind::{Retryable, Stopped};
         if texts.is_empty() {
             return Ok(Vec::new());
         }
         let bearer = (self.key)()?.map(|key| Secret::new(format!("Bearer {}", key.expose())));
-        let entry = match self.price.input {
-            0 => None,
-            _ => {
-                // The question is read with each text. Two bytes count as a token, and each pair
-                // has up to eight special tokens.
-                let tokens: usize =
-                    texts.iter().map(|text| (question.len() + text.len()) / 2 + 8).sum();
-                let (model, price) = (&self.model, self.price);
-                let entered = self.ledger.enter("rerank", model, price, None, tokens as u64, 0);
-                Some(entered.map_err(|fault| ledger_error("reranker", &fault))?)
-            }
-        };
+        let entry = self.enter(question, texts)?;
         let body = json!({
             "model": self.model, "query": question, "documents": texts, "top_n": texts.len(),
         })
@@ -150,22 +160,16 @@ impl Reranker for RerankEndpoint {
                 if let Some(entry) = entry.filter(|_| answer.status < 500) {
                     entry.cancel();
                 }
-                let kind = match answer.status {
-                    408 | 429 | 500.. => Retryable(None),
-                    _ => Refused,
-                };
-                Err(self.call_error(kind, format_args!("answers with status {}", answer.status)))
+                Err(self.status_error(answer.status))
             }
             Ok(_) => {
                 let (scores, tokens) = parse_response(&received, texts.len()).ok_or_else(|| {
                     let problem = "does not answer with one score for each text";
                     self.call_error(Retryable(None), problem)
                 })?;
-                if let Some(entry) = entry {
-                    // Without a token count, the dropped entry costs its maximum.
-                    if let Some(tokens) = tokens {
-                        entry.settle(tokens, 0);
-                    }
+                // Without a token count, the dropped entry costs its maximum.
+                if let (Some(entry), Some(tokens)) = (entry, tokens) {
+                    entry.settle(tokens, 0);
                 }
                 Ok(scores)
             }

@@ -209,12 +209,7 @@ impl ModelCard {
             Weights::Safetensors(shape) => Some(shape.positions - shape.first_position),
             Weights::Onnx => config.as_ref().and_then(|config| config.max_position_embeddings),
         };
-        let tokenizer_config: TokenizerConfig =
-            parse_settings(&directory.join("tokenizer_config.json"))?.unwrap_or_default();
-        let configured_tokens = sentence
-            .max_seq_length
-            .or(tokenizer_config.model_max_length.map(|max_tokens| max_tokens as usize));
-        let max_tokens = configured_tokens
+        let max_tokens = configured_tokens(directory, &sentence)?
             .unwrap_or(DEFAULT_TOKENS)
             .min(max_positions.unwrap_or(DEFAULT_TOKENS));
 
@@ -232,6 +227,7 @@ impl ModelCard {
                 "excludes prompts from the vector, which brain does not support",
             ));
         }
+        let name = directory.file_name().unwrap_or(directory.as_os_str());
         let is_reranker = config.as_ref().is_some_and(Config::is_classifier);
         let pooling_dimension =
             pooling.as_ref().and_then(|pooling| pooling.word_embedding_dimension);
@@ -240,11 +236,7 @@ impl ModelCard {
             false => pooling_dimension.or(config.as_ref().and_then(|config| config.hidden_size)),
         };
         Ok(Self {
-            name: directory
-                .file_name()
-                .unwrap_or(directory.as_os_str())
-                .to_string_lossy()
-                .into_owned(),
+            name: name.to_string_lossy().into_owned(),
             weights_file,
             weights,
             tokenizer,
@@ -332,6 +324,30 @@ fn check_modules(path: &Path) -> Result<(), EmbedError> {
     Ok(())
 }
 
+/// Returns the maximum tokens of a text that the settings of the model state.
+fn configured_tokens(
+    directory: &Path,
+    sentence: &SentenceConfig,
+) -> Result<Option<usize>, EmbedError> {
+    let tokenizer: TokenizerConfig =
+        parse_settings(&directory.join("tokenizer_config.json"))?.unwrap_or_default();
+    let of_tokenizer = tokenizer.model_max_length.map(|max_tokens| max_tokens as usize);
+    Ok(sentence.max_seq_length.or(of_tokenizer))
+}
+
+/// Returns the activation of the encoder from `config.json`.
+fn activation(path: &Path, config: &Config) -> Result<Activation, EmbedError> {
+    match config.hidden_act.as_deref() {
+        None | Some("gelu") => Ok(Activation::Gelu),
+        Some("gelu_new" | "gelu_pytorch_tanh" | "gelu_fast") => Ok(Activation::GeluTanh),
+        Some("relu") => Ok(Activation::Relu),
+        Some(other) => Err(damaged(
+            path,
+            format_args!("has a hidden_act that brain does not support: {other:?}"),
+        )),
+    }
+}
+
 /// Returns the checked shape of the encoder from `config.json`.
 fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
     let kind = config.model_type.as_deref().unwrap_or_default();
@@ -371,17 +387,7 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
             "bert" => Head { inner: "pooler.dense", output: "classifier" },
             _ => Head { inner: "classifier.dense", output: "classifier.out_proj" },
         }),
-        activation: match config.hidden_act.as_deref() {
-            None | Some("gelu") => Activation::Gelu,
-            Some("gelu_new" | "gelu_pytorch_tanh" | "gelu_fast") => Activation::GeluTanh,
-            Some("relu") => Activation::Relu,
-            Some(other) => {
-                return Err(damaged(
-                    path,
-                    format_args!("has a hidden_act that brain does not support: {other:?}"),
-                ));
-            }
-        },
+        activation: activation(path, config)?,
     };
     if !shape.hidden.is_multiple_of(shape.heads) {
         return Err(damaged(
