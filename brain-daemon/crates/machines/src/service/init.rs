@@ -59,22 +59,10 @@ impl MachineService {
         let result =
             self.share(request, &plan, identity, root, words.as_ref(), progress, &mut undo);
         self.remove_setup_dir();
-        let bytes = match result {
-            Ok(bytes) => bytes,
-            Err(fault) => {
-                let left = match self.undo(&undo, brain, &former) {
-                    left if left.is_empty() => "the server has no part of it".to_owned(),
-                    left => left.join("; "),
-                };
-                let state = match self.store.is_shared() {
-                    true => "this brain is still shared",
-                    false => "this brain is as before",
-                };
-                let result = format!("{state}, and {left}");
-                let hint = fault.hint.iter().fold(result, |text, hint| format!("{text}; {hint}"));
-                return Err(fault.hint(hint));
-            }
-        };
+        let bytes = result.map_err(|fault| {
+            let left = self.undo(&undo, brain, &former);
+            self.with_state_after_undo(fault, &left)
+        })?;
         let pages = self.store.read_through(Reader::counts)?.active;
         tracing::info!(%brain, name = plan.access.name, "this brain is shared");
         Ok(MachinesInitReply {
@@ -86,6 +74,21 @@ impl MachineService {
             bytes,
             warnings: plan.reply.warnings,
         })
+    }
+
+    /// Adds to the fault of a setup what is left of it.
+    fn with_state_after_undo(&self, fault: Fault, left: &[String]) -> Fault {
+        let left = match left.is_empty() {
+            true => "the server has no part of it".to_owned(),
+            false => left.join("; "),
+        };
+        let state = match self.store.is_shared() {
+            true => "this brain is still shared",
+            false => "this brain is as before",
+        };
+        let result = format!("{state}, and {left}");
+        let hint = fault.hint.iter().fold(result, |text, hint| format!("{text}; {hint}"));
+        fault.hint(hint)
     }
 
     /// Creates the log and makes the store its first replica. Returns the size of the snapshot.

@@ -1,8 +1,10 @@
 //! `brain machines join`: builds a store from the newest snapshot. The next start uses it.
 
+use std::path::Path;
+
 use crate::{
     BrainId, Condition, Connection, Engine, Error, Identity, Keyring, MachineId, Registration,
-    RootKey, download, newest,
+    RootKey, Snapshot, download, newest,
 };
 use brain_protocol::{Fault, MachinesAction, MachinesJoin, MachinesJoinReply, VERSION};
 use brain_store::restore_replica;
@@ -140,21 +142,7 @@ impl MachineService {
     ) -> Result<MachinesJoinReply, Fault> {
         let engine = plan.connection.engine();
         let snapshot = newest(&**engine).map_err(|e| fault(&e))?;
-        // Compaction waits for the machine from now on.
-        let registration = Registration {
-            name: identity.name.clone(),
-            id: identity.machine,
-            version: VERSION.to_owned(),
-            position: snapshot.contains,
-        };
-        self.remove_other_registration(&**engine, &identity)?;
-        save(&identity, &self.file(REGISTERED))?;
-        engine.register(&registration).map_err(|e| {
-            if matches!(e, Error::NameTaken { .. }) {
-                self.forget_registered_id();
-            }
-            fault(&e)
-        })?;
+        self.register(&**engine, &identity, &snapshot)?;
         let snapshot_path = self.setup_path(RECEIVED_SNAPSHOT)?;
         let store_path = self.setup_path(JOINED_STORE)?;
         // A pending join from before would give the new store the identity of that join.
@@ -179,40 +167,18 @@ impl MachineService {
             Ok((position, number))
         })();
         let _ = std::fs::remove_file(&snapshot_path);
-        let (position, number) = match result {
-            Ok(done) => done,
-            Err(fault) => {
-                let _ = std::fs::remove_file(&store_path);
-                self.remove_setup_dir();
-                let is_new = plan.member.as_ref().is_none_or(|member| member.name != identity.name);
-                if is_new && let Err(error) = engine.remove_machine(&identity.name) {
-                    // The next join continues under the same id.
-                    tracing::warn!(%error, "cannot remove this machine from the registry");
-                } else {
-                    self.forget_registered_id();
-                }
-                return Err(fault);
-            }
-        };
+        let (position, number) = result.inspect_err(|_: &Fault| {
+            let _ = std::fs::remove_file(&store_path);
+            self.undo_registration(&**engine, plan, &identity);
+        })?;
         self.forget_registered_id();
-        if let Some(former) = plan.member.as_ref().filter(|former| former.name != identity.name)
-            && let Err(error) = engine.remove_machine(&former.name)
-        {
-            tracing::warn!(%error, "cannot remove the former name from the registry");
-        }
+        remove_former_name(&**engine, plan, &identity);
         let (brain, name) = (identity.brain, &identity.name);
         tracing::info!(%brain, name, "joined a shared brain; the next start uses its store");
         let former_store = self.file(&format!("brain.redb.before-joining-{number}"));
         let former_pages = self.file(&format!("pages.before-joining-{number}"));
         let mut warnings = plan.reply.warnings.clone();
-        let queued = self.store.jobs_for_log();
-        if queued > 0 {
-            warnings.push(format!(
-                "{queued} queued items stay in {}.spool; docs/machines.md, section \"What a former \
-                 store has\", says how to get them back",
-                former_store.display()
-            ));
-        }
+        warnings.extend(self.queued_jobs_warning(&former_store));
         Ok(MachinesJoinReply {
             name: identity.name,
             brain: brain.to_string(),
@@ -223,6 +189,62 @@ impl MachineService {
             former_pages: (plan.reply.pages > 0).then(|| former_pages.display().to_string()),
             warnings,
         })
+    }
+
+    /// Returns a warning if jobs are left in the spool of the former store.
+    fn queued_jobs_warning(&self, former_store: &Path) -> Option<String> {
+        let queued = self.store.jobs_for_log();
+        (queued > 0).then(|| {
+            format!(
+                "{queued} queued items stay in {}.spool; docs/machines.md, section \"What a former \
+                 store has\", says how to get them back",
+                former_store.display()
+            )
+        })
+    }
+
+    /// Registers this machine with the log. Compaction waits for the machine from now on.
+    fn register(
+        &self,
+        engine: &dyn Engine,
+        identity: &Identity,
+        snapshot: &Snapshot,
+    ) -> Result<(), Fault> {
+        let registration = Registration {
+            name: identity.name.clone(),
+            id: identity.machine,
+            version: VERSION.to_owned(),
+            position: snapshot.contains,
+        };
+        self.remove_other_registration(engine, identity)?;
+        save(identity, &self.file(REGISTERED))?;
+        engine.register(&registration).map_err(|e| {
+            if matches!(e, Error::NameTaken { .. }) {
+                self.forget_registered_id();
+            }
+            fault(&e)
+        })
+    }
+
+    /// Removes what [`register`](Self::register) left, after the store could not be built.
+    fn undo_registration(&self, engine: &dyn Engine, plan: &Plan, identity: &Identity) {
+        self.remove_setup_dir();
+        let is_new = plan.member.as_ref().is_none_or(|member| member.name != identity.name);
+        if is_new && let Err(error) = engine.remove_machine(&identity.name) {
+            // The next join continues under the same id.
+            tracing::warn!(%error, "cannot remove this machine from the registry");
+        } else {
+            self.forget_registered_id();
+        }
+    }
+}
+
+/// Removes the name under which this machine was registered before, if it is another one.
+fn remove_former_name(engine: &dyn Engine, plan: &Plan, identity: &Identity) {
+    if let Some(former) = plan.member.as_ref().filter(|former| former.name != identity.name)
+        && let Err(error) = engine.remove_machine(&former.name)
+    {
+        tracing::warn!(%error, "cannot remove the former name from the registry");
     }
 }
 

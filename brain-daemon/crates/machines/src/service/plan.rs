@@ -26,6 +26,26 @@ pub(super) struct Plan {
     pub(super) head: Option<Head>,
 }
 
+/// Returns the head of the log that an interrupted setup left; `None` if there is no log.
+fn abandoned_log(connection: &Connection) -> Result<Option<Head>, Fault> {
+    let head = match connection.engine().head() {
+        Err(Error::NotCreated { .. }) => return Ok(None),
+        Err(error) => return Err(fault(&error)),
+        Ok(head) => head,
+    };
+    if !is_unused(connection, &head).map_err(|e| fault(&e))? {
+        let address = connection.address().to_owned();
+        return Err(fault(&Error::AlreadyCreated { address }));
+    }
+    let silence = silence_ms(connection, &head).map_err(|e| fault(&e))?;
+    if u128::try_from(silence).unwrap_or(0) < ABANDONED_AFTER.as_millis() {
+        let message = "another setup uses this schema on the server, or was interrupted just now";
+        return Err(Fault::new(FaultCode::Conflict, message)
+            .hint("try again in 3 minutes; or name another schema with --namespace"));
+    }
+    Ok(Some(head))
+}
+
 impl MachineService {
     /// Says what `init` or `join` would do, and changes nothing.
     ///
@@ -67,24 +87,7 @@ impl MachineService {
         }
         let access = self.complete(request, None)?;
         let connection = self.open(&access)?;
-        let abandoned = match connection.engine().head() {
-            Err(Error::NotCreated { .. }) => None,
-            Err(error) => return Err(fault(&error)),
-            Ok(head) if is_unused(&connection, &head).map_err(|e| fault(&e))? => {
-                let silence = silence_ms(&connection, &head).map_err(|e| fault(&e))?;
-                if u128::try_from(silence).unwrap_or(0) < ABANDONED_AFTER.as_millis() {
-                    let message = "another setup uses this schema on the server, or was \
-                                   interrupted just now";
-                    return Err(Fault::new(FaultCode::Conflict, message)
-                        .hint("try again in 3 minutes; or name another schema with --namespace"));
-                }
-                Some(head)
-            }
-            Ok(_) => {
-                let address = connection.address().to_owned();
-                return Err(fault(&Error::AlreadyCreated { address }));
-            }
-        };
+        let abandoned = abandoned_log(&connection)?;
         let durability = connection.durability().map_err(|e| fault(&e))?;
         let (pages, bytes) = self.size()?;
         let server = connection.address().to_owned();
@@ -151,23 +154,12 @@ impl MachineService {
         } else {
             let snapshot = newest(&**engine).map_err(|e| fault(&e))?;
             let behind = head.position.number.saturating_sub(snapshot.contains.number);
-            let number = self.joining_number();
-            let mut steps = vec![
-                format!("copy the newest snapshot from the server, and {behind} later changes"),
-                format!("keep the present store as brain.redb.before-joining-{number}"),
-                "restart the daemon with the new store".to_owned(),
-            ];
-            if pages > 0 && member.is_none() {
-                steps.push(format!(
-                    "move this machine's {pages} pages to pages.before-joining-{number}: `brain \
-                     import` can add them"
-                ));
-            }
+            let moved_pages = if member.is_none() { pages } else { 0 };
             let queued = self.store.jobs_for_log();
             if queued > 0 {
                 warnings.push(format!("{queued} queued items stay in the former store"));
             }
-            (snapshot.bytes, steps)
+            (snapshot.bytes, self.steps_of_rebuild(behind, moved_pages))
         };
         let kind = if can_continue { "secrets" } else { "rebuild" };
         let plan = hash(&["join", &server, &access.name, &access.namespace, &brain, kind]);
@@ -184,6 +176,24 @@ impl MachineService {
             warnings,
         };
         Ok(Plan { reply, access, connection, member, head: Some(head) })
+    }
+
+    /// Returns the steps that replace the store by a snapshot. `behind` is the number of changes
+    /// after it, `moved_pages` that of the pages that only this machine has.
+    fn steps_of_rebuild(&self, behind: u64, moved_pages: u64) -> Vec<String> {
+        let number = self.joining_number();
+        let mut steps = vec![
+            format!("copy the newest snapshot from the server, and {behind} later changes"),
+            format!("keep the present store as brain.redb.before-joining-{number}"),
+            "restart the daemon with the new store".to_owned(),
+        ];
+        if moved_pages > 0 {
+            steps.push(format!(
+                "move this machine's {moved_pages} pages to pages.before-joining-{number}: `brain \
+                 import` can add them"
+            ));
+        }
+        steps
     }
 
     /// Returns the number of active pages and the size of the store in bytes.

@@ -1,7 +1,7 @@
 //! `brain machines rotate-key`, and what an interrupted one leaves.
 
 use crate::{Error, Keys, Replica, RootKey};
-use brain_protocol::{Fault, FaultCode, MachinesRotateKeyReply};
+use brain_protocol::{Fault, FaultCode, MachinesRotateKeyReply, Secret};
 
 use super::MachineService;
 use super::access::{KEY, fault};
@@ -54,12 +54,19 @@ impl MachineService {
             }
         }
         log.keyring().set_root(root);
+        let warnings = self.store_new_words(&words)?;
+        tracing::info!("key of the shared brain replaced");
+        Ok(MachinesRotateKeyReply { words, warnings })
+    }
+
+    /// Stores the words of the key that is in force now. Returns warnings for the owner.
+    fn store_new_words(&self, words: &Secret) -> Result<Vec<String>, Fault> {
         let mut warnings = vec![
             "the other machines stop until they get the new words: \
              `brain machines join --key-file FILE`"
                 .to_owned(),
         ];
-        match self.env.secrets.store(KEY, &words) {
+        match self.env.secrets.store(KEY, words) {
             Ok(_) => {
                 let _ = self.env.secrets.remove(NEW_KEY);
             }
@@ -69,14 +76,13 @@ impl MachineService {
             )),
         }
         let found = self.env.secrets.find(KEY, None)?;
-        if let Some(found) = found.filter(|found| found.secret != words) {
+        if let Some(found) = found.filter(|found| found.secret != *words) {
             warnings.push(format!(
                 "{} has the former words and is used before secrets/{KEY}: replace them there",
                 found.origin
             ));
         }
-        tracing::info!("key of the shared brain replaced");
-        Ok(MachinesRotateKeyReply { words, warnings })
+        Ok(warnings)
     }
 
     /// Uses the new words of an interrupted `rotate-key`, if the server has the keys for them.
