@@ -151,6 +151,17 @@ impl PostgresLog {
                 Err(error) => break Err(error),
             }
         };
+        self.conclude(result, is_unknown.get(), batch)
+    }
+
+    /// Counts a refusal for the machine's turn, and returns the result of all tries. `is_unknown`
+    /// says that a try may have committed without an answer.
+    fn conclude(
+        &self,
+        result: Result<Head, Error>,
+        is_unknown: bool,
+        batch: &NewBatch,
+    ) -> Result<Head, Error> {
         match result {
             // A batch that found the head moved can never be appended, also by an earlier try.
             Err(Error::Moved(found)) => {
@@ -162,7 +173,7 @@ impl PostgresLog {
                 Ok(head)
             }
             // The last try failed for a known reason, but an earlier one may have committed.
-            Err(source) if is_unknown.get() => {
+            Err(source) if is_unknown => {
                 Err(Error::OutcomeUnknown { batch: batch.id, source: Box::new(source) })
             }
             Err(error) => Err(error),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error as DriverError};
 
 use super::PostgresLog;
 use super::append::FUNCTION;
@@ -56,6 +56,27 @@ const DROP: &str = "
 DROP TABLE IF EXISTS @chunks, @snapshots, @keys, @machines, @leases, @batches;
 DROP FUNCTION IF EXISTS @append_1; DROP TABLE IF EXISTS @head";
 
+/// Checks that the server is new enough.
+async fn check_version(
+    client: &Client,
+    server: &Server,
+    failed: impl Fn(DriverError) -> Failure,
+) -> Result<(), Failure> {
+    let version = client
+        .query_typed_one(
+            "SELECT current_setting('server_version_num')::integer, \
+             current_setting('server_version'), clock_timestamp()",
+            &[],
+        )
+        .await
+        .map_err(failed)?;
+    if get::<i32>(&version, 0)? < MIN_VERSION {
+        let (address, version) = (server.address().to_owned(), get(&version, 1)?);
+        return Err(Error::ServerTooOld { address, version }.into());
+    }
+    Ok(())
+}
+
 impl PostgresLog {
     /// Creates the tables and the head row, in one transaction.
     pub(super) fn create_tables(&self, brain: BrainId) -> Result<(), Error> {
@@ -74,29 +95,12 @@ impl PostgresLog {
         Err(Error::AlreadyCreated { address: self.server.address().to_owned() })
     }
 
-    async fn create_on(
+    /// Creates the schema if it is missing.
+    async fn create_schema(
         &self,
         client: &Client,
-        server: &Server,
-        brain: BrainId,
-    ) -> Result<BrainId, Failure> {
-        let timeouts = &self.settings.timeouts;
-        let failed = |error| Failure::of(error, server.address(), "creating the tables", timeouts);
-        let version = client
-            .query_typed_one(
-                "SELECT current_setting('server_version_num')::integer, \
-                 current_setting('server_version'), clock_timestamp()",
-                &[],
-            )
-            .await
-            .map_err(failed)?;
-        if get::<i32>(&version, 0)? < MIN_VERSION {
-            let (address, version) = (server.address().to_owned(), get(&version, 1)?);
-            return Err(Error::ServerTooOld { address, version }.into());
-        }
-        // Two programs that create the same tables at the same time would fail.
-        let lock = "SELECT pg_advisory_xact_lock(hashtext('brain commit log'))";
-        client.batch_execute(&format!("{}; {lock}", timeouts.begin())).await.map_err(failed)?;
+        failed: impl Fn(DriverError) -> Failure,
+    ) -> Result<(), Failure> {
         // `CREATE SCHEMA IF NOT EXISTS` demands the right to create schemas, also if the owner of
         // the database has created this one.
         let namespace = &self.settings.namespace;
@@ -106,20 +110,36 @@ impl PostgresLog {
                 &[(namespace, Type::TEXT)],
             )
             .await
-            .map_err(failed)?;
-        if found.is_empty() {
-            let schema = format!("CREATE SCHEMA \"{namespace}\"");
-            client.batch_execute(&schema).await.map_err(|error| {
-                let mut failure = failed(error);
-                if let Error::Denied { reason, .. } = &mut failure.error {
-                    reason.push_str(&format!(
-                        "; the owner of the database can create the schema: \
-                         CREATE SCHEMA \"{namespace}\" AUTHORIZATION USER"
-                    ));
-                }
-                failure
-            })?;
+            .map_err(&failed)?;
+        if !found.is_empty() {
+            return Ok(());
         }
+        let schema = format!("CREATE SCHEMA \"{namespace}\"");
+        client.batch_execute(&schema).await.map_err(|error| {
+            let mut failure = failed(error);
+            if let Error::Denied { reason, .. } = &mut failure.error {
+                reason.push_str(&format!(
+                    "; the owner of the database can create the schema: \
+                     CREATE SCHEMA \"{namespace}\" AUTHORIZATION USER"
+                ));
+            }
+            failure
+        })
+    }
+
+    async fn create_on(
+        &self,
+        client: &Client,
+        server: &Server,
+        brain: BrainId,
+    ) -> Result<BrainId, Failure> {
+        let timeouts = &self.settings.timeouts;
+        let failed = |error| Failure::of(error, server.address(), "creating the tables", timeouts);
+        check_version(client, server, failed).await?;
+        // Two programs that create the same tables at the same time would fail.
+        let lock = "SELECT pg_advisory_xact_lock(hashtext('brain commit log'))";
+        client.batch_execute(&format!("{}; {lock}", timeouts.begin())).await.map_err(failed)?;
+        self.create_schema(client, failed).await?;
         let tables = format!("{TABLES}{FUNCTION}").replace("$clock", CLOCK);
         client.batch_execute(&self.sql(&tables)).await.map_err(failed)?;
         let schema = i32::try_from(self.settings.schema).unwrap_or(i32::MAX);

@@ -45,6 +45,21 @@ impl fmt::Debug for ServerUrl {
     }
 }
 
+/// Returns the driver's mode of TLS. `is_local` says that all hosts are this machine.
+fn ssl_mode(options: &Options, is_local: bool) -> Result<SslMode, Error> {
+    match options.mode {
+        // Who names an authority wants TLS.
+        None | Some(TlsMode::Optional) if is_local && !options.names_authority => {
+            Ok(SslMode::Disable)
+        }
+        Some(TlsMode::Disable) if is_local => Ok(SslMode::Disable),
+        Some(TlsMode::Disable) => Err(invalid(
+            "sslmode=disable would send everything unencrypted to another machine; remove it",
+        )),
+        None | Some(TlsMode::Optional | TlsMode::Require) => Ok(SslMode::Require),
+    }
+}
+
 impl ServerUrl {
     /// Parses a URL. Options of PostgreSQL's client library are accepted as far as the driver has
     /// them.
@@ -75,20 +90,7 @@ impl ServerUrl {
         let options = Options::parse(query)?;
         let hosts = hosts(authority, &options)?;
         let is_local = hosts.iter().all(HostPort::is_local);
-        let ssl_mode = match options.mode {
-            // Who names an authority wants TLS.
-            None | Some(TlsMode::Optional) if is_local && !options.names_authority => {
-                SslMode::Disable
-            }
-            Some(TlsMode::Disable) if is_local => SslMode::Disable,
-            Some(TlsMode::Disable) => {
-                return Err(invalid(
-                    "sslmode=disable would send everything unencrypted to another machine; \
-                     remove it",
-                ));
-            }
-            None | Some(TlsMode::Optional | TlsMode::Require) => SslMode::Require,
-        };
+        let ssl_mode = ssl_mode(&options, is_local)?;
         let of_driver = options.of_driver.join("&");
         let sign = if credentials.is_empty() { "" } else { "@" };
         let base = format!("postgresql://{credentials}{sign}/{database}?{of_driver}");
