@@ -23,6 +23,11 @@ pub(super) struct TimeParser<'a> {
     pub(super) today: Date,
 }
 
+/// Returns the period from `first` to `last`, which ends before the word `end`.
+fn found((first, last): (Date, Date), end: usize) -> Option<ParsedTime> {
+    Some(ParsedTime { first, last, end, is_weak: false })
+}
+
 impl TimeParser<'_> {
     fn word(&self, at: usize) -> &str {
         self.tokens.get(at).map_or("", |token| &token.text)
@@ -201,7 +206,6 @@ impl TimeParser<'_> {
 
     /// Reads `yesterday`, `last week`, `this year`, `last 3 months`, `semana pasada`, `last March`.
     fn relative(&self, at: usize) -> Option<ParsedTime> {
-        let found = |(first, last), end| Some(ParsedTime { first, last, end, is_weak: false });
         if let Some(distance) = words::day(self.word(at)) {
             let day = self.today.checked_add(distance.days()).ok()?;
             return found((day, day), at + 1);
@@ -214,14 +218,7 @@ impl TimeParser<'_> {
             let day = self.today.yesterday().ok()?;
             return found((day, day), at + 1);
         }
-        // -1 for `last`, 0 for `this`, 1 for `next`.
-        let step_at = |at: usize| match () {
-            () if self.is(at, &words::LAST) || self.is(at, &words::LAST_ONE) => Some(-1),
-            () if self.is(at, &words::THIS) => Some(0),
-            () if self.is(at, &words::NEXT) => Some(1),
-            () => None,
-        };
-        if let Some(step) = step_at(at) {
+        if let Some(step) = self.step(at) {
             // `last 3 weeks`, `letzten 3 Wochen`
             if step == -1
                 && let Some(count) = words::number(self.word(at + 1))
@@ -245,7 +242,11 @@ impl TimeParser<'_> {
                 return found(self.month_at_step(month, step)?, at + 2);
             }
         }
-        // `3 derniers mois`, `semana pasada`, `mardi dernier`
+        self.relative_after(at)
+    }
+
+    /// Reads `3 derniers mois`, `semana pasada`, `mardi dernier`.
+    fn relative_after(&self, at: usize) -> Option<ParsedTime> {
         if let Some(count) = words::number(self.word(at))
             && self.is(at + 1, &words::LAST)
             && let Some(unit) = words::unit(self.word(at + 2))
@@ -253,22 +254,32 @@ impl TimeParser<'_> {
             return found(self.up_to_now(unit, count)?, at + 3);
         }
         if let Some(unit) = words::unit(self.word(at))
-            && let Some(step) = step_at(at + 1).filter(|step| *step != 0)
+            && let Some(step) = self.step(at + 1).filter(|step| *step != 0)
         {
             return found(self.calendar(unit, step)?, at + 2);
         }
         if let Some((day, length)) = words::weekday(self.word(at), self.word(at + 1))
-            && let Some(step) = step_at(at + length).filter(|step| *step != 0)
+            && let Some(step) = self.step(at + length).filter(|step| *step != 0)
         {
             let day = self.weekday_at_step(day, step)?;
             return found((day, day), at + length + 1);
         }
         if let Some(month) = words::month(self.word(at))
-            && let Some(step) = step_at(at + 1).filter(|step| *step != 0)
+            && let Some(step) = self.step(at + 1).filter(|step| *step != 0)
         {
             return found(self.month_at_step(month, step)?, at + 2);
         }
         None
+    }
+
+    /// Returns -1 for `last`, 0 for `this`, 1 for `next`.
+    fn step(&self, at: usize) -> Option<i64> {
+        match () {
+            () if self.is(at, &words::LAST) || self.is(at, &words::LAST_ONE) => Some(-1),
+            () if self.is(at, &words::THIS) => Some(0),
+            () if self.is(at, &words::NEXT) => Some(1),
+            () => None,
+        }
     }
 
     /// Reads `14 March 2025`, `March 14`, `14. März`, `14 de marzo de 2025`.
