@@ -203,28 +203,39 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> StepResult<String
     fail(message, hint)
 }
 
-/// Checks the metadata of the authorization server.
-pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
+/// Reads the metadata of the authorization server. Returns its address, too.
+fn read_server_metadata(target: &Target<'_>, issuer: &str) -> Result<(Url, Value), StepFailure> {
     let Some(url) = Url::parse(issuer).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
     else {
-        return fail(
-            format!("the authorization server is not a web address: {}", clean_text(issuer, 120)),
-            "it must begin with https://",
-        );
+        return Err(StepFailure {
+            message: format!(
+                "the authorization server is not a web address: {}",
+                clean_text(issuer, 120)
+            ),
+            hint: "it must begin with https://".to_owned(),
+        });
     };
     let found = read_json(target, &well_known(&url, url.path()))?;
     let stated_issuer = found["issuer"].as_str().unwrap_or_default();
     if stated_issuer != issuer {
-        return fail(
-            format!(
+        return Err(StepFailure {
+            message: format!(
                 "it calls itself {}, not {}",
                 clean_text(stated_issuer, 120),
                 clean_text(issuer, 120)
             ),
-            "clients compare each character, including the final slash: set http.base_url to the \
-             public address",
-        );
+            hint:
+                "clients compare each character, including the final slash: set http.base_url to \
+                   the public address"
+                    .to_owned(),
+        });
     }
+    Ok((url, found))
+}
+
+/// Checks the metadata of the authorization server.
+pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
+    let (url, found) = read_server_metadata(target, issuer)?;
     let listed = |name: &str| -> Vec<&str> {
         found[name]
             .as_array()

@@ -19,6 +19,19 @@ fn failed_request(error: RequestError, default_hint: &str) -> StepFailure {
     }
 }
 
+/// Asks a server that speaks [`MODERN`] for its description and its revisions.
+fn discover(session: &mut Session<'_>) -> Result<(Value, Vec<String>), RequestError> {
+    let description = session.request("server/discover", json!({}))?;
+    let revisions = revisions(&description);
+    match revisions.iter().any(|revision| revision == MODERN) {
+        true => Ok((description, revisions)),
+        false => Err(RequestError {
+            message: format!("its answer to server/discover does not name {MODERN}"),
+            hint: None,
+        }),
+    }
+}
+
 /// Connects with and without a handshake. Returns the session without a handshake if the server
 /// supports it, and otherwise the session with one.
 pub(super) fn greet<'a>(
@@ -26,17 +39,7 @@ pub(super) fn greet<'a>(
     token: &'a BearerToken<'a>,
 ) -> StepResult<Session<'a>> {
     let mut modern = Session::new(target, token);
-    let modern_result = modern.request("server/discover", json!({})).and_then(|description| {
-        match revisions(&description) {
-            revisions if revisions.iter().any(|revision| revision == MODERN) => {
-                Ok((description, revisions))
-            }
-            _ => Err(RequestError {
-                message: format!("its answer to server/discover does not name {MODERN}"),
-                hint: None,
-            }),
-        }
-    });
+    let modern_result = discover(&mut modern);
     let mut legacy = Session::new(target, token);
     let legacy_result = legacy.initialize();
     match (modern_result, legacy_result) {
