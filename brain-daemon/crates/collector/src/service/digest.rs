@@ -40,18 +40,7 @@ impl CollectorService {
     pub fn digest(&self, caller: &Caller, request: &CollectorDigest) -> Result<Digest, Fault> {
         let files = CollectedFiles::open(self, caller)?;
         let cursor = request.after.as_deref().map(Cursor::decode).transpose()?;
-        let requested_since = instant_argument(request.since.as_deref())?;
-        let (since, until) = match &cursor {
-            None => {
-                let now = self.env.clock.now();
-                (requested_since.unwrap_or(now - DAY_MS), now)
-            }
-            Some(cursor) => (cursor.since, cursor.until),
-        };
-        if requested_since.is_some_and(|requested| requested != since) {
-            return Err(Fault::new(FaultCode::Usage, "this cursor belongs to another `since`")
-                .hint("use the same `since` as before, or omit `since` or the cursor"));
-        }
+        let (since, until) = self.time_span(request, cursor.as_ref())?;
         let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
         // Reads at least a week, for the topics, and because a post is not new if another stream
@@ -100,6 +89,27 @@ impl CollectorService {
         }
         digest.authors = authors.finish(self, &reader, &names)?;
         Ok(digest)
+    }
+
+    /// Returns the time span of a digest, in Unix milliseconds. A cursor continues its own.
+    fn time_span(
+        &self,
+        request: &CollectorDigest,
+        cursor: Option<&Cursor>,
+    ) -> Result<(i64, i64), Fault> {
+        let requested_since = instant_argument(request.since.as_deref())?;
+        let (since, until) = match cursor {
+            None => {
+                let now = self.env.clock.now();
+                (requested_since.unwrap_or(now - DAY_MS), now)
+            }
+            Some(cursor) => (cursor.since, cursor.until),
+        };
+        if requested_since.is_some_and(|requested| requested != since) {
+            return Err(Fault::new(FaultCode::Usage, "this cursor belongs to another `since`")
+                .hint("use the same `since` as before, or omit `since` or the cursor"));
+        }
+        Ok((since, until))
     }
 }
 

@@ -149,8 +149,6 @@ impl<'a> SetupRun<'a> {
     }
 
     /// Step 1: checks the token with the platform, then stores it if the request has it.
-    // The argument must accept any lifetime, so a method path does not compile.
-    #[allow(clippy::redundant_closure_for_method_calls)]
     fn token(&mut self, requested_token: Option<&Secret>) -> StepResult<CheckedToken> {
         let (token, token_origin) = match requested_token {
             Some(token) => (token.clone(), "the token".to_owned()),
@@ -163,58 +161,70 @@ impl<'a> SetupRun<'a> {
                 (found.secret, format!("the token of {}", found.origin))
             }
         };
-        let (account, message) = match self.call(&token, |platform| platform.me())? {
+        let (account, message) = self.check_token(&token, &token_origin)?;
+        let checked = CheckedToken { token, account };
+        match requested_token {
+            Some(_) => self.store_token(checked, &message),
+            None => pass(checked, message),
+        }
+    }
+
+    /// Checks the token with the platform. Returns its account, if that can be known, and what was
+    /// found.
+    // The argument must accept any lifetime, so a method path does not compile.
+    #[allow(clippy::redundant_closure_for_method_calls)]
+    fn check_token(
+        &mut self,
+        token: &Secret,
+        token_origin: &str,
+    ) -> Result<(Option<Account>, String), StepFailure> {
+        let not_checked = |fault: PlatformFault| {
+            failed_request(&format!("{token_origin} could not be checked"), fault)
+        };
+        let fault = match self.call(token, |platform| platform.me())? {
             Ok(account) => {
                 let message = format!("{token_origin} is valid; it acts for @{}", account.username);
-                (Some(account), message)
+                return Ok((Some(account), message));
             }
-            // App tokens and invalid tokens both fail here; looking up an account tells them apart.
-            Err(fault)
-                if matches!(fault.reason, FaultReason::Unauthorized | FaultReason::Forbidden) =>
-            {
-                let Some(handle) = self.handle() else {
-                    return fail(
-                        format!(
-                            "{token_origin} does not name its account (GET /2/users/me: {}); an \
-                             app's own token never does",
-                            fault.message
-                        ),
-                        "name the account; looking it up checks the token, too: \
-                         `brain collector setup --handle NAME`",
-                    );
-                };
-                let lookup = self.call(&token, |platform| platform.by_username(&handle))?;
-                let message = format!(
-                    "{token_origin} is valid: an app's own token may not call GET /2/users/me, so \
-                     the lookup of @{handle} was the check"
-                );
-                match lookup {
-                    Ok(account) => (Some(account), message),
-                    Err(fault) if fault.reason == FaultReason::NotFound => (None, message),
-                    Err(fault) if fault.reason == FaultReason::Unauthorized => {
-                        return fail(
-                            format!("the platform does not take {token_origin}: {}", fault.message),
-                            "it must be the app's bearer token (not its API key or secret) or a \
-                             user's access token; create one in the platform's developer console, \
-                             then `brain collector setup --token-file FILE`",
-                        );
-                    }
-                    Err(fault) => {
-                        return Err(failed_request(
-                            &format!("{token_origin} could not be checked"),
-                            fault,
-                        ));
-                    }
-                }
-            }
-            Err(fault) => {
-                return Err(failed_request(&format!("{token_origin} could not be checked"), fault));
-            }
+            Err(fault) => fault,
         };
-        let checked = CheckedToken { token, account };
-        if requested_token.is_none() {
-            return pass(checked, message);
+        // App tokens and invalid tokens both fail here; looking up an account tells them apart.
+        if !matches!(fault.reason, FaultReason::Unauthorized | FaultReason::Forbidden) {
+            return Err(not_checked(fault));
         }
+        let Some(handle) = self.handle() else {
+            return Err(StepFailure {
+                message: format!(
+                    "{token_origin} does not name its account (GET /2/users/me: {}); an app's own \
+                     token never does",
+                    fault.message
+                ),
+                hint: "name the account; looking it up checks the token, too: \
+                       `brain collector setup --handle NAME`"
+                    .to_owned(),
+            });
+        };
+        let lookup = self.call(token, |platform| platform.by_username(&handle))?;
+        let message = format!(
+            "{token_origin} is valid: an app's own token may not call GET /2/users/me, so the \
+             lookup of @{handle} was the check"
+        );
+        match lookup {
+            Ok(account) => Ok((Some(account), message)),
+            Err(fault) if fault.reason == FaultReason::NotFound => Ok((None, message)),
+            Err(fault) if fault.reason == FaultReason::Unauthorized => Err(StepFailure {
+                message: format!("the platform does not take {token_origin}: {}", fault.message),
+                hint: "it must be the app's bearer token (not its API key or secret) or a user's \
+                       access token; create one in the platform's developer console, then `brain \
+                       collector setup --token-file FILE`"
+                    .to_owned(),
+            }),
+            Err(fault) => Err(not_checked(fault)),
+        }
+    }
+
+    /// Stores the requested token, and checks that it is the one that is used from now on.
+    fn store_token(&self, checked: CheckedToken, message: &str) -> StepResult<CheckedToken> {
         let path = self
             .service
             .env
@@ -259,27 +269,7 @@ impl<'a> SetupRun<'a> {
                     "`brain collector setup --handle NAME`",
                 );
             }
-            (Some(handle), _) => {
-                match self.call(&checked.token, |platform| platform.by_username(&handle))? {
-                    Ok(account) => account,
-                    Err(fault) if fault.reason == FaultReason::NotFound => {
-                        return fail(
-                            format!(
-                                "the platform has no account @{handle}, or it is suspended: {}",
-                                fault.message
-                            ),
-                            "check the spelling in `brain collector setup --handle NAME` and \
-                                collector.handle",
-                        );
-                    }
-                    Err(fault) => {
-                        return Err(failed_request(
-                            &format!("@{handle} could not be looked up"),
-                            fault,
-                        ));
-                    }
-                }
-            }
+            (Some(handle), _) => self.look_up(&checked.token, &handle)?,
         };
         if UserId::parse(&account.id).is_none() {
             return fail("the platform sent an invalid account id", "try again later");
@@ -298,6 +288,24 @@ impl<'a> SetupRun<'a> {
                 pass(account, message)
             }
         }
+    }
+
+    /// Looks up the account with this handle.
+    fn look_up(&mut self, token: &Secret, handle: &str) -> Result<Account, StepFailure> {
+        self.call(token, |platform| platform.by_username(handle))?.map_err(|fault| {
+            match fault.reason {
+                FaultReason::NotFound => StepFailure {
+                    message: format!(
+                        "the platform has no account @{handle}, or it is suspended: {}",
+                        fault.message
+                    ),
+                    hint: "check the spelling in `brain collector setup --handle NAME` and \
+                           collector.handle"
+                        .to_owned(),
+                },
+                _ => failed_request(&format!("@{handle} could not be looked up"), fault),
+            }
+        })
     }
 
     /// Step 3: creates the directories, saves the account, and checks the searches.

@@ -128,6 +128,12 @@ impl CollectorService {
         if self.env.stop.is_cancelled() {
             return;
         }
+        self.report_end(end, &reason, wait);
+        self.pause(wait, Some(&run_inputs.token), || connection.check_watches());
+    }
+
+    /// Shows and logs that a connection ended, and when the next attempt is.
+    fn report_end(&self, end: ConnectionEnd, reason: &str, wait: Duration) {
         let needs_owner = matches!(
             end,
             ConnectionEnd::Refused(
@@ -143,7 +149,6 @@ impl CollectorService {
             &format!("{reason}; the next attempt is in {} s", wait.as_secs()),
         );
         tracing::info!(reason, ?wait, "persistent connection ended");
-        self.pause(wait, Some(&run_inputs.token), || connection.check_watches());
     }
 
     fn new_run<'a>(
