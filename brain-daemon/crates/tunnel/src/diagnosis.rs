@@ -75,112 +75,104 @@ pub fn select_url<'a>(settings: &Settings, urls: &'a [String]) -> Option<&'a Str
 /// Diagnoses an observation of the agent `name`.
 #[must_use]
 pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> Diagnosis {
-    let port = settings.local_port;
-    let diagnosis = |state, message: String, hint: Option<String>, action| Diagnosis {
-        state,
-        message,
-        hint,
-        url: None,
-        action,
-    };
     match &observation.agent {
         AgentStatus::Up(urls) => match select_url(settings, urls) {
             Some(url) => Diagnosis {
                 url: Some(url.clone()),
                 ..diagnose_reachability(settings, name, observation, url)
             },
-            None => {
-                let domain = settings.domain.as_deref().unwrap_or_default();
-                let message = format!(
-                    "{name} has a tunnel to port {port} at {}, not at {domain}",
-                    super::join_names(urls)
-                );
-                let hint = "end that agent, so that brain starts an agent at tunnel.domain; or set \
-                            tunnel.domain to the address of that agent's tunnel";
-                match observation.has_child {
-                    true => diagnosis("wrong_domain", message, None, Action::Restart),
-                    // A foreign agent is left alone.
-                    false => diagnosis("wrong_domain", message, Some(hint.into()), Action::Nothing),
-                }
-            }
+            None => diagnose_wrong_domain(settings, name, observation, urls),
         },
-        other => {
-            let problem = match other {
-                AgentStatus::NotConnected(description) => Some(("not_connected", description)),
-                AgentStatus::OtherTarget(description) => Some(("not_connected", description)),
-                _ => None,
-            };
-            if let Some(rejection) = &observation.rejection {
-                let action = match (rejection.is_permanent, observation.has_child, other) {
-                    (true, ..) => Action::Nothing,
-                    (false, true, _) => Action::Restart,
-                    (false, false, AgentStatus::NotConnected(_)) => Action::Nothing,
-                    (false, false, _) => Action::Start,
-                };
-                return diagnosis(
-                    "refused",
-                    rejection.to_string(),
-                    Some(rejection.hint.clone()),
-                    action,
-                );
-            }
-            let last_error =
-                observation.last_error.as_ref().map(|line| format!("; last error: {line}"));
-            let last_error = last_error.unwrap_or_default();
-            match (problem, observation.has_child) {
-                (Some((state, description)), true) => {
-                    diagnosis(state, format!("{description}{last_error}"), None, Action::Restart)
-                }
-                // A foreign agent for another target; ours can run beside it.
-                (Some((state, description)), false)
-                    if matches!(other, AgentStatus::OtherTarget(_)) =>
-                {
-                    diagnosis(state, description.clone(), None, Action::Start)
-                }
-                (Some((state, description)), false) => {
-                    let hint = format!(
-                        "another program started that {name}, so brain does not change it; check \
-                         its log, or end it"
-                    );
-                    diagnosis(state, description.clone(), Some(hint), Action::Nothing)
-                }
-                (None, true) => diagnosis(
-                    "agent_down",
-                    format!("{name} runs, but does not answer yet{last_error}"),
-                    Some(format!(
-                        "if this persists: set tunnel.api to the address of {name}'s local API"
-                    )),
-                    Action::Restart,
-                ),
-                (None, false) => match &observation.missing_program {
-                    Some(program) => diagnosis(
-                        "agent_missing",
-                        format!(
-                            "{name} does not run, and there is no program \"{program}\" that can \
-                             be run"
-                        ),
-                        Some(format!(
-                            "install {name}, or set its path: tunnel.binary in config.toml"
-                        )),
-                        Action::Nothing,
-                    ),
-                    None => {
-                        let exit_text = observation
-                            .exit
-                            .as_ref()
-                            .map(|exit| format!(": {exit}"))
-                            .unwrap_or_default();
-                        diagnosis(
-                            "agent_down",
-                            format!("{name} does not run{exit_text}"),
-                            None,
-                            Action::Start,
-                        )
-                    }
-                },
-            }
-        }
+        other => match &observation.rejection {
+            Some(rejection) => diagnose_rejection(rejection, observation.has_child, other),
+            None => diagnose_disconnection(name, observation),
+        },
     }
+}
+
+impl Diagnosis {
+    /// Creates a diagnosis of an agent without the right tunnel.
+    fn new(state: &'static str, message: String, hint: Option<String>, action: Action) -> Self {
+        Self { state, message, hint, url: None, action }
+    }
+}
+
+/// Diagnoses an agent whose tunnels are at other addresses than the configured one.
+fn diagnose_wrong_domain(
+    settings: &Settings,
+    name: &str,
+    observation: &Observation,
+    urls: &[String],
+) -> Diagnosis {
+    let message = format!(
+        "{name} has a tunnel to port {} at {}, not at {}",
+        settings.local_port,
+        super::join_names(urls),
+        settings.domain.as_deref().unwrap_or_default()
+    );
+    let hint = "end that agent, so that brain starts an agent at tunnel.domain; or set \
+                tunnel.domain to the address of that agent's tunnel";
+    match observation.has_child {
+        true => Diagnosis::new("wrong_domain", message, None, Action::Restart),
+        // A foreign agent is left alone.
+        false => Diagnosis::new("wrong_domain", message, Some(hint.into()), Action::Nothing),
+    }
+}
+
+/// Diagnoses an agent that the platform rejected.
+fn diagnose_rejection(rejection: &Rejection, has_child: bool, agent: &AgentStatus) -> Diagnosis {
+    let action = match (rejection.is_permanent, has_child, agent) {
+        (true, ..) => Action::Nothing,
+        (false, true, _) => Action::Restart,
+        (false, false, AgentStatus::NotConnected(_)) => Action::Nothing,
+        (false, false, _) => Action::Start,
+    };
+    Diagnosis::new("refused", rejection.to_string(), Some(rejection.hint.clone()), action)
+}
+
+/// Diagnoses an agent that has no tunnel to the port, and was not rejected.
+fn diagnose_disconnection(name: &str, observation: &Observation) -> Diagnosis {
+    let last_error = observation.last_error.as_ref().map(|line| format!("; last error: {line}"));
+    let last_error = last_error.unwrap_or_default();
+    let state = "not_connected";
+    match (&observation.agent, observation.has_child) {
+        (AgentStatus::NotConnected(description) | AgentStatus::OtherTarget(description), true) => {
+            Diagnosis::new(state, format!("{description}{last_error}"), None, Action::Restart)
+        }
+        // A foreign agent for another target; ours can run beside it.
+        (AgentStatus::OtherTarget(description), false) => {
+            Diagnosis::new(state, description.clone(), None, Action::Start)
+        }
+        (AgentStatus::NotConnected(description), false) => {
+            let hint = format!(
+                "another program started that {name}, so brain does not change it; check its log, \
+                 or end it"
+            );
+            Diagnosis::new(state, description.clone(), Some(hint), Action::Nothing)
+        }
+        (_, true) => Diagnosis::new(
+            "agent_down",
+            format!("{name} runs, but does not answer yet{last_error}"),
+            Some(format!("if this persists: set tunnel.api to the address of {name}'s local API")),
+            Action::Restart,
+        ),
+        (_, false) => diagnose_absence(name, observation),
+    }
+}
+
+/// Diagnoses an agent that does not run.
+fn diagnose_absence(name: &str, observation: &Observation) -> Diagnosis {
+    if let Some(program) = &observation.missing_program {
+        return Diagnosis::new(
+            "agent_missing",
+            format!("{name} does not run, and there is no program \"{program}\" that can be run"),
+            Some(format!("install {name}, or set its path: tunnel.binary in config.toml")),
+            Action::Nothing,
+        );
+    }
+    let exit = observation.exit.as_ref().map(|exit| format!(": {exit}")).unwrap_or_default();
+    let message = format!("{name} does not run{exit}");
+    Diagnosis::new("agent_down", message, None, Action::Start)
 }
 
 /// Diagnoses an agent with the right tunnel: is it reachable from outside?

@@ -166,58 +166,7 @@ impl Agent for Ngrok {
             line.split_once(CODE)?.1.chars().take_while(char::is_ascii_digit).collect();
         let number: u32 = digits.parse().ok()?;
         let domain = self.settings.domain.as_deref().unwrap_or("the domain");
-        let token = "create or copy a token in ngrok's dashboard (Your Authtoken), put it into \
-                     secrets/tunnel-authtoken with mode 600, then \
-                     `brain tunnel start`";
-        let (message, hint, is_permanent) = match number {
-            // These codes go to visitors of the public address and do not concern the agent.
-            3004 | 3200 | 6024 | 8012 => return None,
-            105 => ("ngrok says that the authtoken is malformed".into(), token.into(), true),
-            107 => {
-                ("ngrok says that the authtoken is invalid or was reset".into(), token.into(), true)
-            }
-            4018 => ("ngrok requires an authtoken, but got none".into(), token.into(), true),
-            102 | 103 => (
-                "ngrok has suspended or blocked the account".into(),
-                "see ngrok's dashboard; then `brain tunnel start`".into(),
-                true,
-            ),
-            108 => (
-                "the account runs as many agents as its plan allows".into(),
-                "end the other agents, see ngrok's dashboard (Agents); brain retries".into(),
-                false,
-            ),
-            120 | 121 => (
-                "this agent is too old for ngrok".into(),
-                "install ngrok 3, then `brain tunnel start`".into(),
-                true,
-            ),
-            334 => (
-                format!("{domain} is online already, by another agent"),
-                "end that agent, possibly on another machine; brain retries".into(),
-                false,
-            ),
-            313 | 314 | 320 => (
-                format!("the account may not use {domain}"),
-                "reserve it in ngrok's dashboard (Domains), or set tunnel.domain to one of your \
-                 domains, and restart the daemon"
-                    .into(),
-                true,
-            ),
-            9009 => (
-                "the account's plan does not permit connections through a proxy".into(),
-                "remove http_proxy from the daemon's environment, or change the plan".into(),
-                true,
-            ),
-            _ => (
-                "ngrok reported an error".into(),
-                format!(
-                    "https://ngrok.com/docs/errors/err_ngrok_{number} explains the code; brain \
-                     retries"
-                ),
-                false,
-            ),
-        };
+        let (message, hint, is_permanent) = explain(number, domain)?;
         let is_about_token = matches!(number, 105 | 107 | 4018);
         Some(Rejection {
             code: format!("{CODE}{number}"),
@@ -227,6 +176,61 @@ impl Agent for Ngrok {
             is_about_token,
         })
     }
+}
+
+/// Returns for an error code of ngrok: what it means, what to do about it, and whether a retry is
+/// useless. `None` for codes that do not concern the agent.
+fn explain(number: u32, domain: &str) -> Option<(String, String, bool)> {
+    let token = "create or copy a token in ngrok's dashboard (Your Authtoken), put it into \
+                 secrets/tunnel-authtoken with mode 600, then \
+                 `brain tunnel start`";
+    Some(match number {
+        // These codes go to visitors of the public address and do not concern the agent.
+        3004 | 3200 | 6024 | 8012 => return None,
+        105 => ("ngrok says that the authtoken is malformed".into(), token.into(), true),
+        107 => ("ngrok says that the authtoken is invalid or was reset".into(), token.into(), true),
+        4018 => ("ngrok requires an authtoken, but got none".into(), token.into(), true),
+        102 | 103 => (
+            "ngrok has suspended or blocked the account".into(),
+            "see ngrok's dashboard; then `brain tunnel start`".into(),
+            true,
+        ),
+        108 => (
+            "the account runs as many agents as its plan allows".into(),
+            "end the other agents, see ngrok's dashboard (Agents); brain retries".into(),
+            false,
+        ),
+        120 | 121 => (
+            "this agent is too old for ngrok".into(),
+            "install ngrok 3, then `brain tunnel start`".into(),
+            true,
+        ),
+        334 => (
+            format!("{domain} is online already, by another agent"),
+            "end that agent, possibly on another machine; brain retries".into(),
+            false,
+        ),
+        313 | 314 | 320 => (
+            format!("the account may not use {domain}"),
+            "reserve it in ngrok's dashboard (Domains), or set tunnel.domain to one of your \
+             domains, and restart the daemon"
+                .into(),
+            true,
+        ),
+        9009 => (
+            "the account's plan does not permit connections through a proxy".into(),
+            "remove http_proxy from the daemon's environment, or change the plan".into(),
+            true,
+        ),
+        _ => (
+            "ngrok reported an error".into(),
+            format!(
+                "https://ngrok.com/docs/errors/err_ngrok_{number} explains the code; brain \
+                 retries"
+            ),
+            false,
+        ),
+    })
 }
 
 #[cfg(test)]

@@ -53,6 +53,26 @@ pub struct TunnelCheck {
     pub warning: Option<String>,
 }
 
+/// What a check did about an agent that should be started.
+#[derive(Default)]
+struct Attempt {
+    has_started_agent: bool,
+    /// A warning about the start, for the owner.
+    warning: Option<String>,
+    /// Delay until the next check, in milliseconds.
+    next_ms: i64,
+}
+
+/// Makes the diagnosis of a tunnel that the owner stopped.
+fn show_stopped(diagnosis: &mut Diagnosis) {
+    if diagnosis.url.is_none() {
+        diagnosis.state = "stopped";
+        diagnosis.message = format!("stopped by `brain tunnel stop`: {}", diagnosis.message);
+        diagnosis.hint = Some("`brain tunnel start` starts it".into());
+    }
+    diagnosis.action = Action::Nothing;
+}
+
 /// Keeps one tunnel up.
 pub struct Watchdog {
     settings: Settings,
@@ -140,34 +160,14 @@ impl Watchdog {
         };
         let is_foreign = self.child.is_none()
             && matches!(observation.agent, AgentStatus::Up(_) | AgentStatus::NotConnected(_));
-        let (mut has_started_agent, mut warning) = (false, None);
-        let mut next_ms = CHECK_INTERVAL_MS;
+        let mut attempt = Attempt { next_ms: CHECK_INTERVAL_MS, ..Attempt::default() };
         if !should_run {
-            if diagnosis.url.is_none() {
-                diagnosis.state = "stopped";
-                diagnosis.message =
-                    format!("stopped by `brain tunnel stop`: {}", diagnosis.message);
-                diagnosis.hint = Some("`brain tunnel start` starts it".into());
-            }
-            diagnosis.action = Action::Nothing;
+            show_stopped(&mut diagnosis);
         } else if diagnosis.action != Action::Nothing {
-            let due = self.next_start(environment.now);
-            if due > environment.now {
-                next_ms = due - environment.now;
-            } else {
-                (has_started_agent, warning) = self.start(environment, &mut diagnosis);
-                next_ms = if has_started_agent { CHECK_AFTER_START_MS } else { self.backoff() };
-            }
+            attempt = self.start_if_due(environment, &mut diagnosis);
         }
-        let is_recent = |at: i64| (0..CONNECT_TIMEOUT_MS).contains(&(environment.now - at));
-        let should_check_soon = self.last_start.is_some_and(is_recent)
-            || self.disconnected_since.is_some_and(is_recent);
-        if should_check_soon
-            && should_run
-            && !matches!(diagnosis.state, "up")
-            && self.child.is_some()
-        {
-            next_ms = next_ms.min(CHECK_AFTER_START_MS);
+        if should_run && diagnosis.state != "up" && self.is_connecting(environment.now) {
+            attempt.next_ms = attempt.next_ms.min(CHECK_AFTER_START_MS);
         }
         self.up = match (&diagnosis.url, self.up.take()) {
             (Some(url), Some((known, since))) if *url == known => Some((known, since)),
@@ -180,16 +180,35 @@ impl Watchdog {
             self.failed_starts = 0;
         }
         TunnelCheck {
-            has_started_agent,
+            has_started_agent: attempt.has_started_agent,
             is_foreign,
             has_token: self.child_has_token,
             is_token_refused: diagnosis.state == "refused"
                 && self.rejection.as_ref().is_some_and(|rejection| rejection.is_about_token),
             up_since: self.up.as_ref().map(|(_, since)| *since),
-            next_ms: next_ms.min(CHECK_INTERVAL_MS),
-            warning,
+            next_ms: attempt.next_ms.min(CHECK_INTERVAL_MS),
+            warning: attempt.warning,
             diagnosis,
         }
+    }
+
+    /// Starts the agent, unless the backoff after the last start goes on.
+    fn start_if_due(&mut self, environment: Environment<'_>, diagnosis: &mut Diagnosis) -> Attempt {
+        let due = self.next_start(environment.now);
+        if due > environment.now {
+            return Attempt { next_ms: due - environment.now, ..Attempt::default() };
+        }
+        let (has_started_agent, warning) = self.start(environment, diagnosis);
+        let next_ms = if has_started_agent { CHECK_AFTER_START_MS } else { self.backoff() };
+        Attempt { has_started_agent, warning, next_ms }
+    }
+
+    /// Returns whether our child was started recently, or lost its connection recently.
+    fn is_connecting(&self, now: i64) -> bool {
+        let is_recent = |at: i64| (0..CONNECT_TIMEOUT_MS).contains(&(now - at));
+        let is_waiting = self.last_start.is_some_and(is_recent)
+            || self.disconnected_since.is_some_and(is_recent);
+        is_waiting && self.child.is_some()
     }
 
     /// Resets the rejection and the backoff, so that the next check can start the agent at once.
