@@ -54,20 +54,7 @@ impl BackupService {
             Some(named) => Some(brain_pages::sources::resolve(caller, &reader, Some(named))?.0),
             None => None,
         };
-        let mut pages = Vec::new();
-        self.store.with_damage_report(|| {
-            reader.pages_in_order(
-                (only_source.as_ref().map_or("", SourceId::as_str), ""),
-                |(source, slug, record)| {
-                    let is_exported = only_source.as_ref().is_none_or(|only| *only == source);
-                    if is_exported {
-                        let (id, version, path) = (record.id, record.version, record.source_path);
-                        pages.push(PageVersion { id, version, source, slug, path });
-                    }
-                    Ok(is_exported || only_source.is_none())
-                },
-            )
-        })?;
+        let pages = self.page_versions(&reader, only_source.as_ref())?;
         let attached = reader.attachments()?;
         drop(reader);
         let has_source_dirs = only_source.is_none() && sources.len() > 1;
@@ -105,6 +92,29 @@ impl BackupService {
         target.flush()?;
         progress.at(total, total);
         Ok(target.reply)
+    }
+
+    /// Lists the pages of a source, or of all sources.
+    fn page_versions(
+        &self,
+        reader: &Reader,
+        only_source: Option<&SourceId>,
+    ) -> Result<Vec<PageVersion>, Fault> {
+        let mut pages = Vec::new();
+        self.store.with_damage_report(|| {
+            reader.pages_in_order(
+                (only_source.map_or("", SourceId::as_str), ""),
+                |(source, slug, record)| {
+                    let is_exported = only_source.is_none_or(|only| *only == source);
+                    if is_exported {
+                        let (id, version, path) = (record.id, record.version, record.source_path);
+                        pages.push(PageVersion { id, version, source, slug, path });
+                    }
+                    Ok(is_exported || only_source.is_none())
+                },
+            )
+        })?;
+        Ok(pages)
     }
 
     /// Writes the attachments into the directories of their pages. With `has_source_dirs`, each

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use brain_page::assign_slugs;
 use brain_protocol::Slug;
 
-use brain_files::ScanReport;
+use brain_files::{MarkdownFile, ScanReport};
 use brain_pages::files::read::{FileToRead, is_as_recorded};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
@@ -79,45 +79,67 @@ pub(super) fn compare(
             }
         };
         if let Some(row) = row.filter(|row| !full && is_as_recorded(row, file.stat)) {
-            match &row.problem {
-                Some(problem) => plan.failed.push((file.path.clone(), problem.clone())),
-                None => plan.unchanged += 1,
-            }
+            plan.skip_unchanged(&file.path, row);
             continue;
         }
-        let (slug, record) = match (new, page) {
-            (Some(slug), _) => (slug, None),
-            (None, Some(id)) => match reader.by_id_including_deleted(id)? {
-                Some((_, slug, record)) => (slug, Some(record)),
-                None => continue,
-            },
-            (None, None) => continue,
-        };
-        let is_synced = |row: &&FileRecord| {
-            let active = record.as_ref().filter(|record| record.deleted_at.is_none());
-            row.problem.is_none() && active.is_some_and(|record| record.seq == row.seq)
-        };
-        plan.to_read.push(FileToRead {
-            path: file.path.clone(),
-            size: file.stat.size,
-            slug,
-            has_page: page.is_some(),
-            synced_digest: row.filter(is_synced).map(|row| row.digest),
-            provenance: record.map(|record| record.provenance),
-        });
+        plan.to_read.extend(file_to_read(reader, file, (page, row), new)?);
     }
-    // A file that cannot be read is not gone.
-    let is_unreadable = |path: &str| found.unreadable.iter().any(|(part, _)| covers(part, path));
-    let gone = |path: &&String| !present.contains(path.as_str()) && !is_unreadable(path);
-    let mut missing: Vec<_> = known.paths.iter().filter(|(path, _)| gone(path)).collect();
-    missing.sort();
-    plan.missing = missing.into_iter().map(|(_, id)| *id).collect();
-    plan.stale = known
-        .rows
-        .keys()
-        .filter(gone)
-        .filter(|path| !known.paths.contains_key(*path))
-        .cloned()
-        .collect();
+    plan.add_gone_files(known, |path| {
+        // A file that cannot be read is not gone.
+        !present.contains(path) && !found.unreadable.iter().any(|(part, _)| covers(part, path))
+    });
     Ok(plan)
+}
+
+impl Plan {
+    /// Counts a file that is unchanged since its row was stored, or reports its problem again.
+    fn skip_unchanged(&mut self, path: &str, row: &FileRecord) {
+        match &row.problem {
+            Some(problem) => self.failed.push((path.to_owned(), problem.clone())),
+            None => self.unchanged += 1,
+        }
+    }
+
+    /// Adds the pages whose file is gone, and the rows of files that are gone and have no page.
+    fn add_gone_files(&mut self, known: &KnownFiles, is_gone: impl Fn(&str) -> bool) {
+        let mut missing: Vec<_> = known.paths.iter().filter(|(path, _)| is_gone(path)).collect();
+        missing.sort();
+        self.missing = missing.into_iter().map(|(_, id)| *id).collect();
+        self.stale = known
+            .rows
+            .keys()
+            .filter(|path| is_gone(path) && !known.paths.contains_key(*path))
+            .cloned()
+            .collect();
+    }
+}
+
+/// Returns a changed file with the slug of its page, or with `new_slug` if it has no page. `None`
+/// if it has neither.
+fn file_to_read(
+    reader: &Reader,
+    file: &MarkdownFile,
+    (page, row): (Option<u64>, Option<&FileRecord>),
+    new_slug: Option<Slug>,
+) -> Result<Option<FileToRead>, StoreError> {
+    let (slug, record) = match (new_slug, page) {
+        (Some(slug), _) => (slug, None),
+        (None, Some(id)) => match reader.by_id_including_deleted(id)? {
+            Some((_, slug, record)) => (slug, Some(record)),
+            None => return Ok(None),
+        },
+        (None, None) => return Ok(None),
+    };
+    let is_synced = |row: &&FileRecord| {
+        let active = record.as_ref().filter(|record| record.deleted_at.is_none());
+        row.problem.is_none() && active.is_some_and(|record| record.seq == row.seq)
+    };
+    Ok(Some(FileToRead {
+        path: file.path.clone(),
+        size: file.stat.size,
+        slug,
+        has_page: page.is_some(),
+        synced_digest: row.filter(is_synced).map(|row| row.digest),
+        provenance: record.map(|record| record.provenance),
+    }))
 }

@@ -100,6 +100,90 @@ impl Tally {
     }
 }
 
+/// An import in progress.
+struct ImportRun<'a> {
+    service: &'a SyncService,
+    progress: &'a dyn Progress,
+    dir: &'a Path,
+    source: &'a SourceId,
+    dry_run: bool,
+    tally: Tally,
+    /// Stored pages with attachments.
+    with_files: Vec<PageWithFiles>,
+    /// The number of files that are done.
+    done: u64,
+    /// The number of all files.
+    total: u64,
+}
+
+impl ImportRun<'_> {
+    /// Reads the files and stores their pages, in batches. While one batch is stored, the next one
+    /// is read, and the files of the previous one are written.
+    fn store_files(&mut self, files: Vec<MarkdownFile>) -> Result<(), Fault> {
+        let files = files_with_slugs(files, &mut self.tally);
+        self.done = self.total - files.len() as u64;
+        let (service, dir, source) = (self.service, self.dir, self.source);
+        let commits = service.git_history.commit_times(dir, None, &|| self.should_continue());
+        let now = service.env.clock.now();
+        let stored_provenance = |slug: &Slug| {
+            let page = service.store.read(Visibility::All)?.page_even_deleted(source, slug)?;
+            Ok(page.map(|record| record.provenance))
+        };
+        let read = |(file, slug): &FileWithSlug| {
+            read_page(dir, &file.path, slug, now, &commits, &stored_provenance)
+        };
+        std::thread::scope(|scope| -> Result<(), Fault> {
+            let mut writer: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
+            in_batches(
+                &files,
+                |(file, _)| file.stat.size,
+                read,
+                |batch| {
+                    let count = batch.len() as u64;
+                    let changed = self.store_batch(batch)?;
+                    let former_writer =
+                        writer.replace(scope.spawn(move || service.write_files(source, &changed)));
+                    self.tally.warn(former_writer);
+                    service.index.wait_for_backlog();
+                    self.done += count;
+                    Ok(())
+                },
+            )?;
+            self.tally.warn(writer);
+            Ok(())
+        })
+    }
+
+    /// Reports the progress. Returns whether the import should continue.
+    fn should_continue(&self) -> bool {
+        self.progress.at(self.done, self.total) && !self.service.env.stop.is_cancelled()
+    }
+
+    /// Stores a batch of files that were read. Returns the pages whose files must be written.
+    fn store_batch(
+        &mut self,
+        batch: Vec<Result<ImportPage, ImportFailure>>,
+    ) -> Result<Vec<PageRecord>, Fault> {
+        let (done, total) = (self.done, self.total);
+        if !self.should_continue() {
+            let message = format!("the import ended early, after {done} of {total} files");
+            return Err(Fault::new(FaultCode::Cancelled, message)
+                .hint("imported pages stay; import the directory again to continue"));
+        }
+        let pages: Vec<ImportPage> =
+            batch.into_iter().filter_map(|file| self.tally.accept(file)).collect();
+        self.with_files.extend(pages.iter().filter_map(ImportPage::with_files));
+        let stored = self.service.store_batch(self.source, pages, self.dry_run, &mut self.tally);
+        stored.map_err(|fault| Fault {
+            message: format!(
+                "{}; {done} of {total} files were imported before that",
+                fault.message
+            ),
+            ..fault
+        })
+    }
+}
+
 impl SyncService {
     /// Creates pages from the markdown files of a directory.
     pub fn import(
@@ -112,77 +196,27 @@ impl SyncService {
         let home =
             self.env.home.root().canonicalize().unwrap_or_else(|_| self.env.home.root().to_owned());
         let dir = directory(&request.path, &home)?;
-        let (source, record) = brain_pages::sources::resolve(
-            caller,
-            &self.store.read(caller.visibility())?,
-            request.source.as_ref(),
-        )?;
-        if record.path.as_ref().is_some_and(|own| do_overlap(&dir, Path::new(own))) {
-            let message = format!("{} overlaps the directory of source \"{source}\"", request.path);
-            return Err(Fault::new(FaultCode::Usage, message)
-                .hint(format!("sync it instead: `brain sync --source {source}`")));
-        }
+        let source = self.target_source(caller, request, &dir)?;
         let rules = self.sources.rules_of(&dir, None, Vec::new(), Vec::new())?;
         let found = brain_files::markdown_files(&dir, "", &rules, Some(&home));
-        let mut tally = Tally::default();
+        let mut run = ImportRun {
+            service: self,
+            progress,
+            dir: &dir,
+            source: &source,
+            dry_run: request.dry_run,
+            tally: Tally::default(),
+            with_files: Vec::new(),
+            done: 0,
+            total: found.files.len() as u64,
+        };
         for (path, reason) in found.unreadable {
-            tally.failures.add(if path.is_empty() { request.path.clone() } else { path }, reason);
+            let path = if path.is_empty() { request.path.clone() } else { path };
+            run.tally.failures.add(path, reason);
         }
-        let total = found.files.len() as u64;
-        let files = files_with_slugs(found.files, &mut tally);
-        let mut done = total - files.len() as u64;
-        let commits = self.git_history.commit_times(&dir, None, &|| {
-            progress.at(done, total) && !self.env.stop.is_cancelled()
-        });
-        let now = self.env.clock.now();
         let _refresh = self.index.refresh_on_drop();
-        let mut with_files = Vec::new();
-        std::thread::scope(|scope| -> Result<(), Fault> {
-            // While one batch is stored, the next one is read, and the files of the previous one
-            // are written.
-            let mut writer: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
-            let stored_provenance = |slug: &Slug| {
-                let page = self.store.read(Visibility::All)?.page_even_deleted(&source, slug)?;
-                Ok(page.map(|record| record.provenance))
-            };
-            let read = |(file, slug): &FileWithSlug| {
-                read_page(&dir, &file.path, slug, now, &commits, &stored_provenance)
-            };
-            in_batches(
-                &files,
-                |(file, _)| file.stat.size,
-                read,
-                |batch| {
-                    if !progress.at(done, total) || self.env.stop.is_cancelled() {
-                        let message =
-                            format!("the import ended early, after {done} of {total} files");
-                        return Err(Fault::new(FaultCode::Cancelled, message)
-                            .hint("imported pages stay; import the directory again to continue"));
-                    }
-                    let count = batch.len() as u64;
-                    let pages: Vec<ImportPage> =
-                        batch.into_iter().filter_map(|file| tally.accept(file)).collect();
-                    with_files.extend(pages.iter().filter_map(ImportPage::with_files));
-                    let stored = self.store_batch(&source, pages, request.dry_run, &mut tally);
-                    let changed = stored.map_err(|fault| Fault {
-                        message: format!(
-                            "{}; {done} of {total} files were imported before that",
-                            fault.message
-                        ),
-                        ..fault
-                    })?;
-                    let source = &source;
-                    let former_writer =
-                        writer.replace(scope.spawn(move || self.write_files(source, &changed)));
-                    tally.warn(former_writer);
-                    self.index.wait_for_backlog();
-                    done += count;
-                    Ok(())
-                },
-            )?;
-            tally.warn(writer);
-            Ok(())
-        })?;
+        run.store_files(found.files)?;
+        let ImportRun { mut tally, with_files, total, .. } = run;
         if !request.dry_run {
             self.attach_exported(caller, &dir, &source, &with_files, &mut tally.failures)?;
         }
@@ -203,6 +237,26 @@ impl SyncService {
             not_imported: reasons(&dir, found.other_paths, &found.links),
             left_out: found.ignored,
         })
+    }
+
+    /// Returns the source that gets the pages. Refuses one whose directory overlaps `dir`.
+    fn target_source(
+        &self,
+        caller: &Caller,
+        request: &Import,
+        dir: &Path,
+    ) -> Result<SourceId, Fault> {
+        let (source, record) = brain_pages::sources::resolve(
+            caller,
+            &self.store.read(caller.visibility())?,
+            request.source.as_ref(),
+        )?;
+        if record.path.as_ref().is_some_and(|own| do_overlap(dir, Path::new(own))) {
+            let message = format!("{} overlaps the directory of source \"{source}\"", request.path);
+            return Err(Fault::new(FaultCode::Usage, message)
+                .hint(format!("sync it instead: `brain sync --source {source}`")));
+        }
+        Ok(source)
     }
 
     /// Stores a batch in one commit. Returns the pages whose files must be written.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use brain_protocol::{Slug, SourceId};
+use brain_protocol::Slug;
 
 use super::compare::{KnownFiles, MissingPage, covers};
 use super::decide::{SyncContext, View};
@@ -44,123 +44,165 @@ struct DigestedFile<'a> {
     digests: Vec<Hash>,
 }
 
-/// Finds the renames among missing pages and new files. `since` is the end of the last whole sync:
-/// pages stored after it may belong to a sync that was interrupted. If `should_continue` returns
-/// false, no more files are read, and the result must not be used.
-pub(super) fn find(
-    reader: &Reader,
-    context: &SyncContext,
-    (known, scope): (&KnownFiles, &[String]),
-    missing: &[MissingPage],
-    to_read: &[FileToRead],
-    since: i64,
-    should_continue: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<Move>, StoreError> {
-    let new: Vec<&FileToRead> = to_read.iter().filter(|file| !file.has_page).collect();
-    if missing.is_empty() || new.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut gone = Vec::with_capacity(missing.len());
-    let (mut sizes, mut gone_digests) = (HashSet::new(), HashSet::new());
-    for page in missing {
-        let path = page.record.source_path.as_str();
-        // A damaged page has no digest, so no file matches it.
-        let Some(content) = unless_damaged(reader.content(&page.record))? else {
-            gone.push(DigestedFile { path: path.into(), digests: Vec::new() });
-            continue;
-        };
-        let mut digests = vec![file_hash(&content.frontmatter, &content.body)];
-        sizes.insert(file_text(&content.frontmatter, &content.body).len() as u64);
-        // The file may have had other bytes than the text of its page.
-        if let Some(row) = known.rows.get(path)
-            && row.page == Some(page.record.id)
-            && row.seq == page.record.seq
-            && row.problem.is_none()
-        {
-            digests.push(row.digest);
-            sizes.insert(row.size);
+/// What a search for renames compares.
+pub(super) struct RenameSearch<'a> {
+    pub(super) reader: &'a Reader,
+    pub(super) context: &'a SyncContext,
+    pub(super) known: &'a KnownFiles,
+    /// The paths to sync.
+    pub(super) scope: &'a [String],
+    /// The end of the last whole sync. Pages stored after it may belong to a sync that was
+    /// interrupted.
+    pub(super) since: i64,
+}
+
+/// The files of missing pages.
+#[derive(Default)]
+struct GoneFiles<'a> {
+    files: Vec<DigestedFile<'a>>,
+    /// The sizes that these files may have had.
+    sizes: HashSet<u64>,
+    /// The digests of all files.
+    digests: HashSet<Hash>,
+}
+
+/// A new file with its state and the digest of its content.
+struct NewFile<'a> {
+    file: &'a FileToRead,
+    stat: Stat,
+    is_racy: bool,
+    digest: Hash,
+}
+
+impl RenameSearch<'_> {
+    /// Finds the renames among missing pages and new files. If `should_continue` returns false, no
+    /// more files are read, and the result must not be used.
+    pub(super) fn find(
+        &self,
+        missing: &[MissingPage],
+        to_read: &[FileToRead],
+        should_continue: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<Move>, StoreError> {
+        let new: Vec<&FileToRead> = to_read.iter().filter(|file| !file.has_page).collect();
+        if missing.is_empty() || new.is_empty() {
+            return Ok(Vec::new());
         }
-        gone_digests.extend(digests.iter().copied());
-        gone.push(DigestedFile { path: path.into(), digests });
+        let gone = self.gone_files(missing)?;
+        let found = self.read_new_files(new, &gone.sizes, should_continue);
+        let files: Vec<DigestedFile<'_>> = found
+            .iter()
+            .map(|new| DigestedFile {
+                path: new.file.path.as_str().into(),
+                digests: vec![new.digest],
+            })
+            .collect();
+        let stored_since = self.stored_since(&gone)?;
+        pairs(&gone.files, &files, &stored_since)
+            .into_iter()
+            .map(|(from, to)| self.page_move(&missing[from], &found[to]))
+            .collect()
     }
-    let new: Vec<&FileToRead> = new.into_iter().filter(|file| sizes.contains(&file.size)).collect();
-    let contents = map_in_parallel(&new, |file| {
-        if !should_continue() {
-            return None;
+
+    /// Returns the files of missing pages, with the digests of the contents that they may have had.
+    fn gone_files<'a>(&self, missing: &'a [MissingPage]) -> Result<GoneFiles<'a>, StoreError> {
+        let mut gone =
+            GoneFiles { files: Vec::with_capacity(missing.len()), ..GoneFiles::default() };
+        for page in missing {
+            let path = page.record.source_path.as_str();
+            // A damaged page has no digest, so no file matches it.
+            let Some(content) = unless_damaged(self.reader.content(&page.record))? else {
+                gone.files.push(DigestedFile { path: path.into(), digests: Vec::new() });
+                continue;
+            };
+            let mut digests = vec![file_hash(&content.frontmatter, &content.body)];
+            gone.sizes.insert(file_text(&content.frontmatter, &content.body).len() as u64);
+            // The file may have had other bytes than the text of its page.
+            if let Some(row) = self.known.rows.get(path)
+                && row.page == Some(page.record.id)
+                && row.seq == page.record.seq
+                && row.problem.is_none()
+            {
+                digests.push(row.digest);
+                gone.sizes.insert(row.size);
+            }
+            gone.digests.extend(digests.iter().copied());
+            gone.files.push(DigestedFile { path: path.into(), digests });
         }
-        let root = context.files.as_ref()?;
-        read_bytes(root, &file.path)
-            .ok()
-            .flatten()
-            .map(|content| (content.stat, content.is_racy, content.digest()))
-    });
-    let found: Vec<_> =
-        new.into_iter().zip(contents).filter_map(|(file, found)| Some((file, found?))).collect();
-    let files: Vec<DigestedFile<'_>> = found
-        .iter()
-        .map(|(file, (_, _, digest))| DigestedFile {
-            path: file.path.as_str().into(),
-            digests: vec![*digest],
-        })
-        .collect();
-    let stored_since = stored_since(reader, &context.source, scope, &gone, &gone_digests, since)?;
-    let mut moves = Vec::new();
-    for (from, to) in pairs(&gone, &files, &stored_since) {
-        let (page, (file, (stat, is_racy, digest))) = (&missing[from], &found[to]);
-        let document = stored_document(&reader.content(&page.record)?)?;
+        Ok(gone)
+    }
+
+    /// Reads the new files of one of these sizes.
+    fn read_new_files<'a>(
+        &self,
+        mut new: Vec<&'a FileToRead>,
+        sizes: &HashSet<u64>,
+        should_continue: &(dyn Fn() -> bool + Sync),
+    ) -> Vec<NewFile<'a>> {
+        new.retain(|file| sizes.contains(&file.size));
+        let root = self.context.files.as_deref();
+        let found = map_in_parallel(&new, |&file| {
+            if !should_continue() {
+                return None;
+            }
+            let content = read_bytes(root?, &file.path).ok().flatten()?;
+            let digest = content.digest();
+            Some(NewFile { file, stat: content.stat, is_racy: content.is_racy, digest })
+        });
+        found.into_iter().flatten().collect()
+    }
+
+    /// Returns files with a digest of a file that is gone whose page was stored since the last
+    /// whole sync, except those that are gone. If the last sync was interrupted, these files were
+    /// new in it.
+    fn stored_since(&self, gone: &GoneFiles<'_>) -> Result<Vec<DigestedFile<'static>>, StoreError> {
+        let (reader, source) = (self.reader, &self.context.source);
+        let gone_paths: HashSet<&str> = gone.files.iter().map(|file| &*file.path).collect();
+        let mut out = Vec::new();
+        for part in self.scope {
+            for row in reader.files(source, part)? {
+                let (path, row) = row?;
+                if !gone.digests.contains(&row.digest)
+                    || gone_paths.contains(path.as_str())
+                    || !covers(part, &path)
+                {
+                    continue;
+                }
+                let page = reader.page_at(source, &path)?.map(|(_, page)| page);
+                let page =
+                    page.filter(|page| Some(page.id) == row.page && page.deleted_at.is_none());
+                if page.is_some_and(|page| page.content_at >= self.since) {
+                    out.push(DigestedFile { path: path.into(), digests: vec![row.digest] });
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Returns the move of a missing page to a new file.
+    fn page_move(&self, page: &MissingPage, new: &NewFile<'_>) -> Result<Move, StoreError> {
+        let file = new.file;
+        let document = stored_document(&self.reader.content(&page.record)?)?;
         let (names, links) = names_and_links(
             &file.slug,
             &page.record.aliases,
             &document.frontmatter,
             &document.body,
         );
-        moves.push(Move {
+        Ok(Move {
             record: page.record.clone(),
             from: page.slug.clone(),
             to: file.slug.clone(),
             path: file.path.clone(),
-            stat: *stat,
-            is_racy: *is_racy,
-            digest: *digest,
+            stat: new.stat,
+            is_racy: new.is_racy,
+            digest: new.digest,
             title: title_of(&file.slug, &document.frontmatter, &document.body),
             names,
             links,
             dates: NoteDates::stated(&file.slug, &document.frontmatter, &zone()),
             states_uri: document.frontmatter.has("source_uri"),
-        });
+        })
     }
-    Ok(moves)
-}
-
-/// Returns files with one of these digests whose page was stored at or after `since`, except those
-/// that are gone. If the last sync was interrupted, these files were new in it.
-fn stored_since(
-    reader: &Reader,
-    source: &SourceId,
-    scope: &[String],
-    gone: &[DigestedFile<'_>],
-    digests: &HashSet<Hash>,
-    since: i64,
-) -> Result<Vec<DigestedFile<'static>>, StoreError> {
-    let gone: HashSet<&str> = gone.iter().map(|file| &*file.path).collect();
-    let mut out = Vec::new();
-    for part in scope {
-        for row in reader.files(source, part)? {
-            let (path, row) = row?;
-            if !digests.contains(&row.digest)
-                || gone.contains(path.as_str())
-                || !covers(part, &path)
-            {
-                continue;
-            }
-            let page = reader.page_at(source, &path)?.map(|(_, page)| page);
-            let page = page.filter(|page| Some(page.id) == row.page && page.deleted_at.is_none());
-            if page.is_some_and(|page| page.content_at >= since) {
-                out.push(DigestedFile { path: path.into(), digests: vec![row.digest] });
-            }
-        }
-    }
-    Ok(out)
 }
 
 /// Pairs files that are gone with new files of the same bytes. If several files have the same
