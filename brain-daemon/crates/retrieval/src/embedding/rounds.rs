@@ -4,6 +4,7 @@
 //! `brain embed`. Before vectors are stored, the page is compared again: a page that changed
 //! meanwhile does not get outdated vectors.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -56,23 +57,8 @@ impl EmbeddingService {
         }
         let Some(mut round_state) = state.round_state.try_lock() else { return YIELD_DELAY };
         let idle = self.env.config.embedding.idle;
-        if self.env.home.has_moved() {
-            return idle.min(IDLE_DELAY);
-        }
-        self.reload_if_needed(&mut round_state);
-        state.reranker.unload_if_idle(idle);
-        if let Some(open) = state.shared.open_vectors() {
-            open.embedder.unload_if_idle(idle);
-        }
-        if round_state.has_given_up {
-            return idle.min(IDLE_DELAY);
-        }
-        let now = Instant::now();
-        let retry_at = round_state.retry_at;
-        if let Some(delay) = retry_at.map(|at| at.saturating_duration_since(now))
-            && !delay.is_zero()
-        {
-            return delay.min(idle).min(IDLE_DELAY);
+        if let Some(delay) = self.delay_before_round(&mut round_state) {
+            return delay;
         }
         let open = match self.open_vectors() {
             Ok(Some(open)) => open,
@@ -114,6 +100,24 @@ impl EmbeddingService {
         }
     }
 
+    /// Reloads models and unloads idle ones. Returns a delay if no round is possible now.
+    fn delay_before_round(&self, round_state: &mut RoundState) -> Option<Duration> {
+        let (state, idle) = (&self.state, self.env.config.embedding.idle);
+        if self.env.home.has_moved() {
+            return Some(idle.min(IDLE_DELAY));
+        }
+        self.reload_if_needed(round_state);
+        state.reranker.unload_if_idle(idle);
+        if let Some(open) = state.shared.open_vectors() {
+            open.embedder.unload_if_idle(idle);
+        }
+        if round_state.has_given_up {
+            return Some(idle.min(IDLE_DELAY));
+        }
+        let delay = round_state.retry_at?.saturating_duration_since(Instant::now());
+        (!delay.is_zero()).then(|| delay.min(idle).min(IDLE_DELAY))
+    }
+
     /// Waits until [`EmbeddingService::embed_in_background`] should run early.
     pub async fn embed_wakeup(&self) {
         self.state.shared.wake.notified().await;
@@ -134,34 +138,11 @@ impl EmbeddingService {
         state.waiting_commands.fetch_add(1, Ordering::AcqRel);
         let mut round_state = state.round_state.lock();
         state.waiting_commands.fetch_sub(1, Ordering::AcqRel);
-        self.reload_if_needed(&mut round_state);
-        if round_state.has_given_up || round_state.failures > 0 {
-            // The cause may be fixed: the model is installed now, or the key is valid.
-            *round_state = RoundState {
-                flushed_at: round_state.flushed_at,
-                flush_failed: round_state.flush_failed,
-                ..RoundState::new(Instant::now())
-            };
-            if state.shared.open_vectors().is_none() {
-                *state.provider.lock() = None;
-            }
-        }
-        let open = match self.open_vectors() {
-            Ok(Some(open)) => open,
-            Ok(None) => {
-                let message = "no embedding model is installed or configured".to_owned();
-                return Err(EmbedError { kind: EmbedErrorKind::Model, message, hint: None });
-            }
-            Err(fault) => {
-                self.record_failure(&mut round_state, &fault);
-                return Err(fault);
-            }
-        };
+        let open = self.open_for_command(&mut round_state)?;
         if all {
             // Nothing is computed again unless the embedder works.
-            if let Err(fault) =
-                open.embedder.embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)
-            {
+            let text = [PROBE_TEXT.to_owned()];
+            if let Err(fault) = open.embedder.embed(&text, Purpose::Document, should_continue) {
                 if fault.kind != EmbedErrorKind::Stopped {
                     self.record_failure(&mut round_state, &fault);
                 }
@@ -198,6 +179,37 @@ impl EmbeddingService {
         self.flush_if_due(&mut round_state, &open, is_complete);
         self.measure_scale(&open);
         result
+    }
+
+    /// Opens the vectors for `brain embed`, and forgets former failures.
+    fn open_for_command(
+        &self,
+        round_state: &mut RoundState,
+    ) -> Result<Arc<OpenVectors>, EmbedError> {
+        let state = &self.state;
+        self.reload_if_needed(round_state);
+        if round_state.has_given_up || round_state.failures > 0 {
+            // The cause may be fixed: the model is installed now, or the key is valid.
+            *round_state = RoundState {
+                flushed_at: round_state.flushed_at,
+                flush_failed: round_state.flush_failed,
+                ..RoundState::new(Instant::now())
+            };
+            if state.shared.open_vectors().is_none() {
+                *state.provider.lock() = None;
+            }
+        }
+        match self.open_vectors() {
+            Ok(Some(open)) => Ok(open),
+            Ok(None) => {
+                let message = "no embedding model is installed or configured".to_owned();
+                Err(EmbedError { kind: EmbedErrorKind::Model, message, hint: None })
+            }
+            Err(fault) => {
+                self.record_failure(round_state, &fault);
+                Err(fault)
+            }
+        }
     }
 
     /// Requests that the next round reloads the configured and installed models.

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use brain_protocol::ScorePart;
 
-use super::relations::Relations;
+use super::relations::{RelatedPage, Relations};
 use crate::embedding::VectorResults;
 use brain_search::RankedPage;
 
@@ -138,105 +138,171 @@ impl Nearness {
 /// keeps its order.
 pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
     let Rankings { text, vectors, relations, named, dated, recency, explain } = rankings;
-    let best = text.iter().map(|hit| hit.score - f32::from(hit.tier) * TIER).fold(0.0, f32::max);
-    // Without text scores, vector scores are not scaled.
-    let scale = if best > 1e-3 { best } else { 1.0 };
-    let mut pages: Vec<RankingEntry> = Vec::with_capacity(text.len() + vectors.near.len());
-    let mut index_of: HashMap<u64, usize> = HashMap::with_capacity(pages.capacity());
-    for hit in text {
-        index_of.insert(hit.id, pages.len());
-        pages.push(RankingEntry {
-            id: hit.id,
-            score: hit.score,
-            matched: hit.matched,
-            explain: hit.explain,
-            window: None,
-            tier: hit.tier,
-            by_words: true,
-        });
-    }
-    let mut entry_index = |pages: &mut Vec<RankingEntry>, id: u64| {
-        *index_of.entry(id).or_insert_with(|| {
-            pages.push(RankingEntry { id, ..RankingEntry::default() });
-            pages.len() - 1
-        })
-    };
+    let mut merged = MergedRanking::of_text(text, vectors.near.len(), explain);
     let nearness = Nearness::of(vectors);
-    let linked: HashMap<u64, f32> = relations
-        .related
-        .iter()
-        .map(|related| (related.page, related.weight * LINK_WEIGHT))
-        .collect();
-    for near in &vectors.near {
-        let mut page_nearness = nearness.reliable_nearness(near.cosine);
-        if !linked.is_empty() {
-            page_nearness *= SUBJECT_FACTOR;
-        }
-        // A link already matched the question's other words in the sentence around it. So nearness
-        // counts only as far as it exceeds the link's weight.
-        let link = linked.get(&near.page).copied().unwrap_or(0.0);
-        let excess = (page_nearness * VECTOR_WEIGHT - link).max(0.0);
-        let index = entry_index(&mut pages, near.page);
-        let page = &mut pages[index];
-        if page_nearness <= 0.0
-            || (page.matched.is_empty() && link <= 0.0 && page_nearness < MIN_VECTOR_ONLY)
-        {
-            continue;
-        }
-        if !page.matched.contains(&"text") {
-            page.window = Some((near.start, near.end));
-        }
-        if excess > 0.0 {
-            page.matched.push("meaning");
-            page.add(excess * scale, explain, || format!("meaning: cosine {:.3}", near.cosine));
-        }
-    }
-    let subjects: HashSet<u64> = relations.subjects.into_iter().collect();
-    for page in pages.iter_mut().filter(|page| page.tier == 0 && subjects.contains(&page.id)) {
-        let reduction = page.score * (SUBJECT_FACTOR - 1.0);
-        page.add(reduction, explain, || "named by the question, which asks for others".to_owned());
-    }
-    for (id, bonus) in named {
-        // A page that the filters exclude is in no ranking.
-        if let Some(page) = pages.iter_mut().find(|page| page.id == id) {
-            page.add(bonus * scale, explain, || "named by the question".to_owned());
-        }
-    }
-    for related in relations.related {
-        let index = entry_index(&mut pages, related.page);
-        let page = &mut pages[index];
-        page.matched.push("link");
-        page.add(related.weight * LINK_WEIGHT * scale, explain, || related.explanation);
-    }
-    for (&id, weight) in dated {
-        let index = entry_index(&mut pages, id);
-        let page = &mut pages[index];
-        page.matched.push("date");
-        page.add(weight * DAY_WEIGHT * scale, explain, || "a day that the question names".into());
-    }
+    merged.add_near_pages(vectors, &nearness, &relations.related);
+    merged.reduce_subjects(relations.subjects);
+    merged.add_named(named);
+    merged.add_related(relations.related);
+    merged.add_dated(dated);
     if let Some((word, ages)) = recency {
-        let full_scale = if vectors.near.is_empty() {
-            scale
-        } else {
-            scale * (1.0 + VECTOR_WEIGHT * nearness.reliability)
+        let weight = match vectors.near.is_empty() {
+            true => 1.0,
+            false => 1.0 + VECTOR_WEIGHT * nearness.reliability,
         };
-        for page in &mut pages {
+        merged.add_recency(&word, &ages, weight);
+    }
+    merged.into_sorted()
+}
+
+/// The text ranking, with the pages and scores of the rankings that were added.
+struct MergedRanking {
+    pages: Vec<RankingEntry>,
+    /// The index in `pages` of each page, by page id.
+    index_of: HashMap<u64, usize>,
+    /// The best text score: what a score of 1 in another ranking is worth.
+    scale: f32,
+    explain: bool,
+}
+
+impl MergedRanking {
+    /// Starts with the text ranking, with room for `more` pages.
+    fn of_text(text: Vec<RankedPage>, more: usize, explain: bool) -> Self {
+        let best =
+            text.iter().map(|hit| hit.score - f32::from(hit.tier) * TIER).fold(0.0, f32::max);
+        // Without text scores, other scores are not scaled.
+        let scale = if best > 1e-3 { best } else { 1.0 };
+        let mut pages = Vec::with_capacity(text.len() + more);
+        let mut index_of = HashMap::with_capacity(pages.capacity());
+        for hit in text {
+            index_of.insert(hit.id, pages.len());
+            pages.push(RankingEntry {
+                id: hit.id,
+                score: hit.score,
+                matched: hit.matched,
+                explain: hit.explain,
+                window: None,
+                tier: hit.tier,
+                by_words: true,
+            });
+        }
+        Self { pages, index_of, scale, explain }
+    }
+
+    /// Returns the entry of a page. Adds one if there is none.
+    fn entry(&mut self, id: u64) -> &mut RankingEntry {
+        let index = *self.index_of.entry(id).or_insert_with(|| {
+            self.pages.push(RankingEntry { id, ..RankingEntry::default() });
+            self.pages.len() - 1
+        });
+        &mut self.pages[index]
+    }
+
+    /// Adds the pages near the question.
+    fn add_near_pages(
+        &mut self,
+        vectors: &VectorResults,
+        nearness: &Nearness,
+        related: &[RelatedPage],
+    ) {
+        let linked: HashMap<u64, f32> =
+            related.iter().map(|related| (related.page, related.weight * LINK_WEIGHT)).collect();
+        let (scale, explain) = (self.scale, self.explain);
+        for near in &vectors.near {
+            let mut page_nearness = nearness.reliable_nearness(near.cosine);
+            if !linked.is_empty() {
+                page_nearness *= SUBJECT_FACTOR;
+            }
+            // A link already matched the question's other words in the sentence around it. So
+            // nearness counts only as far as it exceeds the link's weight.
+            let link = linked.get(&near.page).copied().unwrap_or(0.0);
+            let excess = (page_nearness * VECTOR_WEIGHT - link).max(0.0);
+            let page = self.entry(near.page);
+            if page_nearness <= 0.0
+                || (page.matched.is_empty() && link <= 0.0 && page_nearness < MIN_VECTOR_ONLY)
+            {
+                continue;
+            }
+            if !page.matched.contains(&"text") {
+                page.window = Some((near.start, near.end));
+            }
+            if excess > 0.0 {
+                page.matched.push("meaning");
+                page.add(excess * scale, explain, || format!("meaning: cosine {:.3}", near.cosine));
+            }
+        }
+    }
+
+    /// Lowers the scores of pages that the question names while it asks for others.
+    fn reduce_subjects(&mut self, subjects: Vec<u64>) {
+        let explain = self.explain;
+        let subjects: HashSet<u64> = subjects.into_iter().collect();
+        let is_subject = |page: &&mut RankingEntry| page.tier == 0 && subjects.contains(&page.id);
+        for page in self.pages.iter_mut().filter(is_subject) {
+            let reduction = page.score * (SUBJECT_FACTOR - 1.0);
+            page.add(reduction, explain, || {
+                "named by the question, which asks for others".to_owned()
+            });
+        }
+    }
+
+    /// Adds the bonus of each page that the question names.
+    fn add_named(&mut self, named: Vec<(u64, f32)>) {
+        for (id, bonus) in named {
+            // A page that the filters exclude is in no ranking.
+            if let Some(page) = self.pages.iter_mut().find(|page| page.id == id) {
+                let reason = || "named by the question".to_owned();
+                page.add(bonus * self.scale, self.explain, reason);
+            }
+        }
+    }
+
+    /// Adds the pages that links lead to.
+    fn add_related(&mut self, related: Vec<RelatedPage>) {
+        let (scale, explain) = (self.scale, self.explain);
+        for related in related {
+            let page = self.entry(related.page);
+            page.matched.push("link");
+            page.add(related.weight * LINK_WEIGHT * scale, explain, || related.explanation);
+        }
+    }
+
+    /// Adds the pages of the days that the question names.
+    fn add_dated(&mut self, dated: &BTreeMap<u64, f32>) {
+        let (scale, explain) = (self.scale, self.explain);
+        for (&id, weight) in dated {
+            let page = self.entry(id);
+            page.matched.push("date");
+            let reason = || "a day that the question names".to_owned();
+            page.add(weight * DAY_WEIGHT * scale, explain, reason);
+        }
+    }
+
+    /// Adds the bonus for recent pages, times `weight`. `word` asks for them, and `ages` are in
+    /// days.
+    fn add_recency(&mut self, word: &str, ages: &HashMap<u64, f32>, weight: f32) {
+        let full_scale = self.scale * weight;
+        for page in &mut self.pages {
             let Some(age) = ages.get(&page.id) else { continue };
             let bonus = RECENCY_WEIGHT * (-age.max(0.0) / RECENCY_HALF_LIFE).exp2();
-            page.add(bonus * full_scale, explain, || {
+            page.add(bonus * full_scale, self.explain, || {
                 format!("\"{word}\": changed {age:.0} days ago")
             });
         }
     }
-    pages.retain(|page| page.by_words || !page.matched.is_empty());
-    // The sort is stable: pages with equal scores keep the order of the text ranking.
-    pages.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)));
-    pages
+
+    /// Returns the pages that matched, best first.
+    fn into_sorted(self) -> Vec<RankingEntry> {
+        let mut pages = self.pages;
+        pages.retain(|page| page.by_words || !page.matched.is_empty());
+        // The sort is stable: pages with equal scores keep the order of the text ranking.
+        pages.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)));
+        pages
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::relations::RelatedPage;
     use super::*;
     use brain_embed::vectors::NearPage;
 

@@ -10,8 +10,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::neighbours::{MAX_ROWS, Neighbourhood, RelationLink, list_label, names_people};
-use super::target_pages::{strength, target_pages};
+use super::neighbours::{
+    MAX_ROWS, Neighbour, Neighbourhood, RelationLink, list_label, names_people,
+};
+use super::target_pages::{TargetPages, strength, target_pages};
 use brain_page::each_link;
 use brain_questions::chain::chains;
 use brain_questions::forms::{Form, is_role_noun, question_form};
@@ -251,27 +253,42 @@ impl<'a> RelationSearch<'a> {
         if !is_strong && !is_role_question {
             return Ok(HashMap::new());
         }
-        let has_role_noun = targets.content.iter().any(|word| is_role_noun(&word.text));
         for (page, links) in pages.iter().zip(&forward) {
             neighbourhood.read_forward(page, links, &targets)?;
         }
         for page in &pages {
             neighbourhood.read_backward(page, &targets)?;
         }
-        let has_wanted_kind = neighbourhood
-            .neighbours
-            .values()
-            .any(|n| !n.links.is_empty() && targets.matches_kind(&n.kinds));
+        let words = LinkWords { terms, targets, is_strong };
+        Ok(words.found_pages(neighbourhood.neighbours))
+    }
+}
+
+/// The words of a question that links and their pages are compared with.
+struct LinkWords<'a> {
+    terms: &'a QuestionTerms,
+    targets: TargetPages<'a>,
+    /// Whether the question is surely about a relation.
+    is_strong: bool,
+}
+
+impl LinkWords<'_> {
+    /// Returns the neighbours whose links fit the question, with their weights.
+    fn found_pages(&self, neighbours: HashMap<u64, Neighbour>) -> HashMap<u64, FoundPage> {
+        let has_wanted_kind =
+            neighbours.values().any(|n| !n.links.is_empty() && self.targets.matches_kind(&n.kinds));
+        let uses_share =
+            self.is_strong || self.targets.content.iter().any(|word| is_role_noun(&word.text));
         let mut found = HashMap::new();
-        for (id, neighbour) in neighbourhood.neighbours {
-            let share = |link: &RelationLink| {
-                if is_strong || has_role_noun { link.share } else { link.role_share }
-            };
+        for (id, neighbour) in neighbours {
+            let share = |link: &RelationLink| if uses_share { link.share } else { link.role_share };
             let best = neighbour.links.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
-            let Some(link) = best.filter(|link| is_strong || share(link) > 0.0) else { continue };
+            let Some(link) = best.filter(|link| self.is_strong || share(link) > 0.0) else {
+                continue;
+            };
             let share = share(link);
             let mut weight = LINK_WEIGHT + SENTENCE_WEIGHT * share;
-            let is_target_kind = targets.matches_kind(&neighbour.kinds);
+            let is_target_kind = self.targets.matches_kind(&neighbour.kinds);
             if is_target_kind {
                 weight += KIND_WEIGHT;
             } else if has_wanted_kind {
@@ -279,13 +296,15 @@ impl<'a> RelationSearch<'a> {
             }
             let explanation = format!("link on {}: {}", link.page_slug, link.text);
             let is_listed = neighbour.links.iter().any(|link| link.is_listed);
-            let noun = match targets.noun {
-                Some(noun) => terms.text.get(noun.range.clone()).unwrap_or_default().to_owned(),
+            let noun = match self.targets.noun {
+                Some(noun) => {
+                    self.terms.text.get(noun.range.clone()).unwrap_or_default().to_owned()
+                }
                 None => String::new(),
             };
             let page = FoundPage { weight, share, is_target_kind, is_listed, noun, explanation };
             found.insert(id, page);
         }
-        Ok(found)
+        found
     }
 }

@@ -1,0 +1,343 @@
+//! A search in progress: asks the index and the model, and merges their results.
+
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use brain_protocol::{Fault, Hit, SourceId};
+use jiff::civil::Date;
+
+use super::SearchService;
+use super::dated::{DatedPages, order_answers};
+use super::fuse::{RankingEntry, Rankings, fuse};
+use super::hits::{HitList, HitReader};
+use super::originals::original_first;
+use super::pasted::pasted_text;
+use super::relations::relations;
+use crate::embedding::{CallerPages, VectorResults};
+use brain_base::caller::Caller;
+use brain_pages::index::index_fault;
+use brain_pages::sources::preferred;
+use brain_questions::forms::question_form;
+use brain_questions::named::named_pages;
+use brain_questions::times::{Order, Times};
+use brain_search::{
+    Index, IndexError, Question, QuestionTerms, RankedPage, SearchResults, Spelling,
+};
+use brain_store::{Reader, StoreError, unless_damaged};
+
+/// Number of pages that the text and vector rankings each contribute to the merged one. The text
+/// ranking contributes more if more hits are requested.
+const DEPTH: usize = 200;
+/// Additional hits of the index, which replace pages with the same text as a shown page.
+const SPARE_HITS: usize = 10;
+/// A day in milliseconds.
+const DAY_MS: f32 = 86_400_000.0;
+
+/// A search of one question.
+pub(super) struct SearchRun<'a> {
+    service: &'a SearchService,
+    caller: &'a Caller,
+    index: &'a Index,
+    question: Question,
+    /// Phrases of the question that no page has.
+    unmet_quotes: Vec<String>,
+    /// The days and the order that the question names.
+    times: Times,
+    today: Date,
+}
+
+/// The pages to show, and what the caller must know about them.
+pub(super) struct SearchAnswer {
+    pub(super) hits: Vec<Hit>,
+    /// Whether there are more pages.
+    pub(super) truncated: bool,
+    /// Why pages may be missing or in another order.
+    pub(super) degraded: Vec<String>,
+    pub(super) default_source: SourceId,
+    /// How the question was interpreted, if that is not obvious.
+    pub(super) note: Option<String>,
+}
+
+/// What the searches by words, by meaning and by days found.
+struct Findings {
+    terms: QuestionTerms,
+    text: SearchResults,
+    vectors: VectorResults,
+    dated: DatedPages,
+    /// Whether a second model orders the first pages.
+    reranks: bool,
+}
+
+impl<'a> SearchRun<'a> {
+    /// Interprets the question. Returns its terms, too.
+    pub(super) fn new(
+        service: &'a SearchService,
+        caller: &'a Caller,
+        index: &'a Index,
+        mut question: Question,
+    ) -> Result<(Self, QuestionTerms), Fault> {
+        let reader = service.store.read(caller.visibility())?;
+        if let Some(text) = pasted_text(index, &question, &reader)? {
+            question.text = text;
+        }
+        drop(reader);
+        let unmet_quotes = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
+        question.prefer_quotes = !unmet_quotes.is_empty();
+        let terms = index
+            .question_terms(&question.text, question.view.as_deref())
+            .map_err(|e| index_fault(&e))?;
+        question.asks_for_links = question_form(&terms).is_some();
+        let today = brain_base::clock::local_date(service.clock.now());
+        let times = match question.is_being_typed {
+            true => Times::default(),
+            false => Times::of(&question.text, today),
+        };
+        Ok((Self { service, caller, index, question, unmet_quotes, times, today }, terms))
+    }
+
+    /// Finds the pages and reads those to show.
+    ///
+    /// # Errors
+    /// If the index or the store cannot answer.
+    pub(super) fn answer(&self, terms: QuestionTerms) -> Result<SearchAnswer, Fault> {
+        let conditions =
+            Conditions { index: self.index, question: &self.question, pages: OnceCell::new() };
+        let mut findings = self.find(terms, &conditions)?;
+        // Opened after the search, so that pages deleted meanwhile are left out.
+        let reader = self.service.store.read(self.caller.visibility())?;
+        let mut ranking = self.merge(&reader, &mut findings, &conditions)?;
+        let reranking = match findings.reranks {
+            true => {
+                let display = (&findings.text.snippets, self.question.explain);
+                let text = &findings.terms.text;
+                self.service.rerank(self.caller, &reader, text, &mut ranking, display)?
+            }
+            false => None,
+        };
+        let (hits, truncated, damaged) = self.read_hits(&reader, ranking, &findings)?;
+        let degradation = findings.vectors.degradation;
+        let degradation = degradation.map(|degradation| degradation.text(self.caller));
+        Ok(SearchAnswer {
+            hits,
+            truncated,
+            degraded: [degradation, reranking, damaged].into_iter().flatten().collect(),
+            default_source: preferred(&reader.sources()?),
+            note: note(&self.unmet_quotes, findings.text.spelling.as_ref()),
+        })
+    }
+
+    /// Searches by words, by meaning and by days.
+    fn find(
+        &self,
+        mut terms: QuestionTerms,
+        conditions: &Conditions<'_>,
+    ) -> Result<Findings, Fault> {
+        let vectors = self.pages_by_meaning(&terms, conditions)?;
+        let zone = brain_base::clock::zone();
+        let dated = DatedPages::find(self.index, &self.question, &self.times, &zone)
+            .map_err(|e| index_fault(&e))?;
+        dated.remove_period_names(&mut terms, self.today);
+        let has_times = self.times != Times::default();
+        // Other rankings can reorder the text hits. A fixed depth keeps the first hits the same for
+        // every limit.
+        let reranks = self.service.embedding.has_reranker()
+            && !self.question.is_being_typed
+            && !terms.words.is_empty()
+            && !has_times;
+        let is_text_only =
+            vectors.near.is_empty() && terms.subjects.is_empty() && !has_times && !reranks;
+        let limit = self.question.limit;
+        let depth = if is_text_only { limit + SPARE_HITS } else { DEPTH.max(limit) };
+        let mut text = self.search_words(depth)?;
+        // A word that is in no page can still be the verb of a question about a named page.
+        if let Some(spelling) = &text.spelling
+            && terms.subjects.is_empty()
+        {
+            terms = self
+                .index
+                .question_terms(&spelling.text, self.question.view.as_deref())
+                .map_err(|e| index_fault(&e))?;
+            if !terms.subjects.is_empty() && depth < DEPTH {
+                text = self.search_words(DEPTH)?;
+            }
+        }
+        Ok(Findings { terms, text, vectors, dated, reranks })
+    }
+
+    fn search_words(&self, limit: usize) -> Result<SearchResults, Fault> {
+        let question = Question { limit, ..self.question.clone() };
+        self.index.search(&question).map_err(|e| index_fault(&e))
+    }
+
+    /// Returns the pages nearest to the question by meaning, among those that match its filters.
+    /// Returns none if only words can find the pages, or without an embedding model.
+    fn pages_by_meaning(
+        &self,
+        terms: &QuestionTerms,
+        conditions: &Conditions<'_>,
+    ) -> Result<VectorResults, Fault> {
+        // A word that is being typed has no meaning yet, and every key press needs a fast answer.
+        if self.question.is_being_typed {
+            return Ok(VectorResults::default());
+        }
+        let embedding = &self.service.embedding;
+        // Punctuation or a word prefix has no meaning, but a model finds near pages for any text. A
+        // phrase or the name of a page is found by its words.
+        let needs_words_only = terms.words.is_empty() || terms.is_literal || terms.is_name();
+        if needs_words_only || !embedding.has_embedding() {
+            return Ok(VectorResults::default());
+        }
+        let caller_pages = match &self.question.view {
+            None => None,
+            Some(sources) => {
+                let pages = self.index.pages_of(sources).map_err(|e| index_fault(&e))?;
+                Some(CallerPages { sources: sources.clone(), pages })
+            }
+        };
+        let admits = |id| conditions.admit(id);
+        Ok(embedding.near(&terms.text, DEPTH, &admits, caller_pages.as_ref()))
+    }
+
+    /// Merges the findings with the pages that links lead to, and puts them in the order that the
+    /// question asks for. Takes the text hits out of the findings.
+    fn merge(
+        &self,
+        reader: &Reader,
+        findings: &mut Findings,
+        conditions: &Conditions<'_>,
+    ) -> Result<Vec<RankingEntry>, Fault> {
+        let Findings { terms, text, vectors, dated, .. } = findings;
+        dated.add_kind_weight(reader, terms)?;
+        let positions = positions(&text.hits, vectors);
+        let relations = relations(reader, terms, &positions, &|id| conditions.admit(id))?;
+        conditions.result()?;
+        let recency = match &self.times.order {
+            Some((Order::Newest, word)) => Some((word.clone(), self.ages(reader, &positions)?)),
+            _ => None,
+        };
+        // A page whose name is being typed has a tier, and a page whose neighbours are asked for is
+        // no answer: neither needs a bonus.
+        let named = match self.question.is_being_typed || !relations.subjects.is_empty() {
+            true => Vec::new(),
+            false => named_pages(terms),
+        };
+        let explain = self.question.explain;
+        let mut merged = fuse(Rankings {
+            text: std::mem::take(&mut text.hits),
+            vectors,
+            relations,
+            named,
+            dated: &dated.weights,
+            recency,
+            explain,
+        });
+        if let Some((order, _)) = &self.times.order {
+            order_answers(&mut merged, *order, self.today, reader, terms, explain)?;
+        }
+        Ok(merged)
+    }
+
+    /// Returns the ages of these pages in days, by page id.
+    fn ages(
+        &self,
+        reader: &Reader,
+        positions: &HashMap<u64, usize>,
+    ) -> Result<HashMap<u64, f32>, StoreError> {
+        let now = self.service.clock.now();
+        let mut ages = HashMap::with_capacity(positions.len());
+        for &id in positions.keys() {
+            if let Some((_, _, record)) = reader.by_id(id)? {
+                ages.insert(id, now.saturating_sub(record.updated_at).max(0) as f32 / DAY_MS);
+            }
+        }
+        Ok(ages)
+    }
+
+    /// Reads the first pages of a ranking. Returns the hits, whether there are more, and the first
+    /// damaged page.
+    fn read_hits(
+        &self,
+        reader: &Reader,
+        ranking: Vec<RankingEntry>,
+        findings: &Findings,
+    ) -> Result<(Vec<Hit>, bool, Option<String>), Fault> {
+        let mut hits = HitList::new(self.question.limit);
+        let hit_reader = HitReader { caller: self.caller, reader, files: &self.service.files };
+        let (mut truncated, mut damaged) = (findings.text.truncated, Vec::new());
+        let mut ranking = VecDeque::from(ranking);
+        while let Some(page) = ranking.pop_front() {
+            if hits.is_full() {
+                truncated = truncated || unless_damaged(reader.by_id(page.id))?.flatten().is_some();
+                if truncated {
+                    break;
+                }
+                continue;
+            }
+            let page = original_first(reader, page, &mut ranking)?;
+            match hit_reader.add(page, &findings.dated, &findings.text.snippets, &mut hits) {
+                Err(error) if error.is_damage() => damaged.push(error.to_string()),
+                added => added?,
+            }
+        }
+        let more_damaged = damaged.len().saturating_sub(1);
+        let damaged = damaged.into_iter().next().map(|first| match more_damaged {
+            0 => first,
+            _ => format!("{first} ({more_damaged} more are damaged, too: see `brain doctor`)"),
+        });
+        Ok((hits.into_hits(), truncated, damaged))
+    }
+}
+
+/// Returns a note on how the question was interpreted, if that is not obvious.
+fn note(unmet_quotes: &[String], spelling: Option<&Spelling>) -> Option<String> {
+    let spelling = spelling.map(|it| format!("also searched: {}", it.spellings.join(", ")));
+    let notes: Vec<String> = unmet_quotes_note(unmet_quotes).into_iter().chain(spelling).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Returns the note on phrases of the question that no page has.
+fn unmet_quotes_note(phrases: &[String]) -> Option<String> {
+    let quoted: Vec<String> = phrases.iter().map(|phrase| format!("\"{phrase}\"")).collect();
+    (!quoted.is_empty()).then(|| {
+        format!("no page has {}: pages with similar words are shown", quoted.join(" and "))
+    })
+}
+
+/// The pages that match a question's filters. They are searched at the first use.
+struct Conditions<'a> {
+    index: &'a Index,
+    question: &'a Question,
+    pages: OnceCell<Result<Option<HashSet<u64>>, IndexError>>,
+}
+
+impl Conditions<'_> {
+    /// Returns whether the page matches the filters; `false` if the index fails.
+    fn admit(&self, id: u64) -> bool {
+        match self.pages.get_or_init(|| self.index.matching_pages(self.question)) {
+            Ok(Some(pages)) => pages.contains(&id),
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Returns the error of the index, if it failed.
+    fn result(&self) -> Result<(), Fault> {
+        match self.pages.get() {
+            Some(Err(error)) => Err(index_fault(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the best position of each page in the text and vector rankings, from 0.
+fn positions(text: &[RankedPage], vectors: &VectorResults) -> HashMap<u64, usize> {
+    let mut positions = HashMap::with_capacity(text.len() + vectors.near.len());
+    for (rank, id) in text.iter().map(|hit| hit.id).enumerate() {
+        positions.insert(id, rank);
+    }
+    for (rank, id) in vectors.near.iter().map(|near| near.page).enumerate() {
+        let best = positions.entry(id).or_insert(rank);
+        *best = rank.min(*best);
+    }
+    positions
+}
