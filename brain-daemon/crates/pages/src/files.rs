@@ -13,6 +13,7 @@ pub mod read;
 pub mod read_only;
 pub mod recovery;
 mod remote_changes;
+mod update;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -25,14 +26,14 @@ use parking_lot::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::outbox::{Failure, Outbox, STRIPES};
-use crate::preferred_source::preferred;
-use crate::presence::{Check, Presence, SourceRoot, away_hint, away_reason};
-use brain_base::caller::{Caller, Visibility};
+use crate::presence::{Check, Presence, SourceRoot};
+use crate::sources::preferred;
+use brain_base::caller::Caller;
+use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
-use brain_files::{Outcome, OwnContents, Tree, is_away, refusal};
-use brain_page as page;
-use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, StoreError};
+use brain_files::{Tree, is_away};
+use brain_store::{PageRecord, Reader, Store, StoreError};
 
 /// Why the directory of a source cannot be used, if another machine of a shared brain has it.
 pub const OF_ANOTHER_MACHINE: &str =
@@ -215,127 +216,6 @@ impl FileService {
         self.outbox.recovering.lock()
     }
 
-    /// Processes the outbox row of a page. Set `strict` if brain possibly never wrote the file at
-    /// the page's path, and `is_recovering` if a power loss may have left that file incomplete.
-    fn try_update_file(
-        &self,
-        id: u64,
-        strict: bool,
-        is_recovering: bool,
-    ) -> Result<Option<PathBuf>, Failure> {
-        let failure = |e: &dyn std::fmt::Display| Failure {
-            message: e.to_string(),
-            hint: None,
-            is_foreign: false,
-        };
-        let reader = self.store.read(Visibility::All).map_err(|e| failure(&e))?;
-        let Some(row) = reader.outbox_row(id).map_err(|e| failure(&e))? else { return Ok(None) };
-        let Some(tree) = self.tree(&reader, &row.source).map_err(|e| failure(&e))? else {
-            // The source was removed, so brain does not touch its files any more.
-            self.store.mark_file_written(id, row.seq);
-            return Ok(None);
-        };
-        // A directory that is away is left alone: its disk may be mounted later.
-        if let Err(e) = tree.open_root()
-            && let Some(reason) = away_reason(&e)
-        {
-            let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
-            return Err(Failure {
-                message: format!("the source \"{source}\" is away: {reason}"),
-                hint: Some(away_hint(&source, tree.root())),
-                is_foreign: false,
-            });
-        }
-        if row.source == SourceId::DEFAULT && self.home.has_moved() {
-            return Err(failure(&brain_service::moved_home::moved_home_message(&self.home)));
-        }
-        let file_path = tree.path_of(&row.path);
-        let io_failure = |e: std::io::Error| {
-            failure(&format!("{}: {}", file_path.display(), refusal(&e, &file_path)))
-        };
-        let torn = |bytes: &[u8]| self.is_torn(id, &row.own_digests, bytes);
-        let own = OwnContents { digests: &row.own_digests, is_torn: &torn, is_recovering };
-        if is_recovering && matches!(row.target_state, FileState::Present | FileState::Trashed) {
-            let page = reader.by_id_including_deleted(id).map_err(|e| failure(&e))?;
-            let Some((_, _, record)) = page else { return Ok(None) };
-            let content = reader.content(&record).map_err(|e| failure(&e))?;
-            let text = page::file_text(&content.frontmatter, &content.body);
-            tree.recover(&row.path, &text, &own, row.target_state == FileState::Trashed, id)
-                .map_err(io_failure)?;
-        }
-        let result = match row.target_state {
-            FileState::Present => {
-                let page = reader.by_id_including_deleted(id).map_err(|e| failure(&e))?;
-                let Some((_, _, record)) = page else { return Ok(None) };
-                let content = reader.content(&record).map_err(|e| failure(&e))?;
-                let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
-                let file_record = reader.file(&source, &row.path).map_err(|e| failure(&e))?;
-                // Other programs also use the `.trash` of a source, and a new page has no file in
-                // it.
-                let may_be_trashed = source.as_str() == SourceId::DEFAULT
-                    || file_record.as_ref().is_some_and(FileRecord::is_trashed);
-                let is_synced = file_record.is_some();
-                let may_be_trashed = may_be_trashed && !row.own_digests.is_empty();
-                drop(reader);
-                // A file with the same text may have other bytes (CRLF, a byte order mark). The
-                // author's bytes stay. A restored file keeps its mode.
-                match (is_synced || may_be_trashed)
-                    && tree
-                        .restore_if_missing(&row.path, |bytes| has_text(bytes, &content))
-                        .map_err(|e| failure(&e))?
-                {
-                    true => Ok(Outcome::Done),
-                    false => {
-                        let text = page::file_text(&content.frontmatter, &content.body);
-                        let put = tree.put(&row.path, &text, &own, id);
-                        if matches!(put, Ok(Outcome::Done)) && may_be_trashed {
-                            tree.remove_trashed_copy(&row.path, &text, &own, id)
-                                .map_err(io_failure)?;
-                        }
-                        put
-                    }
-                }
-            }
-            FileState::Trashed => tree.trash(&row.path, &own, strict, id),
-            FileState::Purged => tree.purge(&row.path, &own, true, id),
-            FileState::TrashPurged => tree.purge(&row.path, &own, false, id),
-        };
-        match result {
-            Ok(Outcome::Done) => {
-                self.store.mark_file_written(id, row.seq);
-                Ok(Some(file_path))
-            }
-            // A changed copy in the trash stays there for its author.
-            Ok(Outcome::Foreign)
-                if matches!(row.target_state, FileState::Purged | FileState::TrashPurged) =>
-            {
-                self.store.mark_file_written(id, row.seq);
-                Ok(Some(file_path))
-            }
-            Ok(Outcome::Foreign) => Err(Failure {
-                message: format!(
-                    "{} was written by another program, so brain did not replace it",
-                    file_path.display()
-                ),
-                hint: Some(self.keep_hint(id)),
-                is_foreign: true,
-            }),
-            Ok(Outcome::Emptied) => Err(Failure {
-                message: format!(
-                    "{} was emptied by another program, which may be about to write it, so brain \
-                     did not replace it",
-                    file_path.display()
-                ),
-                hint: Some(format!(
-                    "to write the page there: `brain keep {} page`",
-                    self.page_argument(id)
-                )),
-                is_foreign: true,
-            }),
-            Err(e) => Err(io_failure(e)),
-        }
-    }
-
     /// Processes all outbox rows, until the daemon stops. Returns the number of rows that failed; 0
     /// if the outbox cannot be read.
     pub fn replay_outbox(&self) -> usize {
@@ -491,13 +371,4 @@ impl FileService {
 /// Returns what opens the directory of a source.
 fn source_root(presence: &Arc<Presence>, source: SourceId) -> Box<SourceRoot> {
     Box::new(SourceRoot { presence: Arc::clone(presence), source })
-}
-
-/// Returns whether a file with these bytes has the content of this page.
-fn has_text(bytes: &[u8], content: &Content) -> bool {
-    page::decode_text(bytes).ok().and_then(|text| page::Document::parse(text).ok()).is_some_and(
-        |document| {
-            document.frontmatter.raw() == content.frontmatter && document.body == content.body
-        },
-    )
 }

@@ -109,27 +109,14 @@ impl Presence {
         let mut state = state.lock();
         let (id, root) = match opened {
             Ok(opened) => opened,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                let reason = self.reason_of_missing(source, dir);
-                if is_default && std::fs::symlink_metadata(dir).is_err() {
-                    return Err(e);
-                }
+            Err(error) => {
+                let Some(reason) = self.reason_of_error(source, dir, &error) else {
+                    return Err(error);
+                };
                 state.checked = None;
                 self.report(source, dir, &mut state, Some(reason.clone()));
                 return Err(away_error(&reason));
             }
-            Err(_) if !is_default && dir.is_symlink() => {
-                let reason = format!(
-                    "{} is a symbolic link now, and was a directory; if it leads to the right \
-                     one: `brain sources add {source} {}`",
-                    dir.display(),
-                    dir.display()
-                );
-                state.checked = None;
-                self.report(source, dir, &mut state, Some(reason.clone()));
-                return Err(away_error(&reason));
-            }
-            Err(e) => return Err(e),
         };
         // Taken before the list of mounts is read, so that a later change is noticed.
         let generation = self.events.generation();
@@ -190,6 +177,23 @@ impl Presence {
         self.records.remove(source);
     }
 
+    /// Returns why the source is away, if its directory cannot be opened for this reason.
+    fn reason_of_error(&self, source: &SourceId, dir: &Path, error: &io::Error) -> Option<String> {
+        let is_default = source.as_str() == SourceId::DEFAULT;
+        if error.kind() == io::ErrorKind::NotFound {
+            let reason = self.reason_of_missing(source, dir);
+            let may_be_new = is_default && std::fs::symlink_metadata(dir).is_err();
+            return (!may_be_new).then_some(reason);
+        }
+        (!is_default && dir.is_symlink()).then(|| {
+            let dir = dir.display();
+            format!(
+                "{dir} is a symbolic link now, and was a directory; if it leads to the right one: \
+                 `brain sources add {source} {dir}`"
+            )
+        })
+    }
+
     fn reason_of_missing(&self, source: &SourceId, dir: &Path) -> String {
         match self.records.get(source, dir) {
             Some(record) => record.root.reason(None, dir, &MountTable::read()),
@@ -236,44 +240,10 @@ impl Presence {
             return Ok(checked);
         }
         let mut accepted = PlaceRecord::new(dir, now);
-        for part in &mounted {
-            if checked.is_in_away_part(&part.path) {
-                continue;
-            }
-            let recorded = record.as_ref().and_then(|record| record.parts.get(&part.path));
-            let is_same = part.id.is_unique()
-                && former.is_some_and(|former| former.parts.contains(&part.name()));
-            let is_right = match recorded {
-                // A disk that is mounted over pages hides them.
-                None if record.is_some() => check.may_be_new(&part.path, &part.place)?,
-                recorded => check.is_right(&part.path, recorded, &part.place, is_same)?,
-            };
-            if is_right {
-                checked.parts.push(part.name());
-                accepted.parts.insert(part.path.clone(), part.place.clone());
-                continue;
-            }
-            let at = dir.join(&part.path);
-            let reason = match recorded {
-                Some(recorded) => recorded.reason(Some(&part.place), &at, &mounts),
-                None => format!("another disk is mounted at {}", at.display()),
-            };
-            accepted.parts.extend(recorded.map(|place| (part.path.clone(), place.clone())));
-            checked.away_parts.push(AwayPart { path: part.path.clone(), reason });
-        }
-        for (path, recorded) in record.iter().flat_map(|record| &record.parts) {
-            if mounted.iter().any(|part| part.path == *path) || checked.is_in_away_part(path) {
-                continue;
-            }
-            // The files may have moved from the disk to the directory.
-            let evidence = Evidence::gather(&check, path, Evidence::is_incomplete)?;
-            if evidence.pages == 0 || evidence.is_restored() {
-                continue;
-            }
-            let reason = format!("nothing is mounted at {}", dir.join(path).display());
-            accepted.parts.insert(path.clone(), recorded.clone());
-            checked.away_parts.push(AwayPart { path: path.clone(), reason });
-        }
+        let (record, mounts, mounted) = (record.as_ref(), &mounts, mounted.as_slice());
+        let comparison = PartComparison { check, dir, record, former, mounts, mounted };
+        comparison.check_mounted(&mut checked, &mut accepted)?;
+        comparison.check_unmounted(&mut checked, &mut accepted)?;
         if !is_of_home || !accepted.parts.is_empty() {
             self.records.put(source, accepted);
         }
@@ -424,6 +394,67 @@ impl PartCheck<'_> {
     fn may_be_new(&self, path: &str, now: &Place) -> io::Result<bool> {
         let evidence = Evidence::gather(self, path, Evidence::is_incomplete)?;
         Ok(!now.is_automount() && (evidence.pages == 0 || evidence.is_restored()))
+    }
+}
+
+/// The parts of a source's directory at the last check and now.
+struct PartComparison<'a> {
+    check: PartCheck<'a>,
+    dir: &'a Path,
+    record: Option<&'a PlaceRecord>,
+    /// The last check of the same directory.
+    former: Option<&'a Checked>,
+    mounts: &'a MountTable,
+    mounted: &'a [MountedPart],
+}
+
+impl PartComparison<'_> {
+    /// Checks each file system that is mounted now.
+    fn check_mounted(&self, checked: &mut Checked, accepted: &mut PlaceRecord) -> io::Result<()> {
+        for part in self.mounted {
+            if checked.is_in_away_part(&part.path) {
+                continue;
+            }
+            let recorded = self.record.and_then(|record| record.parts.get(&part.path));
+            let is_same = part.id.is_unique()
+                && self.former.is_some_and(|former| former.parts.contains(&part.name()));
+            let is_right = match recorded {
+                // A disk that is mounted over pages hides them.
+                None if self.record.is_some() => self.check.may_be_new(&part.path, &part.place)?,
+                recorded => self.check.is_right(&part.path, recorded, &part.place, is_same)?,
+            };
+            if is_right {
+                checked.parts.push(part.name());
+                accepted.parts.insert(part.path.clone(), part.place.clone());
+                continue;
+            }
+            let at = self.dir.join(&part.path);
+            let reason = match recorded {
+                Some(recorded) => recorded.reason(Some(&part.place), &at, self.mounts),
+                None => format!("another disk is mounted at {}", at.display()),
+            };
+            accepted.parts.extend(recorded.map(|place| (part.path.clone(), place.clone())));
+            checked.away_parts.push(AwayPart { path: part.path.clone(), reason });
+        }
+        Ok(())
+    }
+
+    /// Checks each recorded part at which nothing is mounted now.
+    fn check_unmounted(&self, checked: &mut Checked, accepted: &mut PlaceRecord) -> io::Result<()> {
+        for (path, recorded) in self.record.iter().flat_map(|record| &record.parts) {
+            if self.mounted.iter().any(|part| part.path == *path) || checked.is_in_away_part(path) {
+                continue;
+            }
+            // The files may have moved from the disk to the directory.
+            let evidence = Evidence::gather(&self.check, path, Evidence::is_incomplete)?;
+            if evidence.pages == 0 || evidence.is_restored() {
+                continue;
+            }
+            let reason = format!("nothing is mounted at {}", self.dir.join(path).display());
+            accepted.parts.insert(path.clone(), recorded.clone());
+            checked.away_parts.push(AwayPart { path: path.clone(), reason });
+        }
+        Ok(())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::write_page::{
 use brain_base::caller::Caller;
 use brain_base::clock::day;
 use brain_page::{Document, Frontmatter, content_digest, derive_title, hex};
-use brain_store::{Draft, LineChange, PageRecord, StoreError, WrittenPage};
+use brain_store::{Draft, LineChange, PageRecord, Reader, StoreError, WrittenPage};
 
 /// Types that cause no warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
@@ -53,16 +53,7 @@ impl PageService {
         uri: String,
     ) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
-        let mut warnings = Vec::new();
-        if let Some(page_type) = &request.page_type {
-            check_type(page_type)?;
-            if !USUAL_TYPES.contains(&page_type.as_str()) {
-                warnings.push(format!(
-                    "\"{page_type}\" is an unusual type; note, idea and observation are the \
-                     usual ones"
-                ));
-            }
-        }
+        let warnings = type_warnings(request.page_type.as_deref())?;
         let mut document = read_input(&request.content, &request.origin)?;
         if document.body.trim().is_empty() {
             return Err(no_content(&document));
@@ -78,18 +69,7 @@ impl PageService {
         let input =
             CaptureInput { source, slug, duplicate, document, has_type, hash, route, uri, now };
 
-        // A duplicate needs no write.
-        let unchanged_page = match &input.duplicate {
-            Some(slug) => match reader.page(&input.source, slug)? {
-                Some(record) if record.content_hash == hash => {
-                    let mut page = stored_document(&reader.content(&record)?)?;
-                    let has_changed = merge_frontmatter(&input, &record, &mut page.frontmatter);
-                    (!has_changed).then(|| unchanged_write(slug.clone(), record, &page.frontmatter))
-                }
-                _ => None,
-            },
-            None => None,
-        };
+        let unchanged_page = unchanged_duplicate(&reader, &input)?;
         let former = match &input.slug {
             Some(slug) => reader.page_even_deleted(&input.source, slug)?,
             None => None,
@@ -164,6 +144,34 @@ impl PageService {
             version: record.version,
         }
     }
+}
+
+/// Checks the type that the request names. Returns a warning if it is unusual.
+fn type_warnings(page_type: Option<&str>) -> Result<Vec<String>, Fault> {
+    let Some(page_type) = page_type else { return Ok(Vec::new()) };
+    check_type(page_type)?;
+    if USUAL_TYPES.contains(&page_type) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![format!(
+        "\"{page_type}\" is an unusual type; note, idea and observation are the usual ones"
+    )])
+}
+
+/// Returns the result of a capture whose duplicate needs no write. `None` if there is no duplicate,
+/// or its page changes.
+fn unchanged_duplicate(
+    reader: &Reader,
+    input: &CaptureInput,
+) -> Result<Option<PageWrite>, StoreError> {
+    let Some(slug) = &input.duplicate else { return Ok(None) };
+    let record = reader.page(&input.source, slug)?;
+    let Some(record) = record.filter(|record| record.content_hash == input.hash) else {
+        return Ok(None);
+    };
+    let mut page = stored_document(&reader.content(&record)?)?;
+    let has_changed = merge_frontmatter(input, &record, &mut page.frontmatter);
+    Ok((!has_changed).then(|| unchanged_write(slug.clone(), record, &page.frontmatter)))
 }
 
 /// Sets the keys that the flags name, and a type and a title if there are none.

@@ -1,8 +1,8 @@
 //! Changes to a page's frontmatter: tags and typed links.
 
 use brain_protocol::{
-    Fault, FaultCode, Link, LinkReply, PageRef, PageTags, SourceId, TagCount, TagCounts, Tags,
-    TagsReply,
+    Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Slug, SourceId, TagCount, TagCounts,
+    Tags, TagsReply,
 };
 
 use crate::pages::{PageService, no_page, page_argument};
@@ -16,25 +16,7 @@ impl PageService {
     /// Lists all tags, or adds and removes tags of a page.
     pub fn tags(&self, caller: &Caller, request: Tags) -> Result<TagsReply, Fault> {
         let Some(slug) = request.slug else {
-            if !request.add.is_empty() || !request.remove.is_empty() {
-                return Err(Fault::new(
-                    FaultCode::Usage,
-                    "--add and --remove need the slug of one page",
-                )
-                .hint("name it: `brain tags <slug> --add work`"));
-            }
-            let reader = self.store.read(caller.visibility())?;
-            let source = match &request.source {
-                Some(_) => {
-                    Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0)
-                }
-                None => None,
-            };
-            let counts = reader.tag_counts(source.as_ref())?;
-            let mut tags: Vec<TagCount> =
-                counts.into_iter().map(|(tag, pages)| TagCount { tag, pages }).collect();
-            tags.sort_by(|a, b| b.pages.cmp(&a.pages).then_with(|| a.tag.cmp(&b.tag)));
-            return Ok(TagsReply::All(TagCounts { tags }));
+            return self.all_tags(caller, &request).map(TagsReply::All);
         };
         let (add, remove) = (clean_tags(&request.add)?, clean_tags(&request.remove)?);
         let page = PageRef { source: request.source, slug };
@@ -46,38 +28,8 @@ impl PageService {
             return Ok(TagsReply::OfPage(reply));
         }
         let slug = page.slug.clone();
-        let (page_slug, argument) = (slug.clone(), page_argument(&page));
-        let (source, update) = self.edit(caller, &page, move |document| {
-            check_plain(document, "tags")?;
-            check_plain(document, "tag")?;
-            let text_tags = page::body_tags(&document.body);
-            if let Some(tag) =
-                text_tags.iter().find(|tag| remove.contains(&page::normalize_tag(tag)))
-            {
-                let message = format!(
-                    "the tag \"{}\" is in the text of \"{page_slug}\", as #{tag}",
-                    page::normalize_tag(tag)
-                );
-                return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
-                    "take it out of the text: `brain get {argument}`, edit, and \
-                     `brain put {argument}`"
-                )));
-            }
-            let before = document.frontmatter.tags();
-            let mut tags: Vec<String> =
-                before.iter().filter(|t| !remove.contains(t)).cloned().collect();
-            for tag in &add {
-                if !tags.contains(tag) {
-                    tags.push(tag.clone());
-                }
-            }
-            if tags != before {
-                // Both keys are read, but only `tags` is written.
-                document.frontmatter.remove("tag");
-                document.frontmatter.set_list("tags", &tags);
-            }
-            Ok(())
-        })?;
+        let change = TagChange { add, remove, slug: slug.clone(), argument: page_argument(&page) };
+        let (source, update) = self.edit(caller, &page, move |document| change.apply(document))?;
         let warnings = match &update {
             Some(applied) => self.files.update_file(&source, &applied.record).warnings(),
             None => Vec::new(),
@@ -93,6 +45,27 @@ impl PageService {
             changed: update.is_some(),
             warnings,
         }))
+    }
+
+    /// Counts the pages of each tag. Refuses a change of tags, which needs a page.
+    fn all_tags(&self, caller: &Caller, request: &Tags) -> Result<TagCounts, Fault> {
+        if !request.add.is_empty() || !request.remove.is_empty() {
+            return Err(Fault::new(
+                FaultCode::Usage,
+                "--add and --remove need the slug of one page",
+            )
+            .hint("name it: `brain tags <slug> --add work`"));
+        }
+        let reader = self.store.read(caller.visibility())?;
+        let source = match &request.source {
+            Some(_) => Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0),
+            None => None,
+        };
+        let counts = reader.tag_counts(source.as_ref())?;
+        let mut tags: Vec<TagCount> =
+            counts.into_iter().map(|(tag, pages)| TagCount { tag, pages }).collect();
+        tags.sort_by(|a, b| b.pages.cmp(&a.pages).then_with(|| a.tag.cmp(&b.tag)));
+        Ok(TagCounts { tags })
     }
 
     /// Adds a typed link to a page, or removes it.
@@ -174,6 +147,48 @@ impl PageService {
             draft.write_page(&source_id, &slug, page, now).map(Some)
         })?;
         Ok((source, applied))
+    }
+}
+
+/// A change of the tags of a page.
+struct TagChange {
+    add: Vec<String>,
+    remove: Vec<String>,
+    slug: Slug,
+    /// The arguments that name the page in a command.
+    argument: String,
+}
+
+impl TagChange {
+    /// Changes the tags in the frontmatter. Refuses to remove a tag that is in the text.
+    fn apply(&self, document: &mut Document) -> Result<(), Fault> {
+        check_plain(document, "tags")?;
+        check_plain(document, "tag")?;
+        let Self { add, remove, slug, argument } = self;
+        let text_tags = page::body_tags(&document.body);
+        if let Some(tag) = text_tags.iter().find(|tag| remove.contains(&page::normalize_tag(tag))) {
+            let message = format!(
+                "the tag \"{}\" is in the text of \"{slug}\", as #{tag}",
+                page::normalize_tag(tag)
+            );
+            return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
+                "take it out of the text: `brain get {argument}`, edit, and `brain put {argument}`"
+            )));
+        }
+        let before = document.frontmatter.tags();
+        let mut tags: Vec<String> =
+            before.iter().filter(|t| !remove.contains(t)).cloned().collect();
+        for tag in add {
+            if !tags.contains(tag) {
+                tags.push(tag.clone());
+            }
+        }
+        if tags != before {
+            // Both keys are read, but only `tags` is written.
+            document.frontmatter.remove("tag");
+            document.frontmatter.set_list("tags", &tags);
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brain_protocol::{
-    Fault, FaultCode, Origin, PageRef, Precondition, Put, SourceId, WriteReply, WriteStatus,
+    Fault, FaultCode, Origin, PageRef, Precondition, Put, Slug, SourceId, WriteReply, WriteStatus,
 };
 
 use crate::file_input::read_input;
@@ -21,7 +21,7 @@ use brain_base::caller::Caller;
 use brain_files::digest;
 use brain_page::{Document, Frontmatter, file_path};
 use brain_store::{
-    Content, Hash, LineChange, NewPage, PageRecord, StoreError, WrittenPage, unless_damaged,
+    Content, Draft, Hash, LineChange, NewPage, PageRecord, StoreError, WrittenPage, unless_damaged,
 };
 
 /// The page of a put, ready to be stored.
@@ -33,6 +33,117 @@ struct PutPage {
     frontmatter: Frontmatter,
     page: NewPage,
     captured_at: Option<String>,
+}
+
+/// The text of a put, and how it arrived.
+struct PutText {
+    slug: Slug,
+    document: Document,
+    route: &'static IngestRoute,
+    uri: String,
+    /// Whether a person edited the page.
+    is_edit: bool,
+    /// The digest of the file that the put may overwrite.
+    replaces: Option<Hash>,
+    now: i64,
+}
+
+impl PutText {
+    /// Builds the page that replaces `former`.
+    fn build_page(&self, former: Option<FormerPage>) -> Result<PutPage, Fault> {
+        let (route, uri) = (self.route, &self.uri);
+        let Document { mut frontmatter, body } = self.document.clone();
+        let previous = former.as_ref().map(|former| &former.provenance);
+        // An edit of the owner's own page leaves its provenance as it is, so that a note from a
+        // directory gets no new lines.
+        let own = previous.filter(|own| !is_from_outside(own.source_kind.as_deref()));
+        let provenance = match own.filter(|_| self.is_edit) {
+            Some(own) => own.clone(),
+            None => route.provenance_of_edit(&frontmatter, uri.clone(), self.now, former.as_ref()),
+        };
+        move_unverified_provenance(&mut frontmatter, &provenance, previous);
+        let document = Document { frontmatter: frontmatter.clone(), body };
+        let captured_at = frontmatter.get("captured_at");
+        let page = build_new_page(&self.slug, document, provenance, previous, false)?;
+        let author = Some(route.author(uri.clone()));
+        // In an editor the owner sees single lines of others, and changes other ones: the marks
+        // stay. `brain trust` is the way to make all lines the owner's.
+        let line_change = if self.is_edit { LineChange::SameMarks } else { route.line_change() };
+        let page = NewPage { replaces: self.replaces, author, line_change, ..page };
+        Ok(PutPage { former, frontmatter, page, captured_at })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.document.frontmatter.is_empty() && self.document.body.trim().is_empty()
+    }
+}
+
+/// A put in the writer.
+struct PutWrite {
+    text: PutText,
+    /// The page for the state of the store before the writer began.
+    candidate: PutPage,
+    source: SourceId,
+    allow_empty: bool,
+    expect: Option<Precondition>,
+}
+
+impl PutWrite {
+    /// Writes the page, unless it is unchanged.
+    fn write(&self, draft: &mut Draft<'_>) -> Result<PageWrite, StoreError> {
+        let Self { text, candidate, source, .. } = self;
+        let slug = &text.slug;
+        let existing = draft.page(source, slug)?;
+        let exists = existing.is_some();
+        let former = existing.as_ref().map(FormerPage::from);
+        let rebuilt = match former == candidate.former {
+            true => None,
+            false => Some(text.build_page(former)?),
+        };
+        let PutPage { former, frontmatter, page, captured_at } =
+            rebuilt.as_ref().unwrap_or(candidate);
+        let effect = write_effect(
+            existing.clone(),
+            |page| draft.content(page),
+            &[&text.document.frontmatter, frontmatter],
+            &text.document.body,
+        )?;
+        self.check_effect(&effect, existing.as_ref())?;
+        if (text.is_empty() || matches!(effect, Effect::Blank)) && !self.allow_empty {
+            return Err(refuse_empty(slug.as_str(), exists).into());
+        }
+        // If the owner puts a page with marked lines unchanged, these lines become the owner's.
+        let becomes_owners =
+            !text.is_edit && former.as_ref().is_some_and(|it| it.would_become_owners(text.route));
+        if let (Effect::Unchanged(record), false) = (effect, becomes_owners) {
+            let stored = stored_document(&draft.content(&record)?)?;
+            let captured_at = stored.frontmatter.get("captured_at");
+            let write = WrittenPage { status: WriteStatus::Unchanged, record: *record };
+            return Ok(PageWrite { slug: slug.clone(), write, captured_at });
+        }
+        let mut page = page.clone();
+        if draft.source_settings(source)?.without_provenance {
+            page = without_provenance_keys(page);
+        }
+        let write = draft.write_page(source, slug, page, text.now)?;
+        Ok(PageWrite { slug: slug.clone(), write, captured_at: captured_at.clone() })
+    }
+
+    /// Checks the precondition. A client may repeat a put whose reply it did not get: the page then
+    /// has the content already, and the precondition need not hold any more. A precondition on the
+    /// version is always checked, because another client may have written the same content.
+    fn check_effect(
+        &self,
+        effect: &Effect,
+        existing: Option<&PageRecord>,
+    ) -> Result<(), StoreError> {
+        let is_repeated = matches!(effect, Effect::Unchanged(_))
+            && !matches!(self.expect, Some(Precondition::Version(_)));
+        if !is_repeated {
+            check_expected(self.expect.as_ref(), &self.text.slug, existing)?;
+        }
+        Ok(())
+    }
 }
 
 impl PageService {
@@ -59,85 +170,21 @@ impl PageService {
     ) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
         let document = read_input(&request.content, &request.origin)?;
-        let is_empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
         let reader = self.store.read(caller.visibility())?;
         let source = written_source(caller, &reader, request)?;
         let slug = request.page.slug.clone();
         let former =
             reader.page_even_deleted(&source, &slug)?.map(|record| FormerPage::from(&record));
         drop(reader);
-        let page_slug = slug.clone();
         let replaces = self.digest_of_own_file(caller, &source, request)?;
-        let (Document { frontmatter: sent_frontmatter, body }, text) = (document.clone(), document);
         let is_edit = matches!(request.origin, Origin::Editor | Origin::Browser);
-        let build_page = move |former: Option<FormerPage>| {
-            let Document { mut frontmatter, body } = text.clone();
-            let previous = former.as_ref().map(|former| &former.provenance);
-            // An edit of the owner's own page leaves its provenance as it is, so that a note from a
-            // directory gets no new lines.
-            let own = previous.filter(|own| !is_from_outside(own.source_kind.as_deref()));
-            let provenance = match own.filter(|_| is_edit) {
-                Some(own) => own.clone(),
-                None => route.provenance_of_edit(&frontmatter, uri.clone(), now, former.as_ref()),
-            };
-            move_unverified_provenance(&mut frontmatter, &provenance, previous);
-            let document = Document { frontmatter: frontmatter.clone(), body };
-            let captured_at = frontmatter.get("captured_at");
-            let page = build_new_page(&page_slug, document, provenance, previous, false)?;
-            let author = Some(route.author(uri.clone()));
-            // In an editor the owner sees single lines of others, and changes other ones: the marks
-            // stay. `brain trust` is the way to make all lines the owner's.
-            let line_change = if is_edit { LineChange::SameMarks } else { route.line_change() };
-            let page = NewPage { replaces, author, line_change, ..page };
-            Ok::<_, Fault>(PutPage { former, frontmatter, page, captured_at })
-        };
+        let text = PutText { slug, document, route, uri, is_edit, replaces, now };
         // The page is built here. The writer builds it again only if the page has changed.
-        let candidate = build_page(former)?;
+        let candidate = text.build_page(former)?;
         let target = source.clone();
         let (allow_empty, expect) = (request.allow_empty, request.expect.clone());
-        let outcome = self.store.write(move |draft| {
-            let existing = draft.page(&source, &slug)?;
-            let exists = existing.is_some();
-            let former = existing.as_ref().map(FormerPage::from);
-            let rebuilt = match former == candidate.former {
-                true => None,
-                false => Some(build_page(former)?),
-            };
-            let PutPage { former, frontmatter, page, captured_at } =
-                rebuilt.as_ref().unwrap_or(&candidate);
-            let effect = write_effect(
-                existing.clone(),
-                |page| draft.content(page),
-                &[&sent_frontmatter, frontmatter],
-                &body,
-            )?;
-            // A client may repeat a put whose reply it did not get. The page then has the content
-            // already, and the precondition need not hold any more. A precondition on the version
-            // is always checked, because another client may have written the same content.
-            let is_repeated = matches!(effect, Effect::Unchanged(_))
-                && !matches!(expect, Some(Precondition::Version(_)));
-            if !is_repeated {
-                check_expected(expect.as_ref(), &slug, existing.as_ref())?;
-            }
-            if (is_empty || matches!(effect, Effect::Blank)) && !allow_empty {
-                return Err(refuse_empty(slug.as_str(), exists).into());
-            }
-            // If the owner puts a page with marked lines unchanged, these lines become the owner's.
-            let becomes_owners =
-                !is_edit && former.as_ref().is_some_and(|it| it.would_become_owners(route));
-            if let (Effect::Unchanged(record), false) = (effect, becomes_owners) {
-                let stored = stored_document(&draft.content(&record)?)?;
-                let captured_at = stored.frontmatter.get("captured_at");
-                let write = WrittenPage { status: WriteStatus::Unchanged, record: *record };
-                return Ok(PageWrite { slug: slug.clone(), write, captured_at });
-            }
-            let mut page = page.clone();
-            if draft.source_settings(&source)?.without_provenance {
-                page = without_provenance_keys(page);
-            }
-            let write = draft.write_page(&source, &slug, page, now)?;
-            Ok(PageWrite { slug: slug.clone(), write, captured_at: captured_at.clone() })
-        })?;
+        let put = PutWrite { text, candidate, source, allow_empty, expect };
+        let outcome = self.store.write(move |draft| put.write(draft))?;
         let mut warnings = Vec::new();
         if outcome.write.status == WriteStatus::Created {
             let created = PageRef::new(&target, &request.page.slug);
