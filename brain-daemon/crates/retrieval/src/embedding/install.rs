@@ -69,16 +69,9 @@ impl EmbeddingService {
         let tmp = models.join(format!("{}{STAGING_SUFFIX}", origin.name));
         let progress =
             |done: u64, total: u64| progress.at(done, total) && !self.env.stop.is_cancelled();
-        let weights = match collect_files(&origin, &tmp, &*self.env.net, &progress) {
-            Ok(weights) => weights,
-            Err(fault) => {
-                // A download is resumed. A copy restarts anyway, so its disk space is freed.
-                if !is_web {
-                    remove_if_exists(&tmp)?;
-                }
-                return Err(fault);
-            }
-        };
+        let weights = collect_files(&origin, &tmp, &*self.env.net, &progress);
+        // A download is resumed. A copy restarts anyway, so its disk space is freed.
+        let weights = if is_web { weights? } else { weights.or_else(|e| discard(&tmp, e))? };
         let pinned = pinned.or_else(|| former.as_ref().map(|record| record.sha256.clone()));
         let known = origin.known.map(|known| known.files).unwrap_or_default();
         let recorded = former.as_ref().filter(|_| is_web).map(|record| &record.files);
@@ -87,13 +80,7 @@ impl EmbeddingService {
             let facts = verify(&tmp, pinned.as_deref(), &should_continue)?;
             if should_continue() { Ok((facts, files)) } else { Err(cancelled()) }
         });
-        let (facts, files) = match verified {
-            Ok(verified) => verified,
-            Err(fault) => {
-                remove_if_exists(&tmp)?;
-                return Err(fault);
-            }
-        };
+        let (facts, files) = verified.or_else(|fault| discard(&tmp, fault))?;
         let already = inspect(&target_dir).is_ok_and(|installed| installed.sha256 == facts.sha256);
         let record = ModelRecord {
             from,
@@ -170,6 +157,12 @@ impl EmbeddingService {
             message,
         }
     }
+}
+
+/// Removes the staging directory after a fault, which it returns.
+fn discard<T>(staging: &Path, fault: Fault) -> Result<T, Fault> {
+    remove_if_exists(staging)?;
+    Err(fault)
 }
 
 /// Returns the hash that the request gives, if any, in lower case.
