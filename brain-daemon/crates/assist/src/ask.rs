@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brain_protocol::{
-    Ask, AskReply, Citation, Costs, CostsReply, Fault, FaultCode, Hit, Search, Spending, usd,
+    Ask, AskReply, Citation, Costs, CostsReply, Fault, FaultCode, Hit, Hits, Search, Spending, usd,
 };
 
 use self::answer_filter::AnswerFilter;
@@ -68,20 +68,7 @@ impl AskService {
             return Err(Fault::new(FaultCode::Usage, "the question is empty")
                 .hint("give one: `brain ask \"who runs the analytical engine?\"`"));
         }
-        let results = self.search.search(
-            caller,
-            Search {
-                query: request.question.clone(),
-                limit: request.limit.clamp(1, MAX_PAGES),
-                source: request.source.clone(),
-                page_type: None,
-                tags: Vec::new(),
-                since: None,
-                until: None,
-                explain: false,
-                prefix: false,
-            },
-        )?;
+        let results = self.find_passages(caller, request)?;
         let unanswered = AskReply {
             question: request.question.clone(),
             answer: None,
@@ -99,32 +86,14 @@ impl AskService {
             return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
         }
         let Some(model) = self.models.language_model(request.model.as_deref())? else {
-            let source = request.source.as_ref();
-            let link_answer = self.search.answer_by_links(caller, &request.question, source)?;
-            if let Some(link_answer) = link_answer {
-                return Ok(AskReply {
-                    passages: results.hits,
-                    ..direct::answer(link_answer, unanswered)
-                });
-            }
-            let hint = "no language model is configured, so only the passages are shown; to get \
-                        answers, set llm.provider and llm.model in the configuration (`brain \
-                        config path`)";
-            return Ok(AskReply { passages: results.hits, hint: Some(hint.into()), ..unanswered });
+            return self.answer_without_model(caller, request, results.hits, unanswered);
         };
         let passages = self.passages(caller, results.hits)?;
         if passages.is_empty() {
             return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
         }
         if request.estimate {
-            let prompt = passages::prompt(&request.question, &passages);
-            let cost = model.max_cost(&question(&prompt));
-            return Ok(AskReply {
-                passages: passages.into_iter().map(|passage| passage.hit).collect(),
-                model: Some(model.name().to_owned()),
-                cost,
-                ..unanswered
-            });
+            return Ok(estimate(&model, passages, unanswered));
         }
         let budget = Budget::new(
             request.max_cost.unwrap_or_else(|| self.env.config.llm.max_cost.millionths()),
@@ -145,6 +114,43 @@ impl AskService {
             cost: budget.spent(),
             ..unanswered
         })
+    }
+
+    /// Searches the pages for the question.
+    fn find_passages(&self, caller: &Caller, request: &Ask) -> Result<Hits, Fault> {
+        self.search.search(
+            caller,
+            Search {
+                query: request.question.clone(),
+                limit: request.limit.clamp(1, MAX_PAGES),
+                source: request.source.clone(),
+                page_type: None,
+                tags: Vec::new(),
+                since: None,
+                until: None,
+                explain: false,
+                prefix: false,
+            },
+        )
+    }
+
+    /// Answers by links alone, if they answer the question. Otherwise shows the passages.
+    fn answer_without_model(
+        &self,
+        caller: &Caller,
+        request: &Ask,
+        passages: Vec<Hit>,
+        unanswered: AskReply,
+    ) -> Result<AskReply, Fault> {
+        let source = request.source.as_ref();
+        let link_answer = self.search.answer_by_links(caller, &request.question, source)?;
+        if let Some(link_answer) = link_answer {
+            return Ok(AskReply { passages, ..direct::answer(link_answer, unanswered) });
+        }
+        let hint = "no language model is configured, so only the passages are shown; to get \
+                    answers, set llm.provider and llm.model in the configuration (`brain config \
+                    path`)";
+        Ok(AskReply { passages, hint: Some(hint.into()), ..unanswered })
     }
 
     /// Asks the model and streams its answer to `progress`.
@@ -207,6 +213,18 @@ impl AskService {
         let until = end_instant_argument(request.until.as_deref())?;
         let limit = request.limit.min(MAX_LISTED_CALLS) as usize;
         self.models.ledger.read(since, until, limit).map_err(|error| cost_fault(&error))
+    }
+}
+
+/// Replies what an answer from these passages would cost at most.
+fn estimate(model: &Model, passages: Vec<Passage>, unanswered: AskReply) -> AskReply {
+    let prompt = passages::prompt(&unanswered.question, &passages);
+    let cost = model.max_cost(&question(&prompt));
+    AskReply {
+        passages: passages.into_iter().map(|passage| passage.hit).collect(),
+        model: Some(model.name().to_owned()),
+        cost,
+        ..unanswered
     }
 }
 

@@ -54,18 +54,7 @@ impl IdeaService {
             ..ReplyContext::default()
         };
         if request.estimate {
-            if let Some(models) = &models {
-                reply_context.notes = self.cost_notes(models, expected, &run);
-            }
-            reply_context.status = match (open + unjudged, models.is_some()) {
-                (0, _) => "done",
-                (_, true) => "estimated",
-                (_, false) => "prompts",
-            };
-            if request.resume.is_none() {
-                run.run_id.clear();
-            }
-            return Ok(reply::build(&run, request, reply_context));
+            return Ok(self.estimate_reply(request, run, models.as_ref(), reply_context));
         }
         let Some(models) = models else {
             return self.finish_without_model(
@@ -77,14 +66,7 @@ impl IdeaService {
                 reply_context,
             );
         };
-        if run.cost.calls == 0 {
-            run.cost.estimated = expected;
-        }
-        run.state = RunState::Running;
-        run.problem = None;
-        run.changed_at = self.env.clock.now();
-        store.prune(self.env.clock.now(), &self.active_idea_runs);
-        store.save(&run)?;
+        self.start(&mut run, expected, store)?;
         let steps = open + (open * profile.ideas as usize + unjudged).div_ceil(BATCH_SIZE);
         let execution = RunExecution {
             service: self,
@@ -99,14 +81,7 @@ impl IdeaService {
         };
         let failure = execution.run_phases(&models);
         let mut run = execution.run.into_inner();
-        run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
-        run.changed_at = self.env.clock.now();
-        run.state = if failure.is_some() { RunState::Stopped } else { RunState::Done };
-        reply_context.status = if failure.is_some() { "stopped" } else { "done" };
-        reply_context.judge_failed = failure.as_ref().is_none_or(|(phase, _)| *phase == JUDGE)
-            && run.ideas().next().is_some()
-            && run.ideas().all(|(_, _, idea)| idea.judge.is_none());
-        run.problem = failure.map(|(phase, error)| self.problem(phase, &error, &run, price));
+        self.end(&mut run, failure, &models, &mut reply_context);
         self.save_run(caller, request, &mut run, &mut reply_context);
         if let Err(fault) = store.save(&run) {
             reply_context
@@ -114,6 +89,59 @@ impl IdeaService {
                 .push(format!("the last state of the run could not be saved: {}", fault.message));
         }
         Ok(reply::build(&run, request, reply_context))
+    }
+
+    /// Replies what the run would cost, and begins nothing.
+    fn estimate_reply(
+        &self,
+        request: &Ideas,
+        mut run: Run,
+        models: Option<&RunModels>,
+        mut reply_context: ReplyContext,
+    ) -> IdeasReply {
+        if let Some(models) = models {
+            reply_context.notes = self.cost_notes(models, reply_context.estimated, &run);
+        }
+        let is_complete = run.open_crosses().is_empty() && run.unjudged_count() == 0;
+        reply_context.status = match (is_complete, models.is_some()) {
+            (true, _) => "done",
+            (false, true) => "estimated",
+            (false, false) => "prompts",
+        };
+        if request.resume.is_none() {
+            run.run_id.clear();
+        }
+        reply::build(&run, request, reply_context)
+    }
+
+    /// Records that a run begins, or continues.
+    fn start(&self, run: &mut Run, expected: u64, store: &RunStore) -> Result<(), Fault> {
+        if run.cost.calls == 0 {
+            run.cost.estimated = expected;
+        }
+        run.state = RunState::Running;
+        run.problem = None;
+        run.changed_at = self.env.clock.now();
+        store.prune(self.env.clock.now(), &self.active_idea_runs);
+        store.save(run)
+    }
+
+    /// Records what a run cost and why it stopped, if it did. `failure` has the phase that failed.
+    fn end(
+        &self,
+        run: &mut Run,
+        failure: Option<(&'static str, ModelError)>,
+        models: &RunModels,
+        reply_context: &mut ReplyContext,
+    ) {
+        run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
+        run.changed_at = self.env.clock.now();
+        run.state = if failure.is_some() { RunState::Stopped } else { RunState::Done };
+        reply_context.status = if failure.is_some() { "stopped" } else { "done" };
+        reply_context.judge_failed = failure.as_ref().is_none_or(|(phase, _)| *phase == JUDGE)
+            && run.ideas().next().is_some()
+            && run.ideas().all(|(_, _, idea)| idea.judge.is_none());
+        run.problem = failure.map(|(phase, error)| self.problem(phase, &error, run, models.price));
     }
 
     /// Finishes a run without calling a model: the run is complete, no model is configured, or the

@@ -55,18 +55,11 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
         tokens_out: run.cost.tokens_out.saturating_sub(cost_before.tokens_out),
         calls: run.cost.calls.saturating_sub(cost_before.calls),
     };
-    if cost.actual > 0 && cost_before.actual > 0 {
-        notes.push(format!("in total, this run has cost ${}", usd(run.cost.actual)));
-    }
-    notes.extend(failed_crosses_note(run));
-    if judge_failed {
-        notes.push("the judge gave no scores: the ideas are shown without them".into());
-    }
-    if run.short_of_target {
-        let note = "there are too few distant pages: the far set is smaller, or has pages near the \
-                    question";
-        notes.push(note.into());
-    }
+    let shares_cost = cost.actual > 0 && cost_before.actual > 0;
+    notes.extend(
+        shares_cost.then(|| format!("in total, this run has cost ${}", usd(run.cost.actual))),
+    );
+    notes.extend(run_notes(run, judge_failed));
     IdeasReply {
         profile: run.profile,
         run_id: run.run_id.clone(),
@@ -88,6 +81,17 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
         save_problem,
         notes,
     }
+}
+
+/// Returns notes on parts of the run that failed or are smaller than planned.
+fn run_notes(run: &Run, judge_failed: bool) -> impl Iterator<Item = String> {
+    let judge = "the judge gave no scores: the ideas are shown without them";
+    let target = "there are too few distant pages: the far set is smaller, or has pages near the \
+                  question";
+    failed_crosses_note(run)
+        .into_iter()
+        .chain(judge_failed.then(|| judge.to_owned()))
+        .chain(run.short_of_target.then(|| target.to_owned()))
 }
 
 /// Returns at most `limit` ideas: passing ideas first, then the others by score, ideas without a
