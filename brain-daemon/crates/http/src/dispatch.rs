@@ -118,7 +118,7 @@ impl Application {
             self.paths.at(request.uri().path()).map_or(UNMATCHED, |found| found.value);
         let is_audited = !UNAUDITED.contains(&route);
         let method = request.method().clone();
-        let (at, mut parameters) =
+        let (at, parameters) =
             if is_audited { (app.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
         if app.side == Side::Public
             && let Some(answer) = answer_probe(app, route, &request)
@@ -126,17 +126,35 @@ impl Application {
             return answer;
         }
         let is_listed = app.side == Side::Public && is_inspected(route, &request);
+        let call = Call { app, route, method, at, parameters, is_audited, is_listed, began };
+        let (mut response, details) = self.guarded_answer(request, info).await;
+        if !response.status().is_success()
+            && let Some(error) = body_error(info)
+        {
+            response = error.into_response();
+        }
+        call.record(&response, &details, info.state.body_bytes());
+        response
+    }
+
+    /// Answers a request that the guard lets through. Returns the details that handlers recorded.
+    async fn guarded_answer(
+        &self,
+        request: Request,
+        info: &ConnectionInfo,
+    ) -> (Response, RequestDetails) {
+        let app = &self.app;
         // The tunnel leads to the public listener only.
         let tunnel = || (app.side == Side::Public).then(|| app.brain.public_address()).flatten();
         let decision = app.shared.guard.check(
-            &method,
+            request.method(),
             request.uri(),
             request.headers(),
             info.address,
             &info.address_text,
             &tunnel,
         );
-        let (mut response, details) = match decision {
+        match decision {
             Err(refusal) => (refusal.into_response(), RequestDetails::default()),
             Ok(CorsDecision::Preflight(answer)) => (answer, RequestDetails::default()),
             Ok(decision) => {
@@ -151,20 +169,44 @@ impl Application {
                 }
                 (response, details)
             }
-        };
-        if info.state.is_evicted() && !response.status().is_success() {
-            let message =
-                "too many requests are sending their bodies at the same time; send yours again";
-            response = HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
-                .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
-                .into_response();
-        } else if info.state.is_timed_out() && !response.status().is_success() {
-            let message = "the body of this request timed out; send it again";
-            response = HttpError::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
-                .into_response();
         }
-        let (status, took) = (response.status().as_u16(), began.elapsed());
-        let received = info.state.body_bytes();
+    }
+}
+
+/// Returns the error of a request whose body was not read to its end.
+fn body_error(info: &ConnectionInfo) -> Option<HttpError> {
+    if info.state.is_evicted() {
+        let message =
+            "too many requests are sending their bodies at the same time; send yours again";
+        let error = HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
+        return Some(error.with_header(header::RETRY_AFTER, HeaderValue::from_static("1")));
+    }
+    let message = "the body of this request timed out; send it again";
+    info.state
+        .is_timed_out()
+        .then(|| HttpError::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message))
+}
+
+/// What is recorded of a request before it is answered.
+struct Call<'a> {
+    app: &'a AppState,
+    route: &'a str,
+    method: Method,
+    /// When the request came, in Unix milliseconds; 0 if it is not audited.
+    at: i64,
+    /// The names and sizes of its parameters.
+    parameters: Vec<(String, u64)>,
+    is_audited: bool,
+    /// Whether it is listed for the owner.
+    is_listed: bool,
+    began: Instant,
+}
+
+impl Call<'_> {
+    /// Records the answered request in the counters, the log, the list of the owner and the audit.
+    fn record(self, response: &Response, details: &RequestDetails, received: u64) {
+        let Self { app, route, ref method, at, is_audited, .. } = self;
+        let (status, took) = (response.status().as_u16(), self.began.elapsed());
         app.shared.counters.record(route, status, took);
         if received > 0 {
             app.shared.counters.bytes_in.add(received);
@@ -179,10 +221,10 @@ impl Application {
         } else {
             tracing::debug!(%method, route, status, took_us, client, ?side, "answered over HTTP");
         }
-        if is_listed {
-            app.brain.record_tunnel_request(TunnelRequest {
+        if self.is_listed {
+            app.brain.tunnel.record_request(TunnelRequest {
                 at: rfc3339(if is_audited { at } else { app.brain.now() }),
-                method: method_name(&method).to_owned(),
+                method: method_name(method).to_owned(),
                 path: route.to_owned(),
                 status,
                 took_us,
@@ -192,26 +234,27 @@ impl Application {
             });
         }
         if is_audited {
+            let operation = match details.tool.get() {
+                Some(tool) => format!("{method} {route} {tool}"),
+                None => format!("{method} {route}"),
+            };
+            let mut parameters = self.parameters;
             if caller.is_none() {
                 // Unauthenticated clients could fill the audit with invented names.
                 parameters.clear();
             } else if received > 0 {
                 parameters.push(("body".into(), received));
             }
-            let operation = match details.tool.get() {
-                Some(tool) => format!("{method} {route} {tool}"),
-                None => format!("{method} {route}"),
-            };
-            app.brain.audit().record(AuditRecord {
+            let client = client.into();
+            app.brain.audit.record(AuditRecord {
                 at,
-                client: client.into(),
+                client,
                 operation,
                 status,
                 took_us,
                 parameters,
             });
         }
-        response
     }
 }
 

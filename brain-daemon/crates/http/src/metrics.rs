@@ -52,6 +52,36 @@ fn render(status: &StatusReply, counters: &Counters, connections: &[(Side, usize
     write_head(&mut out, "brain_build_info", "gauge", "1, with the version.");
     let _ =
         writeln!(out, "brain_build_info{{version=\"{VERSION}\",schema=\"{}\"}} 1", status.schema);
+    write_numbers(&mut out, status, counters);
+    write_workers(&mut out, &status.workers);
+    let help = "Items sent to /ingest, by result.";
+    write_head(&mut out, "brain_ingest_items_total", "counter", help);
+    for (result, count) in [
+        ("accepted", &counters.accepted),
+        ("duplicate", &counters.duplicate),
+        ("refused", &counters.refused),
+    ] {
+        let _ = writeln!(out, "brain_ingest_items_total{{result=\"{result}\"}} {}", count.get());
+    }
+    write_head(&mut out, "brain_http_connections", "gauge", "Open connections.");
+    for (side, count) in connections {
+        let _ = writeln!(out, "brain_http_connections{{listener=\"{}\"}} {count}", side.as_str());
+    }
+    write_head(&mut out, "brain_http_requests_total", "counter", "Answered requests.");
+    for (name, route) in counters.routes() {
+        for (class, count) in route.classes() {
+            let _ = writeln!(
+                out,
+                "brain_http_requests_total{{route=\"{name}\",status=\"{class}xx\"}} {count}"
+            );
+        }
+    }
+    write_histogram(&mut out, counters);
+    out
+}
+
+/// Writes the metrics that are one number each.
+fn write_numbers(out: &mut String, status: &StatusReply, counters: &Counters) {
     for (name, kind, help, value) in [
         (
             "brain_uptime_seconds",
@@ -84,34 +114,9 @@ fn render(status: &StatusReply, counters: &Counters, connections: &[(Side, usize
             counters.bytes_in.get(),
         ),
     ] {
-        write_head(&mut out, name, kind, help);
+        write_head(out, name, kind, help);
         let _ = writeln!(out, "{name} {value}");
     }
-    write_workers(&mut out, &status.workers);
-    let help = "Items sent to /ingest, by result.";
-    write_head(&mut out, "brain_ingest_items_total", "counter", help);
-    for (result, count) in [
-        ("accepted", &counters.accepted),
-        ("duplicate", &counters.duplicate),
-        ("refused", &counters.refused),
-    ] {
-        let _ = writeln!(out, "brain_ingest_items_total{{result=\"{result}\"}} {}", count.get());
-    }
-    write_head(&mut out, "brain_http_connections", "gauge", "Open connections.");
-    for (side, count) in connections {
-        let _ = writeln!(out, "brain_http_connections{{listener=\"{}\"}} {count}", side.as_str());
-    }
-    write_head(&mut out, "brain_http_requests_total", "counter", "Answered requests.");
-    for (name, route) in counters.routes() {
-        for (class, count) in route.classes() {
-            let _ = writeln!(
-                out,
-                "brain_http_requests_total{{route=\"{name}\",status=\"{class}xx\"}} {count}"
-            );
-        }
-    }
-    write_histogram(&mut out, counters);
-    out
 }
 
 /// Writes the metrics of workers that are configured.

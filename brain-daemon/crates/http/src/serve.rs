@@ -221,19 +221,9 @@ async fn serve_connection(
                 }
                 return;
             }
-            () = &mut timer => match state.check_deadline(&timeouts) {
-                Deadline::Pending(_) if drain_until.is_some_and(|end| Instant::now() >= end) => {
-                    tracing::warn!(%peer, "HTTP response not finished before shutdown");
-                    return;
-                }
-                Deadline::Pending(wait) => {
-                    let next = Instant::now() + wait;
-                    timer.as_mut().reset(drain_until.map_or(next, |end| next.min(end)));
-                }
-                Deadline::Expired => {
-                    tracing::debug!(%peer, phase = ?state.phase(), "connection timed out");
-                    return;
-                }
+            () = &mut timer => match next_check(&state, &timeouts, drain_until, peer) {
+                Some(next) => timer.as_mut().reset(next),
+                None => return,
             },
             close_request = &mut close_request, if drain_until.is_none() => {
                 if close_request == CloseRequest::Immediately {
@@ -249,6 +239,30 @@ async fn serve_connection(
                     connection.as_mut().graceful_shutdown();
                 }
             }
+        }
+    }
+}
+
+/// Returns when the deadlines of a connection must be checked again. `None` if one has passed, so
+/// that the connection must be closed.
+fn next_check(
+    state: &ConnectionState,
+    timeouts: &Timeouts,
+    drain_until: Option<Instant>,
+    peer: SocketAddr,
+) -> Option<Instant> {
+    match state.check_deadline(timeouts) {
+        Deadline::Pending(_) if drain_until.is_some_and(|end| Instant::now() >= end) => {
+            tracing::warn!(%peer, "HTTP response not finished before shutdown");
+            None
+        }
+        Deadline::Pending(wait) => {
+            let next = Instant::now() + wait;
+            Some(drain_until.map_or(next, |end| next.min(end)))
+        }
+        Deadline::Expired => {
+            tracing::debug!(%peer, phase = ?state.phase(), "connection timed out");
+            None
         }
     }
 }

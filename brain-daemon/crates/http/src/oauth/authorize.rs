@@ -6,6 +6,8 @@
 //! needs the owner: the admin token on the page, or a session that the token opened. Sessions exist
 //! only over HTTPS. A CSRF token binds the page to the browser and the request.
 
+use std::net::IpAddr;
+
 use axum::extract::{Request, State};
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE,
@@ -174,43 +176,7 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
                 let consent = consent(&app, authorize.clone()).await?;
                 Browser::new(&app)?.show(&app, StatusCode::OK, &authorize, &consent, None)
             }
-            Some("approve") => {
-                let consent = consent(&app, authorize.clone()).await?;
-                let scopes = consent_page::chosen_scopes(consent.scopes, form.get("grant"))
-                    .ok_or_else(|| {
-                        OAuthErrorResponse::invalid(
-                            "the grant exceeds the requested scopes, or is not a scope",
-                        )
-                    })?;
-                if browser.is_signed_in {
-                    return approve(&app, authorize, scopes).await;
-                }
-                let token = form.secret("admin_token").unwrap_or(Secret::new(""));
-                if !app.brain.access().is_admin_token(token.expose()) {
-                    let now = app.brain.now();
-                    app.failures
-                        .logins
-                        .count(from, "", now)
-                        .map_err(OAuthErrorResponse::rate_limited)?;
-                    let problem = "That is not the admin token of this brain. Nothing was granted.";
-                    return browser.show(
-                        &app,
-                        StatusCode::FORBIDDEN,
-                        &authorize,
-                        &consent,
-                        Some(problem),
-                    );
-                }
-                let mut response = approve(&app, authorize, scopes).await?;
-                if session::uses_consent_cookies(&app) {
-                    let session_id = app
-                        .sessions
-                        .open(Purpose::Consent, &token, app.brain.now())
-                        .map_err(HttpError::from)?;
-                    set_consent_cookie(&app, &mut response, &session_id);
-                }
-                Ok(response)
-            }
+            Some("approve") => sign_in_and_approve(&app, &form, &browser, authorize, from).await,
             _ => {
                 Err(OAuthErrorResponse::invalid("decision must be approve, deny or sign_out")
                     .into())
@@ -218,6 +184,41 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
         }
     };
     answer.await.unwrap_or_else(|refusal: AuthorizeRefusal| refusal.into_response(as_json))
+}
+
+/// Grants the scopes that the owner chose, if the browser is signed in or the form has the admin
+/// token. The token also signs the browser in. Wrong tokens are counted by the address `from`.
+async fn sign_in_and_approve(
+    app: &AppState,
+    form: &Form,
+    browser: &Browser,
+    authorize: AuthorizeRequest,
+    from: IpAddr,
+) -> Result<Response, AuthorizeRefusal> {
+    let consent = consent(app, authorize.clone()).await?;
+    let scopes =
+        consent_page::chosen_scopes(consent.scopes, form.get("grant")).ok_or_else(|| {
+            OAuthErrorResponse::invalid("the grant exceeds the requested scopes, or is not a scope")
+        })?;
+    if browser.is_signed_in {
+        return approve(app, authorize, scopes).await;
+    }
+    let token = form.secret("admin_token").unwrap_or(Secret::new(""));
+    if !app.brain.access.is_admin_token(token.expose()) {
+        let now = app.brain.now();
+        app.failures.logins.count(from, "", now).map_err(OAuthErrorResponse::rate_limited)?;
+        let problem = "That is not the admin token of this brain. Nothing was granted.";
+        return browser.show(app, StatusCode::FORBIDDEN, &authorize, &consent, Some(problem));
+    }
+    let mut response = approve(app, authorize, scopes).await?;
+    if session::uses_consent_cookies(app) {
+        let session_id = app
+            .sessions
+            .open(Purpose::Consent, &token, app.brain.now())
+            .map_err(HttpError::from)?;
+        set_consent_cookie(app, &mut response, &session_id);
+    }
+    Ok(response)
 }
 
 /// The response to a request that fails.
