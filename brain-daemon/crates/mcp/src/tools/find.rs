@@ -367,25 +367,31 @@ impl ToolCall for Query {
                 copy_of: hit.copy_of.as_deref().map(|path| shorten(path, MAX_TITLE)),
             })
         })?;
-        let note = match (&found.degraded, part.next.is_none() && found.truncated) {
-            // Other causes are shown to the owner only.
-            (Some(_), _) => Some(context.brain.age_of_reads().unwrap_or_else(|| {
-                "the index is incomplete at the moment: pages may be missing; try again later"
-                    .into()
-            })),
-            (None, true) => Some(format!(
-                "only the best {MAX_QUERY_RESULTS} are shown; use a more specific query"
-            )),
-            (None, false) => None,
-        };
-        let notes: Vec<String> = found.note.into_iter().chain(note).collect();
-        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        let is_cut = part.next.is_none() && found.truncated;
+        let note = note(context, found, is_cut);
         Ok(QueryOutput {
             results: part.rows,
             next_cursor: part.next.map(|position| cursors.after(&position)),
             note,
         })
     }
+}
+
+/// Returns what a model must know about the results. `is_cut` says whether more exist that a cursor
+/// does not reach.
+fn note(context: &ToolContext, found: Hits, is_cut: bool) -> Option<String> {
+    let note = match (&found.degraded, is_cut) {
+        // Other causes are shown to the owner only.
+        (Some(_), _) => Some(context.brain.age_of_reads().unwrap_or_else(|| {
+            "the index is incomplete at the moment: pages may be missing; try again later".into()
+        })),
+        (None, true) => {
+            Some(format!("only the best {MAX_QUERY_RESULTS} are shown; use a more specific query"))
+        }
+        (None, false) => None,
+    };
+    let notes: Vec<String> = found.note.into_iter().chain(note).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// Runs a search.

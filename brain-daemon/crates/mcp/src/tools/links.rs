@@ -154,25 +154,7 @@ fn direct_links(
     after: Option<&str>,
     limit: usize,
 ) -> Result<(ListPart<Link>, bool), Fault> {
-    let links =
-        direction.includes(LinkDirection::Out).then(|| context.run(Links { page: page.clone() }));
-    let backlinks = direction
-        .includes(LinkDirection::In)
-        .then(|| context.run(Backlinks { page: page.clone() }));
-    // A missing page can have backlinks, but no links.
-    let backlinks = match (backlinks, &links) {
-        (Some(Err(fault)), _) => return Err(fault),
-        (Some(Ok(found)), _) => Some(found),
-        (None, _) => None,
-    };
-    let links = match (links, &backlinks) {
-        (Some(Err(fault)), Some(_)) if fault.code == FaultCode::NotFound => None,
-        (Some(Err(fault)), _) => return Err(fault),
-        // A shortened slug can be the whole slug of a missing page that has backlinks.
-        (Some(Ok(found)), Some(back)) => (found.slug == back.slug).then_some(found),
-        (Some(Ok(found)), None) => Some(found),
-        (None, _) => None,
-    };
+    let (links, backlinks) = both_directions(context, page, direction)?;
     let has_more = [&links, &backlinks].into_iter().flatten().any(|found| found.truncated);
     let rows = |direction, found: Option<LinksReply>| {
         let links = found.map_or_else(Vec::new, |found| found.links);
@@ -220,6 +202,34 @@ fn direct_links(
         })
     })?;
     Ok((part, has_more))
+}
+
+/// Returns the links and the backlinks of a page, as far as `direction` includes them.
+fn both_directions(
+    context: &ToolContext,
+    page: &PageRef,
+    direction: Direction,
+) -> Result<(Option<LinksReply>, Option<LinksReply>), Fault> {
+    let links =
+        direction.includes(LinkDirection::Out).then(|| context.run(Links { page: page.clone() }));
+    let backlinks = direction
+        .includes(LinkDirection::In)
+        .then(|| context.run(Backlinks { page: page.clone() }));
+    // A missing page can have backlinks, but no links.
+    let backlinks = match (backlinks, &links) {
+        (Some(Err(fault)), _) => return Err(fault),
+        (Some(Ok(found)), _) => Some(found),
+        (None, _) => None,
+    };
+    let links = match (links, &backlinks) {
+        (Some(Err(fault)), Some(_)) if fault.code == FaultCode::NotFound => None,
+        (Some(Err(fault)), _) => return Err(fault),
+        // A shortened slug can be the whole slug of a missing page that has backlinks.
+        (Some(Ok(found)), Some(back)) => (found.slug == back.slug).then_some(found),
+        (Some(Ok(found)), None) => Some(found),
+        (None, _) => None,
+    };
+    Ok((links, backlinks))
 }
 
 /// Returns the trust in the links of a page. A link does not say which line it is from, so one line

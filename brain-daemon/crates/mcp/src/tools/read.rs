@@ -201,6 +201,35 @@ pub(crate) struct PageOutput {
     note: Option<String>,
 }
 
+impl PageOutput {
+    /// Returns the facts about a page, without its text and without additions.
+    fn without_text(context: &ToolContext, page: &Page) -> Result<Self, Fault> {
+        Ok(Self {
+            slug: context.page_name(&page.source_id, &page.slug)?,
+            title: shorten(&page.title, MAX_TITLE),
+            r#type: shorten(&page.page_type, MAX_TYPE),
+            tags: shorten_tags(&page.tags),
+            updated_at: page.updated_at.clone(),
+            version: page.version,
+            content_hash: page.content_hash.clone(),
+            trust: page.trust.into(),
+            metadata: BTreeMap::new(),
+            text: String::new(),
+            start_line: 0,
+            total_lines: count_lines(&page.body),
+            truncated: false,
+            next_start_line: None,
+            next_skip_chars: None,
+            frontmatter: None,
+            links: None,
+            backlinks: None,
+            timeline: None,
+            versions: None,
+            note: None,
+        })
+    }
+}
+
 impl ToolCall for GetPage {
     const NAME: &'static str = "get_page";
     const TITLE: &'static str = "Read a page";
@@ -223,43 +252,26 @@ impl ToolCall for GetPage {
         let address = names::find(context, &self.slug)?;
         let page = names::read_page(context, &address.page)?;
         let page_ref = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
-        let mut output = PageOutput {
-            slug: context.page_name(&page.source_id, &page.slug)?,
-            title: shorten(&page.title, MAX_TITLE),
-            r#type: shorten(&page.page_type, MAX_TYPE),
-            tags: shorten_tags(&page.tags),
-            updated_at: page.updated_at.clone(),
-            version: page.version,
-            content_hash: page.content_hash.clone(),
-            trust: page.trust.into(),
-            metadata: BTreeMap::new(),
-            text: String::new(),
-            start_line: 0,
-            total_lines: count_lines(&page.body),
-            truncated: false,
-            next_start_line: None,
-            next_skip_chars: None,
-            frontmatter: None,
-            links: None,
-            backlinks: None,
-            timeline: None,
-            versions: None,
-            note: None,
+        let mut output = PageOutput::without_text(context, &page)?;
+        let mut additions = Additions {
+            context,
+            page: &page,
+            page_ref: &page_ref,
+            max_bytes: self.max_chars.map_or(DEFAULT_ADDITION, |_| MAX_ADDITION),
+            truncated: Vec::new(),
         };
-        let mut truncated = Vec::new();
-        let max_addition = self.max_chars.map_or(DEFAULT_ADDITION, |_| MAX_ADDITION);
-        for include in [
+        // Additions are made in this order, whatever the order of the request.
+        let in_order = [
             Include::Links,
             Include::Backlinks,
             Include::Timeline,
             Include::Frontmatter,
             Include::Versions,
-        ] {
-            if self.include.contains(&include) {
-                let target = (&page, &page_ref);
-                add(context, target, include, max_addition, &mut output, &mut truncated)?;
-            }
+        ];
+        for include in in_order.into_iter().filter(|include| self.include.contains(include)) {
+            additions.add(include, &mut output)?;
         }
+        let truncated = additions.truncated;
         output.note =
             (!truncated.is_empty()).then(|| format!("there is more of: {}", truncated.join(", ")));
         let max_answer = self.max_chars.map_or(DEFAULT_ANSWER, |_| MAX_ANSWER);
@@ -298,95 +310,112 @@ pub(super) fn part_metadata(page: &Page, is_truncated: bool) -> BTreeMap<&'stati
     metadata
 }
 
-/// Adds an addition to `output`. If the addition has more than `max_bytes` bytes of JSON, cuts it
-/// and adds its name to `truncated`.
-fn add(
-    context: &ToolContext,
-    (page, page_ref): (&Page, &PageRef),
-    include: Include,
+/// Adds further facts about a page to the output.
+struct Additions<'a> {
+    context: &'a ToolContext,
+    page: &'a Page,
+    page_ref: &'a PageRef,
+    /// The maximum size of each addition, in bytes of JSON.
     max_bytes: usize,
-    output: &mut PageOutput,
-    truncated: &mut Vec<&'static str>,
-) -> Result<(), Fault> {
-    let mut take_fitting = |all: Vec<String>, has_more: bool, name: &'static str| {
+    /// The names of additions that were cut.
+    truncated: Vec<&'static str>,
+}
+
+impl Additions<'_> {
+    /// Adds one addition to `output`. If it is too long, cuts it and records its name.
+    fn add(&mut self, include: Include, output: &mut PageOutput) -> Result<(), Fault> {
+        let page = || self.page_ref.clone();
+        match include {
+            Include::Links => {
+                let (names, has_more) = linked_names(self.context, Links { page: page() })?;
+                output.links = Some(self.fitting(names, has_more, "links (get_links)"));
+            }
+            Include::Backlinks => {
+                let (names, has_more) = linked_names(self.context, Backlinks { page: page() })?;
+                output.backlinks = Some(self.fitting(names, has_more, "backlinks (get_links)"));
+            }
+            Include::Timeline => {
+                let (rows, has_more) = self.timeline_rows()?;
+                output.timeline = Some(self.fitting(rows, has_more, "timeline (get_timeline)"));
+            }
+            Include::Frontmatter => output.frontmatter = Some(self.frontmatter()),
+            Include::Versions => {
+                let rows = self.version_rows()?;
+                output.versions = Some(self.fitting(rows, false, "versions"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the first rows that fit. Records `name` if these are not all.
+    fn fitting(&mut self, all: Vec<String>, has_more: bool, name: &'static str) -> Vec<String> {
         let (count, mut bytes) = (all.len(), 0);
         let fits: Vec<String> = all
             .into_iter()
             .take_while(|row| {
                 bytes += json_len(row) + 1;
-                bytes <= max_bytes
+                bytes <= self.max_bytes
             })
             .collect();
         if has_more || fits.len() < count {
-            truncated.push(name);
+            self.truncated.push(name);
         }
-        Some(fits)
-    };
-    match include {
-        Include::Links => {
-            let (names, has_more) = linked_names(context, Links { page: page_ref.clone() })?;
-            output.links = take_fitting(names, has_more, "links (get_links)");
-        }
-        Include::Backlinks => {
-            let (names, has_more) = linked_names(context, Backlinks { page: page_ref.clone() })?;
-            output.backlinks = take_fitting(names, has_more, "backlinks (get_links)");
-        }
-        Include::Timeline => {
-            let timeline = Timeline {
-                source: page_ref.source.clone(),
-                slug: Some(page_ref.slug.clone()),
-                limit: MAX_TIMELINE_ROWS,
-                ..Timeline::default()
-            };
-            let found = context.run(timeline)?;
-            let rows = found.entries.iter().map(|row| {
-                let source = row
-                    .source
-                    .as_ref()
-                    .map(|source| format!(" [Source: {}]", shorten(source, MAX_TITLE)));
-                format!(
-                    "{} | {}{}",
-                    row.date,
-                    shorten(&row.text, 1_000),
-                    source.unwrap_or_default()
-                )
-            });
-            output.timeline =
-                take_fitting(rows.collect(), found.truncated, "timeline (get_timeline)");
-        }
-        Include::Frontmatter => {
-            let fits = page.frontmatter.char_indices().scan(max_bytes, |left, (at, c)| {
-                *left = left.checked_sub(crate::answer::json_char_len(c))?;
-                Some(at + c.len_utf8())
-            });
-            let text = &page.frontmatter[..fits.last().unwrap_or(0)];
-            if text.len() < page.frontmatter.len() {
-                truncated.push("frontmatter");
-            }
-            // `content_hash` covers only the body, so the author of the frontmatter may know that
-            // hash. The frontmatter begins in the second line of the file.
-            output.frontmatter =
-                Some(frame_outside_text(page, text, 2, &content_hash(&page.content)));
-        }
-        Include::Versions => {
-            let found = context.run(History { page: page_ref.clone() })?;
-            let rows = found.versions.iter().map(|row| {
-                // A client chooses its name, so only the characters of a URL are shown.
-                let author = origin(None, row.written_by.as_deref());
-                let author = if author.is_empty() { author } else { format!(", by {author}") };
-                format!(
-                    "{}: {}, {} bytes, {}{author}{}",
-                    row.version,
-                    row.written_at,
-                    row.bytes,
-                    Trust::from(row.trust).as_str(),
-                    if row.current { ", current" } else { "" }
-                )
-            });
-            output.versions = take_fitting(rows.collect(), false, "versions");
-        }
+        fits
     }
-    Ok(())
+
+    /// Returns the lines of the page's timeline, and whether there are more.
+    fn timeline_rows(&self) -> Result<(Vec<String>, bool), Fault> {
+        let timeline = Timeline {
+            source: self.page_ref.source.clone(),
+            slug: Some(self.page_ref.slug.clone()),
+            limit: MAX_TIMELINE_ROWS,
+            ..Timeline::default()
+        };
+        let found = self.context.run(timeline)?;
+        let rows = found.entries.iter().map(|row| {
+            let source = row
+                .source
+                .as_ref()
+                .map(|source| format!(" [Source: {}]", shorten(source, MAX_TITLE)));
+            format!("{} | {}{}", row.date, shorten(&row.text, 1_000), source.unwrap_or_default())
+        });
+        Ok((rows.collect(), found.truncated))
+    }
+
+    /// Returns the frontmatter as far as it fits.
+    fn frontmatter(&mut self) -> String {
+        let page = self.page;
+        let fits = page.frontmatter.char_indices().scan(self.max_bytes, |left, (at, c)| {
+            *left = left.checked_sub(crate::answer::json_char_len(c))?;
+            Some(at + c.len_utf8())
+        });
+        let text = &page.frontmatter[..fits.last().unwrap_or(0)];
+        if text.len() < page.frontmatter.len() {
+            self.truncated.push("frontmatter");
+        }
+        // `content_hash` covers only the body, so the author of the frontmatter may know that
+        // hash. The frontmatter begins in the second line of the file.
+        frame_outside_text(page, text, 2, &content_hash(&page.content))
+    }
+
+    /// Returns a line for each version of the page.
+    fn version_rows(&self) -> Result<Vec<String>, Fault> {
+        let found = self.context.run(History { page: self.page_ref.clone() })?;
+        let rows = found.versions.iter().map(|row| {
+            // A client chooses its name, so only the characters of a URL are shown.
+            let author = origin(None, row.written_by.as_deref());
+            let author = if author.is_empty() { author } else { format!(", by {author}") };
+            format!(
+                "{}: {}, {} bytes, {}{author}{}",
+                row.version,
+                row.written_at,
+                row.bytes,
+                Trust::from(row.trust).as_str(),
+                if row.current { ", current" } else { "" }
+            )
+        });
+        Ok(rows.collect())
+    }
 }
 
 /// Returns the names of linked pages, each once, and whether there are more.
