@@ -347,21 +347,34 @@ where
         self.cell += 1;
     }
 
+    fn code_block(&mut self, kind: CodeBlockKind<'_>) {
+        self.out.start("pre");
+        self.out.start("code");
+        let language = match kind {
+            CodeBlockKind::Fenced(language) => language.into_string(),
+            CodeBlockKind::Indented => String::new(),
+        };
+        self.code = Some((language, String::new()));
+    }
+
+    fn image(&mut self, link_type: LinkType, destination: &str) {
+        match (self.picture)(destination) {
+            Some(url) => {
+                let description = String::new();
+                self.image = Some(Picture { url, description, nested: 0 });
+            }
+            None if matches!(link_type, LinkType::WikiLink { .. }) => self.embed_page(destination),
+            None => self.describe_only("picture: "),
+        }
+    }
+
     fn start(&mut self, tag: Tag<'_>, range: &Range<usize>) {
         match tag {
             Tag::Paragraph => self.out.start("p"),
             Tag::Heading { level, .. } => self.heading(level, range),
             Tag::BlockQuote(None) => self.quote(range),
             Tag::BlockQuote(Some(kind)) => self.callout(&Callout::of(kind)),
-            Tag::CodeBlock(kind) => {
-                self.out.start("pre");
-                self.out.start("code");
-                let language = match kind {
-                    CodeBlockKind::Fenced(language) => language.into_string(),
-                    CodeBlockKind::Indented => String::new(),
-                };
-                self.code = Some((language, String::new()));
-            }
+            Tag::CodeBlock(kind) => self.code_block(kind),
             Tag::HtmlBlock => {
                 self.out.start("pre");
                 self.out.start("code");
@@ -397,16 +410,7 @@ where
                     self.start_link(&url);
                 }
             }
-            Tag::Image { link_type, dest_url, .. } => match (self.picture)(&dest_url) {
-                Some(url) => {
-                    let description = String::new();
-                    self.image = Some(Picture { url, description, nested: 0 });
-                }
-                None if matches!(link_type, LinkType::WikiLink { .. }) => {
-                    self.embed_page(&dest_url);
-                }
-                None => self.describe_only("picture: "),
-            },
+            Tag::Image { link_type, dest_url, .. } => self.image(link_type, &dest_url),
             Tag::DefinitionList
             | Tag::DefinitionListTitle
             | Tag::DefinitionListDefinition
