@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode, Mcp, Operation, PROTOCOL, Request, VERSION, encode};
+use brain_protocol::{Fault, FaultCode, Hello, Mcp, Operation, PROTOCOL, Request, VERSION, encode};
 use interprocess::local_socket::Stream;
 
 use crate::{
@@ -153,14 +153,7 @@ impl Context {
                         && daemon_program::installed_program_of(former.pid).is_none() =>
                 {
                     was_replaced = true;
-                    if !self.quiet {
-                        output::notice(&format!(
-                            "replacing the daemon {} (pid {}) by version {VERSION}",
-                            former.version_text(),
-                            former.pid
-                        ));
-                    }
-                    stop::stop_daemon(&home.socket())?;
+                    self.stop_former(&former, &home)?;
                 }
                 ConnectError::Fault(fault) if fault.code == FaultCode::Stopping && !is_late => {
                     std::thread::sleep(Duration::from_millis(20));
@@ -177,6 +170,19 @@ impl Context {
                 error => return Err(error.into_fault(&home.socket())),
             }
         }
+    }
+
+    /// Stops a daemon that is older than this program.
+    fn stop_former(&self, former: &Hello, home: &Home) -> Result<(), Fault> {
+        if !self.quiet {
+            output::notice(&format!(
+                "replacing the daemon {} (pid {}) by version {VERSION}",
+                former.version_text(),
+                former.pid
+            ));
+        }
+        stop::stop_daemon(&home.socket())?;
+        Ok(())
     }
 
     /// Returns the outcome that prints `value` in the requested format.

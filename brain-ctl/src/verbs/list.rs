@@ -144,22 +144,28 @@ impl Verb for List {
             if part < self.page {
                 all.pages.clear();
             }
-            let label_note = match all.pages.is_empty() && !context.json {
-                true => unknown_label::suggestion_note(
-                    context,
-                    request.tag.as_slice(),
-                    request.page_type.as_deref(),
-                ),
-                false => None,
-            };
             let empty_note = match self.page {
-                1 => label_note.unwrap_or_else(|| "no pages".to_owned()),
+                1 if all.pages.is_empty() => empty_note(context, &request),
+                1 => String::new(),
                 page => format!("the list has no part {page}"),
             };
             let more_note = format!("more pages exist: use --all, or --page {}", self.page + 1);
             return context.list(&PageList { pages: all, empty_note, more_note }, &self.format);
         }
     }
+}
+
+/// Returns what is shown instead of an empty list. Suggests labels similar to unknown ones.
+fn empty_note(context: &Context, request: &brain_protocol::List) -> String {
+    let suggestion = match context.json {
+        true => None,
+        false => unknown_label::suggestion_note(
+            context,
+            request.tag.as_slice(),
+            request.page_type.as_deref(),
+        ),
+    };
+    suggestion.unwrap_or_else(|| "no pages".to_owned())
 }
 
 const PAGE_COLUMNS: &[Column] = &[
