@@ -222,7 +222,7 @@ impl Call<'_> {
             tracing::debug!(%method, route, status, took_us, client, ?side, "answered over HTTP");
         }
         if self.is_listed {
-            app.brain.tunnel.record_request(TunnelRequest {
+            app.brain.record_tunnel_request(TunnelRequest {
                 at: rfc3339(if is_audited { at } else { app.brain.now() }),
                 method: method_name(method).to_owned(),
                 path: route.to_owned(),
@@ -246,7 +246,7 @@ impl Call<'_> {
                 parameters.push(("body".into(), received));
             }
             let client = client.into();
-            app.brain.audit.record(AuditRecord {
+            app.brain.audit().record(AuditRecord {
                 at,
                 client,
                 operation,

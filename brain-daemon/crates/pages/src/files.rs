@@ -26,10 +26,9 @@ use parking_lot::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::outbox::{Failure, Outbox, STRIPES};
+use crate::preferred_source::preferred;
 use crate::presence::{Check, Presence, SourceRoot};
-use crate::sources::preferred;
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_files::{Tree, is_away};

@@ -39,8 +39,7 @@ use brain_protocol::{Fault, FaultCode, Hits, MAX_HITS, Search, SourceId};
 
 use self::run::SearchRun;
 use crate::embedding::EmbeddingService;
-use brain_base::caller::Caller;
-use brain_base::caller::Visibility;
+use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::{Clock, end_instant_argument, instant_argument};
 use brain_machines::MachineService;
 use brain_page as page;

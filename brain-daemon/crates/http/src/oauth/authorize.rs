@@ -204,7 +204,7 @@ async fn sign_in_and_approve(
         return approve(app, authorize, scopes).await;
     }
     let token = form.secret("admin_token").unwrap_or(Secret::new(""));
-    if !app.brain.access.is_admin_token(token.expose()) {
+    if !app.brain.access().is_admin_token(token.expose()) {
         let now = app.brain.now();
         app.failures.logins.count(from, "", now).map_err(OAuthErrorResponse::rate_limited)?;
         let problem = "That is not the admin token of this brain. Nothing was granted.";

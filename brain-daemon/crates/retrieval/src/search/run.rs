@@ -16,7 +16,7 @@ use super::relations::relations;
 use crate::embedding::{CallerPages, VectorResults};
 use brain_base::caller::Caller;
 use brain_pages::index::index_fault;
-use brain_pages::sources::preferred;
+use brain_pages::preferred_source::preferred;
 use brain_questions::forms::question_form;
 use brain_questions::named::named_pages;
 use brain_questions::times::{Order, Times};
