@@ -135,6 +135,7 @@ fn serve(mut stream: UnixStream, socket: &Path) {
     }
 }
 
+#[allow(clippy::too_many_lines)]
 fn answers(request: Request) -> Vec<Answer> {
     let slug = |text: &str| Slug::parse(text).expect("slug");
     vec![match request {

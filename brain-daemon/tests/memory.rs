@@ -112,6 +112,7 @@ fn search_rounds() -> usize {
 
 // A single test, because the measured peak is that of the whole process.
 #[test]
+#[allow(clippy::too_many_lines)]
 fn no_text_makes_a_parser_take_much_memory() {
     for unit in [
         "[",

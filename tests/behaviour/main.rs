@@ -1,7 +1,7 @@
 //! Behaviour tests: one program with a module for each topic.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 // Some tests print their measurements for a developer who runs them by hand.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::too_many_lines)]
 
 mod access_cli;
 mod addresses;

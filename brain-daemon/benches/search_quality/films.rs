@@ -146,6 +146,7 @@ pub(crate) fn sets() -> [Set; 2] {
     ]
 }
 
+#[allow(clippy::too_many_lines)]
 fn corpus() -> Corpus {
     let mut rng = Rng(20_261_121);
     let mut all = Corpus::default();

@@ -133,6 +133,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[allow(clippy::too_many_lines)]
     async fn pings_stop_while_the_store_hangs_or_panics() {
         let (gate, count) = (Arc::new(Mutex::new(())), Arc::new(AtomicUsize::new(0)));
         let broken = Arc::new(AtomicUsize::new(0));

@@ -2,7 +2,7 @@
 //! `.ci/clients` runs it. It has all features that the suite tests, so a failure is a fault of the
 //! router, the middleware, the SDK or this server. The server prints its address and a token, and
 //! runs until it is killed. The router serves the brain at `BRAIN_HOME`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)]
 // Sampling, roots and logging are deprecated in the protocol, but the suite tests them.
 #![allow(deprecated)]
 

@@ -149,6 +149,7 @@ mod tests {
         CollectedStream, CollectorCounts, Metrics, SkippedStream, Snapshot, StreamStatus,
     };
 
+    #[allow(clippy::too_many_lines)]
     fn status() -> CollectorStatusReply {
         let stream = |name: &str, skipped: Option<&str>| CollectedStream {
             stream: name.into(),

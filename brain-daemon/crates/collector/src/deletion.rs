@@ -177,6 +177,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::too_many_lines)]
     fn verdicts_follow_from_status_and_body() {
         let error = |kind: &str, more: Value| {
             let mut error = json!({"type": format!("https://api.x.com/2/problems/{kind}"),

@@ -98,24 +98,6 @@ impl Parts {
         let purge = self.purge(&pages, &embedding, &backup);
         let workers = Arc::new(WorkerStates::default());
         let process = self.process();
-        let services: Vec<Arc<dyn Health>> = vec![
-            process.clone(),
-            Arc::new(AccessHealth(access.clone())),
-            Arc::new(StoreHealth(store.clone())),
-            search.clone(),
-            self.files.clone(),
-            ingest.clone(),
-            pages.clone(),
-            purge.clone(),
-            sources.clone(),
-            backup.clone(),
-            embedding.clone(),
-            collector.clone(),
-            tunnel.clone(),
-            self.machines.clone(),
-            models.clone(),
-            Arc::new(WorkerHealth(workers.clone())),
-        ];
         Ok(Brain {
             audit: Arc::new(Audit::new(store.clone(), env.clock.clone())),
             connect: ConnectService::new(env.clone(), access.clone()),
@@ -123,9 +105,8 @@ impl Parts {
             graph: self.graph(&pages),
             ideas: self.ideas(&pages, &search, &embedding, &models),
             voice: self.voice(&pages, &search),
-            doctor: self.doctor(services, &process, &pages, &purge),
             taken_in: OnceLock::new(),
-            started: process.started,
+            process,
             access,
             pages,
             sources,
@@ -312,22 +293,40 @@ impl Parts {
             started: Instant::now(),
         })
     }
+}
 
-    fn doctor(
-        &self,
-        services: Vec<Arc<dyn Health>>,
-        process: &Arc<Process>,
-        pages: &Arc<PageService>,
-        purge: &Arc<PurgeService>,
-    ) -> DoctorService {
+impl Brain {
+    /// Returns what runs all checks.
+    pub(crate) fn doctor(&self) -> DoctorService {
         DoctorService {
-            services,
-            process: process.clone(),
+            services: self.services_with_checks(),
+            process: self.process.clone(),
             files: self.files.clone(),
-            pages: pages.clone(),
-            purge: purge.clone(),
+            pages: self.pages.clone(),
+            purge: self.purge.clone(),
             index: self.index.clone(),
         }
+    }
+
+    fn services_with_checks(&self) -> Vec<Arc<dyn Health>> {
+        vec![
+            self.process.clone(),
+            Arc::new(AccessHealth(self.access.clone())),
+            Arc::new(StoreHealth(self.store.clone())),
+            self.search.clone(),
+            self.files.clone(),
+            self.ingest.clone(),
+            self.pages.clone(),
+            self.purge.clone(),
+            self.sources.clone(),
+            self.backup.clone(),
+            self.embedding.clone(),
+            self.collector.clone(),
+            self.tunnel.clone(),
+            self.machines.clone(),
+            self.models.clone(),
+            Arc::new(WorkerHealth(self.workers.clone())),
+        ]
     }
 }
 

@@ -156,7 +156,7 @@ mod tests {
         let home = Home::at(dir.path().join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
         let brain = Brain::open(home, config, Arc::new(SystemClock), 7).unwrap();
-        let checks = brain.doctor.checks();
+        let checks = brain.doctor().checks();
         assert_eq!(checks.iter().map(|check| check.name).collect::<Vec<_>>(), ORDER);
     }
 

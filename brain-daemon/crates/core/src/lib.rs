@@ -61,7 +61,7 @@ use brain_sync::sync::SyncService;
 use brain_tunnel::TunnelService;
 use brain_voice::VoiceService;
 
-use doctor::DoctorService;
+use doctor::process::Process;
 
 pub use brain_ingest as ingest;
 pub use brain_pages::pages::broken_links::IdleLinkCheck;
@@ -136,12 +136,11 @@ pub struct Brain {
     /// The states of the background workers, which their runner writes.
     pub workers: Arc<WorkerStates>,
     connect: ConnectService,
-    doctor: DoctorService,
+    process: Arc<Process>,
     machines: Arc<MachineService>,
     store: Arc<Store>,
     index: Arc<IndexFollower>,
     text: Arc<TextBudget>,
-    started: Instant,
     /// The result of comparing the files in `pages/` with a store that is another file than before.
     taken_in: OnceLock<Result<SyncedSource, Fault>>,
 }
@@ -233,7 +232,7 @@ impl Brain {
             Request::Graph(r) => self.pages.graph(caller, &r).map(Reply::Graph),
             Request::Timeline(r) => self.pages.timeline(caller, &r).map(Reply::Timeline),
             Request::Import(r) => self.sync.import(caller, &r, progress).map(Reply::Import),
-            Request::Doctor(r) => Ok(Reply::Doctor(self.doctor.doctor(&r))),
+            Request::Doctor(r) => Ok(Reply::Doctor(self.doctor().doctor(&r))),
             Request::SourceList(_) => self.sources.list(caller).map(Reply::Sources),
             Request::BackupList(_) => self.backup.list().map(Reply::BackupList),
             Request::SourceSet(r) => self.sources.set(caller, &r).map(Reply::Source),

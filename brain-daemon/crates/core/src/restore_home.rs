@@ -32,22 +32,12 @@ pub fn restore_from_home(
     clock: Arc<dyn Clock>,
     new_store_id: u64,
 ) -> Result<BackupReply, Fault> {
-    if home.machines().exists() {
-        let message = format!("{} is a machine of a shared brain", home.root().display());
-        return Err(Fault::new(FaultCode::Conflict, message)
-            .hint("the other machines have its pages: join again, see docs/machines.md"));
-    }
-    refuse_intact_store(home)?;
+    check_needs_restore(home)?;
     let remains = HomeRemains::of(home);
     let mut warnings = Vec::new();
     let kept = verified_copy(&remains, &mut warnings)?;
     if kept.is_none() && remains.files.is_empty() {
-        let message = format!(
-            "{} has neither a usable copy of the store nor files of pages",
-            home.root().display()
-        );
-        return Err(Fault::new(FaultCode::StoreDamaged, message)
-            .hint("restore a backup: `brain backup restore FILE`"));
+        return Err(nothing_to_restore(home));
     }
     home.prepare().map_err(|e| home_fault(home, &e))?;
     let options = store_options(&config, clock.now(), new_store_id);
@@ -102,6 +92,15 @@ pub fn restore_from_home(
     Ok(BackupReply { warnings: [restored.warnings, warnings].concat(), ..restored })
 }
 
+fn nothing_to_restore(home: &Home) -> Fault {
+    let message = format!(
+        "{} has neither a usable copy of the store nor files of pages",
+        home.root().display()
+    );
+    Fault::new(FaultCode::StoreDamaged, message)
+        .hint("restore a backup: `brain backup restore FILE`")
+}
+
 /// Returns the report of the kept copy; `None` if there is no usable one.
 fn verified_copy(
     remains: &HomeRemains,
@@ -140,8 +139,13 @@ fn queue_former_items(
         .write(move |draft| jobs.iter().try_for_each(|job| draft.add_job(job).map(drop)))?)
 }
 
-/// Refuses a store that a daemon uses, and one that is intact.
-fn refuse_intact_store(home: &Home) -> Result<(), Fault> {
+/// Refuses a machine of a shared brain, a store that a daemon uses, and one that is intact.
+fn check_needs_restore(home: &Home) -> Result<(), Fault> {
+    if home.machines().exists() {
+        let message = format!("{} is a machine of a shared brain", home.root().display());
+        return Err(Fault::new(FaultCode::Conflict, message)
+            .hint("the other machines have its pages: join again, see docs/machines.md"));
+    }
     let path = home.store();
     if std::fs::symlink_metadata(&path).is_err() {
         return Ok(());

@@ -43,7 +43,7 @@ impl Brain {
             pid: std::process::id(),
             home: self.env.home.root().display().to_string(),
             socket: self.env.config.socket(&self.env.home).display().to_string(),
-            uptime_seconds: self.started.elapsed().as_secs(),
+            uptime_seconds: self.process.started.elapsed().as_secs(),
             schema: counts.schema as u32,
             pages: counts.active,
             deleted: counts.deleted,

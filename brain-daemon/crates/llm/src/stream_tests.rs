@@ -139,6 +139,7 @@ fn server_without_streams_or_stream_options_can_answer() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)]
 fn interrupted_stream_keeps_its_text_and_counts_at_maximum() {
     let error = concat!(
         r#"{"type":"error","error":"#,

@@ -220,6 +220,7 @@ fn rejected_options_are_left_out() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)]
 fn each_error_status_has_a_kind_and_a_hint() {
     let error = |message: &str, code: &str| {
         json!({ "error": { "message": message, "type": "t",

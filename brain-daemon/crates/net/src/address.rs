@@ -56,6 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(clippy::too_many_lines)]
     fn special_purpose_addresses_are_not_public() {
         for text in [
             "0.0.0.0",

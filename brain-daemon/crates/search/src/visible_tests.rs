@@ -267,6 +267,7 @@ fn hidden_words_displace_no_visible_ones() {
 /// `cargo test --release -p brain-search measure_restricted_questions -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
+#[allow(clippy::too_many_lines)]
 fn measure_restricted_questions() {
     const CALLS: usize = 400;
     let pages: u64 = std::env::var("PAGES").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);

@@ -78,6 +78,7 @@ pub(super) fn store(path: &Path) -> Store {
 }
 
 /// Adds a waiting and a failed job, a client, two tokens and an audited call.
+#[allow(clippy::too_many_lines)]
 fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
     let queued = JobRecord {
         state: JobState::Queued,

@@ -15,6 +15,7 @@ const BLOCK: usize = 4096;
 const PAGES: usize = 300;
 
 #[test]
+#[allow(clippy::too_many_lines)]
 fn a_damaged_block_is_reported_with_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
@@ -184,6 +185,7 @@ fn read_page(reader: &Reader, name: &Slug) -> Result<Option<PageData>, StoreErro
 }
 
 #[test]
+#[allow(clippy::too_many_lines)]
 fn damaged_text_is_reported_and_never_returned() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");

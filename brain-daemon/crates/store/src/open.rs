@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use redb::ReadableDatabase;
@@ -15,12 +16,16 @@ use super::damage::DamageReport;
 use super::error::with_damage_report;
 use super::pending_keys::PendingKeys;
 use super::shared_state::SharedState;
-use super::store_file::{OpenDatabase, check_schema, create, file_id, open_database};
+use super::store_file::{OpenDatabase, check_schema, create, file_id, open_within};
 use super::writer::Writer;
 use super::{
     Store, StoreError, StoreOptions, group_commit, meta, migrate, packed_attachments, tables as t,
 };
 use brain_files::AttachmentFiles;
+
+/// How long a start waits for the lock of a store: a daemon that has just ended can have a child
+/// that has not run its program yet.
+const LOCK_WAIT: Duration = Duration::from_millis(200);
 
 impl Store {
     /// Opens the store at `path`. Creates a missing store and migrates an older one.
@@ -43,7 +48,7 @@ impl Store {
         }
         check_schema(path)?;
         let OpenDatabase { mut db, read_only, was_repaired } =
-            open_database(path, options.cache_bytes)?;
+            open_within(LOCK_WAIT, path, options.cache_bytes)?;
         migrate::upgrade(&mut db, path)?;
         let attachments = AttachmentFiles::at(path.with_file_name("attachments"));
         if !read_only

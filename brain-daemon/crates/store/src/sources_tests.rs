@@ -90,6 +90,7 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
 }
 
 /// Runs the step if it is possible in the current state.
+#[allow(clippy::too_many_lines)]
 fn apply(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(), StoreError> {
     let found =
         |draft: &Draft<'_>, p: u8, active: bool| -> Result<Option<PageRecord>, StoreError> {
@@ -202,6 +203,7 @@ fn labels(txn: &ReadTransaction, table: LabelTable) -> BTreeSet<(String, i64, u6
 }
 
 /// Checks each table against its expected rows, computed from the pages.
+#[allow(clippy::too_many_lines)]
 fn check(txn: &ReadTransaction, is_registered: bool) {
     let pages: BTreeMap<(String, String), PageRecord> = pairs(txn, t::PAGES);
     let table = txn.open_table(t::IDS).unwrap();

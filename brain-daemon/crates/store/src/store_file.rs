@@ -45,7 +45,17 @@ pub(super) struct OpenDatabase {
 
 /// Opens a file that this process has just closed. Waits up to 2 seconds for its lock.
 pub(super) fn open_closed(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError> {
-    let deadline = Instant::now() + Duration::from_secs(2);
+    open_within(Duration::from_secs(2), path, cache_bytes)
+}
+
+/// Opens the file. Waits for its lock: a child of the former owner has it until it runs its own
+/// program, also if the former owner is gone.
+pub(super) fn open_within(
+    wait: Duration,
+    path: &Path,
+    cache_bytes: usize,
+) -> Result<OpenDatabase, StoreError> {
+    let deadline = Instant::now() + wait;
     loop {
         match open_database(path, cache_bytes) {
             Err(StoreError::Locked(_)) if Instant::now() < deadline => {

@@ -28,6 +28,7 @@ const BAD_PATHS: [&str; 11] = [
 
 /// Writes the path `bad` to `table`, one of the tables of a backup with paths. Returns `false` if
 /// the path is valid there.
+#[allow(clippy::too_many_lines)]
 fn write_bad_path(txn: &redb::WriteTransaction, table: &str, bad: &str) -> bool {
     use super::record::{from_bytes, to_bytes};
     let page = ("default", "p/7");

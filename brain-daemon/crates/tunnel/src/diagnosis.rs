@@ -262,6 +262,7 @@ mod tests {
 
     /// Each state, with the action for our child and for a foreign agent.
     #[test]
+    #[allow(clippy::too_many_lines)]
     fn each_observation_has_a_state_and_an_action() {
         use Action::{Nothing, Restart, Start};
         let (free, fixed) = (settings(None), settings(Some("b.ngrok.app")));

@@ -6,6 +6,7 @@ use super::*;
 use crate::WINDOW_SECONDS;
 
 #[test]
+#[allow(clippy::too_many_lines)]
 fn every_refusal_has_a_reason_and_a_hint() {
     let limited = FaultReason::RateLimited(NOW + WINDOW_SECONDS);
     let blank = |status: u16, title: &str| {

@@ -113,6 +113,7 @@ struct RunOutcome {
 
 impl Model {
     /// Models a run with these failures.
+    #[allow(clippy::too_many_lines)]
     fn run(&mut self, fixture: &FakePlatform, fails: &HashMap<&'static str, usize>) -> RunOutcome {
         let now = fixture.time.now();
         let posts = fixture.platform().posts.clone();

@@ -51,6 +51,7 @@ fn stalled_provider_blocks_no_search() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)]
 fn only_transient_failures_are_retried() {
     let (dir, embedder) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&embedder));
