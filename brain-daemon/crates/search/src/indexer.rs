@@ -236,11 +236,11 @@ impl Indexer {
         if state.erase {
             return ControlFlow::Break(NextStep::Erase);
         }
-        let merge_at = state.last_push + self.shared.options.commit_when_idle;
+        let merge_at = || state.last_push + self.shared.options.commit_when_idle;
         let steps = [
             (self.memory.as_ref().map(|(_, at, _)| *at), NextStep::LeaveMemory),
             (self.reload.map(|(at, _)| at), NextStep::Reload),
-            (self.needs_merge.then_some(merge_at), NextStep::Merge),
+            (self.needs_merge.then(merge_at), NextStep::Merge),
         ];
         let mut due: Option<Instant> = None;
         for (at, step) in steps {

@@ -151,7 +151,8 @@ impl<'s> GroupCommit<'s> {
         Ok(())
     }
 
-    /// Creates the spool if there is none at its path. Returns whether there is one now.
+    /// Creates the spool if there is none at its path. Returns whether this writer has
+    /// one now.
     fn ensure_spool(&mut self) -> bool {
         if self.spool.as_ref().is_some_and(Spool::is_at_path) {
             return true;

@@ -108,7 +108,7 @@ impl PutWrite {
             &[&text.document.frontmatter, frontmatter],
             &text.document.body,
         )?;
-        self.check_effect(&effect, existing.as_ref())?;
+        self.check_precondition(&effect, existing.as_ref())?;
         if (text.is_empty() || matches!(effect, Effect::Blank)) && !self.allow_empty {
             return Err(refuse_empty(slug.as_str(), exists).into());
         }
@@ -132,7 +132,7 @@ impl PutWrite {
     /// Checks the precondition. A client may repeat a put whose reply it did not get: the page then
     /// has the content already, and the precondition need not hold any more. A precondition on the
     /// version is always checked, because another client may have written the same content.
-    fn check_effect(
+    fn check_precondition(
         &self,
         effect: &Effect,
         existing: Option<&PageRecord>,

@@ -1,4 +1,4 @@
-//! Verifies the rows of one page, and that the tables of pages have rows for no other page.
+//! Verifies the rows of one page, and that the tables of pages have as many rows as there are pages.
 
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadOnlyTable, ReadableTableMetadata};
@@ -8,7 +8,7 @@ use super::super::{StoreError, tables as t};
 use super::{Verifier, VerifyReport, check_path};
 use brain_page as page;
 
-/// The tables that have one row for each page, or for each deleted page.
+/// The tables with rows of pages. `changes` has rows of purged pages, too.
 pub(super) struct PageTables {
     ids: ReadOnlyTable<u64, (&'static str, &'static str)>,
     contents: ReadOnlyTable<u64, &'static [u8]>,

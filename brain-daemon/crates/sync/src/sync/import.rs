@@ -140,7 +140,7 @@ impl ImportRun<'_> {
                 read,
                 |batch| {
                     let count = batch.len() as u64;
-                    let changed = self.store_batch(batch)?;
+                    let changed = self.accept_batch(batch)?;
                     let former_writer =
                         writer.replace(scope.spawn(move || service.write_files(source, &changed)));
                     self.tally.warn(former_writer);
@@ -160,7 +160,7 @@ impl ImportRun<'_> {
     }
 
     /// Stores a batch of files that were read. Returns the pages whose files must be written.
-    fn store_batch(
+    fn accept_batch(
         &mut self,
         batch: Vec<Result<ImportPage, ImportFailure>>,
     ) -> Result<Vec<PageRecord>, Fault> {
