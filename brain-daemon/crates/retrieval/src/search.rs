@@ -17,7 +17,7 @@
 //! | `health` | the check of the index for `doctor` |
 //!
 //! Every hit meets two conditions. The index says which pages match the filters of the question.
-//! The store's [`Reader`] decides last whether the caller may see the page.
+//! The store's `Reader` decides last whether the caller may see the page.
 
 mod answers;
 mod dated;
