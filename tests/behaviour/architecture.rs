@@ -118,7 +118,7 @@ fn page_and_protocol_do_no_io() {
     }
 }
 
-/// Only `core`, which builds them, and interfaces may use them.
+/// The crates of features. Only `core`, which builds their services, and interfaces may use them.
 const FEATURES: [&str; 6] = ["assist", "collector", "connect", "graph", "tunnel", "voice"];
 
 #[test]

@@ -19,9 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Brain;
 
-/// A brain as HTTP, the browser and AI clients see it: operations of a caller, and a few
-/// capabilities that come before a caller or are none of a caller's business. Services are behind
-/// it: an interface cannot call them.
+/// A brain as the socket, HTTP, the browser and AI clients see it: operations of a caller, and a
+/// few capabilities that need no caller. An interface cannot call the services.
 ///
 /// The capabilities are signing in ([`Self::access`]), counting calls ([`Self::audit`]), noticing
 /// changes ([`Self::changes`]), accepting an item ([`Self::accept`]), and what the tunnel and the
@@ -128,8 +127,8 @@ impl Door {
         &self.brain.changes
     }
 
-    /// Accepts an item into the ingest queue, and calls `done` when it is on disk. The queue decides
-    /// what the caller may send.
+    /// Accepts an item into the ingest queue, and calls `done` when it is on disk. `IngestService`
+    /// decides what the caller may send.
     pub fn accept(
         &self,
         caller: &Caller,

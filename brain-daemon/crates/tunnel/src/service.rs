@@ -1,7 +1,8 @@
 //! The tunnel operations: setup, start, stop, status and request log.
 //!
-//! `watchdog` runs the checks, `setup` the guided steps, `telephone` keeps a telephone number at the address,
-//! `state_file` persists state, `requests` lists and replays requests, `health` serves `doctor`.
+//! `watchdog` runs the checks, `setup` the guided steps, `telephone` keeps a telephone number at
+//! the address, `state_file` persists state, `requests` lists and replays requests, `health` serves
+//! `doctor`.
 
 mod health;
 mod requests;

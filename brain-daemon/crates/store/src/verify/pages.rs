@@ -1,4 +1,5 @@
-//! Verifies the rows of one page, and that the tables of pages have as many rows as there are pages.
+//! Verifies the rows of one page, and that the tables with one row a page have as many rows as
+//! there are pages.
 
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadOnlyTable, ReadableTableMetadata};
