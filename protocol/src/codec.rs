@@ -41,3 +41,60 @@ pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     options().deserialize(bytes).map_err(|e| CodecError(e.to_string()))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Answer, Capture, Origin, Request, Search, read_frame, write_frame};
+
+    fn any_capture() -> impl Strategy<Value = Request> {
+        let texts = || proptest::option::of(".{0,40}");
+        (any::<Vec<u8>>(), texts(), texts(), proptest::collection::vec(".{0,20}", 0..5)).prop_map(
+            |(content, page_type, title, tags)| {
+                let file = || Origin::File("/ü".into());
+                let origin = title.as_ref().map_or_else(file, |_| Origin::Stdin);
+                let (source, slug) = (None, None);
+                Capture { content, origin, source, slug, page_type, title, tags }.into()
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn any_capture_survives_encoding(request in any_capture()) {
+            let bytes = encode(&request).unwrap();
+            let mut wire = Vec::new();
+            write_frame(&mut wire, &bytes).unwrap();
+            let read = read_frame(&mut wire.as_slice()).unwrap();
+            prop_assert_eq!(decode::<Request>(&read).unwrap(), request);
+            for length in 0..bytes.len() {
+                prop_assert!(decode::<Request>(&bytes[..length]).is_err(), "cut at {}", length);
+            }
+            prop_assert!(decode::<Request>(&[bytes, vec![0]].concat()).is_err());
+        }
+
+        #[test]
+        fn any_search_survives_encoding(query in ".*", limit: u32, tags: Vec<String>) {
+            let search = Search { query, limit, tags, explain: limit > 9, ..Search::default() };
+            let request = Request::Search(search);
+            prop_assert_eq!(decode::<Request>(&encode(&request).unwrap()).unwrap(), request);
+        }
+
+        #[test]
+        fn values_decoded_from_any_bytes_survive_encoding(bytes: Vec<u8>, variant in 0_u8..100) {
+            let mut bytes = bytes;
+            bytes.insert(0, variant);
+            if let Ok(request) = decode::<Request>(&bytes) {
+                prop_assert_eq!(decode::<Request>(&encode(&request).unwrap()).unwrap(), request);
+            }
+            if let Ok(answer) = decode::<Answer>(&bytes) {
+                // A score may be NaN, which equals nothing, so compare bytes.
+                let again = encode(&answer).unwrap();
+                prop_assert_eq!(encode(&decode::<Answer>(&again).unwrap()).unwrap(), again);
+            }
+        }
+    }
+}

@@ -102,4 +102,12 @@ mod tests {
         assert_eq!(hello.version_text(), VERSION);
         assert_eq!(Hello::from_bytes(b"GET / HTTP/1.1\r\nHost"), Err(HelloError));
     }
+
+    #[test]
+    fn the_bytes_of_the_greeting_do_not_change() {
+        let hello = Hello { protocol: 0x0102, version: [3, 4, 5, 6], pid: 0x0708_090a };
+        let bytes = *b"brain\0\x01\x02\0\x03\0\x04\0\x05\0\x06\x07\x08\x09\x0a";
+        assert_eq!(hello.to_bytes(), bytes);
+        assert_eq!(Hello::from_bytes(&bytes), Ok(hello));
+    }
 }

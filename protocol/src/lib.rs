@@ -43,6 +43,9 @@ mod transfer;
 mod trust;
 mod tunnel;
 mod voice;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod wire_tests;
 mod workers;
 
 pub use access::*;
@@ -95,6 +98,10 @@ pub const VERSION: &str = "0.1.0.0";
 /// Types are encoded by position, so fields and variants are appended. bincode has no versioning,
 /// so every change of the encoding of [`Request`], [`Reply`] or [`Event`] must raise the number.
 pub const PROTOCOL: u16 = 17;
+
+/// The hash of the declarations of the wire types, with which a test finds a change of them.
+#[cfg(test)]
+const WIRE_TYPES: u64 = 0x7e62_2e86_8af0_639f;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");
