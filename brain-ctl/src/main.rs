@@ -24,6 +24,7 @@ mod money;
 mod output;
 mod picker;
 mod progress;
+mod replace_file;
 mod start;
 mod stop;
 mod unknown_label;

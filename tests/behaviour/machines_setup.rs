@@ -92,7 +92,7 @@ impl HomeFiles {
         let new: Vec<_> = now.names.difference(&self.names).collect();
         // An ordinary store may have got a spool or a log meanwhile, but nothing of a setup.
         let is_of_setup = |name: &&&String| {
-            let known = ["before-", "snapshot", "joining", "machines", "registered", ".new"];
+            let known = ["before-", "snapshot", "joining", "machines", "registered", ".tmp"];
             known.iter().any(|part| name.contains(part))
         };
         let left: Vec<_> = new.iter().filter(|name| is_of_setup(name)).collect();

@@ -97,7 +97,7 @@ fn check_killed_init(base: &TestHome, pages: &BTreeMap<String, String>, moment: 
     let found = state(&home);
     report(&format!("machines: init killed at {moment}: {found}"));
     assert_eq!(&pages_of(&home), pages, "{moment}: every page is there");
-    for name in ["machines.setup", "machines.json.new"] {
+    for name in ["machines.setup", "machines.json.tmp"] {
         assert!(!home.path().join(name).exists(), "{moment}: {name} is left");
     }
     match found.as_str() {

@@ -1,16 +1,16 @@
 //! A change of a file: bytes that replace others at one place. It can be reverted exactly.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{ErrorKind, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
-    path::{Path, PathBuf},
+    fs::{self, DirBuilder},
+    io::ErrorKind,
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    path::Path,
 };
 
 use brain_protocol::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 
-use crate::{fail, output::clean};
+use crate::{fail, output::clean, replace_file::replace_file};
 
 /// Maximum size of a client's file in bytes: 16 MiB.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -165,25 +165,7 @@ pub(crate) fn replace(path: &Path, before: Option<&str>, after: Option<&str>) ->
         created.map_err(|e| fail::file("create", dir, &e))?;
     }
     let mode = fs::metadata(&target).map_or(0o600, |meta| meta.permissions().mode() & 0o7777);
-    let temporary = temporary_path(&target);
-    let write = |mut file: File| {
-        file.write_all(after.as_bytes())?;
-        // The mode at creation is subject to the umask.
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.sync_all()?;
-        fs::rename(&temporary, &target)
-    };
-    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
-    created.and_then(write).map_err(|e| {
-        let _ = fs::remove_file(&temporary);
-        fail::file("write", &target, &e)
-    })
-}
-
-fn temporary_path(target: &Path) -> PathBuf {
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".brain-new-{}", std::process::id()));
-    target.with_file_name(name)
+    replace_file(&target, after.as_bytes(), Some(mode))
 }
 
 #[cfg(test)]

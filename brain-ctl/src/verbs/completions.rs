@@ -17,6 +17,7 @@ use crate::{
     context::Context,
     fail,
     output::{Outcome, Show, Text},
+    replace_file::replace_file,
     xdg,
 };
 
@@ -99,16 +100,9 @@ fn install_path(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
 /// # Errors
 /// `io`, `disk_full` or `read_only` if it cannot be written.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
-    let temporary = path.with_extension("brain-new");
-    let result = path
-        .parent()
-        .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| fs::write(&temporary, bytes))
-        .and_then(|()| fs::rename(&temporary, path));
-    result.map_err(|e| {
-        let _ = fs::remove_file(&temporary);
-        fail::file("write", path, &e)
-    })
+    let created = path.parent().map_or(Ok(()), fs::create_dir_all);
+    created.map_err(|e| fail::file("write", path, &e))?;
+    replace_file(path, bytes, None)
 }
 
 impl Show for Script {

@@ -5,10 +5,8 @@ mod status;
 mod unit;
 
 use std::{
-    env,
-    fs::{self, OpenOptions},
-    io::{ErrorKind, Write},
-    os::unix::fs::OpenOptionsExt,
+    env, fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -17,6 +15,7 @@ use brain_protocol::{Fault, FaultCode, Request, Status, encode};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::completions::write;
 use crate::{
     command::{Group, Verb},
     connect::{self, ConnectError, Session},
@@ -116,7 +115,7 @@ impl Files {
         let present = read_unit(&self.restrictions)?;
         match (present, manager::can_run_with(unit::restriction_settings())) {
             (UnitFile::Foreign, _) => Ok(false),
-            (_, true) => write(&self.restrictions, &unit::restrictions()).map(|()| true),
+            (_, true) => write(&self.restrictions, unit::restrictions().as_bytes()).map(|()| true),
             (_, false) => self.remove_restrictions().map(|_| false),
         }
     }
@@ -214,8 +213,8 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
         manager::require_manager("only write the files: brain service install --no-start")?;
     }
     let is_socket_changed = read_unit(&files.socket)? != UnitFile::Ours(socket_text.clone());
-    write(&files.socket, &socket_text)?;
-    write(&files.service, &service_text)?;
+    write(&files.socket, socket_text.as_bytes())?;
+    write(&files.service, service_text.as_bytes())?;
     let mut result = InstallResult {
         status: if was_installed { "updated" } else { "installed" },
         files: files.paths().map(|path| path.display().to_string()).to_vec(),
@@ -359,27 +358,6 @@ fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
         return Ok(None);
     }
     stop::stop_daemon(&socket)
-}
-
-/// Writes a file atomically.
-fn write(path: &Path, text: &str) -> Result<(), Fault> {
-    let write_error = |e: std::io::Error| fail::file("write", path, &e);
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).map_err(write_error)?;
-    }
-    let temporary = path.with_extension(format!("new-{}", std::process::id()));
-    let result = OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o644)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&temporary, path));
-    result.map_err(|e| {
-        let _ = fs::remove_file(&temporary);
-        write_error(e)
-    })
 }
 
 impl Show for InstallResult {

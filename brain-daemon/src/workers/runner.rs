@@ -15,6 +15,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use brain_base::backoff::Backoff;
 use brain_base::clock::Clock;
 use brain_base::workers::WorkerStates;
 
@@ -98,7 +99,8 @@ struct Supervisor<F> {
 impl<W: Worker, F: Fn() -> W + Send + Sync + 'static> Supervisor<F> {
     /// Runs the worker until the shutdown.
     async fn run(self) {
-        let mut delay = W::RESTART_DELAY;
+        let backoff = Backoff::new(W::RESTART_DELAY, MAX_RESTART_DELAY.max(W::RESTART_DELAY));
+        let mut failures = 0;
         loop {
             let (make, stop) = (Arc::clone(&self.make), self.stop.clone());
             let (name, states) = (self.name, Arc::clone(&self.states));
@@ -107,7 +109,7 @@ impl<W: Worker, F: Fn() -> W + Send + Sync + 'static> Supervisor<F> {
             let ended = tokio::select! {
                 ended = &mut rounds => ended,
                 () = sleep(HEALTHY_AFTER) => {
-                    delay = W::RESTART_DELAY;
+                    failures = 0;
                     self.states.clear_failure(self.name);
                     rounds.await
                 }
@@ -117,13 +119,14 @@ impl<W: Worker, F: Fn() -> W + Send + Sync + 'static> Supervisor<F> {
                 Ok(()) => "it ended by itself".to_owned(),
                 Err(error) => failure_message(error),
             };
+            let delay = backoff.pause(failures);
             tracing::error!(worker = self.name, failure, restart_in = ?delay, "worker failed");
             self.states.record_failure(self.name, failure, self.clock.now());
             tokio::select! {
                 () = self.stop.cancelled() => return,
                 () = sleep(delay) => {}
             }
-            delay = (delay * 2).min(MAX_RESTART_DELAY.max(W::RESTART_DELAY));
+            failures += 1;
         }
     }
 }

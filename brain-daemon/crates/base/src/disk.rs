@@ -1,14 +1,14 @@
-//! File primitives: read, replace atomically, append, and move aside; and their errors.
+//! File primitives for files of features: read, replace atomically, and move aside; and their
+//! errors.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// Suffix of a file during its write.
-pub const TEMP_SUFFIX: &str = ".tmp";
+use crate::durable::{self, unfinished_path};
 
 /// Locked while a file is written. If the write depends on the old content, locked from reading on.
 /// A run and the persistent connection may write the same file, and temporary names are fixed.
@@ -44,13 +44,6 @@ pub fn fault(path: &Path) -> impl FnOnce(io::Error) -> DataFault {
     move |error| DataFault { path, error }
 }
 
-/// Appends a suffix to a file name.
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
 /// Creates a directory and its parents with access for the owner only.
 pub fn make_dir(path: &Path) -> Result<(), DataFault> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(fault(path))
@@ -80,24 +73,15 @@ pub fn read_end(path: &Path, max: u64) -> Result<Option<Vec<u8>>, DataFault> {
     }
 }
 
-/// Replaces a file atomically by way of `<path>.tmp`. With `durable`, flushes the new file to disk.
-/// The caller must hold [`lock_writes`].
+/// Replaces a file atomically. With `durable`, as [`durable::replace`]; else without any flush. The
+/// caller must hold [`lock_writes`].
 pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), DataFault> {
-    let temporary = with_suffix(path, TEMP_SUFFIX);
-    let write = || {
-        let file = write_new(&temporary, bytes)?;
-        if durable {
-            file.sync_all()?;
-        }
-        drop(file);
-        fs::rename(&temporary, path)?;
-        match path.parent() {
-            Some(dir) if durable => File::open(dir)?.sync_all(),
-            _ => Ok(()),
-        }
-    };
-    write().map_err(|error| {
-        let _ = fs::remove_file(&temporary);
+    if durable {
+        return durable::replace(path, bytes).map_err(fault(path));
+    }
+    let unfinished = unfinished_path(path);
+    write_new(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path)).map_err(|error| {
+        let _ = fs::remove_file(&unfinished);
         fault(path)(error)
     })
 }
@@ -122,7 +106,7 @@ fn write_and_rename(
     temporaries: &mut Vec<PathBuf>,
 ) -> Result<(), DataFault> {
     for (path, bytes) in files {
-        let temporary = with_suffix(path, TEMP_SUFFIX);
+        let temporary = unfinished_path(path);
         let result = write_new(&temporary, bytes);
         temporaries.push(temporary);
         result.map_err(fault(path))?;
@@ -135,42 +119,16 @@ fn write_and_rename(
     Ok(())
 }
 
-/// Creates a file. An existing leftover or link at the path is removed, not followed.
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    let new = || File::options().write(true).create_new(true).mode(0o600).open(path);
-    let mut file = match new() {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            fs::remove_file(path)?;
-            new()?
-        }
-        other => other?,
-    };
-    file.write_all(bytes)?;
-    Ok(file)
-}
-
-/// Appends `lines`, each with its line end. If a crash cut off the last line of the file, first
-/// adds the missing line end.
-pub fn append(path: &Path, lines: &str, durable: bool) -> Result<(), DataFault> {
-    let _write_lock = lock_writes();
-    let add = || {
-        let mut file =
-            File::options().read(true).append(true).create(true).mode(0o600).open(path)?;
-        let mut last_byte = [b'\n'];
-        if file.metadata()?.len() > 0 {
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last_byte)?;
-        }
-        let text = if last_byte == [b'\n'] { lines.to_owned() } else { format!("\n{lines}") };
-        file.write_all(text.as_bytes())?;
-        if durable { file.sync_all() } else { Ok(()) }
-    };
-    add().map_err(fault(path))
+/// Creates a file in place of a leftover or link.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    durable::create(path)?.write_all(bytes)
 }
 
 /// Returns the path to which a damaged file is moved.
 pub fn damaged_path(path: &Path) -> PathBuf {
-    with_suffix(path, ".damaged")
+    let mut name = path.as_os_str().to_owned();
+    name.push(".damaged");
+    name.into()
 }
 
 /// Moves a damaged file to `<path>.damaged` and returns the fault that says so.
@@ -194,8 +152,7 @@ mod tests {
     fn a_replaced_file_is_whole_and_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
-        fs::write(with_suffix(&path, TEMP_SUFFIX), "a leftover that is longer than the new text")
-            .unwrap();
+        fs::write(unfinished_path(&path), "a leftover that is longer than the new text").unwrap();
         for (text, durable) in [("first", false), ("2", true)] {
             replace(&path, text.as_bytes(), durable).unwrap();
             assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());
@@ -206,18 +163,6 @@ mod tests {
         fs::create_dir_all(dir.path().join("in/the/way")).unwrap();
         assert!(replace(&dir.path().join("in"), b"x", false).is_err());
         assert!(!dir.path().join("in.tmp").exists());
-    }
-
-    #[test]
-    fn a_line_after_a_cut_line_is_intact() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lines");
-        append(&path, "one\n", true).unwrap();
-        append(&path, "two\n", false).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
-        fs::write(&path, "one\ntw").unwrap();
-        append(&path, "three\n", true).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntw\nthree\n");
     }
 
     #[test]

@@ -1,15 +1,19 @@
 //! The environment of the daemon: clock, randomness, home directory, secrets, schedule, caller and
-//! permission, files of features, priority of threads, and the states of the background workers.
+//! permission, durable files and JSON lines, pauses between attempts, priority of threads, and the
+//! states of the background workers.
 //!
 //! Every crate of the daemon may use it. It knows neither pages nor the store nor features.
 
+pub mod backoff;
 pub mod caller;
 pub mod clock;
 pub mod disk;
+pub mod durable;
 mod error;
 pub mod exposure;
 pub mod file_system;
 pub mod home;
+pub mod json_lines;
 pub mod leases;
 pub mod mount_points;
 pub mod mount_table;

@@ -5,14 +5,15 @@
 //! file that other users can read is rejected, except a credential. Values never appear in logs or
 //! errors, because they are [`Secret`]s.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use brain_protocol::Secret;
 
 use crate::Error;
+use crate::durable::replace_with;
 use crate::home::create_private_dir;
 
 /// Maximum length of a secret in bytes.
@@ -114,7 +115,7 @@ impl Secrets {
     /// [`Error::Unwritable`] if the file cannot be written.
     pub fn store(&self, name: &str, secret: &Secret) -> Result<PathBuf, Error> {
         let path = self.dir.join(name);
-        match self.write(name, &path, secret) {
+        match self.write(&path, secret) {
             Ok(()) => Ok(path),
             Err(source) => Err(Error::Unwritable { path, source }),
         }
@@ -134,23 +135,12 @@ impl Secrets {
         }
     }
 
-    fn write(&self, name: &str, path: &Path, secret: &Secret) -> std::io::Result<()> {
+    fn write(&self, path: &Path, secret: &Secret) -> std::io::Result<()> {
         create_private_dir(&self.dir)?;
         fs::set_permissions(&self.dir, fs::Permissions::from_mode(0o700))?;
-        let new_path = self.dir.join(format!("{name}.new"));
-        // A crash may have left an unfinished file.
-        match fs::remove_file(&new_path) {
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new_path)?;
-        // The umask may have removed the owner's permissions.
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        file.write_all(format!("{}\n", secret.expose()).as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new_path, path)?;
-        File::open(&self.dir)?.sync_all()
+        let line = format!("{}\n", secret.expose());
+        // The umask may remove permissions of the owner.
+        replace_with(path, Some(0o600), |file| file.write_all(line.as_bytes())).map(drop)
     }
 }
 
@@ -275,7 +265,7 @@ mod tests {
     fn a_stored_secret_is_readable_only_by_the_owner() {
         let dir = tempfile::tempdir().unwrap();
         let secrets = with(dir.path(), &[]);
-        write_file(&dir.path().join("secrets/some-name.new"), "left by a crash", 0o644);
+        write_file(&dir.path().join("secrets/some-name.tmp"), "left by a crash", 0o644);
         fs::set_permissions(dir.path().join("secrets"), fs::Permissions::from_mode(0o755)).unwrap();
         let path = secrets.store("some-name", &Secret::new("one")).unwrap();
         assert_eq!(secrets.find("some-name", None).unwrap().unwrap().secret.expose(), "one");

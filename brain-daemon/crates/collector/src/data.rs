@@ -19,6 +19,7 @@ use super::record::{COLLECTED_AT, LAST_UPDATED};
 use super::{DataFault, PostId, Record, Stream, preview};
 use brain_base::clock::rfc3339;
 use brain_base::disk;
+use brain_base::durable::UNFINISHED;
 
 /// Directories with additional data of posts. The data of a post is removed when it is redacted.
 const ATTACHMENT_DIRS: [&str; 4] = ["ratings", "images", "outbound", "articles"];
@@ -64,7 +65,7 @@ impl Data {
         for dir in dirs {
             // A missing directory has nothing to remove.
             for entry in fs::read_dir(self.root.join(dir)).into_iter().flatten().flatten() {
-                if entry.file_name().as_encoded_bytes().ends_with(disk::TEMP_SUFFIX.as_bytes()) {
+                if entry.file_name().as_encoded_bytes().ends_with(UNFINISHED.as_bytes()) {
                     let _ = fs::remove_file(entry.path());
                 }
             }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use brain_base::backoff::Backoff;
 use serde_json::{Value, json};
 
 use super::lines::one_line;
@@ -312,20 +313,21 @@ pub enum ConnectionEnd {
 
 /// Computes the delay before the next attempt, as the platform's documentation requires.
 #[derive(Debug, Default)]
-pub struct Backoff {
+pub struct ReconnectDelay {
     /// The last delay after a network error.
     network: Duration,
-    /// The last delay after an HTTP error.
-    http: Duration,
-    /// The last delay after a rate limit.
-    limited: Duration,
+    /// The number of HTTP errors.
+    http_errors: u32,
+    /// The number of rate limits.
+    rate_limits: u32,
 }
 
-impl Backoff {
-    // Shortest and longest delay of each kind.
+impl ReconnectDelay {
+    /// The first delay after a network error, by which each further one is longer, and the longest.
     const NETWORK: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(16));
-    const HTTP: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(320));
-    const LIMITED: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(960));
+    const HTTP: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(320));
+    const LIMITED: Backoff = Backoff::new(Duration::from_secs(60), Self::MAX_LIMITED);
+    const MAX_LIMITED: Duration = Duration::from_secs(960);
     /// Delay after a refusal that only the owner can resolve.
     const HOUR: Duration = Duration::from_secs(60 * 60);
     /// A connection of this length resets the backoff.
@@ -338,8 +340,11 @@ impl Backoff {
         if was_stable {
             *self = Self::default();
         }
-        let doubled =
-            |delay: Duration, (min, max): (Duration, Duration)| (delay * 2).clamp(min, max);
+        let next_pause = |backoff: Backoff, count: &mut u32| {
+            let earlier = *count;
+            *count = count.saturating_add(1);
+            backoff.pause(earlier)
+        };
         match end {
             ConnectionEnd::Network if was_stable => Duration::ZERO,
             ConnectionEnd::Network => {
@@ -350,13 +355,12 @@ impl Backoff {
                 self.after(ConnectionEnd::Network, Duration::ZERO, now)
             }
             ConnectionEnd::Refused(FaultReason::RateLimited(reset)) => {
-                self.limited = doubled(self.limited, Self::LIMITED);
                 let until = u64::try_from(reset.saturating_sub(now)).unwrap_or(0);
-                self.limited.max(Duration::from_secs(until).min(Self::LIMITED.1))
+                let until = Duration::from_secs(until).min(Self::MAX_LIMITED);
+                next_pause(Self::LIMITED, &mut self.rate_limits).max(until)
             }
             ConnectionEnd::Refused(FaultReason::TooManyConnections) => {
-                self.limited = doubled(self.limited, Self::LIMITED);
-                self.limited
+                next_pause(Self::LIMITED, &mut self.rate_limits)
             }
             ConnectionEnd::Refused(
                 FaultReason::Unauthorized
@@ -369,10 +373,7 @@ impl Backoff {
                 | FaultReason::InvalidRequest
                 | FaultReason::ServerError
                 | FaultReason::Unreadable,
-            ) => {
-                self.http = doubled(self.http, Self::HTTP);
-                self.http
-            }
+            ) => next_pause(Self::HTTP, &mut self.http_errors),
         }
     }
 }

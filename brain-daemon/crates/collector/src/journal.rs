@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{COLLECTED_AT, LAST_UPDATED};
 use super::{Data, DataFault, Stream};
 use brain_base::clock::{parse_instant, rfc3339};
-use brain_base::disk;
+use brain_base::{disk, json_lines};
 
 /// Size of a block when reading from the end, in bytes.
 const BLOCK_BYTES: u64 = 64 * 1024;
@@ -92,7 +92,8 @@ impl Journal {
             .iter()
             .map(|event| format_line(&Entry { at: at.clone(), event: event.clone() }))
             .collect();
-        disk::append(&self.path, &lines, true)
+        let _write_lock = disk::lock_writes();
+        json_lines::append(&self.path, true, |_| lines).map_err(disk::fault(&self.path))
     }
 
     /// Returns the distinct events at or after `since` (Unix milliseconds), oldest first. Reads

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
-use brain_base::random;
+use brain_base::backoff::Backoff;
 use tokio_postgres::Client;
 
 pub use administration::Durability;
@@ -42,9 +42,9 @@ use self::listener::{Listener, Wakeup};
 use self::session::{Role, Server, Session};
 use crate::{BrainId, Error};
 
-/// The first pause before a call is tried again. It doubles up to [`MAX_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// The pauses before a call is tried again.
+const RETRY: Backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
+
 /// A log in PostgreSQL. It keeps up to four connections: for appends, for reads and leases, for
 /// snapshots, and for notifications.
 pub struct PostgresLog {
@@ -143,7 +143,7 @@ impl PostgresLog {
         work: &impl AsyncFn(&Client, Duration) -> Result<T, Failure>,
     ) -> Result<T, Error> {
         let deadline = Instant::now() + limit;
-        let mut pause = FIRST_PAUSE;
+        let mut failures = 0;
         let mut former = None;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -159,23 +159,17 @@ impl PostgresLog {
                 Ok(value) => return Ok(value),
                 Err(failure) => failure,
             };
-            let pause_now = pause.mul_f64(0.5 + self.fraction());
-            if !failure.can_retry() || Instant::now() + pause_now >= deadline {
+            let pause = RETRY.random_pause(failures, &*self.settings.random);
+            if !failure.can_retry() || Instant::now() + pause >= deadline {
                 // The last try may have had too little time for an answer.
                 let earlier = former.filter(|_| failure.is_without_answer());
                 return Err(earlier.unwrap_or(failure.error));
             }
             tracing::debug!(error = %failure.error, "commit log failed; trying again");
             former = Some(failure.error);
-            std::thread::sleep(pause_now);
-            pause = (pause * 2).min(MAX_PAUSE);
+            std::thread::sleep(pause);
+            failures += 1;
         }
-    }
-
-    /// Returns a random number from 0 to 1, so that machines do not retry at the same time.
-    fn fraction(&self) -> f64 {
-        let number = random::number(&*self.settings.random).unwrap_or(u64::MAX / 2);
-        f64::from(u16::try_from(number >> 48).unwrap_or(0)) / f64::from(u16::MAX)
     }
 
     /// Runs work whose repetition is harmless.

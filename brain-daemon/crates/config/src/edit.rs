@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use brain_base::durable;
 use brain_protocol::{Fault, FaultCode, nearest};
 use toml_edit::{DocumentMut, Item, Table, Value};
 
@@ -97,18 +98,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
         fs::create_dir_all(dir)?;
     }
     let mode = fs::metadata(path).map_or(0o600, |meta| meta.permissions().mode() & 0o7777);
-    let temporary = path.with_extension("toml.tmp");
-    let mut file =
-        fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-    let result = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.set_permissions(fs::Permissions::from_mode(mode)))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&temporary, path));
-    if result.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    result
+    durable::replace_with(path, Some(mode), |file| file.write_all(text.as_bytes())).map(drop)
 }
 
 fn io_fault(path: &Path, error: &std::io::Error) -> Fault {

@@ -83,10 +83,8 @@ impl ConnectService {
                  --secret-file FILE",
             );
         }
-        let failure = |message: String| StepFailure {
-            message,
-            hint: "check the store with `brain doctor`".into(),
-        };
+        let failure =
+            |message: String| StepFailure::new(message, "check the store with `brain doctor`");
         let suffix =
             random::text::<6>(&*self.env.random).map_err(|error| failure(error.to_string()))?;
         let request = TokenCreate {
@@ -188,9 +186,5 @@ fn explain_refusal(target: &Target<'_>, url: &Url, answer: &HttpResponse) -> Ste
             None => "check the proxies in front of the server, and the daemon's log",
         },
     };
-    let failure = explain_unexpected_answer(answer, hint);
-    StepFailure {
-        message: format!("{}: {}", clean_text(url.as_str(), 120), failure.message),
-        ..failure
-    }
+    explain_unexpected_answer(answer, hint).with_context(&clean_text(url.as_str(), 120))
 }

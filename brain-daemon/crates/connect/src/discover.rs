@@ -129,11 +129,10 @@ fn explain_missing_challenge(target: &Target<'_>, answer: &HttpResponse) -> Step
         return failure;
     }
     match answer.status {
-        200..=299 => StepFailure {
-            message: format!("it answers {} without a token", answer.status),
-            hint: "anyone has access: this is not brain, or a proxy adds a token to every request"
-                .into(),
-        },
+        200..=299 => StepFailure::new(
+            format!("it answers {} without a token", answer.status),
+            "anyone has access: this is not brain, or a proxy adds a token to every request",
+        ),
         404 | 405 => {
             let hint = match target.url.path() {
                 "/mcp" => {
@@ -207,28 +206,23 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> StepResult<String
 fn read_server_metadata(target: &Target<'_>, issuer: &str) -> Result<(Url, Value), StepFailure> {
     let Some(url) = Url::parse(issuer).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
     else {
-        return Err(StepFailure {
-            message: format!(
-                "the authorization server is not a web address: {}",
-                clean_text(issuer, 120)
-            ),
-            hint: "it must begin with https://".to_owned(),
-        });
+        return Err(StepFailure::new(
+            format!("the authorization server is not a web address: {}", clean_text(issuer, 120)),
+            "it must begin with https://",
+        ));
     };
     let found = read_json(target, &well_known(&url, url.path()))?;
     let stated_issuer = found["issuer"].as_str().unwrap_or_default();
     if stated_issuer != issuer {
-        return Err(StepFailure {
-            message: format!(
+        return Err(StepFailure::new(
+            format!(
                 "it calls itself {}, not {}",
                 clean_text(stated_issuer, 120),
                 clean_text(issuer, 120)
             ),
-            hint:
-                "clients compare each character, including the final slash: set http.base_url to \
-                   the public address"
-                    .to_owned(),
-        });
+            "clients compare each character, including the final slash: set http.base_url to \
+             the public address",
+        ));
     }
     Ok((url, found))
 }
@@ -305,19 +299,18 @@ fn endpoint(found: &Value, name: &str) -> Result<Url, StepFailure> {
     let url = Url::parse(text)
         .ok()
         .filter(|url| url.scheme() == "https" || url.scheme() == "http" && is_loopback(url));
-    url.ok_or_else(|| StepFailure {
-        message: format!("{name} is not an https address: \"{}\"", clean_text(text, 120)),
-        hint: "clients send secrets there: set http.base_url to the public https address".into(),
+    url.ok_or_else(|| {
+        StepFailure::new(
+            format!("{name} is not an https address: \"{}\"", clean_text(text, 120)),
+            "clients send secrets there: set http.base_url to the public https address",
+        )
     })
 }
 
 /// Reads the JSON object at `url`.
 fn read_json(target: &Target<'_>, url: &Url) -> Result<Value, StepFailure> {
     let address = clean_text(url.as_str(), 160);
-    let with_address = |failure: StepFailure| StepFailure {
-        message: format!("{address}: {}", failure.message),
-        ..failure
-    };
+    let with_address = |failure: StepFailure| failure.with_context(&address);
     let answer =
         target.get(url).map_err(|error| with_address(explain_net_error(target, &error)))?;
     if let Some(failure) = explain_foreign_answer(target, &answer) {

@@ -92,7 +92,7 @@ pub(super) fn explain_net_error(target: &Target<'_>, error: &NetError) -> StepFa
              limit of open files"
         }
     };
-    StepFailure { message: error.to_string(), hint: hint.into() }
+    StepFailure::new(error.to_string(), hint)
 }
 
 /// Explains an answer that does not come from an MCP endpoint: a redirect, a tunnel's error, or an
@@ -101,7 +101,7 @@ pub(super) fn explain_foreign_answer(
     target: &Target<'_>,
     answer: &HttpResponse,
 ) -> Option<StepFailure> {
-    let failure = |message: String, hint: String| Some(StepFailure { message, hint });
+    let failure = |message: String, hint: String| Some(StepFailure::new(message, hint));
     let status = answer.status;
     if (300..400).contains(&status) {
         let location = answer.header("location").unwrap_or_default();
@@ -155,7 +155,7 @@ pub(super) fn explain_unexpected_answer(answer: &HttpResponse, hint: &str) -> St
     let body = String::from_utf8_lossy(&answer.body);
     let detail = json_error_text(&body).unwrap_or_else(|| clean_text(&body, 120));
     let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
-    StepFailure { message: format!("it answers {}{detail}", answer.status), hint: hint.into() }
+    StepFailure::new(format!("it answers {}{detail}", answer.status), hint)
 }
 
 /// Returns code and message of a JSON error, cleaned, in one text.

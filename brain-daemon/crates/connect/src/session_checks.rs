@@ -13,10 +13,7 @@ const MAX_LIST_PAGES: usize = 20;
 const EXPENSIVE_TOKENS: usize = 8000;
 
 fn failed_request(error: RequestError, default_hint: &str) -> StepFailure {
-    StepFailure {
-        message: error.message,
-        hint: error.hint.unwrap_or_else(|| default_hint.to_owned()),
-    }
+    StepFailure::new(error.message, error.hint.unwrap_or_else(|| default_hint.to_owned()))
 }
 
 /// Asks a server that speaks [`MODERN`] for its description and its revisions.

@@ -1,8 +1,7 @@
 //! Writes and reads the ledger: one line before each model call, and one after it.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use super::line::{Line, Step, bounded_name, plausible_tokens};
 use super::summary::{CallFilter, summarize};
 use super::{Budget, CostError, Price};
 use brain_base::clock::{Clock, rfc3339};
+use brain_base::json_lines;
 
 /// The ledger. Only the daemon that serves the home writes it.
 ///
@@ -123,29 +123,10 @@ impl Ledger {
         }
     }
 
-    /// Appends a line: `line` gets the line's byte offset and returns its text. An incomplete last
-    /// line, which a crash or a full disk may have left, gets a line end first.
-    fn append(&self, sync: bool, line: impl FnOnce(u64) -> String) -> io::Result<()> {
+    /// Appends a line: `line` gets the line's byte offset and returns its text.
+    fn append(&self, durable: bool, line: impl FnOnce(u64) -> String) -> io::Result<()> {
         let _writing = self.lock();
-        let mut file =
-            File::options().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
-        let length = file.metadata()?.len();
-        let mut last = [b'\n'];
-        if length > 0 {
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
-        }
-        let (prefix, offset) = if last == [b'\n'] { ("", length) } else { ("\n", length + 1) };
-        file.write_all(format!("{prefix}{}", line(offset)).as_bytes())?;
-        if sync {
-            file.sync_data()?;
-            if length == 0
-                && let Some(directory) = self.path.parent()
-            {
-                File::open(directory)?.sync_all()?;
-            }
-        }
-        Ok(())
+        json_lines::append(&self.path, durable, line)
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {

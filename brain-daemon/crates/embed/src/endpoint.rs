@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
+use brain_base::backoff::Backoff;
 use brain_costs::{CostError, Entry, Ledger, Price};
 use brain_net::{Error as NetError, HttpClient, HttpRequest, RetryingClient, StreamEvent};
 
@@ -41,6 +42,9 @@ const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 /// Text that is sent to learn the length of vectors.
 const PROBE: &str = "brain";
 
+/// Maximum pause before a retry, unless the service names a longer one.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
 /// Timeouts and retries.
 #[derive(Debug, Clone, Copy)]
 struct RetryPolicy {
@@ -50,8 +54,8 @@ struct RetryPolicy {
     timeout: Duration,
     /// Maximum retries.
     max_retries: u32,
-    /// First pause before a retry. Each further pause is twice as long, up to `MAX_PAUSE`.
-    pause: Duration,
+    /// Pauses before retries, unless the service names a longer one.
+    backoff: Backoff,
 }
 
 impl RetryPolicy {
@@ -60,17 +64,15 @@ impl RetryPolicy {
         idle_timeout: Duration::from_secs(2),
         timeout: Duration::from_secs(3),
         max_retries: 1,
-        pause: Duration::from_millis(100),
+        backoff: Backoff::new(Duration::from_millis(100), MAX_PAUSE),
     };
     /// For pages: no caller waits. A model on a small machine is slow.
     const DOCUMENT: Self = Self {
         idle_timeout: Duration::from_secs(60),
         timeout: Duration::from_secs(180),
         max_retries: 5,
-        pause: Duration::from_secs(1),
+        backoff: Backoff::new(Duration::from_secs(1), MAX_PAUSE),
     };
-    /// Maximum pause, unless the service names a longer one.
-    const MAX_PAUSE: Duration = Duration::from_secs(30);
 }
 
 /// Returns the key. Called before each use, so that a new key needs no restart.
@@ -201,18 +203,19 @@ impl Endpoint {
         context: &RequestContext<'_>,
     ) -> Result<Vec<Vec<f32>>, NextStep> {
         let begun = Instant::now();
-        let mut pause = context.policy.pause;
-        for retries_left in (0..=context.policy.max_retries).rev() {
+        for retries in 0..=context.policy.max_retries {
             let (wait, fault) = match self.request(texts, context, begun + context.policy.timeout) {
-                Err(NextStep::Retry(wait, fault)) if retries_left > 0 => (wait, fault),
+                Err(NextStep::Retry(wait, fault)) if retries < context.policy.max_retries => {
+                    (wait, fault)
+                }
                 other => return other,
             };
+            let pause = context.policy.backoff.pause(retries);
             let wait = wait.map_or(pause, Duration::from_secs).max(pause);
             if begun.elapsed() + wait >= context.policy.timeout {
                 return Err(NextStep::Fail(fault));
             }
             self.wait(wait, context)?;
-            pause = (pause * 2).min(RetryPolicy::MAX_PAUSE);
         }
         Err(NextStep::Fail(context.label.timed_out(context.policy.timeout.as_secs())))
     }

@@ -12,12 +12,13 @@ use super::guard::SecurityHeaders;
 use super::serve::{self, Listener, Service};
 use super::{Application, SharedState, Side};
 use brain_access::HttpAddresses;
+use brain_base::backoff::Backoff;
 use brain_config::Config;
 use brain_core::Door;
 use brain_mcp::{self as mcp, HttpService};
 
 /// The first and the maximum pause before the next attempt to open a missing listener.
-const RETRY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// The open sockets, and the problems found while opening them.
 #[derive(Debug, Default)]
@@ -140,12 +141,12 @@ async fn open_later(
     missing: &MissingListener,
     stop: &CancellationToken,
 ) -> Option<Listener> {
-    let [mut pause, max_pause] = RETRY_PAUSES;
+    let mut failures = 0;
     let MissingListener { side, address, problem } = missing;
     loop {
         tokio::select! {
             () = stop.cancelled() => return None,
-            () = tokio::time::sleep(pause) => pause = (pause * 2).min(max_pause),
+            () = tokio::time::sleep(RETRY.pause(failures)) => failures += 1,
         }
         let Ok(listener) = serve::listen(*address, &format!("http.{}", side.as_str())) else {
             continue;

@@ -2,12 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId, WriteStatus};
 
 use super::Queue;
 use super::page::{PreparedPage, prepare, write};
 use crate::IngestService;
+use brain_base::backoff::Backoff;
 use brain_service::NumberCipher;
 use brain_service::batch::map_in_parallel;
 use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError, waited_for_log};
@@ -19,8 +21,8 @@ pub const MAX_JOBS_PER_BATCH: usize = 128;
 const MAX_BYTES_PER_BATCH: usize = 4_000_000;
 /// Maximum number of attempts to store a job's page.
 const MAX_ATTEMPTS: u32 = 3;
-/// The time before the second attempt, in milliseconds. It doubles for each further attempt.
-const RETRY_MS: i64 = 1000;
+/// Pauses before further attempts.
+const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::MAX);
 /// Maximum number of expired jobs that one transaction removes.
 const CLEANUP_BATCH: usize = 200;
 
@@ -215,7 +217,7 @@ fn record_failure(
     failed.error = Some((fault.code.as_str().to_owned(), fault.message.clone()));
     if failed.attempts < MAX_ATTEMPTS {
         failed.state = JobState::Retrying;
-        failed.due_at = now + (RETRY_MS << (failed.attempts - 1));
+        failed.due_at = now + RETRY.pause_ms(failed.attempts - 1);
     } else {
         failed.state = JobState::Failed;
         failed.finished_at = Some(now);

@@ -9,6 +9,7 @@ use super::{
     Model, ModelError, ModelErrorKind, Provider, Question, Reply, UnsupportedOptions, anthropic,
     error, openai,
 };
+use brain_base::backoff::Backoff;
 use brain_costs::{Budget, Entry};
 use brain_net::{Error as NetError, HttpRequest, HttpResponse, StreamEvent};
 use brain_protocol::Spending;
@@ -18,6 +19,8 @@ use parking_lot::MutexGuard;
 const MAX_OPTION_TRIES: usize = 5;
 /// Maximum number of retries on an overloaded service.
 const MAX_RETRIES: u32 = 4;
+/// Pauses before retries, unless the service names one.
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::MAX);
 /// Time limit for a whole answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// Interval at which a wait for a retry checks for cancellation.
@@ -102,7 +105,7 @@ impl Model {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Reply, ModelError> {
         let (mut option_tries, mut retries) = (1, 0);
-        let (mut waited, mut backoff) = (Duration::ZERO, Duration::from_secs(1));
+        let mut waited = Duration::ZERO;
         loop {
             if !should_continue() {
                 return Err(ModelError::cancelled());
@@ -136,7 +139,7 @@ impl Model {
                 | ModelErrorKind::ServerError => {
                     let requested =
                         answer.header("retry-after").and_then(|text| text.trim().parse().ok());
-                    requested.map_or(backoff, Duration::from_secs)
+                    requested.map_or(BACKOFF.pause(retries), Duration::from_secs)
                 }
                 _ => return Err(error),
             };
@@ -151,7 +154,6 @@ impl Model {
                 "retrying later");
             wait_for(wait, should_continue)?;
             waited += wait;
-            backoff *= 2;
         }
     }
 

@@ -1,10 +1,9 @@
 //! The file `machines.json`: which shared brain a home belongs to, and as which machine.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
+use brain_base::durable;
 use brain_commit_log::{BrainId, MachineId};
 use serde::{Deserialize, Serialize};
 
@@ -53,33 +52,15 @@ impl Identity {
     pub fn remove(path: &Path) -> io::Result<()> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => flush_directory(path),
+            _ => durable::flush_dir_of(path),
         }
     }
 }
 
 /// Writes a value to a file with mode 0600, durably. After a crash the file has the old or the new
-/// content; beside it can be a file with the name of [`half_written`].
+/// content.
 pub fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    let new_path = half_written(path);
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new_path)?;
-    serde_json::to_writer_pretty(&mut file, value)?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    std::fs::rename(&new_path, path)?;
-    flush_directory(path)
-}
-
-/// Returns the path of the new content while [`write_json`] writes a file.
-#[must_use]
-pub fn half_written(path: &Path) -> PathBuf {
-    path.with_extension("json.new")
-}
-
-fn flush_directory(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(dir) => File::open(dir)?.sync_all(),
-        None => Ok(()),
-    }
+    let mut bytes = serde_json::to_vec_pretty(value)?;
+    bytes.push(b'\n');
+    durable::replace(path, &bytes)
 }

@@ -24,7 +24,7 @@ mod tests;
 
 pub use condition::{Condition, Stop, fault};
 pub use connection::{Connection, DEADLINE, ServerSecrets, open_settings};
-pub use identity::{Identity, half_written, write_json};
+pub use identity::{Identity, write_json};
 pub use keyring::Keyring;
 pub use leases::{BootClock, Holding, LeaseKeeper, RENEWAL, TTL, Uptime};
 pub use log::MachineLog;

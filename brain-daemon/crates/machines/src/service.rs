@@ -23,8 +23,9 @@ use std::time::Duration;
 
 use crate::{
     BootClock, Condition, Connection, Identity, Keyring, LeaseKeeper, MachineLog, RENEWAL, Replica,
-    RootKey, ServerSecrets, half_written, open_settings,
+    RootKey, ServerSecrets, open_settings,
 };
+use brain_base::durable::unfinished_path;
 use brain_base::home::create_private_dir;
 use brain_base::{leases, write_fault};
 use brain_protocol::{Fault, FaultCode};
@@ -118,7 +119,7 @@ impl MachineService {
         }
         let files = [self.env.home.machines(), self.file(REGISTERED), self.file(JOINING)];
         for file in files {
-            let _ = std::fs::remove_file(half_written(&file));
+            let _ = std::fs::remove_file(unfinished_path(&file));
         }
         let dir = self.file(SETUP_DIR);
         if let Err(error) = std::fs::remove_dir_all(&dir)

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use brain_base::clock::rfc3339;
 use brain_base::disk::{self, DataFault};
+use brain_base::json_lines;
 
 /// The heartbeat file of one integration.
 #[derive(Debug, Clone)]
@@ -44,7 +45,9 @@ impl Heartbeat {
             "status": status,
             "details": details,
         });
-        disk::append(&self.path, &format!("{line}\n"), false)
+        let _write_lock = disk::lock_writes();
+        json_lines::append(&self.path, false, |_| format!("{line}\n"))
+            .map_err(disk::fault(&self.path))
     }
 }
 

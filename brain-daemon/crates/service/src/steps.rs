@@ -1,7 +1,7 @@
 //! Runs a check step by step, and records the result and the duration of each step. A failed step
 //! has no value, so that the caller can end the check.
 
-use brain_protocol::Step;
+use brain_protocol::{Fault, Step};
 
 use brain_base::clock::Clock;
 
@@ -21,6 +21,25 @@ pub struct StepFailure {
     pub message: String,
     /// The remedy.
     pub hint: String,
+}
+
+impl StepFailure {
+    /// A failure with the result in words and the remedy.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+
+    /// Puts `context` and a colon before the message.
+    #[must_use]
+    pub fn with_context(self, context: &str) -> Self {
+        Self { message: format!("{context}: {}", self.message), ..self }
+    }
+}
+
+impl From<Fault> for StepFailure {
+    fn from(fault: Fault) -> Self {
+        Self::new(fault.message, fault.hint.unwrap_or_else(|| "run `brain doctor`".into()))
+    }
 }
 
 /// The result of a step.
@@ -47,7 +66,7 @@ pub fn warn<T>(value: T, message: impl Into<String>, warning: impl Into<String>)
 /// # Errors
 /// Always.
 pub fn fail<T>(message: impl Into<String>, hint: impl Into<String>) -> StepResult<T> {
-    Err(StepFailure { message: message.into(), hint: hint.into() })
+    Err(StepFailure::new(message, hint))
 }
 
 /// Runs the steps, and has their results.

@@ -4,9 +4,12 @@
 //! newer one is refused; the error names both schemas.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use brain_base::durable::replace_with;
 use redb::{
     Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle, WriteTransaction,
 };
@@ -84,11 +87,13 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
 /// After a crash, each copy is either complete or missing.
 fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
     let copy_path = path.with_extension(format!("redb.v{schema}"));
-    let temporary = path.with_extension(format!("redb.v{schema}.tmp"));
     let copy_durably = |from: &Path, to: &Path| {
-        fs::copy(from, &temporary)
-            .and_then(|_| fs::File::open(&temporary)?.sync_all())
-            .and_then(|()| fs::rename(&temporary, to))
+        File::open(from)
+            .and_then(|mut from| {
+                let mode = from.metadata()?.mode() & 0o7777;
+                replace_with(to, Some(mode), |to| io::copy(&mut from, to).map(drop))
+            })
+            .map(drop)
             .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))
     };
     let spool = spool::spool_path(path);

@@ -16,6 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use brain_base::durable::flush_dir_of;
 use redb::ReadTransaction;
 
 use super::record::{JobRecord, from_bytes};
@@ -74,9 +75,7 @@ impl Spool {
         let path = spool_path(path);
         let mut options = File::options();
         let file = options.write(true).create_new(true).mode(0o600).open(&path)?;
-        if let Some(dir) = path.parent() {
-            File::open(dir)?.sync_all()?;
-        }
+        flush_dir_of(&path)?;
         Ok(Self { file, path, store_id, end: 0, length: 0, buffer: Vec::new() })
     }
 

@@ -15,6 +15,7 @@ use super::error::with_damage_report;
 use super::overlay::Overlay;
 use super::pending_keys::PendingKeys;
 use super::{Draft, SourceRecord, StoreError, meta, migrate, tables as t};
+use brain_base::durable::flush_dir_of;
 use brain_files::swap::publish;
 
 /// Options for opening a store.
@@ -153,10 +154,7 @@ pub fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(io(&e)),
         _ => {}
     }
-    if let Some(dir) = path.parent() {
-        fs::File::open(dir).and_then(|d| d.sync_all()).map_err(|e| io(&e))?;
-    }
-    Ok(())
+    flush_dir_of(path).map_err(|e| io(&e))
 }
 
 /// Creates a complete store in the file `new_path`. Messages call the file `name`.

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use brain_base::durable::flush_dir_of;
 use rustix::io::Errno;
 
 use super::StoreError;
@@ -89,12 +90,6 @@ impl TemporaryFile {
             .and_then(|()| flush_dir_of(target))
             .map_err(|e| StoreError::from_io(&e, &target.display().to_string()))
     }
-}
-
-/// Flushes the directory of `path`, so that the name is durable.
-fn flush_dir_of(path: &Path) -> io::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(dir)?.sync_all()
 }
 
 impl Drop for TemporaryFile {

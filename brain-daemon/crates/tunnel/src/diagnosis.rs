@@ -1,6 +1,9 @@
 //! The watchdog's rule: turns an observation into a diagnosis and an action. No I/O.
 
+use std::time::Duration;
+
 use super::{AgentStatus, Rejection, Settings};
+use brain_base::backoff::Backoff;
 
 /// Interval between checks, in milliseconds.
 pub const CHECK_INTERVAL_MS: i64 = 2 * 60 * 1000;
@@ -8,10 +11,8 @@ pub const CHECK_INTERVAL_MS: i64 = 2 * 60 * 1000;
 pub const CHECK_AFTER_START_MS: i64 = 5 * 1000;
 /// Time an agent gets to connect before it is restarted, in milliseconds.
 pub const CONNECT_TIMEOUT_MS: i64 = 30 * 1000;
-/// First backoff after a failed start, in milliseconds. Doubles up to [`MAX_BACKOFF_MS`].
-pub const MIN_BACKOFF_MS: i64 = 5 * 1000;
-/// Maximum backoff after failed starts, in milliseconds.
-pub const MAX_BACKOFF_MS: i64 = 10 * 60 * 1000;
+/// Pauses after failed starts of an agent and failed updates of the telephone number.
+pub const BACKOFF: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(10 * 60));
 
 /// The facts that one check has collected.
 #[derive(Debug, Clone, PartialEq, Eq)]

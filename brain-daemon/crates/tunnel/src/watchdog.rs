@@ -4,8 +4,8 @@ use brain_protocol::Secret;
 use url::Url;
 
 use super::diagnosis::{
-    Action, CHECK_AFTER_START_MS, CHECK_INTERVAL_MS, CONNECT_TIMEOUT_MS, Diagnosis, MAX_BACKOFF_MS,
-    MIN_BACKOFF_MS, Observation, diagnose, select_url,
+    Action, BACKOFF, CHECK_AFTER_START_MS, CHECK_INTERVAL_MS, CONNECT_TIMEOUT_MS, Diagnosis,
+    Observation, diagnose, select_url,
 };
 use super::{
     Agent, AgentStatus, Child, PROBE_HEADER, Rejection, SKIP_BROWSER_WARNING, Settings, Starter,
@@ -303,7 +303,7 @@ impl Watchdog {
 
     /// Returns the backoff after the last start, in milliseconds.
     fn backoff(&self) -> i64 {
-        (MIN_BACKOFF_MS << self.failed_starts.saturating_sub(1).min(20)).min(MAX_BACKOFF_MS)
+        BACKOFF.pause_ms(self.failed_starts.saturating_sub(1))
     }
 
     /// Returns when the agent may be started again, in Unix milliseconds.

@@ -3,9 +3,8 @@
 //! Files are replaced atomically. Old runs are removed.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode};
@@ -13,10 +12,9 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::run_state::{Cross, FORMAT, Run};
+use brain_base::durable;
 use brain_base::home::create_private_dir;
 
-/// Suffix of a file that is being written.
-const TEMP_SUFFIX: &str = ".tmp";
 /// Maximum number of stored runs.
 const MAX_RUNS: usize = 100;
 /// Maximum age of a run since its last change, in milliseconds.
@@ -86,18 +84,8 @@ impl RunStore {
         let path = self.path(&run.run_id);
         let write = || {
             create_private_dir(&self.dir)?;
-            let unfinished = path.with_extension(format!("json{TEMP_SUFFIX}"));
-            // Active runs are locked, so no other writer uses this name; a leftover is overwritten.
-            let mut file = File::options()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&unfinished)?;
-            file.write_all(&serde_json::to_vec_pretty(run).map_err(io::Error::other)?)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, &path)?;
-            File::open(&self.dir)?.sync_all()
+            // Active runs are locked, so there is no other writer.
+            durable::replace(&path, &serde_json::to_vec_pretty(run)?)
         };
         write().map_err(|error| io_fault("written", &path, &error))
     }

@@ -223,7 +223,7 @@ fn an_endless_line_is_dropped() {
 
 /// Returns the delays after repeated failures of one kind, in milliseconds.
 fn delays(end: ConnectionEnd, times: usize) -> Vec<u128> {
-    let mut backoff = Backoff::default();
+    let mut backoff = ReconnectDelay::default();
     (0..times).map(|_| backoff.after(end, Duration::ZERO, NOW).as_millis()).collect()
 }
 
@@ -263,7 +263,7 @@ fn delays_are_as_documented_by_the_platform() {
 
 #[test]
 fn a_connection_of_20_s_resets_the_delays() {
-    let mut backoff = Backoff::default();
+    let mut backoff = ReconnectDelay::default();
     let long_enough = Duration::from_secs(20);
     for _ in 0..9 {
         backoff.after(ConnectionEnd::Network, Duration::ZERO, NOW);

@@ -37,17 +37,9 @@ struct CheckedToken {
     account: Option<Account>,
 }
 
-/// Converts a fault into a failed step.
-fn step_of_fault(fault: Fault) -> StepFailure {
-    StepFailure {
-        message: fault.message,
-        hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
-    }
-}
-
 /// Converts a platform fault into a failed step.
 fn failed_request(description: &str, fault: PlatformFault) -> StepFailure {
-    StepFailure { message: format!("{description}: {}", fault.message), hint: fault.hint }
+    StepFailure::new(fault.message, fault.hint).with_context(description)
 }
 
 fn is_handle_of(handle: &str, account: &Account) -> bool {
@@ -132,8 +124,7 @@ impl<'a> SetupRun<'a> {
         token: &Secret,
         request: impl FnOnce(&mut Platform<'_>) -> Result<T, PlatformFault>,
     ) -> Result<Result<T, PlatformFault>, StepFailure> {
-        let (base, http_client) =
-            self.service.platform_client(&self.settings).map_err(step_of_fault)?;
+        let (base, http_client) = self.service.platform_client(&self.settings)?;
         let now = || self.service.env.clock.now();
         let mut platform =
             Platform::new(&*http_client, &base, token, self.state.rate_limits.clone(), &now);
@@ -155,9 +146,8 @@ impl<'a> SetupRun<'a> {
             None => {
                 let found = self
                     .service
-                    .platform_token()
-                    .map_err(step_of_fault)?
-                    .ok_or_else(|| step_of_fault(self.service.missing_token_fault()))?;
+                    .platform_token()?
+                    .ok_or_else(|| self.service.missing_token_fault())?;
                 (found.secret, format!("the token of {}", found.origin))
             }
         };
@@ -193,16 +183,15 @@ impl<'a> SetupRun<'a> {
             return Err(not_checked(fault));
         }
         let Some(handle) = self.handle() else {
-            return Err(StepFailure {
-                message: format!(
+            return Err(StepFailure::new(
+                format!(
                     "{token_origin} does not name its account (GET /2/users/me: {}); an app's own \
                      token never does",
                     fault.message
                 ),
-                hint: "name the account; looking it up checks the token, too: \
-                       `brain collector setup --handle NAME`"
-                    .to_owned(),
-            });
+                "name the account; looking it up checks the token, too: \
+                 `brain collector setup --handle NAME`",
+            ));
         };
         let lookup = self.call(token, |platform| platform.by_username(&handle))?;
         let message = format!(
@@ -212,25 +201,19 @@ impl<'a> SetupRun<'a> {
         match lookup {
             Ok(account) => Ok((Some(account), message)),
             Err(fault) if fault.reason == FaultReason::NotFound => Ok((None, message)),
-            Err(fault) if fault.reason == FaultReason::Unauthorized => Err(StepFailure {
-                message: format!("the platform does not take {token_origin}: {}", fault.message),
-                hint: "it must be the app's bearer token (not its API key or secret) or a user's \
-                       access token; create one in the platform's developer console, then `brain \
-                       collector setup --token-file FILE`"
-                    .to_owned(),
-            }),
+            Err(fault) if fault.reason == FaultReason::Unauthorized => Err(StepFailure::new(
+                format!("the platform does not take {token_origin}: {}", fault.message),
+                "it must be the app's bearer token (not its API key or secret) or a user's \
+                 access token; create one in the platform's developer console, then `brain \
+                 collector setup --token-file FILE`",
+            )),
             Err(fault) => Err(not_checked(fault)),
         }
     }
 
     /// Stores the requested token, and checks that it is the one that is used from now on.
     fn store_token(&self, checked: CheckedToken, message: &str) -> StepResult<CheckedToken> {
-        let path = self
-            .service
-            .env
-            .secrets
-            .store(TOKEN, &checked.token)
-            .map_err(|e| step_of_fault(e.into()))?;
+        let path = self.service.env.secrets.store(TOKEN, &checked.token).map_err(Fault::from)?;
         let message = format!("{message}; stored in {}", path.display());
         match self.service.platform_token() {
             Ok(Some(found)) if found.secret == checked.token => pass(checked, message),
@@ -242,7 +225,7 @@ impl<'a> SetupRun<'a> {
                 warn(checked, message, warning)
             }
             Ok(None) => fail(format!("{message}, but it was not found there"), "run setup again"),
-            Err(fault) => Err(step_of_fault(fault)),
+            Err(fault) => Err(fault.into()),
         }
     }
 
@@ -294,15 +277,14 @@ impl<'a> SetupRun<'a> {
     fn look_up(&mut self, token: &Secret, handle: &str) -> Result<Account, StepFailure> {
         self.call(token, |platform| platform.by_username(handle))?.map_err(|fault| {
             match fault.reason {
-                FaultReason::NotFound => StepFailure {
-                    message: format!(
+                FaultReason::NotFound => StepFailure::new(
+                    format!(
                         "the platform has no account @{handle}, or it is suspended: {}",
                         fault.message
                     ),
-                    hint: "check the spelling in `brain collector setup --handle NAME` and \
-                           collector.handle"
-                        .to_owned(),
-                },
+                    "check the spelling in `brain collector setup --handle NAME` and \
+                     collector.handle",
+                ),
                 _ => failed_request(&format!("@{handle} could not be looked up"), fault),
             }
         })
@@ -310,7 +292,7 @@ impl<'a> SetupRun<'a> {
 
     /// Step 3: creates the directories, saves the account, and checks the searches.
     fn directories(&mut self, account: Account) -> StepResult<Settings> {
-        self.data.prepare().map_err(|f| step_of_fault(data_fault(&f)))?;
+        self.data.prepare().map_err(|f| data_fault(&f))?;
         let rates = self.state.rate_limits.clone();
         let changed = State::change(&self.data, |state| {
             if state.user.as_ref().is_some_and(|user| user.id != account.id) {
@@ -322,7 +304,7 @@ impl<'a> SetupRun<'a> {
             state.rate_limits.merge(&[Endpoint::Me, Endpoint::ByUsername], &rates);
             state.user = Some(account);
         });
-        self.state = changed.map_err(|f| step_of_fault(data_fault(&f)))?;
+        self.state = changed.map_err(|f| data_fault(&f))?;
         let settings = CollectorService::with_account(self.settings.clone(), &self.state);
         let searches = &settings.searches;
         let message = match searches.len() {
@@ -350,7 +332,7 @@ impl<'a> SetupRun<'a> {
     /// Step 4: runs the collector and checks that own posts are stored.
     fn collect(&self, inputs: &RunInputs) -> StepResult<()> {
         let progress = ProgressOnly(self.progress);
-        let run = self.service.run_collector(inputs, &progress, false).map_err(step_of_fault)?;
+        let run = self.service.run_collector(inputs, &progress, false)?;
         if run.status == "failed" {
             let why = run.message.or(run.reason).unwrap_or_default();
             return fail(
@@ -392,7 +374,7 @@ impl<'a> SetupRun<'a> {
     fn enrichment(&self) -> StepResult<()> {
         let me = Caller::local(rustix::process::geteuid().as_raw());
         let request = CollectorDigest { since: None, limit: TRIAL_DIGEST_POSTS, after: None };
-        let digest = self.service.digest(&me, &request).map_err(step_of_fault)?;
+        let digest = self.service.digest(&me, &request)?;
         let posts: usize = digest.authors.iter().map(|author| author.posts.len()).sum();
         let more = if digest.next.is_some() { " and more" } else { "" };
         pass(
@@ -431,7 +413,7 @@ impl<'a> SetupRun<'a> {
     /// Step 7: writes the heartbeat that marks a completed setup.
     fn heartbeat(&self) -> StepResult<()> {
         let details = json!({ "user_id": self.state.user.as_ref().map(|user| &user.id) });
-        self.service.heartbeat("setup_complete", "ok", &details).map_err(step_of_fault)?;
+        self.service.heartbeat("setup_complete", "ok", &details)?;
         pass((), "setup_complete was written to integrations/collector/heartbeat.jsonl")
     }
 }

@@ -14,7 +14,7 @@ use url::Url;
 
 use super::collect::RunInputs;
 use crate::filtered_stream;
-use crate::filtered_stream::{Backoff, ConnectionEnd, LineSplitter, Message, Rules};
+use crate::filtered_stream::{ConnectionEnd, LineSplitter, Message, ReconnectDelay, Rules};
 use crate::outbound::Watch;
 use crate::service::CollectorService;
 use crate::{
@@ -67,7 +67,7 @@ impl CollectorService {
             posts: 0,
             connections: 0,
         });
-        let (mut backoff, mut watches) = (Backoff::default(), Vec::new());
+        let (mut backoff, mut watches) = (ReconnectDelay::default(), Vec::new());
         while !self.env.stop.is_cancelled() {
             self.run_connection(&mut backoff, &mut watches);
         }
@@ -75,7 +75,7 @@ impl CollectorService {
     }
 
     /// Runs one connection, including the delay after it.
-    fn run_connection(&self, backoff: &mut Backoff, watches: &mut Vec<Watch>) {
+    fn run_connection(&self, backoff: &mut ReconnectDelay, watches: &mut Vec<Watch>) {
         if !self.env.leases.holds(leases::COLLECTOR) {
             self.set_stream_status("off", "another machine collects, or this one must not now");
             return self.pause(LEASE_CHECK, None, || {});

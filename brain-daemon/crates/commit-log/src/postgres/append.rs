@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use brain_base::backoff::Backoff;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 
@@ -95,10 +96,8 @@ const HOLDS_LEASE: usize = HEAD_COLUMNS + 3;
 const HAS_TURN: usize = HEAD_COLUMNS + 4;
 const NEW: usize = HEAD_COLUMNS + 5;
 
-/// The turn of a machine that was refused once. It doubles with each refusal in a row.
-const FIRST_TURN_MS: i64 = 25;
-/// The longest turn is the first one doubled this often: 1.6 s.
-const MAX_DOUBLINGS: u32 = 6;
+/// The turn of a machine, which doubles with each refusal in a row.
+const TURN: Backoff = Backoff::new(Duration::from_millis(25), Duration::from_millis(1600));
 /// The pause while another machine has the turn.
 const TURN_PAUSE: Duration = Duration::from_millis(2);
 
@@ -118,7 +117,7 @@ impl PostgresLog {
         let fencing = batch.fence.as_ref().map(|fence| to_bigint(fence.number));
         let channel = self.settings.channel();
         let refusals = self.refusals.load(Ordering::Relaxed);
-        let turn_ms = FIRST_TURN_MS << refusals.min(MAX_DOUBLINGS);
+        let turn_ms = TURN.pause_ms(refusals);
         let parameters: [Parameter<'_>; 10] = [
             (&number, Type::INT8),
             (&predecessor, Type::BYTEA),

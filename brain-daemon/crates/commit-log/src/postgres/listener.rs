@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use brain_base::backoff::Backoff;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::AsyncMessage;
@@ -18,9 +19,8 @@ use crate::Error;
 
 /// How long the first notification may take.
 const PROBE: Duration = Duration::from_secs(2);
-/// The pause before the next try after a failure; it doubles up to the last one.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LAST_PAUSE: Duration = Duration::from_secs(60);
+/// The pauses between tries to listen.
+const RECONNECT: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(60));
 
 /// How new batches are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Listener {
 impl Shared {
     /// Listens, and connects again after failures, with growing pauses.
     async fn listen_always(&self, direct: &Server, main: &Server, settings: &PostgresSettings) {
-        let mut pause = FIRST_PAUSE;
+        let mut failures = 0;
         loop {
             let result = listen(direct, main, settings, self).await;
             let former = std::mem::replace(&mut self.state.lock().delivery, Delivery::Polling);
@@ -120,11 +120,11 @@ impl Shared {
                 let error = failure.error;
                 tracing::info!(%error, "no notifications of new batches; polling");
             }
-            pause = match former {
-                Delivery::Notified => FIRST_PAUSE,
-                Delivery::Polling => (pause * 2).min(LAST_PAUSE),
+            failures = match former {
+                Delivery::Notified => 0,
+                Delivery::Polling => failures + 1,
             };
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(RECONNECT.pause(failures)).await;
         }
     }
 

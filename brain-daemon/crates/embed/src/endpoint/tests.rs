@@ -61,7 +61,7 @@ impl Fixture {
                 .unwrap();
         // Retries need no pause in tests.
         for policy in &mut endpoint.policy {
-            policy.pause = Duration::from_millis(1);
+            policy.backoff = Backoff::new(Duration::from_millis(1), MAX_PAUSE);
         }
         endpoint
     }

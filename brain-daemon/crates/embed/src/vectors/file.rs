@@ -5,17 +5,16 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use brain_base::durable::{self, UNFINISHED, unfinished_path};
 use sha2::{Digest, Sha256};
 
 use super::record::{self, Record};
 
-/// Extension of the file.
-const EXTENSION: &str = "vec";
-/// Extension of the temporary file.
-const UNFINISHED: &str = "unfinished";
+/// End of the file's name.
+const EXTENSION: &str = ".vec";
 /// Bytes read or written at once.
 const CHUNK_BYTES: usize = 1024 * 1024;
 /// Stale bytes that never cause a rewrite.
@@ -52,10 +51,10 @@ impl VectorFile {
             .take(8)
             .map(|b| format!("{b:02x}"))
             .collect();
-        let path = dir.join(name).with_extension(EXTENSION);
+        let path = dir.join(name + EXTENSION);
         let header = record::header(store, identity, dimensions);
         let mut log = Self { path, header, file: None, len: 0 };
-        remove_if_present(&log.unfinished_path())?;
+        remove_if_present(&unfinished_path(&log.path))?;
         let file = match OpenOptions::new().read(true).write(true).open(&log.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok((log, None)),
@@ -127,17 +126,8 @@ impl VectorFile {
     /// [`io::Error`] when the new file cannot be written or renamed. The name then still has a
     /// complete file.
     pub(super) fn rewrite(&mut self, mut each: impl FnMut(&mut Vec<u8>) -> bool) -> io::Result<()> {
-        let unfinished = self.unfinished_path();
-        let result = (|| {
-            let mut file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&unfinished)?;
-            let mut piece = self.header.clone();
-            let mut len = 0;
+        let (mut piece, mut len) = (self.header.clone(), 0);
+        let written = durable::replace_with(&self.path, None, |file| {
             loop {
                 let more = each(&mut piece);
                 if piece.len() >= CHUNK_BYTES || !more {
@@ -146,25 +136,17 @@ impl VectorFile {
                     piece.clear();
                 }
                 if !more {
-                    break;
+                    return Ok(());
                 }
             }
-            file.sync_data()?;
-            std::fs::rename(&unfinished, &self.path)?;
-            // Makes the new name durable.
-            if let Some(dir) = self.path.parent() {
-                File::open(dir)?.sync_all()?;
-            }
-            Ok((file, len))
-        })();
-        match result {
-            Ok((file, len)) => {
+        });
+        match written {
+            Ok(file) => {
                 (self.file, self.len) = (Some(file), len);
                 Ok(())
             }
             Err(error) => {
                 self.file = None;
-                let _ = remove_if_present(&unfinished);
                 Err(error)
             }
         }
@@ -176,11 +158,14 @@ impl VectorFile {
     /// [`io::Error`] when the directory cannot be read or a file cannot be deleted.
     pub(super) fn remove_others(&self) -> io::Result<usize> {
         let Some(dir) = self.path.parent() else { return Ok(0) };
+        let own_files = [self.path.clone(), unfinished_path(&self.path)];
         let mut count = 0;
         for entry in std::fs::read_dir(dir)? {
             let path = entry?.path();
-            let is_ours = path.extension().is_some_and(|end| end == EXTENSION || end == UNFINISHED);
-            if is_ours && path.file_stem() != self.path.file_stem() {
+            let is_of_space = path.to_str().is_some_and(|path| {
+                path.strip_suffix(UNFINISHED).unwrap_or(path).ends_with(EXTENSION)
+            });
+            if is_of_space && !own_files.contains(&path) {
                 remove_if_present(&path)?;
                 count += 1;
             }
@@ -191,11 +176,6 @@ impl VectorFile {
     /// Returns the file's path for messages.
     pub(super) fn name(&self) -> String {
         self.path.display().to_string()
-    }
-
-    /// Returns the path of the temporary file.
-    fn unfinished_path(&self) -> PathBuf {
-        self.path.with_extension(UNFINISHED)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The file with the places of the sources.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use brain_base::durable;
 use brain_base::home::Home;
 use brain_files::Place;
 use brain_protocol::SourceId;
@@ -81,14 +81,8 @@ impl Records {
 
     /// Replaces the file. It is flushed before any page of a new place is stored.
     fn try_write(&self, records: &BTreeMap<String, PlaceRecord>) -> io::Result<()> {
-        let path = self.home.places();
-        let temporary = path.with_extension("json.new");
         let mut bytes = serde_json::to_vec_pretty(records)?;
         bytes.push(b'\n');
-        let mut file = File::create(&temporary)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, &path)?;
-        File::open(self.home.root())?.sync_all()
+        durable::replace(&self.home.places(), &bytes)
     }
 }

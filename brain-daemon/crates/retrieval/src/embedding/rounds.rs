@@ -13,6 +13,7 @@ use super::scale::{CosineScale, Windows};
 use super::state::{OpenVectors, RoundState};
 use super::vector_writer::FLUSH_EVERY;
 use super::{EmbeddingService, MeaningStatus, QUERY_DEADLINE, RoundResult};
+use brain_base::backoff::Backoff;
 use brain_base::caller::Visibility;
 use brain_embed::vectors::{Key, VectorError, WindowVector};
 use brain_embed::{EmbedError, EmbedErrorKind, Purpose};
@@ -33,10 +34,8 @@ const YIELD_DELAY: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Number of queued ingest jobs above which background rounds give way.
 const MAX_QUEUED_JOBS: u64 = 64;
-/// Delay after a first failure; it doubles with each further one.
-const MIN_BACKOFF: Duration = Duration::from_secs(5);
-/// Maximum delay after failures, unless the embedder requests a longer one.
-const MAX_BACKOFF: Duration = Duration::from_secs(600);
+/// Delays after failures, unless the embedder requests a longer one.
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(600));
 
 /// The text that tests the embedder before all vectors are computed again.
 const PROBE_TEXT: &str = "Is anybody there?";
@@ -436,9 +435,8 @@ impl EmbeddingService {
         self.state.set_problem(Some((fault.message.clone(), fault.hint.clone())));
         let delay = match fault.kind {
             EmbedErrorKind::Retryable(seconds) => {
-                let backoff =
-                    MIN_BACKOFF.saturating_mul(1 << round_state.failures.min(10)).min(MAX_BACKOFF);
-                backoff.max(Duration::from_secs(seconds.unwrap_or_default()))
+                let requested = Duration::from_secs(seconds.unwrap_or_default());
+                BACKOFF.pause(round_state.failures).max(requested)
             }
             _ => {
                 round_state.has_given_up = true;

@@ -9,14 +9,6 @@ use crate::{Provider, Settings, TUNNEL_VERSION, TunnelCheck};
 use brain_service::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 use brain_service::{Heartbeat, Progress};
 
-/// Converts a fault into the failure of a step.
-fn step_of_fault(fault: Fault) -> StepFailure {
-    StepFailure {
-        message: fault.message,
-        hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
-    }
-}
-
 /// Converts the report of a check into a failed step.
 fn step_of_report<T>(report: &TunnelCheck) -> StepResult<T> {
     let hint = report.diagnosis.hint.clone();
@@ -70,7 +62,7 @@ impl TunnelService {
         progress.at(5, STEPS);
         steps.run("telephone", || match self.update_webhook(&mut watchdog_state) {
             Ok(message) => pass((), message),
-            Err(fault) => Err(step_of_fault(fault)),
+            Err(fault) => Err(fault.into()),
         })?;
         progress.at(6, STEPS);
         steps.run("heartbeat", || self.tunnel_heartbeat(&settings, &url))
@@ -78,7 +70,7 @@ impl TunnelService {
 
     /// Step 1: checks that the configuration is consistent.
     fn provider(&self) -> StepResult<Settings> {
-        let settings = self.tunnel_settings().map_err(step_of_fault)?;
+        let settings = self.tunnel_settings()?;
         let name = crate::agent(&settings).name();
         let public = self.access.http_addresses().public.or_else(|| self.env.config.http.public);
         let Some(address) = public else {
@@ -139,8 +131,7 @@ impl TunnelService {
         match program {
             Some(path) => pass((), format!("{name} is {}", path.display())),
             None => {
-                let report =
-                    self.run_tunnel_check(watchdog_state, settings).map_err(step_of_fault)?;
+                let report = self.run_tunnel_check(watchdog_state, settings)?;
                 match report.is_foreign {
                     true => pass((), format!("{name} runs already, started by another program")),
                     false => fail(
@@ -158,12 +149,10 @@ impl TunnelService {
         watchdog_state: &mut WatchdogState,
         settings: &Settings,
     ) -> StepResult<TunnelCheck> {
-        let found = self.tunnel_token().map_err(step_of_fault)?;
-        self.set_should_run(watchdog_state, true).map_err(step_of_fault)?;
+        let found = self.tunnel_token()?;
+        self.set_should_run(watchdog_state, true)?;
         watchdog_state.watchdog(settings).reset_backoff();
-        let report = self
-            .wait_for_tunnel(watchdog_state, settings, watchdog::SETUP_TIMEOUT)
-            .map_err(step_of_fault)?;
+        let report = self.wait_for_tunnel(watchdog_state, settings, watchdog::SETUP_TIMEOUT)?;
         if report.is_token_refused {
             return step_of_report(&report);
         }
@@ -210,10 +199,7 @@ impl TunnelService {
         Heartbeat::new(self.env.home.root(), "tunnel", TUNNEL_VERSION)
             .beat(self.env.clock.now(), "setup_complete", "ok", &details)
             .map_err(|fault| {
-                step_of_fault(
-                    Fault::new(FaultCode::Io, fault.to_string())
-                        .hint("look at that file and its disk"),
-                )
+                StepFailure::new(fault.to_string(), "look at that file and its disk")
             })?;
         pass((), "setup_complete is in integrations/tunnel/heartbeat.jsonl")
     }

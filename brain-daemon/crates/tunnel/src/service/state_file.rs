@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::WatchdogState;
 use brain_base::home::Home;
-use brain_base::write_fault;
+use brain_base::{durable, write_fault};
 
 /// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,11 +57,7 @@ impl TunnelState {
             if let Some(dir) = path.parent() {
                 std::fs::create_dir_all(dir)?;
             }
-            let temporary = path.with_extension("new");
-            let mut file = std::fs::File::create(&temporary)?;
-            serde_json::to_writer(&mut file, self)?;
-            file.sync_all()?;
-            std::fs::rename(&temporary, &path)
+            durable::replace(&path, &serde_json::to_vec(self)?)
         };
         write().map_err(|error| write_fault(&path, error))
     }

@@ -6,6 +6,7 @@
 use brain_protocol::Fault;
 
 use super::WatchdogState;
+use crate::diagnosis::BACKOFF;
 use crate::service::TunnelService;
 
 /// A telephone number whose calls must arrive at the public address.
@@ -20,11 +21,6 @@ pub trait TelephoneNumber: Send + Sync {
     /// or the token cannot be read.
     fn set_webhook(&self, url: &str) -> Result<String, Fault>;
 }
-
-/// First backoff after a failure, in milliseconds; doubles up to the maximum.
-const MIN_BACKOFF_MS: i64 = 5 * 1000;
-/// Maximum backoff, in milliseconds.
-const MAX_BACKOFF_MS: i64 = 10 * 60 * 1000;
 
 /// State of the webhook update.
 #[derive(Debug, Default)]
@@ -50,7 +46,7 @@ impl WebhookState {
 
     /// Records a failure at `now`. Returns the delay until the next attempt, in milliseconds.
     fn record_failure(&mut self, now: i64, webhook: String, why: String) -> i64 {
-        let pause = (MIN_BACKOFF_MS << self.failures.min(20)).min(MAX_BACKOFF_MS);
+        let pause = BACKOFF.pause_ms(self.failures);
         self.failures = self.failures.saturating_add(1);
         self.failure = Some((webhook, why));
         self.due = now + pause;
@@ -83,7 +79,7 @@ impl TunnelService {
         let now = self.env.clock.now();
         // A longer wait was recorded while the clock was wrong, and does not count.
         let wait = watchdog_state.webhook_state.due - now;
-        if (1..=MAX_BACKOFF_MS).contains(&wait) {
+        if (1..=BACKOFF.pause_ms(u32::MAX)).contains(&wait) {
             return Some(wait);
         }
         match self.update_webhook(watchdog_state) {

@@ -3,11 +3,9 @@
 //! Lines are appended. Redaction removes the lines of deleted posts.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use brain_base::{disk, durable, json_lines};
 use serde::{Deserialize, Serialize};
 
 use crate::{DataFault, PostId};
@@ -74,23 +72,7 @@ impl Ledger {
     /// If the file cannot be written.
     pub(super) fn append(&self, line: &impl Serialize) -> Result<(), DataFault> {
         let line = serde_json::to_string(line).unwrap_or_default();
-        let add = || {
-            let mut file = File::options()
-                .read(true)
-                .append(true)
-                .create(true)
-                .mode(0o600)
-                .open(&self.path)?;
-            let mut last_byte = [b'\n'];
-            if file.metadata()?.len() > 0 {
-                file.seek(SeekFrom::End(-1))?;
-                file.read_exact(&mut last_byte)?;
-            }
-            let start = if last_byte == [b'\n'] { "" } else { "\n" };
-            file.write_all(format!("{start}{line}\n").as_bytes())?;
-            file.sync_all()
-        };
-        add().map_err(|error| self.fault(error))
+        json_lines::append(&self.path, true, |_| line + "\n").map_err(disk::fault(&self.path))
     }
 
     /// Removes the lines of these posts.
@@ -116,39 +98,21 @@ impl Ledger {
         if remaining.lines().count() == text.lines().count() {
             return Ok(());
         }
-        let temporary = self.path.with_extension("jsonl.tmp");
-        let write = || {
-            let mut file = File::options()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&temporary)?;
-            file.write_all(remaining.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&temporary, &self.path)?;
-            // After a power loss, the former file would show what was removed.
-            self.path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
-        };
-        write().map_err(|error| self.fault(error))
+        durable::replace(&self.path, remaining.as_bytes()).map_err(disk::fault(&self.path))
     }
 
     fn text(&self) -> Result<String, DataFault> {
-        match fs::read(&self.path) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-            Err(error) => Err(self.fault(error)),
-        }
-    }
-
-    fn fault(&self, error: std::io::Error) -> DataFault {
-        DataFault { path: self.path.clone(), error }
+        let bytes = disk::read(&self.path)?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs::{self, File};
+    use std::io::Write;
+
     use super::*;
 
     fn video(id: &str, url: &str) -> Video {
