@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brain_tests::{TestHome, capture, skip, wait_for};
+use brain_tests::{Need, TestHome, capture, has_program, skip, wait_for};
 
 /// Returns the time at which the kept copy was made, and its pages; `None` if there is none.
 fn kept(home: &TestHome) -> Option<(String, u64)> {
@@ -103,8 +103,8 @@ fn copy_with(program: &str, from: &Path, to: &Path, scratch: &Path) {
 /// Copies a home under load and starts the copy, several times. The environment variable
 /// `COPIED_HOME_ROUNDS` sets the number.
 fn copy_under_load(program: &str, tool: &str) {
-    if Command::new(tool).arg("--version").output().is_err() {
-        return skip(&format!("{tool} is not installed"));
+    if !has_program(tool) {
+        return;
     }
     let rounds = std::env::var("COPIED_HOME_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(2);
     let home = home_with_copies();
@@ -454,7 +454,7 @@ fn no_home_is_made_under_a_disk_that_is_not_mounted() {
             .output()
             .is_ok_and(|it| it.status.success())
     {
-        return skip("mount namespaces are not permitted here, or there is no /etc/fstab");
+        return skip(Need::Root("mount namespaces, with an /etc/fstab".into()));
     }
     let refused = start("");
     let stderr = String::from_utf8_lossy(&refused.stderr);

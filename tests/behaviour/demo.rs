@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_tests::{Client, Run, TEST_TIMEOUT, TestHome, program, run, skip};
+use brain_tests::{Client, Run, TEST_TIMEOUT, TestHome, has_program, program, run};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A user with an empty directory for temporary files.
@@ -271,8 +271,7 @@ status = os.waitpid(pid, 0)[1]
 sys.stdout.buffer.write(out)
 sys.exit(status & 0x7f if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
 ";
-    if Command::new("python3").arg("--version").output().is_err() {
-        skip("python3, which provides the terminal, is not installed");
+    if !has_program("python3") {
         return None;
     }
     let environment = user.command(&[]);

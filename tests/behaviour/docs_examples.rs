@@ -12,9 +12,9 @@ mod reader;
 use std::process::Command;
 
 use brain_tests::embedding::FakeEmbedding;
+use brain_tests::has_program;
 use brain_tests::mcp::mcp;
 use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time};
-use brain_tests::skip;
 use serde_json::json;
 
 use exceptions::{FAILS, NOT_RUN, begins_with, is_not_run};
@@ -100,13 +100,7 @@ run_documents! {
 }
 
 fn has_programs() -> bool {
-    let has =
-        |name| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success());
-    let found = has("bash") && has("curl") && has("git");
-    if !found {
-        skip("the examples of the documents, because bash, curl or git is not installed");
-    }
-    found
+    ["bash", "curl", "git"].into_iter().all(has_program)
 }
 
 /// The table, whose commands are not run, creates the token `phone`, which an example revokes.

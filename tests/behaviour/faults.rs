@@ -151,10 +151,7 @@ fn a_full_disk_at_start_is_reported() {
 
 #[test]
 fn an_unwritable_home_is_reported() {
-    if rustix::process::geteuid().is_root() {
-        return brain_tests::skip("nothing is forbidden to root");
-    }
-    let home = TestHome::new();
+    let Some(home) = TestHome::that_obeys_modes() else { return };
     let set_read_only = |on: bool| {
         let store = home.path().join("brain.redb");
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();

@@ -5,8 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use brain_tests::http::{Wire, call, get, ingest, request};
-use brain_tests::{Daemon, MAX_SHUTDOWN_TIME, TEST_TIMEOUT, TestHome, skip};
-use rustix::process::{Resource, getrlimit, setrlimit};
+use brain_tests::{Daemon, MAX_SHUTDOWN_TIME, TEST_TIMEOUT, TestHome, can_open_files};
 
 /// Starts a daemon with these environment variables.
 fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
@@ -194,13 +193,9 @@ fn connections(home: &TestHome) -> u64 {
 
 #[test]
 fn ten_thousand_idle_connections_do_not_block_others() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
-    let max_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let count = usize::try_from(max_files.saturating_sub(2000)).unwrap_or(usize::MAX).min(10_000);
-    if count < 10_000 {
-        skip(&format!("only {count} of 10,000 connections: {max_files} files may be open here"));
+    let count = 10_000;
+    if !can_open_files(12_000) {
+        return;
     }
     let (home, _daemon) = start_daemon(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));

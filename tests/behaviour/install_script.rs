@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use brain_tests::{HTTP_ON_FREE_PORT, Run, program, run, skip};
+use brain_tests::{HTTP_ON_FREE_PORT, Run, program, run};
 use tempfile::TempDir;
 
 /// A user with an unpacked archive. The daemon of the user's brain is ended with it.
@@ -14,12 +14,7 @@ struct User {
 }
 
 impl User {
-    /// Returns `None`, and reports a skip, where `install.sh` does not work.
-    fn new() -> Option<Self> {
-        if !cfg!(target_os = "linux") {
-            skip("install.sh is for Linux");
-            return None;
-        }
+    fn new() -> Self {
         let user = Self { dir: tempfile::tempdir().unwrap() };
         fs::create_dir_all(user.home()).unwrap();
         for name in ["brain", "brain-daemon"] {
@@ -47,7 +42,7 @@ impl User {
         let script = script.replace("@RELEASE_URL@", "https://127.0.0.1:9/brain");
         fs::write(user.path("archive/install.sh"), &script).unwrap();
         fs::write(user.path("install.sh"), script).unwrap();
-        Some(user)
+        user
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -86,7 +81,7 @@ impl Drop for User {
 
 #[test]
 fn uninstall_disconnects_ai_clients() {
-    let Some(user) = User::new() else { return };
+    let user = User::new();
     user.install(&[]).expect(0);
     let settings = user.home().join(".cursor/mcp.json");
     fs::create_dir(settings.parent().unwrap()).unwrap();
@@ -100,7 +95,7 @@ fn uninstall_disconnects_ai_clients() {
 
 #[test]
 fn uninstall_continues_if_a_client_stays_connected() {
-    let Some(user) = User::new() else { return };
+    let user = User::new();
     user.install(&[]).expect(0);
     fs::create_dir_all(user.home().join(".brain")).unwrap();
     fs::write(user.home().join(".brain/setup.json"), "damaged").unwrap();
@@ -111,7 +106,7 @@ fn uninstall_continues_if_a_client_stays_connected() {
 
 #[test]
 fn a_failed_download_is_one_sentence_with_the_way_out() {
-    let Some(user) = User::new() else { return };
+    let user = User::new();
     let script = user.path("install.sh");
     let text = fs::read_to_string(&script).unwrap();
     // The first address is that of scripts made without the address of a release.
@@ -129,7 +124,7 @@ fn a_failed_download_is_one_sentence_with_the_way_out() {
 
 #[test]
 fn each_architecture_gets_its_archive() {
-    let Some(user) = User::new() else { return };
+    let user = User::new();
     let script = user.path("install.sh").display().to_string();
     let uname = user.path("bin/uname");
     fs::create_dir(uname.parent().unwrap()).unwrap();
@@ -162,7 +157,7 @@ fn each_architecture_gets_its_archive() {
 
 #[test]
 fn programs_of_another_architecture_are_not_installed() {
-    let Some(user) = User::new() else { return };
+    let user = User::new();
     // What a shell prints for such a program.
     let text = "#!/bin/sh\necho 'brain: cannot execute: Exec format error' >&2\nexit 126\n";
     fs::write(user.path("archive/bin/brain"), text).unwrap();
@@ -174,7 +169,7 @@ fn programs_of_another_architecture_are_not_installed() {
 
 #[test]
 fn a_directory_that_cannot_be_written_is_named() {
-    let Some(user) = User::new() else { return };
+    let user = User::new();
     // A file in the place of a directory also stops root.
     fs::write(user.home().join(".local"), "").unwrap();
     let failed = user.install(&[]).expect(1);
@@ -186,7 +181,7 @@ fn a_directory_that_cannot_be_written_is_named() {
 
 #[test]
 fn only_a_daemon_of_another_program_is_named() {
-    let Some(user) = User::new() else { return };
+    let user = User::new();
     user.install(&[]).expect(0);
     user.brain(&["capture", "A first thought"]).expect(0);
     let status = user.brain(&["status", "--json"]).expect(0).json();
@@ -225,7 +220,7 @@ fn paths(dir: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn uninstall_removes_the_directories_that_it_created() {
-    let Some(user) = User::new() else { return };
+    let user = User::new();
     let own = user.home().join(".local/share/man");
     fs::create_dir_all(&own).unwrap();
     let before = paths(&user.home());

@@ -3,9 +3,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
-use brain_tests::{TestHome, program, run, skip};
+use brain_tests::{TestHome, run};
 
 /// Makes `store` look as after a crash that lost all transactions: its sequence number is 0, and it
 /// was not closed.
@@ -85,31 +84,13 @@ fn an_empty_store_that_needs_a_repair_opens_without_page_files() {
 
 #[test]
 fn a_store_without_permissions_says_which_is_missing() {
-    let home = TestHome::new();
+    let Some(home) = TestHome::that_obeys_modes() else { return };
     home.put("first", "walrus\n");
     home.brain(["stop"]).expect(0);
     let store = home.path().join("brain.redb");
-    // Root reads and writes everything, unless it lacks these capabilities.
-    let unprivileged = |args: &[&str]| {
-        let mut command = Command::new("setpriv");
-        command.args(["--bounding-set=-dac_override,-dac_read_search"]).args(args);
-        command
-    };
-    let has_setpriv = unprivileged(&["true"]).output().is_ok_and(|done| done.status.success());
-    let is_root = rustix::process::geteuid().is_root();
-    if is_root && !has_setpriv {
-        return skip(
-            "a daemon that cannot read all files needs setpriv, or another user than root",
-        );
-    }
     for (mode, missing) in [(0o000, "cannot read"), (0o400, "cannot write")] {
         fs::set_permissions(&store, fs::Permissions::from_mode(mode)).unwrap();
-        let mut command = home.command("brain-daemon");
-        if is_root {
-            command = unprivileged(&[program("brain-daemon").to_str().unwrap()]);
-            command.env_clear().env("BRAIN_HOME", home.path());
-        }
-        let output = run(command, b"");
+        let output = run(home.command("brain-daemon"), b"");
         assert_ne!(output.code, 0, "{mode:o}: {output:?}");
         let message = format!("error: {missing} {}: Permission denied", store.display());
         assert!(output.stderr.contains(&message), "{mode:o}: {}", output.stderr);

@@ -7,28 +7,22 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use brain_fakes::Proxy;
-use brain_tests::{TestHome, capture, http, texts};
+use brain_tests::{Need, TestHome, capture, http, skip, texts};
 use serde_json::Value;
 
 /// The longest time until another machine sees a change, on a busy test machine.
 pub(crate) const VISIBLE: Duration = Duration::from_secs(15);
 
-/// Returns the URL of the server, or prints once why tests do not run.
+/// Returns the URL of the server, or reports a skip.
 pub(crate) fn server() -> Option<String> {
     let url = std::env::var("BRAIN_TEST_POSTGRES").ok();
     if url.is_none() {
-        static TOLD: Once = Once::new();
-        TOLD.call_once(|| {
-            let text = "SKIPPED: tests of several machines: no server; \
-                run .ci/postgres cargo test --workspace";
-            drop(writeln!(std::io::stderr(), "{text}"));
-        });
+        skip(Need::Server("PostgreSQL".into()));
     }
     url
 }
@@ -283,7 +277,8 @@ fn queued_items_are_counted_until_they_are_pages() {
 
 #[test]
 fn a_pooler_delivers_changes_by_polling() {
-    let (Some(_), Ok(pooler)) = (server(), std::env::var("BRAIN_TEST_PGBOUNCER")) else { return };
+    let Some(_) = server() else { return };
+    let pooler = std::env::var("BRAIN_TEST_PGBOUNCER").unwrap();
     let (_shared, laptop, desktop) = Shared::two_machines(pooler);
     laptop.put("second", "text");
     wait_until("the page on the desktop", VISIBLE, || has_page(&desktop, "second"));

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use brain_protocol::{Reply, WriteStatus};
 use brain_tests::postgres::{Cluster, Part};
-use brain_tests::{TestHome, capture, skip};
+use brain_tests::{Need, TestHome, capture, skip};
 
 use crate::machines::{
     MachineStatus, Shared, VISIBLE, has_page, server, state, wait_for_state, wait_until,
@@ -104,7 +104,7 @@ fn a_missing_database_is_no_reason_for_an_init() {
 #[test]
 fn machines_behind_a_cache_of_queries_see_each_other() {
     let Ok(url) = std::env::var("BRAIN_TEST_PGPOOL") else {
-        skip("machines behind pgpool-II: it is missing (package pgpool2), or no servers");
+        skip(Need::Server("pgpool-II".into()));
         return;
     };
     let (_shared, laptop, desktop) = Shared::two_machines(url);

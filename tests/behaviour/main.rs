@@ -85,6 +85,7 @@ mod ingest_crash;
 mod ingest_fixture;
 mod ingest_queue;
 mod ingest_spool;
+#[cfg(target_os = "linux")]
 mod install_script;
 mod links;
 mod list;

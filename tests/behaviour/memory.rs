@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use brain_tests::http::call;
 use brain_tests::mcp::mcp;
-use brain_tests::{Daemon, TestHome, skip};
+use brain_tests::{Daemon, Need, TestHome, skip};
 use serde_json::json;
 
 /// The daemon's memory limit, in bytes.
@@ -36,7 +36,7 @@ impl ControlGroup {
             .and_then(|()| fs::write(dir.join("cgroup.procs"), daemon.pid().to_string()));
         if let Err(e) = result {
             let _ = fs::remove_dir(&dir);
-            skip(&format!("no control group can be made ({e}); it needs root"));
+            skip(Need::Root(format!("limits of memory by a control group ({e})")));
             return None;
         }
         let _ = limits.get(1).map(|swap| fs::write(dir.join(swap), MEMORY_LIMIT.to_string()));

@@ -135,8 +135,7 @@ pub(crate) fn write_project(dir: &Path) {
 /// Makes a repository with a commit in each month of 2020 to 2024; one commit renames a file.
 /// Returns `false` if git is not installed.
 pub(crate) fn make_git_history(dir: &Path) -> bool {
-    if !Command::new("git").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        brain_tests::skip("git is not installed");
+    if !brain_tests::has_program("git") {
         return false;
     }
     fs::create_dir_all(dir).unwrap();

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Reply, Request, Status};
-use brain_tests::{Client, Run, TEST_TIMEOUT, TestHome, capture, program, run, skip};
+use brain_tests::{Client, Run, TEST_TIMEOUT, TestHome, can_change_user, capture, program, run};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Binds a control socket, as systemd would. Returns its path and the listener.
@@ -188,8 +188,7 @@ impl OtherUser {
     /// Creates a socket that, apart from its owner, only members of the group `GID` can open.
     /// Returns `None` and prints a notice if the test cannot change users.
     fn new() -> Option<(Self, UnixListener)> {
-        if !rustix::process::geteuid().is_root() {
-            skip("changing the user needs root");
+        if !can_change_user() {
             return None;
         }
         let dir = tempfile::tempdir().unwrap();
@@ -200,10 +199,6 @@ impl OtherUser {
         std::os::unix::fs::chown(&socket, None, Some(Self::GID)).unwrap();
         fs::set_permissions(&socket, fs::Permissions::from_mode(0o660)).unwrap();
         let other = Self { dir, socket };
-        if other.brain(&["--version"], "").stderr.contains("setpriv") {
-            skip("setpriv does not work here");
-            return None;
-        }
         Some((other, listener))
     }
 

@@ -169,9 +169,10 @@ fn the_written_units_pass_systemds_own_check() {
     user.run(&["service", "install"]).expect(0);
     let mut verify = Command::new("systemd-analyze");
     verify.args(["verify", "--man=no"]).arg(user.unit("socket")).arg(user.unit("service"));
-    let Ok(output) = verify.output() else {
-        return brain_tests::skip("systemd-analyze is not installed");
-    };
+    if !brain_tests::has_program("systemd-analyze") {
+        return;
+    }
+    let output = verify.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     // systemd also reads the units of other packages, and names the file of each in its notices.
     let is_of_others = |line: &str| line.starts_with("/lib/systemd/system/");

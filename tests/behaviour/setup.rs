@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_tests::{Run, TEST_TIMEOUT, TestHome, program, run, skip};
+use brain_tests::{Run, TEST_TIMEOUT, TestHome, program, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 

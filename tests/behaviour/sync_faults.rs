@@ -3,14 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brain_protocol::{
     Get, Origin, PageRef, Put, Reply, Request, Slug, SourceId, Sync, SyncedSource,
 };
-use brain_tests::{Client, HTTP_ON_FREE_PORT, TEST_TIMEOUT, TestHome, program, skip};
+use brain_tests::{Client, TestHome};
 use serde_json::json;
 
 use crate::sync::{
@@ -82,56 +81,10 @@ fn an_unmounted_disk_removes_no_pages() {
     assert_eq!(report["unchanged"], 30);
 }
 
-/// A daemon without root's capability to read all files.
-struct UnprivilegedDaemon(Child);
-
-impl UnprivilegedDaemon {
-    /// Returns `None` if the daemon or `setpriv` cannot start.
-    fn start(home: &TestHome) -> Option<Self> {
-        let mut command = home.command("brain-daemon");
-        if rustix::process::geteuid().is_root() {
-            let mut unprivileged = Command::new("setpriv");
-            unprivileged
-                .args(["--bounding-set=-dac_override,-dac_read_search"])
-                .arg(program("brain-daemon"));
-            unprivileged.env_clear().env("BRAIN_HOME", home.path()).envs(HTTP_ON_FREE_PORT);
-            unprivileged.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-            command = unprivileged;
-        }
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .ok()?;
-        let mut daemon = Self(child);
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        while home.connect().is_none() {
-            if daemon.0.try_wait().unwrap().is_some() {
-                return None;
-            }
-            assert!(Instant::now() < deadline, "the daemon does not answer");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Some(daemon)
-    }
-}
-
-impl Drop for UnprivilegedDaemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn unreadable_files_are_reported_and_not_removed() {
-    let home = TestHome::new();
-    let Some(_daemon) = UnprivilegedDaemon::start(&home) else {
-        return skip(
-            "a daemon that cannot read all files needs setpriv, or a user other than root",
-        );
-    };
+    let Some(home) = TestHome::that_obeys_modes() else { return };
+    let _daemon = home.daemon();
     let notes = home.outside().join("notes");
     write(&notes, "open.md", "Open.\n");
     write(&notes, "closed/in.md", "Inside.\n");
@@ -182,15 +135,15 @@ fn a_file_and_a_directory_can_replace_each_other() {
     assert_eq!(listed_slugs(&home), ["dir", "file.md/inner"]);
 }
 
+// Other systems take only names in UTF-8.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_file_name_without_utf8_is_reported_and_others_sync() {
     use std::os::unix::ffi::OsStrExt;
     let (home, _daemon, notes) = home_with_notes();
     write(&notes, "good.md", "Good.\n");
     let odd = notes.join(std::ffi::OsStr::from_bytes(b"caf\xe9.md"));
-    if fs::write(&odd, "odd\n").is_err() {
-        return skip("this file system takes only names in UTF-8");
-    }
+    fs::write(&odd, "odd\n").unwrap();
     let report = sync_with(&home, &[], 1);
     assert_changes(&report, &[("added", 1), ("failed_total", 1)]);
     assert!(report["failed"].to_string().contains("not UTF-8"), "{report}");

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use brain_tests::{Daemon, TestHome, run};
 use serde_json::{Value, json};
@@ -41,9 +41,7 @@ struct GitFixture {
 
 /// Creates the fixture. Returns `None` and prints a notice if git is not installed.
 fn git_fixture() -> Option<GitFixture> {
-    let version = Command::new("git").arg("--version").stdout(Stdio::null()).status();
-    if !version.is_ok_and(|status| status.success()) {
-        brain_tests::skip("git is not installed");
+    if !brain_tests::has_program("git") {
         return None;
     }
     let mut home = TestHome::new();

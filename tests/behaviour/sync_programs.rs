@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, report};
+use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, has_program, report};
 
 use crate::crash::Rng;
 use check::{Snapshot, find_lost_lines, is_conflict_copy};
@@ -156,21 +156,21 @@ fn refusals(logs: &[Log]) -> BTreeMap<&str, usize> {
 
 #[test]
 fn two_brains_over_syncthing_end_equal() {
-    if programs::is_installed("syncthing") {
+    if has_program("syncthing") {
         changes_from_both_sides_end_equal(&[Side::new(), Side::new()], Syncthing::start);
     }
 }
 
 #[test]
 fn two_brains_over_unison_end_equal() {
-    if programs::is_installed("unison") {
+    if has_program("unison") {
         changes_from_both_sides_end_equal(&[Side::new(), Side::new()], Unison::start);
     }
 }
 
 #[test]
 fn two_brains_over_rclone_bisync_end_equal() {
-    if programs::is_installed("rclone") {
+    if has_program("rclone") {
         changes_from_both_sides_end_equal(&[Side::new(), Side::new()], Bisync::start);
     }
 }

@@ -4,12 +4,11 @@
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use brain_tests::http::{call, get, ingest};
 use brain_tests::tunnel::{FakeAgent, ngrok_tunnel};
-use brain_tests::{TEST_TIMEOUT, TestHome, target_dir};
+use brain_tests::{TEST_TIMEOUT, TestHome};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -355,69 +354,6 @@ fn requests_are_listed_without_secrets_and_can_be_replayed() {
     home.put(replayed_job["slug"].as_str().unwrap(), "something else entirely");
     assert_eq!(home.fault(["tunnel", "replay", &new_job], 1)["code"], "conflict");
     assert_eq!(home.fault(["tunnel", "replay", "job_999999"], 4)["code"], "unknown_job");
-}
-
-/// Returns the path of ngrok: `BRAIN_TEST_NGROK`, or the program that `.ci/clients` installs.
-fn real_ngrok() -> Option<PathBuf> {
-    let named = std::env::var_os("BRAIN_TEST_NGROK").map(PathBuf::from);
-    let installed =
-        target_dir().parent()?.join("clients/node_modules/@expo/ngrok-bin-linux-x64/ngrok");
-    named.into_iter().chain([installed]).find(|path| path.is_file())
-}
-
-#[test]
-fn the_real_ngrok_is_reachable_and_not_connected() {
-    let Some(ngrok) = real_ngrok() else {
-        return brain_tests::skip(
-            "ngrok is not installed: .ci/clients fetches it, or BRAIN_TEST_NGROK names it",
-        );
-    };
-    let mut home = TestHome::new();
-    let (port, api_port) = (free_port(), free_port());
-    // The configured server is a port without a listener. ngrok looks for its configuration in the
-    // user's real home, so the test passes a path. It always asks for updates, so its proxy is a
-    // port without a listener, too.
-    let config_file = home.outside().join("ngrok.yml");
-    let settings = format!(
-        "authtoken: abc\nserver_addr: 127.0.0.1:{}\nweb_addr: 127.0.0.1:{api_port}\nupdate: \
-            false\n",
-        free_port()
-    );
-    fs::write(&config_file, settings).unwrap();
-    let agent = home.outside().join("ngrok");
-    let script = format!(
-        "#!/bin/sh\n[ \"$1\" = version ] && exec '{ngrok}' version\nshift\nexec env \
-            https_proxy=http://127.0.0.1:9 '{ngrok}' http -config='{config_file}' \"$@\"\n",
-        ngrok = ngrok.display(),
-        config_file = config_file.display()
-    );
-    fs::write(&agent, script).unwrap();
-    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
-    home.env.extend(
-        [
-            ("BRAIN_HTTP_PUBLIC", format!("127.0.0.1:{port}")),
-            ("BRAIN_TUNNEL_PROVIDER", "ngrok".into()),
-            ("BRAIN_TUNNEL_FORWARD", port.to_string()),
-            ("BRAIN_TUNNEL_API", format!("http://127.0.0.1:{api_port}")),
-            ("BRAIN_TUNNEL_BINARY", agent.display().to_string()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value)),
-    );
-    let daemon = home.daemon();
-    home.brain(["tunnel", "start"]).expect(1);
-    let status = home.json(["tunnel", "status"]);
-    assert_eq!(
-        (status["state"].as_str(), status["adopted"].as_bool()),
-        (Some("not_connected"), Some(false)),
-        "{status}"
-    );
-    let message = status["message"].as_str().unwrap();
-    assert!(message.contains(&format!("127.0.0.1:{api_port}")), "{status}");
-    assert!(daemon.terminate().0.success());
-    assert!(
-        std::net::TcpStream::connect(("127.0.0.1", api_port)).is_err(),
-        "the agent ended with the daemon"
-    );
 }
 
 #[test]

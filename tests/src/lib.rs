@@ -34,10 +34,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Reply, Request, Scopes, SourceId, Status, StatusReply, TokenCreate};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit};
 
 pub use client::{Client, capture};
 pub use process::{Run, program, run, target_dir};
+pub use test_skips::{Need, skip};
 
 /// Maximum time of a wait. It is generous, because the machine may be busy.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -58,6 +59,7 @@ pub struct TestHome {
     dir: tempfile::TempDir,
     /// Environment variables that each program gets, besides those of [`TestHome::command`].
     pub env: Vec<(String, String)>,
+    obeys_modes: bool,
 }
 
 impl Default for TestHome {
@@ -71,7 +73,20 @@ impl TestHome {
     #[must_use]
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("brain").tempdir().unwrap();
-        Self { mounts: Vec::new(), dir, env: Vec::new() }
+        Self { mounts: Vec::new(), dir, env: Vec::new(), obeys_modes: false }
+    }
+
+    /// Creates a home whose programs obey the modes of files, also as root. Returns `None` and
+    /// reports a skip if that is not possible here.
+    #[must_use]
+    pub fn that_obeys_modes() -> Option<Self> {
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root && !has_program("setpriv") {
+            return None;
+        }
+        let mut home = Self::new();
+        home.obeys_modes = is_root;
+        Some(home)
     }
 
     /// Returns the path of the home directory.
@@ -94,7 +109,7 @@ impl TestHome {
     pub fn mount(&mut self, at: &Path, options: &str) -> bool {
         std::fs::create_dir_all(at).unwrap();
         if !mount(&["-t", "tmpfs", "-o", options, "brain-test"], at) {
-            skip("mounting is not permitted here (it takes root)");
+            skip(Need::Root("full disks, in memory".into()));
             return false;
         }
         self.mounts.push(Mount { at: at.to_owned() });
@@ -112,10 +127,7 @@ impl TestHome {
         if !output.is_ok_and(|output| output.status.success())
             || !mount(&["-o", "loop", &image.display().to_string()], at)
         {
-            skip(
-                "an ext4 file system in a file cannot be mounted here (it takes root and \
-                    e2fsprogs)",
-            );
+            skip(Need::Root("full disks, ext4 in a file".into()));
             return false;
         }
         self.mounts.push(Mount { at: at.to_owned() });
@@ -139,6 +151,11 @@ impl TestHome {
     #[must_use]
     pub fn command(&self, name: &str) -> Command {
         let mut command = Command::new(program(name));
+        if self.obeys_modes {
+            // Root reads and writes everything, unless it lacks these capabilities.
+            command = Command::new("setpriv");
+            command.arg("--bounding-set=-dac_override,-dac_read_search").arg(program(name));
+        }
         command
             .env_clear()
             .env("BRAIN_HOME", self.path())
@@ -422,10 +439,39 @@ macro_rules! expect_reply {
     };
 }
 
-/// Reports on standard error that a test is skipped, and why.
-pub fn skip(reason: &str) {
-    let mut err = std::io::stderr();
-    let _ = writeln!(err, "SKIPPED: {reason}");
+/// Returns whether this program can be started. Reports a skip otherwise.
+#[must_use]
+pub fn has_program(name: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&paths).any(|dir| dir.join(name).is_file());
+    if !is_there {
+        skip(Need::Program(name.into()));
+    }
+    is_there
+}
+
+/// Returns whether tests can act as other users. Reports a skip otherwise.
+#[must_use]
+pub fn can_change_user() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        skip(Need::Root("other users of the machine".into()));
+    }
+    is_root && has_program("setpriv")
+}
+
+/// Opens as many files as the system allows. Returns whether `number` files can be open; reports a
+/// skip otherwise.
+#[must_use]
+pub fn can_open_files(number: u64) -> bool {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+    let is_enough = getrlimit(Resource::Nofile).current.is_none_or(|current| current >= number);
+    if !is_enough {
+        skip(Need::OpenFiles(number.to_string()));
+    }
+    is_enough
 }
 
 /// Writes a line on standard error, also if the test passes.
@@ -471,6 +517,6 @@ pub fn shared_data(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    skip(&format!("{} does not exist; set BRAIN_TEST_DATA to the test data", path.display()));
+    skip(Need::Program(path.display().to_string()));
     None
 }

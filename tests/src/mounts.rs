@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::skip;
+use crate::{Need, has_program, report, skip};
 
 /// Size of the images, in bytes. XFS needs 300 MiB; the files are sparse.
 const IMAGE_SIZE: u64 = 320 << 20;
@@ -81,6 +81,40 @@ impl DiskKind {
         Self::Rclone,
     ];
 
+    /// Returns the kernel's name of a file system in an image file that the kernel itself mounts.
+    fn of_kernel(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+            Self::F2fs => "f2fs",
+            Self::Vfat => "vfat",
+            Self::Exfat => "exfat",
+            _ => return None,
+        })
+    }
+
+    /// Returns the programs that make and mount it, beside `mount`.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Tmpfs | Self::Bind => &[],
+            Self::ExfatFuse => &["mkfs.exfat", "mount.exfat-fuse"],
+            Self::Ntfs => &["mkntfs", "ntfs-3g"],
+            Self::Bindfs => &["bindfs"],
+            Self::Gocryptfs => &["gocryptfs"],
+            Self::Encfs => &["encfs"],
+            Self::Cryfs => &["cryfs"],
+            Self::Sshfs => &["sshfs"],
+            Self::Mergerfs => &["mergerfs"],
+            Self::Unionfs => &["unionfs"],
+            Self::FuseOverlayfs => &["fuse-overlayfs"],
+            Self::Rclone => &["rclone"],
+            Self::Ext4 | Self::Xfs | Self::Btrfs | Self::F2fs | Self::Vfat | Self::Exfat => {
+                self.formatter().map_or(&[], |command| &command[..1])
+            }
+        }
+    }
+
     /// Returns the program that formats an image file, with its options.
     fn formatter(self) -> Option<&'static [&'static str]> {
         Some(match self {
@@ -113,6 +147,9 @@ impl Disk {
         for name in ["files", "second", "work"] {
             fs::create_dir(disk.part(name)).unwrap();
         }
+        if kind.programs().iter().any(|program| !has_program(program)) {
+            return None;
+        }
         let made = match (kind, kind.formatter()) {
             (_, Some([program, options @ ..])) => {
                 fs::File::create(disk.image()).and_then(|file| file.set_len(IMAGE_SIZE)).unwrap();
@@ -125,9 +162,8 @@ impl Disk {
             ),
             _ => Ok(()),
         };
-        made.map_err(|why| skip(&format!("a file system {kind:?} cannot be made here: {why}")))
-            .is_ok()
-            .then_some(disk)
+        made.unwrap_or_else(|why| panic!("a file system {kind:?} cannot be made: {why}"));
+        Some(disk)
     }
 
     /// Mounts the file system at the directory `at`, which is created if needed. Returns `None` and
@@ -135,9 +171,14 @@ impl Disk {
     #[must_use]
     pub fn mount(&self, at: &Path) -> Option<MountedDisk> {
         fs::create_dir_all(at).unwrap();
-        self.try_mount(at)
-            .map_err(|why| skip(&format!("{:?} cannot be mounted here: {why}", self.kind)))
-            .ok()?;
+        if let Err(why) = self.try_mount(at) {
+            report(&format!("{:?} cannot be mounted: {why}", self.kind));
+            skip(match self.kind.of_kernel() {
+                Some(name) if why.contains("unknown filesystem type") => Need::Kernel(name.into()),
+                _ => Need::Root(format!("the file system {:?}", self.kind)),
+            });
+            return None;
+        }
         Some(MountedDisk { at: at.to_owned() })
     }
 
@@ -162,12 +203,15 @@ impl Disk {
             format!("{}{}:{}{}", files.display(), mode[0], second.display(), mode[1])
         };
         let mut command = match self.kind {
-            DiskKind::Ext4 => kernel_mount("ext4", &self.image()),
-            DiskKind::Xfs => kernel_mount("xfs", &self.image()),
-            DiskKind::Btrfs => kernel_mount("btrfs", &self.image()),
-            DiskKind::F2fs => kernel_mount("f2fs", &self.image()),
-            DiskKind::Vfat => kernel_mount("vfat", &self.image()),
-            DiskKind::Exfat => kernel_mount("exfat", &self.image()),
+            DiskKind::Ext4
+            | DiskKind::Xfs
+            | DiskKind::Btrfs
+            | DiskKind::F2fs
+            | DiskKind::Vfat
+            | DiskKind::Exfat => {
+                let name = self.kind.of_kernel().unwrap_or_default();
+                kernel_mount(name, &self.image())
+            }
             DiskKind::ExfatFuse => return self.mount_device("mount.exfat-fuse", at),
             DiskKind::Ntfs => return self.mount_device("ntfs-3g", at),
             DiskKind::Tmpfs => with_args("mount", &["-t", "tmpfs", "brain-test"]),
@@ -260,7 +304,7 @@ impl MountedDisk {
     pub fn bind(from: &Path, at: &Path) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         succeeds(with_args("mount", &[Path::new("--bind"), from]).arg(at))
-            .map_err(|why| skip(&format!("directories cannot be bound here: {why}")))
+            .map_err(|_| skip(Need::Root("directories that are bound".into())))
             .ok()?;
         Some(Self { at: at.to_owned() })
     }

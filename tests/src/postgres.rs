@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{TEST_TIMEOUT, report, skip};
+use crate::{Need, TEST_TIMEOUT, report, skip};
 
 /// A program of a [`Cluster`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Cluster {
     #[must_use]
     pub fn start() -> Option<Self> {
         let Some(programs) = std::env::var_os("BRAIN_TEST_POSTGRES_BIN") else {
-            skip("tests with a PostgreSQL of their own: no programs; run .ci/postgres cargo test");
+            skip(Need::Server("PostgreSQL".into()));
             return None;
         };
         let dir = tempfile::Builder::new().prefix("brain-postgres").tempdir().unwrap();

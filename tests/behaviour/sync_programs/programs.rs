@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use brain_tests::{run, skip};
+use brain_tests::run;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Side;
@@ -17,16 +17,6 @@ pub(crate) trait SyncProgram: Send {
 
     /// Runs the program once, or gives it time if it runs by itself.
     fn synchronise(&mut self);
-}
-
-/// Returns whether a program is installed. Reports a skip otherwise.
-pub(crate) fn is_installed(name: &str) -> bool {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = std::env::split_paths(&paths).any(|dir| dir.join(name).is_file());
-    if !is_there {
-        skip(&format!("{name} is not installed"));
-    }
-    is_there
 }
 
 /// Pause between two runs of a program that does not run by itself.

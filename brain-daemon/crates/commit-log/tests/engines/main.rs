@@ -1,7 +1,7 @@
 //! One suite of properties over all engines, a model of replicas, and faults of PostgreSQL.
 //!
 //! `.ci/postgres cargo test -p brain-commit-log` starts the servers that some tests need. Without
-//! them these tests print `SKIPPED` and the reason.
+//! them these tests are skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod broken_connections;

@@ -1,14 +1,15 @@
 //! The servers that `.ci/postgres` starts, and logs on them.
 
-use std::io::Write;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use brain_base::random::SystemRandom;
 use brain_commit_log::{PostgresLog, PostgresSettings, ServerUrl};
 use brain_protocol::Secret;
+
+use test_skips::{Need, skip};
 
 use crate::world::{BRAIN, SCHEMA, World};
 
@@ -21,7 +22,7 @@ pub(crate) struct Servers {
     pub(crate) standby: String,
 }
 
-/// Returns the servers, or prints once why tests do not run.
+/// Returns the servers, or reports a skip.
 pub(crate) fn servers() -> Option<Servers> {
     let url = |name: &str| std::env::var(name).ok();
     let found = (|| {
@@ -33,13 +34,7 @@ pub(crate) fn servers() -> Option<Servers> {
         })
     })();
     if found.is_none() {
-        static TOLD: Once = Once::new();
-        // The test harness shows only what does not go through `eprintln!`.
-        TOLD.call_once(|| {
-            let text = "SKIPPED: tests over PostgreSQL and pgbouncer: no servers; \
-                run .ci/postgres cargo test";
-            drop(writeln!(std::io::stderr(), "{text}"));
-        });
+        skip(Need::Server("PostgreSQL".into()));
     }
     found
 }
@@ -84,16 +79,11 @@ pub(crate) fn admin_at(url: &str, statements: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the URL of pgpool-II with its cache of queries, or prints once why tests do not run.
+/// Returns the URL of pgpool-II with its cache of queries, or reports a skip.
 pub(crate) fn pgpool() -> Option<String> {
     let found = std::env::var("BRAIN_TEST_PGPOOL").ok();
     if found.is_none() {
-        static TOLD: Once = Once::new();
-        TOLD.call_once(|| {
-            let text = "SKIPPED: tests over pgpool-II: it is missing (package pgpool2), or run \
-                .ci/postgres cargo test";
-            drop(writeln!(std::io::stderr(), "{text}"));
-        });
+        skip(Need::Server("pgpool-II".into()));
     }
     found
 }
