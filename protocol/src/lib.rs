@@ -43,6 +43,7 @@ mod transfer;
 mod trust;
 mod tunnel;
 mod voice;
+mod words;
 mod workers;
 
 pub use access::*;
@@ -94,7 +95,7 @@ pub const VERSION: &str = "0.1.0.0";
 ///
 /// Types are encoded by position, so fields and variants are appended. bincode has no versioning,
 /// so every change of the encoding of [`Request`], [`Reply`] or [`Event`] must raise the number.
-pub const PROTOCOL: u16 = 17;
+pub const PROTOCOL: u16 = 18;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

@@ -23,7 +23,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "client_changed",
             Reply::Client(ClientReply {
-                status: "revoked".into(),
+                status: GrantChange::Revoked,
                 client: client(),
                 tokens_revoked: 300,
             }),
@@ -38,7 +38,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         (
             "token_revoked",
-            Reply::TokenRevoke(TokenRevokeReply { status: "revoked".into(), info: token() }),
+            Reply::TokenRevoke(TokenRevokeReply { status: GrantChange::Revoked, info: token() }),
         ),
         (
             "admin_token",
@@ -77,10 +77,10 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             "connect_test",
             Reply::ConnectTest(ConnectReport {
                 url: "https://e.org/mcp".into(),
-                status: "failed".into(),
+                status: StepStatus::Failed,
                 steps: vec![Step {
                     name: "challenge".into(),
-                    status: "failed".into(),
+                    status: StepStatus::Failed,
                     message: "no WWW-Authenticate".into(),
                     hint: Some("h".into()),
                     took_ms: 70_000,
@@ -110,7 +110,7 @@ fn client() -> Client {
 fn token() -> TokenInfo {
     TokenInfo {
         id: "ab12".into(),
-        kind: "access".into(),
+        kind: TokenKind::Access,
         name: "Phone".into(),
         client_id: Some("brain_cl_x".into()),
         scope: "write".into(),

@@ -29,7 +29,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         pages: vec![page()],
     };
     let attached = AttachReply {
-        status: "attached".into(),
+        status: ChangeStatus::Attached,
         slug: page().slug,
         source_id: SourceId::default(),
         version: 300,

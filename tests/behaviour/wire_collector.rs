@@ -20,13 +20,13 @@ fn metrics() -> Metrics {
 
 fn run() -> CollectorRun {
     let skipped = SkippedStream {
-        reason: "rate_limited".into(),
+        reason: RunProblem::RateLimited,
         message: "m".into(),
         reset: Some(1_795_256_100),
     };
     CollectorRun {
-        status: "failed".into(),
-        reason: some_text("unauthorized"),
+        status: RunStatus::Failed,
+        reason: Some(RunProblem::Unauthorized),
         message: some_text("m"),
         started_at: time(),
         finished_at: time(),
@@ -52,14 +52,14 @@ fn deletion() -> Deletion {
         text: "t".into(),
         created_at: Some(time()),
         detected_at: time(),
-        reason: "not_found".into(),
+        reason: DeletionReason::NotFound,
     }
 }
 
 fn alert() -> Alert {
     Alert {
         at: time(),
-        kind: "velocity".into(),
+        kind: AlertKind::Velocity,
         id: "17".into(),
         author: "ada".into(),
         message: "m".into(),
@@ -153,7 +153,7 @@ fn status() -> CollectorStatusReply {
             held: true,
         }],
         stream: Some(StreamStatus {
-            state: "connected".into(),
+            state: ConnectionStatus::Connected,
             message: "m".into(),
             posts: 1,
             connections: 2,
@@ -165,13 +165,16 @@ fn status() -> CollectorStatusReply {
 pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     let step = Step {
         name: "token".into(),
-        status: "warned".into(),
+        status: StepStatus::Warned,
         message: "m".into(),
         hint: some_text("h"),
         took_ms: 70_000,
     };
-    let setup =
-        CollectorSetupReply { status: "passed".into(), user_id: some_text("5"), steps: vec![step] };
+    let setup = CollectorSetupReply {
+        status: StepStatus::Passed,
+        user_id: some_text("5"),
+        steps: vec![step],
+    };
     let enriched = CollectorEnrichReply {
         dry_run: true,
         pages: vec![EnrichedPage {

@@ -56,7 +56,7 @@ pub(crate) fn move_replies() -> Vec<(&'static str, Reply)> {
         (
             "move",
             Reply::Move(MoveReply {
-                status: "merged".into(),
+                status: PageChange::Merged,
                 slug: slug.clone(),
                 from: Slug::parse("ada").unwrap(),
                 source_id: source_id.clone(),
@@ -72,7 +72,7 @@ pub(crate) fn move_replies() -> Vec<(&'static str, Reply)> {
         (
             "purge",
             Reply::Purge(PurgeReply {
-                status: "purged".into(),
+                status: PageChange::Purged,
                 slug,
                 source_id,
                 version: Some(300),

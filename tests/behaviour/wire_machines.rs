@@ -40,7 +40,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "machines-plan",
             Reply::MachinesPlan(MachinesPlanReply {
-                action: "init".into(),
+                action: MachinesAction::Init,
                 plan: "p".into(),
                 name: "laptop".into(),
                 server: "h:5432/b".into(),
@@ -93,7 +93,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "machines-status",
             Reply::MachinesStatus(MachinesStatusReply {
-                state: "away".into(),
+                state: MachineState::Away,
                 message: "m".into(),
                 hint: some("h"),
                 since: Some(time()),
@@ -117,7 +117,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "machine-removed",
             Reply::MachineRemove(MachineRemoveReply {
-                status: "removed".into(),
+                status: MachineRemoval::Removed,
                 name: "desktop".into(),
                 warnings: vec!["w".into()],
             }),

@@ -131,7 +131,7 @@ fn ideas() -> IdeasReply {
         profile: IdeaProfile::Brainstorm,
         run_id: "r".into(),
         question: "why?".into(),
-        status: "stopped".into(),
+        status: IdeaStatus::Stopped,
         ideas: vec![idea],
         prompts: vec![prompt],
         close_set: vec![ClosePage {
@@ -210,7 +210,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             at: time(),
             purpose: "embedding".into(),
             model: "m".into(),
-            state: "done".into(),
+            state: CallState::Done,
             spent: spending(),
         }],
         damaged: 1,
@@ -224,7 +224,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         started_at: time(),
         crosses_done: 3,
         crosses: 300,
-        status: "stopped".into(),
+        status: IdeaStatus::Stopped,
         cost: spending(),
         saved_slug: None,
     };

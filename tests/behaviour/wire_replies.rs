@@ -183,7 +183,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "deleted",
             Reply::Delete(DeleteReply {
-                status: "soft_deleted".into(),
+                status: PageChange::SoftDeleted,
                 slug: page_slug.clone(),
                 source_id: default_source.clone(),
                 recoverable_until: at(),
@@ -193,7 +193,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "restored",
             Reply::Restore(RestoreReply {
-                status: "restored".into(),
+                status: PageChange::Restored,
                 slug: page_slug.clone(),
                 source_id: default_source.clone(),
                 path: "/p".into(),
@@ -242,7 +242,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 from: page_slug.clone(),
                 to: slug("b"),
                 kind: "related".into(),
-                status: "added".into(),
+                status: ChangeStatus::Added,
                 target_exists: true,
                 warnings: vec![],
             }),
@@ -259,7 +259,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     title: some("B"),
                     target: "B".into(),
                     kind: "mentions".into(),
-                    status: "live".into(),
+                    status: TargetStatus::Live,
                     source_kind: some("import"),
                     trust: TrustLevel::Mixed,
                     path: some("/p"),
@@ -303,7 +303,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "import",
             Reply::Import(ImportReply {
-                status: "partial".into(),
+                status: SyncStatus::Partial,
                 dry_run: false,
                 files: 3,
                 created: 1,
@@ -322,7 +322,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "doctor",
             Reply::Doctor(DoctorReply {
-                status: "warnings".into(),
+                status: DoctorStatus::Warnings,
                 health_score: 95,
                 checks: vec![Check {
                     name: "clock".into(),
@@ -336,7 +336,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "source",
             Reply::Source(SourceReply {
-                status: "added".into(),
+                status: ChangeStatus::Added,
                 source: source_row(),
                 warnings: texts(&["w"]),
             }),
@@ -344,14 +344,14 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "sync",
             Reply::Sync(SyncReply {
-                status: "partial".into(),
+                status: SyncStatus::Partial,
                 dry_run: true,
                 sources: vec![SyncedSource {
                     source_id: source("work"),
                     path: "/notes".into(),
-                    status: "partial".into(),
+                    status: SyncStatus::Partial,
                     problem: some("p"),
-                    pull: Pull { status: "updated".into(), message: some("m") },
+                    pull: Pull { status: PullStatus::Updated, message: some("m") },
                     files: 1,
                     added: 2,
                     updated: 3,
@@ -376,7 +376,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "export",
             Reply::Export(ExportReply {
-                status: "partial".into(),
+                status: SyncStatus::Partial,
                 path: "/out".into(),
                 files: 1,
                 bytes: 2,
@@ -388,7 +388,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "backup",
             Reply::Backup(BackupReply {
-                status: "written".into(),
+                status: BackupStatus::Written,
                 path: "/b.redb".into(),
                 bytes: 1,
                 schema: 82,
@@ -408,7 +408,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     source_id: source("work"),
                     target: "Ada".into(),
                     kind: "mentions".into(),
-                    status: "ambiguous".into(),
+                    status: TargetStatus::Ambiguous,
                     candidates: vec![slug("b"), slug("c")],
                 }],
                 missing: 1,

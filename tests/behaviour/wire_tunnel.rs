@@ -60,14 +60,14 @@ pub(crate) fn requests() -> Vec<Request> {
 pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     let step = Step {
         name: "agent".into(),
-        status: "passed".into(),
+        status: StepStatus::Passed,
         message: "m".into(),
         hint: some_text("h"),
         took_ms: 70_000,
     };
     let status = TunnelStatusReply {
         provider: "ngrok".into(),
-        state: "up".into(),
+        state: TunnelState::Up,
         message: "m".into(),
         hint: some_text("h"),
         url: some_text("https://e.org"),
@@ -92,7 +92,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     vec![
         (
             "tunnel setup",
-            Reply::TunnelSetup(TunnelSetupReply { status: "failed".into(), steps: vec![step] }),
+            Reply::TunnelSetup(TunnelSetupReply { status: StepStatus::Failed, steps: vec![step] }),
         ),
         ("tunnel status", Reply::TunnelStatus(status)),
         (
@@ -104,7 +104,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             Reply::TunnelReplay(TunnelReplayReply {
                 job_id: JobId(300),
                 new_job_id: JobId(301),
-                status: "waiting".into(),
+                status: IngestStatus::Queued,
                 message: "m".into(),
             }),
         ),
