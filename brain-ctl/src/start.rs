@@ -64,11 +64,9 @@ pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fau
         serde_json::from_slice(&output.stdout).map_err(|_| no_answer())?;
     let Some(error) = answer.get("error") else { return Ok(answer) };
     let text = |key: &str| error.get(key).and_then(|it| it.as_str()).map(str::to_owned);
-    let code = FaultCode::ALL.iter().find(|code| Some(code.as_str()) == text("code").as_deref());
-    let fault = Fault::new(
-        code.copied().unwrap_or(FaultCode::Internal),
-        text("message").unwrap_or_default(),
-    );
+    let code = text("code").and_then(|code| FaultCode::parse(&code));
+    let message = text("message").unwrap_or_default();
+    let fault = Fault::new(code.unwrap_or(FaultCode::Internal), message);
     Err(Fault { hint: text("hint"), ..fault })
 }
 

@@ -23,8 +23,8 @@ use std::{
 
 use brain_protocol::{
     Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, IgnoredFiles, ImportFailure, ImportReply,
-    Page, Reply, Request, Slug, SourceId, Stop, StopReply, TrustLevel, WriteReply, WriteStatus,
-    decode, encode, read_frame, write_frame,
+    Page, Reply, Request, Slug, SourceId, Stop, StopReply, SyncStatus, TrustLevel, WriteReply,
+    WriteStatus, decode, encode, read_frame, write_frame,
 };
 
 /// The length of the fake daemon's page: more than the buffer of a pipe.
@@ -183,7 +183,7 @@ fn answers(request: Request) -> Vec<Answer> {
             return vec![
                 Answer::Event(Event::Progress { done: 1, total: 2 }),
                 Answer::Reply(Reply::Import(ImportReply {
-                    status: "partial".into(),
+                    status: SyncStatus::Partial,
                     dry_run: false,
                     files: 2,
                     created: 1,

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::words;
 use crate::{GrantType, Scopes, Secret, SourceId};
 
 /// `brain clients register`: registers an OAuth client.
@@ -168,13 +169,32 @@ pub struct Clients {
     pub clients: Vec<Client>,
 }
 
+words! {
+    /// The effect of a change of a client or a token.
+    GrantChange {
+        Updated = "updated", Unchanged = "unchanged", Revoked = "revoked",
+        AlreadyRevoked = "already_revoked",
+    }
+
+    /// What a token is for.
+    TokenKind {
+        /// Created by the owner for a client that only sends a bearer token.
+        Personal = "personal",
+        /// Access token, valid for the client's `token_ttl`.
+        Access = "access",
+        /// Exchanged once for the next access token.
+        Refresh = "refresh",
+    }
+}
+
 /// The result of a change of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = ClientChanged))]
 pub struct ClientReply {
     /// `updated`, `unchanged` or `revoked`.
-    pub status: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub status: GrantChange,
     /// The client after the change.
     pub client: Client,
     /// The number of its tokens that became invalid.
@@ -188,8 +208,11 @@ pub struct TokenInfo {
     /// Its id, which gives no access.
     pub id: String,
     /// `personal`, `access` or `refresh`.
-    #[cfg_attr(feature = "openapi", schema(pattern = "^(personal|access|refresh)$"))]
-    pub kind: String,
+    #[cfg_attr(
+        feature = "openapi",
+        schema(value_type = String, pattern = "^(personal|access|refresh)$")
+    )]
+    pub kind: TokenKind,
     /// Its display name; for a client's token the client's name.
     pub name: String,
     /// The client it belongs to; `None` for a personal token.
@@ -232,7 +255,8 @@ pub struct Tokens {
 #[cfg_attr(feature = "openapi", schema(as = TokenRevoked))]
 pub struct TokenRevokeReply {
     /// `revoked` or `already_revoked`.
-    pub status: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub status: GrantChange,
     /// The token after the change.
     pub info: TokenInfo,
 }

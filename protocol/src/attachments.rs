@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PageRef, Slug, SourceId};
+use crate::{ChangeStatus, PageRef, Slug, SourceId};
 
 /// Maximum size of an attachment in bytes (16 MB, decimal): an attachment is sent in one message.
 pub const MAX_ATTACHMENT: usize = 16_000_000;
@@ -31,8 +31,8 @@ pub struct Detach {
 /// The result of a change of a page's attachments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachReply {
-    /// `attached`, `unchanged` or `removed`.
-    pub status: String,
+    /// `Attached`, `Unchanged` or `Removed`.
+    pub status: ChangeStatus,
     /// The page.
     pub slug: Slug,
     /// Its source.

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Secret, Slug, SourceId, Step};
+use crate::words::words;
+use crate::{Secret, Slug, SourceId, Step, StepStatus};
 
 /// `brain collector setup`: sets the collector up, step by step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -65,8 +66,8 @@ pub struct CollectorCurve {
 /// The result of `brain collector setup`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectorSetupReply {
-    /// `passed` or `failed`. The last step is the one that failed.
-    pub status: String,
+    /// Whether all steps passed.
+    pub status: StepStatus,
     /// The account's id.
     pub user_id: Option<String>,
     /// The steps `token`, `user`, `directories`, `collect`, `enrichment`, `schedule`, `heartbeat`;
@@ -74,13 +75,38 @@ pub struct CollectorSetupReply {
     pub steps: Vec<Step>,
 }
 
+words! {
+    /// How a run of the collector ended.
+    RunStatus { Complete = "complete", Failed = "failed" }
+
+    /// Why a run of the collector failed, or why a stream is incomplete.
+    RunProblem {
+        Unauthorized = "unauthorized",
+        /// The account has no credits. Ends the run.
+        PaymentRequired = "payment_required",
+        Forbidden = "forbidden", NotFound = "not_found", InvalidRequest = "invalid_request",
+        RateLimited = "rate_limited",
+        /// The monthly or daily cap is reached.
+        UsageCapped = "usage_capped",
+        TooManyConnections = "too_many_connections", ServerError = "server_error",
+        Unreachable = "unreachable", Unreadable = "unreadable",
+        /// The pages of the stream repeat.
+        Paging = "paging",
+        /// The account's id is unknown.
+        NoUser = "no_user",
+        Stopped = "stopped",
+        /// A file cannot be read or written.
+        Storage = "storage",
+    }
+}
+
 /// A run of the collector.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectorRun {
-    /// `complete` or `failed`.
-    pub status: String,
-    /// Why it failed, for programs: `unauthorized`, `payment_required`, …
-    pub reason: Option<String>,
+    /// How it ended.
+    pub status: RunStatus,
+    /// Why it failed, for programs.
+    pub reason: Option<RunProblem>,
     /// Why it failed and what to do, for people.
     pub message: Option<String>,
     /// When it began.
@@ -103,6 +129,14 @@ pub struct CollectorRun {
     pub warnings: Vec<String>,
 }
 
+impl CollectorRun {
+    /// Returns why the run failed, for people.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        self.message.as_deref().or(self.reason.map(RunProblem::as_str))
+    }
+}
+
 /// A stream of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectedStream {
@@ -119,9 +153,8 @@ pub struct CollectedStream {
 /// Why a stream is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedStream {
-    /// `rate_limited`, `usage_capped`, `too_many_connections`, `forbidden`, `not_found`,
-    /// `invalid_request`, `server_error`, `unreachable`, `unreadable`, `paging`, `no_user`.
-    pub reason: String,
+    /// The reason, for programs.
+    pub reason: RunProblem,
     /// The reason, for people.
     pub message: String,
     /// When the rate limit ends, in Unix seconds, if known.
@@ -185,11 +218,21 @@ pub struct RateLimit {
     pub held: bool,
 }
 
+words! {
+    /// The state of the persistent connection.
+    ConnectionStatus {
+        Connected = "connected",
+        /// Waits for the next attempt.
+        Waiting = "waiting",
+        Off = "off",
+    }
+}
+
 /// The persistent connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamStatus {
-    /// `connected`, `waiting` (for the next attempt) or `off`.
-    pub state: String,
+    /// Its state.
+    pub state: ConnectionStatus,
     /// The last event, for people.
     pub message: String,
     /// The number of received posts since the daemon started.
@@ -207,6 +250,28 @@ pub struct CollectorDeletionsReply {
     pub truncated: bool,
 }
 
+words! {
+    /// How the platform answers a request for a deleted post.
+    #[derive(Default)]
+    DeletionReason {
+        /// With the status 404.
+        NotFound404 = "not_found_404",
+        /// With an error that it does not exist.
+        #[default]
+        NotFound = "not_found",
+        /// With an error about permission: the account is private or suspended.
+        NotAuthorized = "not_authorized",
+        /// Without a post and without an error.
+        NoData = "no_data",
+    }
+
+    /// What an alert is about.
+    AlertKind {
+        Deletion = "deletion", Velocity = "velocity", ReplyRatio = "reply_ratio",
+        QuoteRatio = "quote_ratio",
+    }
+}
+
 /// A post that was deleted on the platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletion {
@@ -220,9 +285,8 @@ pub struct Deletion {
     pub created_at: Option<String>,
     /// When the deletion was found.
     pub detected_at: String,
-    /// `not_found_404`, `not_found`, `not_authorized` (the account is private or suspended) or
-    /// `no_data`.
-    pub reason: String,
+    /// How the platform answers a request for it.
+    pub reason: DeletionReason,
 }
 
 /// The collector's alerts, newest first.
@@ -239,8 +303,8 @@ pub struct CollectorAlertsReply {
 pub struct Alert {
     /// The time.
     pub at: String,
-    /// `deletion`, `velocity`, `reply_ratio` or `quote_ratio`.
-    pub kind: String,
+    /// What it is about.
+    pub kind: AlertKind,
     /// The post.
     pub id: String,
     /// The handle or id of its author.

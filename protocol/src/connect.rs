@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Secret, Step};
+use crate::{Secret, Step, StepStatus};
 
 /// `brain connect test`: tests an MCP endpoint as an AI client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +34,8 @@ pub enum Credentials {
 pub struct ConnectReport {
     /// The endpoint.
     pub url: String,
-    /// `passed` or `failed`. The last step is the one that failed.
-    pub status: String,
+    /// Whether all steps passed.
+    pub status: StepStatus,
     /// The steps in order; those after a failure are missing.
     pub steps: Vec<Step>,
 }

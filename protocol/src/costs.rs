@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::words;
+
 /// The cost of calls to paid services, in millionths of a US dollar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Spending {
@@ -68,6 +70,15 @@ pub struct CostSum {
     pub spent: Spending,
 }
 
+words! {
+    /// Whether a call to a paid service has ended.
+    CallState {
+        /// There is no answer yet, or the daemon ended before it.
+        Open = "open",
+        Done = "done", Failed = "failed",
+    }
+}
+
 /// A call to a paid service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostCall {
@@ -77,8 +88,8 @@ pub struct CostCall {
     pub purpose: String,
     /// The model.
     pub model: String,
-    /// `open` (no answer yet, or the daemon ended before it), `done` or `failed`.
-    pub state: String,
+    /// Whether it has ended.
+    pub state: CallState,
     /// Its cost.
     pub spent: Spending,
 }

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::words;
 use crate::{Origin, PageRef, Slug, SourceId};
 
 /// `brain append`: adds text to the end of a page or of a section. The reply is a
@@ -83,11 +84,23 @@ pub struct Merge {
     pub into: Slug,
 }
 
+words! {
+    /// The effect of an operation on a page as a whole.
+    PageChange {
+        Renamed = "renamed", Merged = "merged",
+        /// It can be restored for a time.
+        SoftDeleted = "soft_deleted",
+        Restored = "restored", Purged = "purged",
+        /// brain has to finish its purge later; warnings say why.
+        Unfinished = "unfinished",
+    }
+}
+
 /// The result of a rename or merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveReply {
-    /// `renamed` or `merged`.
-    pub status: String,
+    /// `Renamed` or `Merged`.
+    pub status: PageChange,
     /// The page that has the text now.
     pub slug: Slug,
     /// The former slug.
@@ -122,8 +135,8 @@ pub struct Purge {
 /// The result of a purge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeReply {
-    /// `purged`, or `unfinished` if brain has to finish the purge later; `warnings` say why.
-    pub status: String,
+    /// `Purged` or `Unfinished`.
+    pub status: PageChange,
     /// The page.
     pub slug: Slug,
     /// Its source.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::words;
+
 /// A failure, as all interfaces report it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
@@ -60,22 +62,13 @@ pub enum Exit {
 }
 
 macro_rules! fault_codes {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal => $exit:ident,)*) => {
-        /// The code of a failure. New codes are appended: the position is on the wire.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum FaultCode { $($(#[$doc])* $variant,)* }
+    ($($(#[$doc:meta])* $variant:ident = $text:tt => $exit:ident,)*) => {
+        words! {
+            /// The code of a failure. New codes are appended: the position is on the wire.
+            FaultCode { $($(#[$doc])* $variant = $text,)* }
+        }
 
         impl FaultCode {
-            /// All codes, in wire order.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Returns the code as in JSON.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-
             /// Returns the exit status of a command that fails with this code.
             #[must_use]
             pub fn exit(self) -> Exit {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::words;
 use crate::{JobCounts, WorkerStatus};
 
 /// `brain status`: shows the state of the daemon.
@@ -76,12 +77,25 @@ pub struct Doctor {
 /// The state of the installation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoctorReply {
-    /// `healthy`, `warnings` or `unhealthy`.
-    pub status: String,
+    /// The worst result of a check.
+    pub status: DoctorStatus,
     /// The score: 100, less 25 for each failed check and 5 for each warning; at least 0.
     pub health_score: u32,
     /// All checks.
     pub checks: Vec<Check>,
+}
+
+words! {
+    /// The state of the installation.
+    DoctorStatus { Healthy = "healthy", Warnings = "warnings", Unhealthy = "unhealthy" }
+
+    /// The result of a step, or of all steps: these passed, or the last one failed.
+    StepStatus {
+        Passed = "passed",
+        /// It passed with a problem. Not for all steps.
+        Warned = "warned",
+        Failed = "failed",
+    }
 }
 
 /// One check of the doctor.
@@ -114,8 +128,8 @@ pub enum CheckStatus {
 pub struct Step {
     /// Its name, one word.
     pub name: String,
-    /// `passed`, `warned` or `failed`.
-    pub status: String,
+    /// Its result.
+    pub status: StepStatus,
     /// The observation.
     pub message: String,
     /// What to do.

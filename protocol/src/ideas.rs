@@ -5,26 +5,32 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::words;
 use crate::{Slug, SourceId, Spending};
 
-/// One of the two commands that generate ideas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IdeaProfile {
-    /// Grounded ideas, from few distant pages.
-    Brainstorm,
-    /// Surprising ideas, from many distant pages with reversed assumptions.
-    Lsd,
-}
+words! {
+    /// One of the two commands that generate ideas.
+    IdeaProfile {
+        /// Grounded ideas, from few distant pages.
+        Brainstorm = "brainstorm",
+        /// Surprising ideas, from many distant pages with reversed assumptions.
+        Lsd = "lsd",
+    }
 
-impl IdeaProfile {
-    /// Returns the name of the command.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Brainstorm => "brainstorm",
-            Self::Lsd => "lsd",
-        }
+    /// The state of a run, or of the estimate of one.
+    #[derive(Default)]
+    IdeaStatus {
+        /// Active. In a stored run: or the daemon was killed during the run.
+        #[default]
+        Running = "running",
+        /// Stopped; can be resumed.
+        Stopped = "stopped",
+        /// No model is configured, or only prompts were requested. Can be resumed.
+        Prompts = "prompts",
+        /// Complete. In an estimate: nothing is left to do.
+        Done = "done",
+        /// Not begun: this is an estimate.
+        Estimated = "estimated",
     }
 }
 
@@ -73,9 +79,8 @@ pub struct IdeasReply {
     pub run_id: String,
     /// The question.
     pub question: String,
-    /// `estimated`, `done` (in an estimate: nothing is left to do), `prompts` (no model is
-    /// configured, or `prompts_only` is set) or `stopped` (with `problem`).
-    pub status: String,
+    /// Its state; with `problem` if it stopped.
+    pub status: IdeaStatus,
     /// The ideas; passing ones first, then by score.
     pub ideas: Vec<Idea>,
     /// Prompts for another model, if none is configured or `prompts_only` is set.
@@ -231,8 +236,8 @@ pub struct IdeaRunRow {
     pub crosses_done: u32,
     /// The number of all crosses.
     pub crosses: u32,
-    /// `running`, `stopped`, `prompts` or `done`.
-    pub status: String,
+    /// Its state.
+    pub status: IdeaStatus,
     /// Its cost so far.
     pub cost: Spending,
     /// The page with the saved ideas.

@@ -4,38 +4,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The state of an ingest job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum JobState {
-    /// Waits in the queue.
-    Queued,
-    /// Is being processed.
-    Processing,
-    /// Failed, and is retried automatically.
-    Retrying,
-    /// Is stored as a page.
-    Stored,
-    /// Failed permanently. Kept for 7 days, and can be retried.
-    Failed,
-}
+use crate::words::words;
 
-impl JobState {
-    /// All states, in the order of processing.
-    pub const ALL: [Self; 5] =
-        [Self::Queued, Self::Processing, Self::Retrying, Self::Stored, Self::Failed];
+words! {
+    /// The state of an ingest job.
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    JobState {
+        /// Waits in the queue.
+        Queued = "queued",
+        /// Is being processed.
+        Processing = "processing",
+        /// Failed, and is retried automatically.
+        Retrying = "retrying",
+        /// Is stored as a page.
+        Stored = "stored",
+        /// Failed permanently. Kept for 7 days, and can be retried.
+        Failed = "failed",
+    }
 
-    /// Returns the state as in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Processing => "processing",
-            Self::Retrying => "retrying",
-            Self::Stored => "stored",
-            Self::Failed => "failed",
-        }
+    /// Whether an accepted item is a new one.
+    IngestStatus {
+        Queued = "queued",
+        /// It was accepted before, and has a job.
+        Duplicate = "duplicate",
     }
 }
 

@@ -46,6 +46,7 @@ mod voice;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod wire_tests;
+mod words;
 mod workers;
 
 pub use access::*;
@@ -97,7 +98,7 @@ pub const VERSION: &str = "0.1.0.0";
 ///
 /// Types are encoded by position, so fields and variants are appended. bincode has no versioning,
 /// so every change of the encoding of [`Request`], [`Reply`] or [`Event`] must raise the number.
-pub const PROTOCOL: u16 = 17;
+pub const PROTOCOL: u16 = 18;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::words;
 use crate::{PageRef, Slug, SourceId, TrustLevel};
 
 /// `brain tags`: lists all tags, or lists and changes those of a page.
@@ -70,6 +71,23 @@ pub struct Link {
     pub to_source: Option<SourceId>,
 }
 
+words! {
+    /// The effect of a change of a link, an attachment or a source.
+    ChangeStatus {
+        Added = "added", Attached = "attached", Changed = "changed",
+        /// It is the default source.
+        Default = "default",
+        Removed = "removed", Unchanged = "unchanged",
+    }
+
+    /// Whether the target of a link is a page.
+    TargetStatus {
+        Live = "live", Missing = "missing",
+        /// It is an alias of several pages.
+        Ambiguous = "ambiguous",
+    }
+}
+
 /// The result of `link`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkReply {
@@ -79,8 +97,8 @@ pub struct LinkReply {
     pub to: Slug,
     /// The frontmatter key of the link.
     pub kind: String,
-    /// `added`, `removed`, or `unchanged`.
-    pub status: String,
+    /// `Added`, `Removed` or `Unchanged`.
+    pub status: ChangeStatus,
     /// Whether the page that the link points to exists.
     #[serde(rename = "live")]
     pub target_exists: bool,
@@ -142,9 +160,8 @@ pub struct LinkRow {
     pub target: String,
     /// `mentions` for a link in the text, else the frontmatter key.
     pub kind: String,
-    /// `live` (the page exists), `missing` (no such page) or `ambiguous` (an alias of several
-    /// pages).
-    pub status: String,
+    /// Whether the target is a page.
+    pub status: TargetStatus,
     /// The interface that the page at the other end came through.
     pub source_kind: Option<String>,
     /// Who wrote the title of the page at the other end.
@@ -312,8 +329,8 @@ pub struct BrokenLink {
     pub target: String,
     /// `mentions` for a link in the text, else the frontmatter key.
     pub kind: String,
-    /// `missing` or `ambiguous`.
-    pub status: String,
+    /// `Missing` or `Ambiguous`.
+    pub status: TargetStatus,
     /// The possible targets, at most ten.
     pub candidates: Vec<Slug>,
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Secret;
+use crate::words::words;
 
 /// How a machine reaches the server of a shared brain. Secrets that are missing here are looked
 /// for in the environment, the credentials of systemd and the home.
@@ -22,14 +23,14 @@ pub struct MachinesAccess {
     pub encrypt: bool,
 }
 
-/// What a plan is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MachinesAction {
-    /// This brain becomes the first machine of a shared one.
-    Init,
-    /// This machine joins a shared brain, again if it is one of its machines.
-    Join,
+words! {
+    /// What a plan is about.
+    MachinesAction {
+        /// This brain becomes the first machine of a shared one.
+        Init = "init",
+        /// This machine joins a shared brain, again if it is one of its machines.
+        Join = "join",
+    }
 }
 
 /// Shows what `brain machines init` or `join` will do. Changes nothing.
@@ -44,8 +45,8 @@ pub struct MachinesPlan {
 /// A plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachinesPlanReply {
-    /// `init` or `join`.
-    pub action: String,
+    /// What it is about.
+    pub action: MachinesAction,
     /// What the confirmation sends back. It depends on all that the plan decides.
     pub plan: String,
     /// The name of this machine.
@@ -156,12 +157,25 @@ pub struct MachineRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachinesStatus;
 
+words! {
+    /// Whether this machine follows the others, or why not. `docs/machines.md` says what to do.
+    MachineState {
+        NotShared = "not_shared", Starting = "starting", Ready = "ready", Away = "away",
+        Incomplete = "incomplete", Diverged = "diverged", Compacted = "compacted", Newer = "newer",
+        Older = "older", Removed = "removed", WrongKey = "wrong_key", Forged = "forged",
+        Denied = "denied", NoLog = "no_log", ServerTooOld = "server_too_old", NoFile = "no_file",
+        Damaged = "damaged", OtherBrain = "other_brain", Copied = "copied",
+    }
+
+    /// How a machine ceased to be part of the shared brain.
+    MachineRemoval { Left = "left", Removed = "removed" }
+}
+
 /// How this machine follows the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachinesStatusReply {
-    /// `not_shared`, `starting`, `ready`, `away`, or the reason why this machine stopped, such as
-    /// `diverged`; `docs/machines.md` lists all.
-    pub state: String,
+    /// Whether it follows them, or why not.
+    pub state: MachineState,
     /// The state in words.
     pub message: String,
     /// What to do.
@@ -226,8 +240,8 @@ pub struct MachineRemove {
 /// The result of `leave` and `remove`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineRemoveReply {
-    /// `left` or `removed`.
-    pub status: String,
+    /// What happened.
+    pub status: MachineRemoval,
     /// The machine's name.
     pub name: String,
     /// What needs attention.

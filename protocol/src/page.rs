@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fault, MarkedLines, PageRef, Slug, SourceId, TrustLevel};
+use crate::words::words;
+use crate::{Fault, MarkedLines, PageChange, PageRef, Slug, SourceId, TrustLevel};
 
 /// `brain get`: reads a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,21 +220,21 @@ pub enum Precondition {
     Version(u32),
 }
 
-/// The effect of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WriteStatus {
-    /// The page is new.
-    Created,
-    /// The page had other content, which is now a former version.
-    Updated,
-    /// The page had the same content.
-    Unchanged,
-    /// The page was soft-deleted and is active again.
-    Restored,
-    /// The server of a shared brain is away. This machine keeps the text, and it becomes a page
-    /// when the server answers.
-    Queued,
+words! {
+    /// The effect of a write.
+    WriteStatus {
+        /// The page is new.
+        Created = "created",
+        /// The page had other content, which is now a former version.
+        Updated = "updated",
+        /// The page had the same content.
+        Unchanged = "unchanged",
+        /// The page was soft-deleted and is active again.
+        Restored = "restored",
+        /// The server of a shared brain is away. This machine keeps the text, and it becomes a page
+        /// when the server answers.
+        Queued = "queued",
+    }
 }
 
 /// The result of an operation that writes the text of one page, such as a capture, put, append or
@@ -286,8 +287,8 @@ impl From<PageRef> for Delete {
 /// The result of a delete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteReply {
-    /// Always `soft_deleted`.
-    pub status: String,
+    /// Always `SoftDeleted`.
+    pub status: PageChange,
     /// The page.
     pub slug: Slug,
     /// Its source.
@@ -314,8 +315,8 @@ impl From<PageRef> for Restore {
 /// The result of a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoreReply {
-    /// Always `restored`.
-    pub status: String,
+    /// Always `Restored`.
+    pub status: PageChange,
     /// The page.
     pub slug: Slug,
     /// Its source.

@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A permission. Each scope includes the ones before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// Read pages.
-    Read,
-    /// Change pages.
-    Write,
-    /// Administer the installation.
-    Admin,
-}
+use crate::words::words;
 
-impl Scope {
-    /// All scopes, the lowest first.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
+words! {
+    /// A permission. Each scope includes the ones before it.
+    #[derive(PartialOrd, Ord)]
+    Scope {
+        /// Read pages.
+        Read = "read",
+        /// Change pages.
+        Write = "write",
+        /// Administer the installation.
+        Admin = "admin",
+    }
 
-    /// Returns the scope as written in grants.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Admin => "admin",
-        }
+    /// An OAuth grant type (RFC 6749 section 1.3).
+    #[derive(PartialOrd, Ord)]
+    GrantType {
+        /// The client authenticates with its secret.
+        ClientCredentials = "client_credentials",
+        /// The owner consents in a browser; uses PKCE.
+        AuthorizationCode = "authorization_code",
+        /// The client uses the refresh token of an earlier consent.
+        RefreshToken = "refresh_token",
     }
 }
 
@@ -144,40 +144,6 @@ impl std::str::FromStr for Scopes {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Self::parse(text)
-    }
-}
-
-/// An OAuth grant type (RFC 6749 section 1.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GrantType {
-    /// The client authenticates with its secret.
-    ClientCredentials,
-    /// The owner consents in a browser; uses PKCE.
-    AuthorizationCode,
-    /// The client uses the refresh token of an earlier consent.
-    RefreshToken,
-}
-
-impl GrantType {
-    /// All grant types.
-    pub const ALL: [Self; 3] =
-        [Self::ClientCredentials, Self::AuthorizationCode, Self::RefreshToken];
-
-    /// Returns the value of `grant_type`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ClientCredentials => "client_credentials",
-            Self::AuthorizationCode => "authorization_code",
-            Self::RefreshToken => "refresh_token",
-        }
-    }
-
-    /// Parses the value of `grant_type`.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 

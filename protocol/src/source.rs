@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{IgnoredFiles, ImportFailure, Slug, SourceId};
+use crate::words::words;
+use crate::{ChangeStatus, IgnoredFiles, ImportFailure, Slug, SourceId, SyncStatus};
 
 /// `brain sources list`: lists the registered sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,8 +112,8 @@ impl SourceDefault {
 /// The result of a change of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceReply {
-    /// `added`, `changed`, `removed`, `default` or `unchanged`.
-    pub status: String,
+    /// The effect.
+    pub status: ChangeStatus,
     /// The source; if removed, its last state.
     pub source: SourceRow,
     /// Warnings for the user.
@@ -141,8 +142,8 @@ pub struct Sync {
 /// The result of a sync.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncReply {
-    /// The worst state of a source: `done`, `partial`, `held_back`, `away` or `failed`.
-    pub status: String,
+    /// The worst status of a source.
+    pub status: SyncStatus,
     /// Whether it was a dry run.
     pub dry_run: bool,
     /// The synchronised sources.
@@ -158,9 +159,8 @@ pub struct SyncedSource {
     pub source_id: SourceId,
     /// Its directory.
     pub path: String,
-    /// `done`; `partial` when a file or the pull failed; `held_back` when removals need `--yes`;
-    /// `failed` when the source could not be read at all.
-    pub status: String,
+    /// How it ended.
+    pub status: SyncStatus,
     /// Why it failed.
     pub problem: Option<String>,
     /// The result of `git pull`.
@@ -196,10 +196,19 @@ pub struct SyncedSource {
 /// The result of `git pull`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pull {
-    /// `skipped`, `up_to_date`, `updated` or `failed`.
-    pub status: String,
+    /// How it ended.
+    pub status: PullStatus,
     /// The reason, or what changed.
     pub message: Option<String>,
+}
+
+words! {
+    /// How a `git pull` ended.
+    PullStatus {
+        /// There was nothing to pull, or no pull was requested.
+        Skipped = "skipped",
+        UpToDate = "up_to_date", Updated = "updated", Failed = "failed",
+    }
 }
 
 /// A page that was changed both through brain and in its file, in the same lines. Both stay as they

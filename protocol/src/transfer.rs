@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::SourceId;
+use crate::words::words;
 
 /// `brain import`: imports a directory of markdown files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,11 +16,27 @@ pub struct Import {
     pub dry_run: bool,
 }
 
+words! {
+    /// How a sync, an import or an export ended; the worst last.
+    #[derive(PartialOrd, Ord)]
+    SyncStatus {
+        Done = "done",
+        /// Some files, or a pull, failed.
+        Partial = "partial",
+        /// Removals of pages need `--yes`.
+        HeldBack = "held_back",
+        /// The source, or a part of it, is not mounted.
+        Away = "away",
+        /// The source could not be read.
+        Failed = "failed",
+    }
+}
+
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReply {
-    /// `done`, or `partial` if a file failed.
-    pub status: String,
+    /// `Done` or `Partial`.
+    pub status: SyncStatus,
     /// Whether it was a dry run.
     pub dry_run: bool,
     /// The number of markdown files.
@@ -97,8 +114,8 @@ pub struct Export {
 /// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportReply {
-    /// `done`, or `partial` if a file failed.
-    pub status: String,
+    /// `Done` or `Partial`.
+    pub status: SyncStatus,
     /// The directory.
     pub path: String,
     /// The number of written files.
@@ -151,11 +168,21 @@ pub struct BackupFile {
     pub made_at: String,
 }
 
+words! {
+    /// The use of a backup.
+    BackupStatus {
+        Written = "written",
+        /// It was verified.
+        Sound = "sound",
+        Restored = "restored",
+    }
+}
+
 /// The result of making, verifying or restoring a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupReply {
-    /// `written`, `sound` (verified) or `restored`.
-    pub status: String,
+    /// The use.
+    pub status: BackupStatus,
     /// The file.
     pub path: String,
     /// Its size in bytes.

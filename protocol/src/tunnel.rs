@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{JobId, Step};
+use crate::words::words;
+use crate::{IngestStatus, JobId, Step, StepStatus};
 
 /// `brain tunnel setup`: sets the tunnel up, step by step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,11 +40,33 @@ pub struct TunnelReplay {
 /// The result of `brain tunnel setup`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelSetupReply {
-    /// `passed` or `failed`. The last step is the one that failed.
-    pub status: String,
+    /// Whether all steps passed.
+    pub status: StepStatus,
     /// The steps: `provider`, `agent`, `authtoken`, `start`, `reachable`, `telephone`, `heartbeat`;
     /// those after a failure are missing.
     pub steps: Vec<Step>,
+}
+
+words! {
+    /// Whether the tunnel is up, or why not.
+    TunnelState {
+        Off = "off",
+        /// Stopped by `brain tunnel stop`.
+        Stopped = "stopped",
+        Up = "up", AgentMissing = "agent_missing",
+        /// The agent does not run or does not answer.
+        AgentDown = "agent_down",
+        /// The agent has no tunnel to the port.
+        NotConnected = "not_connected",
+        /// The agent's tunnel has another address than the configured one.
+        WrongDomain = "wrong_domain",
+        /// The agent is up, but brain does not answer at the port.
+        ServiceDown = "service_down",
+        /// The agent reports that it is up, but requests from outside fail.
+        Unreachable = "unreachable",
+        /// The provider rejects the agent, for example its token.
+        Refused = "refused",
+    }
 }
 
 /// The state of the tunnel.
@@ -51,11 +74,8 @@ pub struct TunnelSetupReply {
 pub struct TunnelStatusReply {
     /// `none`, `ngrok`, `cloudflared` or `tailscale`.
     pub provider: String,
-    /// `off`, `stopped` (by `brain tunnel stop`), `up`, `agent_missing`, `agent_down`,
-    /// `not_connected`, `wrong_domain`, `service_down`, `unreachable` (the agent reports that it is
-    /// up, but requests from outside fail), `refused` (the provider rejects the agent, for example
-    /// its token).
-    pub state: String,
+    /// Whether it is up, or why not.
+    pub state: TunnelState,
     /// The last observation, for people.
     pub message: String,
     /// What to do.
@@ -116,8 +136,8 @@ pub struct TunnelReplayReply {
     pub job_id: JobId,
     /// The new job, or the existing one if it is a duplicate.
     pub new_job_id: JobId,
-    /// Its state at the time of the reply.
-    pub status: String,
+    /// Whether it is new.
+    pub status: IngestStatus,
     /// An explanation for people.
     pub message: String,
 }

@@ -15,6 +15,7 @@ use brain_net::{
     Client, Document, Error as NetError, HttpClient, HttpRequest, HttpResponse, RetryingClient,
     WebPage,
 };
+use brain_protocol::DeletionReason;
 use brain_tests::model::{ModelResponse, Question};
 use serde_json::{Value, json};
 
@@ -159,7 +160,7 @@ impl Fixture {
     pub(crate) fn delete(&self, post: &Record, redact: bool) {
         let event = JournalEvent::Deletion { id: post.id().to_string() };
         Journal::new(&self.collector_dir()).append(self.now(), &[event]).unwrap();
-        self.data().put_deletion(post, self.now(), "not_found", redact).unwrap();
+        self.data().put_deletion(post, self.now(), DeletionReason::NotFound, redact).unwrap();
     }
 
     /// Processes pending work once. Returns whether more is pending.

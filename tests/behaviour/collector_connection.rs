@@ -15,7 +15,7 @@ use brain_base::random::SystemRandom;
 use brain_config::Config;
 use brain_core::{Brain, EventLines, ExternalDependencies, NoProgress};
 use brain_net::Client;
-use brain_protocol::{CollectorStatus, Request, StreamStatus};
+use brain_protocol::{CollectorStatus, ConnectionStatus, Request, StreamStatus};
 use brain_tests::lines::RecordedLines;
 use brain_tests::platform::{APP_TOKEN, Fault, Platform, PlatformServer, Time, endpoint};
 use brain_tests::{TEST_TIMEOUT, expect_reply};
@@ -70,7 +70,7 @@ impl Fixture {
     fn connected(settings: &str) -> Self {
         let fixture = Self::new(settings);
         fixture.wait_until("the stream is connected", || {
-            fixture.platform.listeners() == 1 && fixture.stream().state == "connected"
+            fixture.platform.listeners() == 1 && fixture.stream().state.as_str() == "connected"
         });
         fixture
     }
@@ -91,7 +91,7 @@ impl Fixture {
             &NoProgress,
         );
         expect_reply!(reply, CollectorStatus).stream.unwrap_or(StreamStatus {
-            state: "none".into(),
+            state: ConnectionStatus::Waiting,
             message: String::new(),
             posts: 0,
             connections: 0,
@@ -187,7 +187,7 @@ fn missed_posts_are_searched_after_reconnecting() {
     // The next attempt is refused, which gives time to write posts.
     fixture.platform.fault(endpoint::STREAM, Fault::Server(503), 1);
     fixture.platform.cut_streams(false);
-    fixture.wait_until("the stream is refused", || fixture.stream().state == "waiting");
+    fixture.wait_until("the stream is refused", || fixture.stream().state.as_str() == "waiting");
     let missed = fixture.platform.post(&fixture.eve, "latency, two");
     let mention = fixture.platform.post(&fixture.eve, "hello @ada");
     fixture.platform.time().advance(60_000);
@@ -196,7 +196,7 @@ fn missed_posts_are_searched_after_reconnecting() {
             && fixture.file("tweets/mentions", &mention).exists()
     });
     fixture.wait_until("the stream is connected again", || {
-        fixture.stream().state == "connected" && fixture.platform.listeners() == 1
+        fixture.stream().state.as_str() == "connected" && fixture.platform.listeners() == 1
     });
     let after = fixture.platform.post(&fixture.eve, "latency, three");
     fixture.wait_until("the post is stored", || fixture.file("tweets/searches", &after).exists());
@@ -228,14 +228,17 @@ fn disconnects_and_unknown_messages_are_tolerated() {
 fn rejected_tokens_stop_the_stream_until_a_new_token() {
     let fixture = Fixture::new("");
     let token = fixture.dir.path().join("home/secrets/platform-bearer-token");
-    fixture.wait_until("the stream is connected", || fixture.stream().state == "connected");
+    fixture
+        .wait_until("the stream is connected", || fixture.stream().state.as_str() == "connected");
     fs::write(&token, "AAAArevoked").unwrap();
     fixture.platform.cut_streams(false);
-    fixture.wait_until("the stream is off", || fixture.stream().state == "off");
+    fixture.wait_until("the stream is off", || fixture.stream().state.as_str() == "off");
     let status = fixture.stream();
     assert!(!status.message.contains("AAAA") && status.message.contains("token"), "{status:?}");
     fs::write(&token, APP_TOKEN).unwrap();
-    fixture.wait_until("the stream is connected again", || fixture.stream().state == "connected");
+    fixture.wait_until("the stream is connected again", || {
+        fixture.stream().state.as_str() == "connected"
+    });
 }
 
 #[test]
@@ -243,7 +246,7 @@ fn an_occupied_connection_is_retried() {
     let fixture = Fixture::connected("");
     fixture.platform.cut_streams(true);
     fixture.wait_until("the stream waits", || {
-        fixture.stream().state == "waiting" && fixture.stream().message.contains("60 s")
+        fixture.stream().state.as_str() == "waiting" && fixture.stream().message.contains("60 s")
     });
     assert!(
         fixture.stream().message.to_lowercase().contains("connection"),
@@ -261,7 +264,7 @@ fn stopping_ends_listening_and_waiting() {
         start.elapsed() < Duration::from_secs(20),
         "the stop does not wait for the silence timeout"
     );
-    assert_eq!(fixture.stream().state, "off");
+    assert_eq!(fixture.stream().state.as_str(), "off");
     let mut fixture = Fixture::connected("");
     fixture.platform.cut_streams(true);
     fixture.wait_until("the stream waits", || fixture.stream().message.contains("60 s"));

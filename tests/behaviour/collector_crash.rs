@@ -160,7 +160,7 @@ impl World {
             .expect("no answer of the daemon")
             .ask(&Request::CollectorCollect(CollectorCollect))
         {
-            Ok(Reply::CollectorRun(run)) => assert_eq!(run.status, "complete", "{run:?}"),
+            Ok(Reply::CollectorRun(run)) => assert_eq!(run.status.as_str(), "complete", "{run:?}"),
             other => panic!("no run: {other:?}"),
         }
         start.elapsed()

@@ -1,6 +1,7 @@
 //! Deletions: both sides of each condition, each answer of the lookup, and answers that prove
 //! nothing.
 
+use brain_protocol::RunProblem;
 use brain_tests::platform::{Fault, endpoint};
 use serde_json::{Value, json};
 
@@ -268,7 +269,7 @@ fn lookups_without_credit_or_token_are_repeated() {
         fixture.lines();
         let run = fixture.run();
         assert_eq!(
-            (run.status.as_str(), run.reason.as_deref(), run.deletions),
+            (run.status.as_str(), run.reason.map(RunProblem::as_str), run.deletions),
             ("failed", Some(reason), 1)
         );
         let lines = fixture.lines();

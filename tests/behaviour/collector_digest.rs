@@ -5,7 +5,8 @@ use brain_base::clock::rfc3339;
 use brain_collector::{Data, Journal, JournalEvent, PostId, Record, Stream};
 use brain_core::NoProgress;
 use brain_protocol::{
-    CollectorDigest, Digest, DigestPost, FaultCode, NamedPage, Request, SourceId,
+    AlertKind, CollectorDigest, DeletionReason, Digest, DigestPost, FaultCode, NamedPage, Request,
+    SourceId,
 };
 use brain_tests::TestHome;
 use brain_tests::mcp::mcp;
@@ -212,7 +213,7 @@ fn the_digest_lists_deletions_and_alerts() {
     fixture.delete_post(1, "not_found_404", false);
     fixture.delete_post(2, "not_found", true);
     let alert = JournalEvent::Alert {
-        alert: "velocity".into(),
+        alert: AlertKind::Velocity,
         id: "1".into(),
         author: "ann_lee".into(),
         message: "VELOCITY_ALERT:1:likes:0->200:30min".into(),
@@ -279,7 +280,7 @@ fn fill(home: &TestHome, count: u64, text: &str) {
         let id = PostId::parse(&id.to_string()).unwrap();
         let (record, _) = data.find_post(&id).unwrap().unwrap();
         journal.append(now, &[JournalEvent::Deletion { id: id.to_string() }]).unwrap();
-        data.put_deletion(&record, now, "not_found", false).unwrap();
+        data.put_deletion(&record, now, DeletionReason::NotFound, false).unwrap();
     }
 }
 

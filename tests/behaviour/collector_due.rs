@@ -68,12 +68,16 @@ impl Fixture {
         let Reply::CollectorSetup(report) = self.answer(Request::CollectorSetup(request)) else {
             panic!("no report")
         };
-        assert_eq!(report.status, "passed", "{report:#?}");
+        assert_eq!(report.status.as_str(), "passed", "{report:#?}");
     }
 
     /// Runs the collector if a run is due. Returns whether a run was complete.
     fn run_if_due(&self) -> bool {
-        self.brain().collector.collect_due().unwrap().is_some_and(|run| run.status == "complete")
+        self.brain()
+            .collector
+            .collect_due()
+            .unwrap()
+            .is_some_and(|run| run.status.as_str() == "complete")
     }
 
     fn advance(&self, minutes: i64) {

@@ -227,7 +227,7 @@ fn damaged_files_are_moved_aside_and_reported() {
     let path = fixture.data().join(format!("tweets/own/{id}.json"));
     fs::write(&path, "{\"id\": \"").unwrap();
     let run = fixture.run();
-    assert_eq!(run.status, "complete");
+    assert_eq!(run.status.as_str(), "complete");
     assert!(run.warnings.iter().any(|warning| warning.contains(&id)), "{run:?}");
     assert_eq!(fs::read_to_string(path.with_extension("json.damaged")).unwrap(), "{\"id\": \"");
     assert_eq!(fixture.own(&id).unwrap()["text"], "here");
@@ -319,7 +319,7 @@ fn every_run_writes_a_heartbeat() {
     let fixture = Fixture::new();
     fixture.collect();
     fixture.platform.fault(endpoint::TIMELINE, Fault::CreditsDepleted, 1);
-    assert_eq!(fixture.run().status, "failed");
+    assert_eq!(fixture.run().status.as_str(), "failed");
     let text =
         fs::read_to_string(fixture.home().join("integrations/collector/heartbeat.jsonl")).unwrap();
     let beats: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

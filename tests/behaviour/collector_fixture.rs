@@ -9,8 +9,8 @@ use brain_base::clock::rfc3339;
 use brain_collector::{Data, Journal, JournalEvent, PostId, Record, Stream};
 use brain_core::{Brain, NoProgress};
 use brain_protocol::{
-    CollectorDigest, CollectorEnrich, CollectorEnrichReply, Digest, Fault, Get, Origin, Page,
-    PageRef, Put, Reply, Request, Slug,
+    CollectorDigest, CollectorEnrich, CollectorEnrichReply, DeletionReason, Digest, Fault, Get,
+    Origin, Page, PageRef, Put, Reply, Request, Slug,
 };
 use serde_json::{Value, json};
 
@@ -112,6 +112,7 @@ impl Fixture {
 
     /// Records the deletion of a stored post.
     pub(crate) fn delete_post(&self, id: u64, reason: &str, redact: bool) {
+        let reason = DeletionReason::parse(reason).unwrap();
         let id = PostId::parse(&id.to_string()).unwrap();
         let (record, _) = self.data.find_post(&id).unwrap().unwrap();
         self.journal.append(self.now(), &[JournalEvent::Deletion { id: id.to_string() }]).unwrap();

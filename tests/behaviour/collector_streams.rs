@@ -1,7 +1,7 @@
 //! Incomplete streams: the report, the posts that are left alone, and the next run, for every
 //! platform fault.
 
-use brain_protocol::CollectorRun;
+use brain_protocol::{CollectorRun, RunProblem};
 use brain_tests::platform::{Fault, endpoint};
 
 use crate::collector_world::{Fixture, HOUR, MINUTE, files, lines_with};
@@ -74,7 +74,7 @@ fn a_fault_skips_the_stream_without_deletions() {
         fixture.lines();
         let run = fixture.run();
         let lines = fixture.lines();
-        assert_eq!(run.status, "complete", "{fault:?}: {run:?}");
+        assert_eq!(run.status.as_str(), "complete", "{fault:?}: {run:?}");
         assert_eq!(skipped(&run, "own"), Some(reason), "{fault:?}: {run:?}");
         assert_eq!(
             (skipped(&run, "mentions"), skipped(&run, "searches")),
@@ -153,7 +153,7 @@ fn missing_token_or_credit_ends_the_run() {
             let run = fixture.run();
             let lines = fixture.lines();
             assert_eq!(
-                (run.status.as_str(), run.reason.as_deref()),
+                (run.status.as_str(), run.reason.map(RunProblem::as_str)),
                 ("failed", Some(reason)),
                 "{run:?}"
             );
@@ -222,7 +222,7 @@ fn endless_pages_are_given_up() {
             ["paging", "invalid_request"].contains(&skipped(&run, "own").unwrap()),
             "{fault:?}: {run:?}"
         );
-        assert_eq!(run.status, "complete");
+        assert_eq!(run.status.as_str(), "complete");
     }
     let fixture = Fixture::with(&[("max_pages", "5")]);
     fixture.platform.fault(endpoint::TIMELINE, Fault::EmptyPage, 50);
@@ -255,7 +255,7 @@ fn two_requests_per_window_are_reserved() {
         fixture.advance(HOUR);
         for _ in 0..3 {
             let run = fixture.run();
-            assert_eq!(run.status, "complete");
+            assert_eq!(run.status.as_str(), "complete");
             assert_eq!(skipped(&run, "own"), None, "each endpoint has its own rate limit");
             fixture.advance(MINUTE);
         }
@@ -317,7 +317,7 @@ fn all_searches_are_one_stream() {
     let fixture = Fixture::with(&[("searches", r#"["-only", "owls"]"#)]);
     fixture.platform.post(&fixture.bob, "owls");
     let run = fixture.run();
-    assert_eq!(run.status, "complete");
+    assert_eq!(run.status.as_str(), "complete");
     let words = format!("{:?} {:?}", run.warnings, run.streams);
     assert!(words.contains("-only") || words.contains("invalid_request"), "{words}");
 }

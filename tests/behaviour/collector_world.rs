@@ -113,7 +113,7 @@ impl Fixture {
     pub(crate) fn collect(&self) -> Vec<String> {
         self.lines();
         let run = self.run();
-        assert_eq!(run.status, "complete", "{run:?}");
+        assert_eq!(run.status.as_str(), "complete", "{run:?}");
         self.lines()
     }
 

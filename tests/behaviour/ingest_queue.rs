@@ -116,13 +116,13 @@ fn equal_content_is_a_duplicate_for_24_hours() {
     fixture.add_source("work");
     let tablet = granted("tablet", Scope::Write, &[]);
     let other = fixture.send_as(&tablet, text("one thought")).unwrap();
-    assert_eq!(other.status, "queued");
+    assert_eq!(other.status.as_str(), "queued");
     let elsewhere =
         fixture.send(IngestItem { source: Some(source("work")), ..text("one thought") }).unwrap();
     assert_eq!((elsewhere.status.as_str(), elsewhere.source_id.as_str()), ("queued", "work"));
     fixture.clock.advance(1);
     assert_eq!(
-        fixture.send(text("one thought")).unwrap().status,
+        fixture.send(text("one thought")).unwrap().status.as_str(),
         "queued",
         "after 24 hours it is no duplicate"
     );
@@ -145,7 +145,7 @@ fn deleted_or_changed_content_is_ingested_again() {
         .ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into()))
         .unwrap();
     let again = fixture.send(text("to and fro")).unwrap();
-    assert_eq!(again.status, "queued", "an item of a deleted page is no duplicate");
+    assert_eq!(again.status.as_str(), "queued", "an item of a deleted page is no duplicate");
     fixture.process_queue();
     assert_eq!(
         (fixture.show(&again).slug, fixture.page(&slug).body.as_str()),
@@ -160,7 +160,7 @@ fn deleted_or_changed_content_is_ingested_again() {
     fixture
         .ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into()))
         .unwrap();
-    assert_eq!(fixture.send(keyed_item()).unwrap().status, "duplicate");
+    assert_eq!(fixture.send(keyed_item()).unwrap().status.as_str(), "duplicate");
 }
 
 #[test]
@@ -174,14 +174,14 @@ fn items_with_a_slug_become_that_page() {
         [("light/a", "up"), ("light/a", "down"), ("light/a", "up"), ("light/b", "up")]
     {
         assert_eq!(
-            fixture.send(item_with_slug(slug, body)).unwrap().status,
+            fixture.send(item_with_slug(slug, body)).unwrap().status.as_str(),
             "queued",
             "{slug} {body}"
         );
         fixture.process_queue();
         assert_eq!(fixture.page(slug).body, body);
     }
-    assert_eq!(fixture.send(item_with_slug("light/b", "up")).unwrap().status, "duplicate");
+    assert_eq!(fixture.send(item_with_slug("light/b", "up")).unwrap().status.as_str(), "duplicate");
 }
 
 #[test]
@@ -247,11 +247,15 @@ fn an_idempotency_key_names_one_item_for_24_hours() {
     );
     // Each client has its own keys.
     assert_eq!(
-        fixture.send_as(&granted("tablet", Scope::Write, &[]), keyed_item("beta")).unwrap().status,
+        fixture
+            .send_as(&granted("tablet", Scope::Write, &[]), keyed_item("beta"))
+            .unwrap()
+            .status
+            .as_str(),
         "queued"
     );
     fixture.clock.advance(24 * HOUR);
-    assert_eq!(fixture.send(keyed_item("beta")).unwrap().status, "queued");
+    assert_eq!(fixture.send(keyed_item("beta")).unwrap().status.as_str(), "queued");
 }
 
 #[test]
@@ -280,7 +284,7 @@ fn an_item_without_source_goes_to_the_first_granted_one() {
     // A source is accepted from its registration until its removal.
     assert_eq!(code(fixture.send(named("later"))), FaultCode::UnknownSource);
     fixture.add_source("later");
-    assert_eq!(fixture.send(named("later")).unwrap().status, "queued");
+    assert_eq!(fixture.send(named("later")).unwrap().status.as_str(), "queued");
     fixture.ask(Request::SourceRemove(SourceRemove { id: source("later"), yes: true })).unwrap();
     assert_eq!(code(fixture.send(named("later"))), FaultCode::UnknownSource);
     // Items for a removed source wait until it is registered again.
@@ -313,7 +317,7 @@ fn a_full_queue_rejects_only_new_items() {
     assert_eq!(code(fixture.send(text("item 3"))), FaultCode::QueueFull);
     assert_eq!(fixture.send(text("item 1")).unwrap().job_id, sent[1].job_id);
     assert_eq!((fixture.process_queue(), fixture.counts()), (3, (0, 0, 3)));
-    assert_eq!(fixture.send(text("item 3")).unwrap().status, "queued");
+    assert_eq!(fixture.send(text("item 3")).unwrap().status.as_str(), "queued");
 }
 
 #[test]
@@ -380,7 +384,7 @@ fn concurrent_senders_get_one_job_per_content() {
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    let queued = answers.iter().filter(|sent| sent.status == "queued").count();
+    let queued = answers.iter().filter(|sent| sent.status.as_str() == "queued").count();
     assert_eq!((answers.len(), queued), (400, 25 + 8 * 25));
     // Two concurrent workers do not create a page twice.
     std::thread::scope(|scope| {

@@ -38,7 +38,7 @@ fn a_failed_item_is_replayed_as_it_was_sent() {
     fixture.clock.advance(4 * 24 * 60 * 60 * 1000);
     fixture.brain().pages.purge_due().unwrap();
     let replayed = replay(&fixture, &receipt).unwrap();
-    assert_eq!(replayed.status, "queued");
+    assert_eq!(replayed.status.as_str(), "queued");
     fixture.process_queue();
     let new_receipt = IngestReceipt { job_id: replayed.new_job_id, ..receipt.clone() };
     let (first, job) = (fixture.show(&receipt), fixture.show(&new_receipt));

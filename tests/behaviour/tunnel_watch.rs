@@ -16,7 +16,8 @@ use brain_config::Config;
 use brain_core::{Brain, ExternalDependencies, NoProgress, StandardOutput};
 use brain_protocol::{
     CheckStatus, ClientRegister, Doctor, FaultCode, GrantType, Reply, Request, Scopes, Step,
-    TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop,
+    TunnelSetup, TunnelSetupReply, TunnelStart, TunnelState, TunnelStatus, TunnelStatusReply,
+    TunnelStop,
 };
 use brain_tests::expect_reply;
 use brain_tests::platform::Time;
@@ -101,7 +102,7 @@ impl Fixture {
         }
     }
 
-    fn state(&self) -> String {
+    fn state(&self) -> TunnelState {
         self.status(Request::TunnelStatus(TunnelStatus)).state
     }
 
@@ -150,7 +151,7 @@ fn without_a_tunnel_nothing_is_done_and_a_hint_is_shown() {
     assert_eq!((status.state.as_str(), status.url), ("off", None));
     assert!(status.hint.unwrap().contains("tunnel.provider"));
     assert_eq!(fixture.ask(Request::TunnelStart(TunnelStart)).unwrap_err(), FaultCode::NotSetUp);
-    assert_eq!(fixture.setup().steps[0].status, "failed");
+    assert_eq!(fixture.setup().steps[0].status.as_str(), "failed");
     assert!(fixture.programs.started().is_empty());
 }
 
@@ -174,7 +175,7 @@ fn the_agent_is_started_and_its_address_is_published() {
     // The address stays while the agent does not answer for a moment.
     fixture.net.answers.remove(API);
     fixture.check_and_advance();
-    assert_ne!(fixture.state(), "up");
+    assert_ne!(fixture.state(), TunnelState::Up);
     assert_eq!(fixture.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
 }
 
@@ -423,7 +424,7 @@ fn a_stopped_tunnel_stays_down_after_a_restart() {
     assert_eq!((fixture.state().as_str(), fixture.programs.started().len()), ("stopped", 1));
     fixture.programs.exit_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_108"])));
     fixture.set_tunnel_up("https://a.ngrok.app");
-    assert_eq!(fixture.status(Request::TunnelStart(TunnelStart)).state, "up");
+    assert_eq!(fixture.status(Request::TunnelStart(TunnelStart)).state.as_str(), "up");
     // A foreign agent is not stopped.
     let status = fixture.status(Request::TunnelStop(TunnelStop));
     assert_eq!(

@@ -81,48 +81,42 @@ impl Connect {
 impl Show for ConnectReport {
     fn text(&self, t: &mut Text) {
         super::steps::write(t, &self.steps);
-        match self.steps.last().filter(|_| self.status != "passed") {
+        match self.steps.last().filter(|_| self.exit() == Exit::Failed) {
             Some(step) => t.line(&format!("{}: a client fails at step {}", self.status, step.name)),
-            None => t.line(&self.status),
+            None => t.line(self.status.as_str()),
         }
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.line(&self.status);
+        t.line(self.status.as_str());
     }
 
     fn exit(&self) -> Exit {
-        super::steps::exit(&self.status)
+        super::steps::exit(self.status)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use brain_protocol::Step;
+    use brain_protocol::{Step, StepStatus};
 
     use super::*;
     use crate::output::width;
 
-    fn step(name: &str, status: &str, message: &str, hint: Option<&str>) -> Step {
+    fn step(name: &str, status: StepStatus, message: &str, hint: Option<&str>) -> Step {
         let hint = hint.map(str::to_owned);
-        Step {
-            name: name.into(),
-            status: status.into(),
-            message: message.into(),
-            hint,
-            took_ms: 1234,
-        }
+        Step { name: name.into(), status, message: message.into(), hint, took_ms: 1234 }
     }
 
     #[test]
     fn hints_are_below_their_steps_in_60_columns() {
         let report = ConnectReport {
             url: "http://brain.example.org/mcp".into(),
-            status: "failed".into(),
+            status: StepStatus::Failed,
             steps: vec![
                 step(
                     "reach",
-                    "warned",
+                    StepStatus::Warned,
                     "brain.example.org answers, without encryption",
                     Some(
                         "tokens can be read on the way, and hosted clients take https only: \
@@ -131,7 +125,7 @@ mod tests {
                 ),
                 step(
                     "challenge",
-                    "failed",
+                    StepStatus::Failed,
                     "it answers 403: forbidden_host: \
                      \u{1b}[31mthis service is not at that address",
                     Some(

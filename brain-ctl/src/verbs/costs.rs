@@ -1,6 +1,6 @@
 //! `brain costs`: shows the cost of paid services.
 
-use brain_protocol::{CostCall, CostDay, CostSum, CostsReply, Fault, Spending, usd};
+use brain_protocol::{CallState, CostCall, CostDay, CostSum, CostsReply, Fault, Spending, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
@@ -78,7 +78,7 @@ struct JsonCall {
     at: String,
     purpose: String,
     model: String,
-    state: String,
+    state: CallState,
     #[serde(flatten)]
     cost: Cost,
 }
@@ -154,7 +154,7 @@ impl Show for CostsOutput {
         let mut table = Table::new(CALLS);
         for CostCall { at, purpose, model, state, spent } in &costs.calls {
             let at = at.get(..19).unwrap_or(at).replace('T', " ");
-            table.row([&at, purpose, model, state, &tokens(spent), &usd(spent.actual)]);
+            table.row([&at, purpose, model, state.as_str(), &tokens(spent), &usd(spent.actual)]);
         }
         table.write(t);
     }
@@ -166,7 +166,8 @@ impl Show for CostsOutput {
     fn notes(&self) -> Vec<String> {
         let Self(costs) = self;
         let no_calls = costs.sums.is_empty().then(|| "no model was used".to_owned());
-        let open_calls = costs.calls.iter().filter(|call| call.state == "open").count() as u64;
+        let open_calls =
+            costs.calls.iter().filter(|call| call.state == CallState::Open).count() as u64;
         let open = (open_calls > 0).then(|| {
             format!("{} without a result, counted at the maximum cost", count(open_calls, "call"))
         });
@@ -205,7 +206,7 @@ mod tests {
             at: "2026-11-21T10:30:45.123Z".into(),
             purpose: "brainstorm".into(),
             model: model.clone(),
-            state: "open".into(),
+            state: CallState::Open,
             spent,
         };
         let sums = vec![sum("brainstorm"), sum("ask")];

@@ -1,6 +1,6 @@
 //! `brain doctor`: checks the installation.
 
-use brain_protocol::{Check, CheckStatus, DoctorReply, Exit, Fault};
+use brain_protocol::{Check, CheckStatus, DoctorReply, DoctorStatus, Exit, Fault};
 use clap::Args;
 
 use crate::{
@@ -44,7 +44,7 @@ fn without_daemon(fault: Fault) -> DoctorReply {
         message: fault.message,
         hint: fault.hint,
     };
-    DoctorReply { status: "unhealthy".into(), health_score: 0, checks: vec![check] }
+    DoctorReply { status: DoctorStatus::Unhealthy, health_score: 0, checks: vec![check] }
 }
 
 /// Returns whether a hint is a command: it has no punctuation of a sentence.
@@ -87,12 +87,12 @@ impl Show for DoctorReply {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.line(&self.status);
+        t.line(self.status.as_str());
     }
 
     fn exit(&self) -> Exit {
         let failed = self.checks.iter().any(|check| check.status == CheckStatus::Fail);
-        if failed || self.status == "unhealthy" { Exit::Failed } else { Exit::Done }
+        if failed || self.status == DoctorStatus::Unhealthy { Exit::Failed } else { Exit::Done }
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
         };
         let mut t = Text::plain(Some(60));
         let checks = vec![check(command), check(sentence)];
-        DoctorReply { status: "unhealthy".into(), health_score: 0, checks }.text(&mut t);
+        DoctorReply { status: DoctorStatus::Unhealthy, health_score: 0, checks }.text(&mut t);
         for line in t.as_str().lines() {
             assert!(width(line) <= 60 || line.trim() == command, "{line}");
         }

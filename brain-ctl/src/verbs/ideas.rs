@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brain_protocol::{Exit, Fault, IdeaProfile, IdeasReply, usd};
+use brain_protocol::{Exit, Fault, IdeaProfile, IdeaStatus, IdeasReply, usd};
 use clap::Args;
 
 use crate::{
@@ -184,7 +184,7 @@ impl IdeasArgs {
         for note in &estimated.notes {
             notice(note);
         }
-        let has_cost = estimated.status == "estimated";
+        let has_cost = estimated.status == IdeaStatus::Estimated;
         if has_cost && !is_confirmed && io::stderr().is_terminal() {
             print_notice(&format!(
                 "[{name}] starts in {CANCEL_DELAY_SECONDS} seconds; \
@@ -268,7 +268,7 @@ fn already_exists(path: &Path) -> Fault {
 
 /// Returns the exit status for a reply.
 fn exit(reply: &IdeasReply) -> Exit {
-    match reply.status == "stopped" || reply.save_problem.is_some() {
+    match reply.status == IdeaStatus::Stopped || reply.save_problem.is_some() {
         true => Exit::Failed,
         false => Exit::Done,
     }
@@ -310,7 +310,7 @@ mod tests {
         reply.save_problem = Some("disk full".into());
         assert_eq!(exit(&reply), Exit::Failed);
         reply.save_problem = None;
-        reply.status = "stopped".into();
+        reply.status = IdeaStatus::Stopped;
         assert_eq!(exit(&reply), Exit::Failed);
     }
 }

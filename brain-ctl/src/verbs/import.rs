@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Exit, Fault, IgnoredFiles, ImportFailure, ImportReply};
+use brain_protocol::{Exit, Fault, IgnoredFiles, ImportFailure, ImportReply, SyncStatus};
 use clap::Args;
 
 use super::sources::NOT_UTF8_HINT;
@@ -94,7 +94,11 @@ impl Show for ImportReply {
     }
 
     fn exit(&self) -> Exit {
-        if self.status == "partial" || self.failed_total > 0 { Exit::Failed } else { Exit::Done }
+        if self.status == SyncStatus::Partial || self.failed_total > 0 {
+            Exit::Failed
+        } else {
+            Exit::Done
+        }
     }
 
     fn failures(&self) -> Vec<String> {

@@ -1,6 +1,8 @@
 //! `brain link`, `brain links` and `brain backlinks`: add, remove and list links.
 
-use brain_protocol::{BrokenLinks, BrokenLinksReply, Fault, LinkReply, LinkRow, LinksReply, Slug};
+use brain_protocol::{
+    BrokenLinks, BrokenLinksReply, ChangeStatus, Fault, LinkReply, LinkRow, LinksReply, Slug,
+};
 use clap::Args;
 
 use super::page;
@@ -72,7 +74,7 @@ impl Show for LinkReply {
     fn notes(&self) -> Vec<String> {
         // Only a new link gets the note: `unchanged` can also mean that there was no link to
         // remove.
-        match self.status == "added" && !self.target_exists {
+        match self.status == ChangeStatus::Added && !self.target_exists {
             true => {
                 vec![format!("{} does not exist yet; the link works once it does", self.to)]
             }
@@ -197,7 +199,7 @@ impl Show for LinksReply {
         for link in &self.links {
             let page = linked_name(link);
             let text = link.sentence.as_deref().or(link.title.as_deref()).unwrap_or_default();
-            table.linked_row(link.path.as_deref(), [&page, &link.kind, &link.status, text]);
+            table.linked_row(link.path.as_deref(), [&page, &link.kind, link.status.as_str(), text]);
         }
         table.write(t);
     }
@@ -253,7 +255,7 @@ impl Show for BrokenLinksReply {
         for link in &self.links {
             let candidates: Vec<&str> = link.candidates.iter().map(Slug::as_str).collect();
             let page = page_name(&link.source_id, &link.slug);
-            table.row([&page, &link.status, &link.target, &candidates.join(", ")]);
+            table.row([&page, link.status.as_str(), &link.target, &candidates.join(", ")]);
         }
         table.write(t);
     }
@@ -286,7 +288,7 @@ impl Show for BrokenLinksReply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_protocol::{BrokenLink, NameError, SourceId};
+    use brain_protocol::{BrokenLink, NameError, SourceId, TargetStatus};
 
     #[test]
     fn narrow_tables_cut_the_target_before_the_page() -> Result<(), NameError> {
@@ -296,7 +298,7 @@ mod tests {
                 source_id: SourceId::parse("work")?,
                 target: "People/Somebody With A Long Name".into(),
                 kind: "mentions".into(),
-                status: "ambiguous".into(),
+                status: TargetStatus::Ambiguous,
                 candidates: vec![Slug::parse("people/somebody")?, Slug::parse("old/somebody")?],
             })
         };

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use brain_protocol::{Fault, FaultCode, PurgeReply};
+use brain_protocol::{Fault, FaultCode, PageChange, PurgeReply};
 use clap::Args;
 
 use super::page;
@@ -87,7 +87,8 @@ fn confirm(target: &str) -> Result<(), Fault> {
 impl Show for PurgeReply {
     fn text(&self, t: &mut Text) {
         let slug = t.paint.cyan(&page_name(&self.source_id, &self.slug));
-        let done = if self.status == "unfinished" { "purge not finished yet:" } else { "purged" };
+        let is_finished = self.status != PageChange::Unfinished;
+        let done = if is_finished { "purged" } else { "purge not finished yet:" };
         let line = match (self.version, self.versions) {
             (Some(version), _) => format!("{done} version {version} of {slug}"),
             // An earlier call removed the page, and was interrupted.

@@ -1,6 +1,6 @@
 //! `brain mv` and `brain merge`: give a page another slug, and append a page to another.
 
-use brain_protocol::{Fault, MoveReply, Slug};
+use brain_protocol::{Fault, MoveReply, PageChange, Slug};
 use clap::Args;
 
 use super::two_pages;
@@ -75,8 +75,8 @@ impl Show for MoveReply {
     fn text(&self, t: &mut Text) {
         let name = |slug: &Slug| page_name(&self.source_id, slug);
         let (from, slug) = (t.paint.cyan(&name(&self.from)), t.paint.cyan(&name(&self.slug)));
-        let preposition = if self.status == "merged" { "into" } else { "to" };
-        let line = format!("{} {from} {preposition} {slug}", t.paint.green(&self.status));
+        let preposition = if self.status == PageChange::Merged { "into" } else { "to" };
+        let line = format!("{} {from} {preposition} {slug}", t.paint.green(self.status.as_str()));
         t.raw_line(&line);
         if self.written {
             let path = format!("  {}", t.paint.dim(&clean(&self.path)));

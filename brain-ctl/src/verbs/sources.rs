@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use brain_protocol::{
-    Fault, SourceAdd, SourceDefault, SourceId, SourceList, SourceRemove, SourceReply, SourceRow,
-    SourceSet, SourceSettings, SourcesReply,
+    ChangeStatus, Fault, SourceAdd, SourceDefault, SourceId, SourceList, SourceRemove, SourceReply,
+    SourceRow, SourceSet, SourceSettings, SourcesReply,
 };
 use clap::{Args, ValueEnum};
 
@@ -212,14 +212,14 @@ impl Show for SourceReply {
     fn text(&self, t: &mut Text) {
         let SourceRow { source_id, path, pages, .. } = &self.source;
         let name = t.paint.cyan(source_id.as_str());
-        match self.status.as_str() {
-            "added" => t.raw_line(&format!("added {name}")),
-            "changed" => t.raw_line(&format!("changed {name}")),
-            "removed" => {
+        match self.status {
+            ChangeStatus::Added => t.raw_line(&format!("added {name}")),
+            ChangeStatus::Changed => t.raw_line(&format!("changed {name}")),
+            ChangeStatus::Removed => {
                 t.raw_line(&format!("removed {name}"));
                 t.line(&format!("  {} hidden; the files stay as they are", count(*pages, "page")));
             }
-            "default" => t.raw_line(&format!("{name} is the default source")),
+            ChangeStatus::Default => t.raw_line(&format!("{name} is the default source")),
             _ if self.source.default => {
                 t.raw_line(&format!("{name} is already the default source"));
             }
@@ -239,7 +239,7 @@ impl Show for SourceReply {
     }
 
     fn quiet(&self, t: &mut Text) {
-        if self.status == "default" {
+        if self.status == ChangeStatus::Default {
             t.raw_line(self.source.source_id.as_str());
         }
     }
@@ -249,14 +249,14 @@ impl Show for SourceReply {
     }
 
     fn notes(&self) -> Vec<String> {
-        match self.status.as_str() {
-            "changed" => {
+        match self.status {
+            ChangeStatus::Changed => {
                 vec![format!("apply it to the files: brain sync {}", self.source.source_id)]
             }
-            "added" => {
+            ChangeStatus::Added => {
                 vec![format!("store its files: brain sync {}", self.source.source_id)]
             }
-            "removed" => vec![undo_hint(&self.source.source_id, &self.source.path)],
+            ChangeStatus::Removed => vec![undo_hint(&self.source.source_id, &self.source.path)],
             _ => Vec::new(),
         }
     }

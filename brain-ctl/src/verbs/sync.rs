@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brain_protocol::{Exit, Fault, SourceList, SyncReply, SyncedSource};
+use brain_protocol::{Exit, Fault, PullStatus, SourceList, SyncReply, SyncStatus, SyncedSource};
 use clap::Args;
 
 use super::{
@@ -110,15 +110,15 @@ impl Show for SyncReply {
     fn quiet(&self, _: &mut Text) {}
 
     fn exit(&self) -> Exit {
-        match self.status.as_str() {
-            "done" => Exit::Done,
-            "held_back" => Exit::Confirm,
-            _ => Exit::Failed,
+        match self.status {
+            SyncStatus::Done => Exit::Done,
+            SyncStatus::HeldBack => Exit::Confirm,
+            SyncStatus::Partial | SyncStatus::Away | SyncStatus::Failed => Exit::Failed,
         }
     }
 
     fn away(&self) -> Vec<String> {
-        let is_away = |source: &&SyncedSource| source.status == "away";
+        let is_away = |source: &&SyncedSource| source.status == SyncStatus::Away;
         self.sources.iter().filter(is_away).filter_map(problem_line).collect()
     }
 
@@ -126,10 +126,10 @@ impl Show for SyncReply {
         let mut lines = Vec::new();
         for source in &self.sources {
             let name = &source.source_id;
-            if source.status == "failed" {
+            if source.status == SyncStatus::Failed {
                 lines.extend(problem_line(source));
             }
-            if source.pull.status == "failed" {
+            if source.pull.status == PullStatus::Failed {
                 let reason = source.pull.message.as_deref().unwrap_or_default();
                 lines.push(format!(
                     "{name}: git pull: {}; the existing files were read",
@@ -180,16 +180,18 @@ fn problem_line(source: &SyncedSource) -> Option<String> {
 
 /// Returns whether nothing of the source could be read.
 fn is_unread(source: &SyncedSource) -> bool {
-    source.status == "failed" || (source.status == "away" && source.files == 0)
+    source.status == SyncStatus::Failed || (source.status == SyncStatus::Away && source.files == 0)
 }
 
 /// Prints the counts of a source. Does not print counts of 0.
 fn print_counts(t: &mut Text, source: &SyncedSource, dry_run: bool) {
     let mode = if dry_run { " (dry run)" } else { "" };
-    let pull_note = match source.pull.status.as_str() {
-        "updated" => format!(", pulled {}", source.pull.message.as_deref().unwrap_or_default()),
-        "up_to_date" => ", nothing to pull".into(),
-        _ => String::new(),
+    let pull_note = match source.pull.status {
+        PullStatus::Updated => {
+            format!(", pulled {}", source.pull.message.as_deref().unwrap_or_default())
+        }
+        PullStatus::UpToDate => ", nothing to pull".into(),
+        PullStatus::Skipped | PullStatus::Failed => String::new(),
     };
     t.line(&format!("{}: {}{pull_note}{mode}", source.source_id, count(source.files, "file")));
     for (n, label) in [

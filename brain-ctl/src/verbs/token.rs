@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal};
 
 use brain_protocol::{
-    AdminToken, AdminTokenReply, Fault, FaultCode, TokenCreate, TokenCreateReply, TokenInfo,
-    TokenList, TokenRevoke, TokenRevokeReply, Tokens,
+    AdminToken, AdminTokenReply, Fault, FaultCode, GrantChange, TokenCreate, TokenCreateReply,
+    TokenInfo, TokenKind, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
 };
 use clap::{Args, ValueEnum};
 
@@ -173,8 +173,10 @@ const EXTENDED_COLUMNS: &[Column] = &[
 impl Show for Tokens {
     fn text(&self, t: &mut Text) {
         // Only with `--all` can the list have revoked tokens and tokens of clients.
-        let is_extended =
-            self.tokens.iter().any(|token| token.kind != "personal" || token.revoked_at.is_some());
+        let is_extended = self
+            .tokens
+            .iter()
+            .any(|token| token.kind != TokenKind::Personal || token.revoked_at.is_some());
         let mut table = Table::new(if is_extended { EXTENDED_COLUMNS } else { COLUMNS });
         for token in &self.tokens {
             let expires =
@@ -183,7 +185,7 @@ impl Show for Tokens {
             let sources = source_list(&token.sources);
             let TokenInfo { id, kind, name, scope, .. } = token;
             if is_extended {
-                table.row([name, kind, scope, &sources, &expires, &revoked, id]);
+                table.row([name, kind.as_str(), scope, &sources, &expires, &revoked, id]);
             } else {
                 table.row([name, scope, &sources, &expires, id]);
             }
@@ -248,8 +250,8 @@ impl Show for TokenCreateReply {
 
 impl Show for TokenRevokeReply {
     fn text(&self, t: &mut Text) {
-        t.line(&match self.status.as_str() {
-            "revoked" => format!("revoked {}", self.info.name),
+        t.line(&match self.status {
+            GrantChange::Revoked => format!("revoked {}", self.info.name),
             _ => format!("{} was already revoked", self.info.name),
         });
         show_fields(t, &self.info);
@@ -278,10 +280,10 @@ impl Show for AdminTokenReply {
 mod tests {
     use super::*;
 
-    fn info(kind: &str, revoked: bool) -> TokenInfo {
+    fn info(kind: TokenKind, revoked: bool) -> TokenInfo {
         TokenInfo {
             id: "0123456789abcdef".into(),
-            kind: kind.into(),
+            kind,
             name: "the shortcut on the phone of my sister".into(),
             client_id: None,
             scope: "read write".into(),
@@ -294,9 +296,10 @@ mod tests {
 
     #[test]
     fn the_list_fits_60_columns() {
-        for tokens in
-            [vec![info("personal", false)], vec![info("access", false), info("personal", true)]]
-        {
+        for tokens in [
+            vec![info(TokenKind::Personal, false)],
+            vec![info(TokenKind::Access, false), info(TokenKind::Personal, true)],
+        ] {
             let reply = Tokens { tokens };
             let mut t = Text::plain(Some(60));
             reply.text(&mut t);

@@ -2,7 +2,7 @@
 
 use brain_protocol::{
     Exit, Fault, FaultCode, JobId, TunnelReplay, TunnelReplayReply, TunnelRequests,
-    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
+    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelState, TunnelStatus,
     TunnelStatusReply, TunnelStop,
 };
 use clap::{Args, ValueEnum};
@@ -147,7 +147,7 @@ fn field(t: &mut Text, label: &str, value: &str) {
 impl Show for StatusOutput {
     fn text(&self, t: &mut Text) {
         let status = &self.status;
-        let state = status.state.replace('_', " ");
+        let state = status.state.as_str().replace('_', " ");
         field(t, "tunnel", &format!("{state}: {}", status.message));
         if let Some(hint) = &status.hint {
             field(t, "", hint);
@@ -183,12 +183,14 @@ impl Show for StatusOutput {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.line(&self.status.state);
+        t.line(self.status.state.as_str());
     }
 
     fn exit(&self) -> Exit {
-        let state = self.status.state.as_str();
-        let is_connected = matches!(state, "up" | "service_down" | "unreachable");
+        let is_connected = matches!(
+            self.status.state,
+            TunnelState::Up | TunnelState::ServiceDown | TunnelState::Unreachable
+        );
         if self.is_start && !is_connected { Exit::Failed } else { Exit::Done }
     }
 }
@@ -213,11 +215,11 @@ impl Show for TunnelSetupReply {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.line(&self.status);
+        t.line(self.status.as_str());
     }
 
     fn exit(&self) -> Exit {
-        if self.status == "passed" { Exit::Done } else { Exit::Failed }
+        super::steps::exit(self.status)
     }
 }
 
@@ -298,15 +300,16 @@ mod tests {
     use crate::output::width;
     use brain_protocol::TunnelRequest;
 
-    fn status(state: &str) -> TunnelStatusReply {
+    fn status(state: TunnelState) -> TunnelStatusReply {
         TunnelStatusReply {
             provider: "ngrok".into(),
-            state: state.into(),
+            state,
             message: "https://brain-of-somebody.ngrok.app/health does not answer as brain \
                       does: it answers with status 404"
                 .into(),
             hint: Some("try it from another machine".into()),
-            url: (state == "unreachable").then(|| "https://brain-of-somebody.ngrok.app".into()),
+            url: (state == TunnelState::Unreachable)
+                .then(|| "https://brain-of-somebody.ngrok.app".into()),
             up_since: Some("2026-11-21T10:30:00.000Z".into()),
             checked_at: Some("2026-11-21T10:31:00.000Z".into()),
             next_at: Some("2026-11-21T10:33:00.000Z".into()),
@@ -320,7 +323,7 @@ mod tests {
     #[test]
     fn a_status_fits_60_columns_and_a_start_without_connection_fails() {
         let mut t = Text::plain(Some(60));
-        let output = StatusOutput { is_start: false, status: status("unreachable") };
+        let output = StatusOutput { is_start: false, status: status(TunnelState::Unreachable) };
         output.text(&mut t);
         for line in t.as_str().lines() {
             assert!(width(line) <= 60, "{line}");
@@ -335,10 +338,10 @@ mod tests {
         }
         assert_eq!(output.exit(), Exit::Done);
         for (state, is_start, exit) in [
-            ("up", true, Exit::Done),
-            ("unreachable", true, Exit::Done),
-            ("refused", true, Exit::Failed),
-            ("refused", false, Exit::Done),
+            (TunnelState::Up, true, Exit::Done),
+            (TunnelState::Unreachable, true, Exit::Done),
+            (TunnelState::Refused, true, Exit::Failed),
+            (TunnelState::Refused, false, Exit::Done),
         ] {
             assert_eq!(StatusOutput { is_start, status: status(state) }.exit(), exit, "{state}");
         }
@@ -347,10 +350,10 @@ mod tests {
     #[test]
     fn a_missing_address_is_a_fault() {
         assert_eq!(
-            public_address(status("unreachable")).map(|a| a.url).ok().as_deref(),
+            public_address(status(TunnelState::Unreachable)).map(|a| a.url).ok().as_deref(),
             Some("https://brain-of-somebody.ngrok.app")
         );
-        let fault = public_address(status("refused")).err();
+        let fault = public_address(status(TunnelState::Refused)).err();
         let found = fault.map(|fault| (fault.code, fault.message.contains("refused")));
         assert_eq!(found, Some((FaultCode::NotFound, true)));
     }

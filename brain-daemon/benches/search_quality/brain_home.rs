@@ -101,7 +101,7 @@ impl BrainHome {
             let page = PageRef { source: Some(source.clone()), slug: slug.clone() };
             match open.ask(Request::Links(page.into())) {
                 Reply::Links(links) => {
-                    links.links.iter().filter(|link| link.status == "live").count() as u64
+                    links.links.iter().filter(|link| link.status.as_str() == "live").count() as u64
                 }
                 _ => 0,
             }

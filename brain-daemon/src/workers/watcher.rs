@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_protocol::SourceId;
+use brain_protocol::{SourceId, SyncStatus};
 use tokio::sync::watch::Receiver;
 
 use super::runner::{Next, Worker};
@@ -77,7 +77,7 @@ fn sync(brain: &Brain, changes: Vec<(SourceId, Vec<PathBuf>)>) -> bool {
     let mut is_complete = true;
     for (source, paths) in changes {
         match brain.sync.sync_paths(&source, &paths) {
-            Ok(report) if report.status == "done" => {
+            Ok(report) if report.status == SyncStatus::Done => {
                 let changes = report.added
                     + report.updated
                     + report.restored
@@ -86,14 +86,14 @@ fn sync(brain: &Brain, changes: Vec<(SourceId, Vec<PathBuf>)>) -> bool {
                 tracing::debug!(%source, paths = paths.len(), changes, "watched changes synced");
             }
             // The log has said so when that began.
-            Ok(report) if report.status == "away" => {
+            Ok(report) if report.status == SyncStatus::Away => {
                 tracing::debug!(%source, problem = report.problem, "source away");
             }
             Ok(report) => {
                 let first = report.failed.first().map(|f| format!("{}: {}", f.path, f.reason));
                 tracing::warn!(
                     %source,
-                    status = report.status,
+                    status = report.status.as_str(),
                     problem = report.problem,
                     failed = report.failed_total,
                     held_back = report.held_back,

@@ -53,7 +53,7 @@ fn failing_items_are_tried_three_times() {
     assert_eq!(fixture.show(&long).error.unwrap().code, "too_large");
     assert_eq!(fixture.counts(), (2, 0, 2));
     // Until the final failure, the same content is a duplicate.
-    assert_eq!(fixture.send(text("poison")).unwrap().status, "duplicate");
+    assert_eq!(fixture.send(text("poison")).unwrap().status.as_str(), "duplicate");
     fixture.clock.advance(999);
     assert_eq!(fixture.process_queue(), 0, "no retry within a second");
     assert_eq!(fixture.brain().ingest.ms_until_due().unwrap(), Some(1));
@@ -80,7 +80,7 @@ fn failing_items_are_tried_three_times() {
     assert_eq!((failed, fixture.counts()), (vec![long.job_id, poison.job_id], (0, 2, 2)));
     // After the final failure, the same content is a new item.
     let anew = fixture.send(text("poison")).unwrap();
-    assert_eq!(anew.status, "queued");
+    assert_eq!(anew.status.as_str(), "queued");
     // After the page at one of the slugs is purged, both items become one page at this slug.
     fixture
         .ask(Request::Delete(

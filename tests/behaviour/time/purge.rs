@@ -41,7 +41,7 @@ fn the_purge_removes_page_versions_links_and_file() {
     let backlinks = expect_reply!(fixture.ask(Request::Backlinks(page("b").into())), Links);
     assert!(backlinks.links.is_empty(), "{backlinks:?}");
     let links = expect_reply!(fixture.ask(Request::Links(page("b").into())), Links);
-    assert_eq!(links.links[0].status, "missing");
+    assert_eq!(links.links[0].status.as_str(), "missing");
     assert_eq!(fixture.put("a", "a new life\n").status, WriteStatus::Created);
     let history = expect_reply!(fixture.ask(Request::History(page("a").into())), History);
     assert_eq!(history.versions.len(), 1, "no version of the former page: {history:?}");

@@ -27,7 +27,7 @@ fn setup_runs_seven_steps_and_starts_the_watchdog() {
         ],
         "{setup:#?}"
     );
-    assert_eq!(setup.status, "passed");
+    assert_eq!(setup.status.as_str(), "passed");
     assert_eq!(fixture.number_voice_url(), "https://brain.ngrok-free.app/voice");
     let text =
         fs::read_to_string(fixture.dir.path().join("home/integrations/tunnel/heartbeat.jsonl"))
@@ -60,9 +60,9 @@ fn an_unused_token_is_not_reported_as_valid() {
     fixture.net.answers.put("https://a.trycloudflare.com/health", 200, &healthy());
     let setup = fixture.setup();
     let step = setup.steps.iter().find(|step| step.name == "authtoken").unwrap();
-    assert_eq!(step.status, "warned", "{step:?}");
+    assert_eq!(step.status.as_str(), "warned", "{step:?}");
     assert!(step.message.contains("does not use the token"), "{step:?}");
-    assert_eq!(setup.status, "passed", "{setup:?}");
+    assert_eq!(setup.status.as_str(), "passed", "{setup:?}");
 }
 
 #[test]

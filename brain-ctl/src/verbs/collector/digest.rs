@@ -135,7 +135,9 @@ fn write_section(t: &mut Text, title: &str, lines: impl Iterator<Item = String>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_protocol::{Alert, Deletion, DigestTopic, Metrics, Slug, SourceId};
+    use brain_protocol::{
+        Alert, AlertKind, Deletion, DeletionReason, DigestTopic, Metrics, Slug, SourceId,
+    };
 
     const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{202e}first\n\
                            second line of a text that is much longer than the terminal is wide";
@@ -193,11 +195,11 @@ mod tests {
                 text: HOSTILE.into(),
                 created_at: None,
                 detected_at: at(),
-                reason: "not_found".into(),
+                reason: DeletionReason::NotFound,
             }],
             alerts: vec![Alert {
                 at: at(),
-                kind: "velocity".into(),
+                kind: AlertKind::Velocity,
                 id: "17".into(),
                 author: "ada".into(),
                 message: "VELOCITY_ALERT:17:likes:50->100:30min".into(),

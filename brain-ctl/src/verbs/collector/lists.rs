@@ -1,15 +1,19 @@
 //! `brain collector deletions`, `alerts` and `enrich`. Texts come from outside and are cleaned.
 
-use brain_protocol::{CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, Exit};
+use brain_protocol::{
+    AlertKind, CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, DeletionReason,
+    Exit,
+};
 
 use crate::output::{Column, Paint, Show, Table, Text, count, format_to_minute, page_name};
 
 /// Describes the reason of a deletion.
-fn reason_text(reason: &str) -> &str {
+fn reason_text(reason: DeletionReason) -> &'static str {
     match reason {
-        "not_authorized" => "hidden",
-        "not_found" | "not_found_404" | "no_data" => "deleted",
-        other => other,
+        DeletionReason::NotAuthorized => "hidden",
+        DeletionReason::NotFound | DeletionReason::NotFound404 | DeletionReason::NoData => {
+            "deleted"
+        }
     }
 }
 
@@ -30,7 +34,7 @@ impl Show for CollectorDeletionsReply {
                 &format_to_minute(&deletion.detected_at),
                 &deletion.id,
                 &deletion.author,
-                reason_text(&deletion.reason),
+                reason_text(deletion.reason),
                 text,
             ]);
         }
@@ -48,7 +52,7 @@ impl Show for CollectorDeletionsReply {
             return vec!["no deletions".into()];
         }
         let mut notes = Vec::new();
-        if self.deletions.iter().any(|deletion| deletion.reason == "not_authorized") {
+        if self.deletions.iter().any(|deletion| deletion.reason == DeletionReason::NotAuthorized) {
             notes.push("hidden: the account became private or was suspended".into());
         }
         notes.extend(self.truncated.then(|| "more exist: use --limit or --since".to_owned()));
@@ -65,18 +69,18 @@ const ALERTS: &[Column] = &[
 ];
 
 /// Removes the kind, post and author from an alert's message, because other columns show them.
-fn short_message(kind: &str, id: &str, message: &str) -> String {
+fn short_message(kind: AlertKind, id: &str, message: &str) -> String {
     let details = match kind {
-        "deletion" => message.strip_prefix("DELETION_DETECTED:"),
-        "velocity" => message.strip_prefix("VELOCITY_ALERT:"),
-        _ => None,
+        AlertKind::Deletion => message.strip_prefix("DELETION_DETECTED:"),
+        AlertKind::Velocity => message.strip_prefix("VELOCITY_ALERT:"),
+        AlertKind::ReplyRatio | AlertKind::QuoteRatio => None,
     };
     let details = details
         .and_then(|details| details.strip_prefix(id))
         .and_then(|details| details.strip_prefix(':'));
     match (details, kind) {
         // The details are `AUTHOR:TEXT`.
-        (Some(details), "deletion") => {
+        (Some(details), AlertKind::Deletion) => {
             details.split_once(':').map_or(details, |(_, text)| text).to_owned()
         }
         (Some(details), _) => details.replace(':', " "),
@@ -88,10 +92,10 @@ impl Show for CollectorAlertsReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(ALERTS);
         for alert in &self.alerts {
-            let message = short_message(&alert.kind, &alert.id, &alert.message);
+            let message = short_message(alert.kind, &alert.id, &alert.message);
             table.row([
                 &format_to_minute(&alert.at),
-                &alert.kind,
+                alert.kind.as_str(),
                 &alert.id,
                 &alert.author,
                 &message,
@@ -179,21 +183,24 @@ mod tests {
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     }
 
-    fn deletion(reason: &str, text: &str) -> Deletion {
+    fn deletion(reason: DeletionReason, text: &str) -> Deletion {
         Deletion {
             id: "1234567890123456789".into(),
             author: "ada_lovelace_15".into(),
             text: text.into(),
             created_at: None,
             detected_at: "2026-11-21T10:30:00.000Z".into(),
-            reason: reason.into(),
+            reason,
         }
     }
 
     #[test]
     fn deletions_fit_60_columns_and_are_clean() {
         let reply = CollectorDeletionsReply {
-            deletions: vec![deletion("not_found", HOSTILE), deletion("not_authorized", "")],
+            deletions: vec![
+                deletion(DeletionReason::NotFound, HOSTILE),
+                deletion(DeletionReason::NotAuthorized, ""),
+            ],
             truncated: true,
         };
         let mut t = Text::plain(Some(60));
@@ -210,10 +217,10 @@ mod tests {
         assert_eq!(none.notes(), ["no deletions"]);
     }
 
-    fn alert(kind: &str, message: &str) -> Alert {
+    fn alert(kind: AlertKind, message: &str) -> Alert {
         Alert {
             at: "2026-11-21T10:30:00.000Z".into(),
-            kind: kind.into(),
+            kind,
             id: "17".into(),
             author: "ada".into(),
             message: message.into(),
@@ -225,9 +232,9 @@ mod tests {
         let line = "DELETION_DETECTED:17:ada:at 10:30 we said: no";
         let reply = CollectorAlertsReply {
             alerts: vec![
-                alert("deletion", line),
-                alert("velocity", "VELOCITY_ALERT:17:likes:50->100:30min"),
-                alert("reply_ratio", HOSTILE),
+                alert(AlertKind::Deletion, line),
+                alert(AlertKind::Velocity, "VELOCITY_ALERT:17:likes:50->100:30min"),
+                alert(AlertKind::ReplyRatio, HOSTILE),
             ],
             truncated: false,
         };

@@ -2,7 +2,9 @@
 
 use std::io::{self, ErrorKind};
 
-use brain_protocol::{CollectorCollect, CollectorRun, CollectorSetupReply, Exit, Fault, FaultCode};
+use brain_protocol::{
+    CollectorCollect, CollectorRun, CollectorSetupReply, Exit, Fault, FaultCode, RunStatus,
+};
 
 use crate::{
     context::Context,
@@ -61,9 +63,8 @@ impl Show for CollectorRun {
     }
 
     fn failures(&self) -> Vec<String> {
-        let reason =
-            self.message.as_ref().or(self.reason.as_ref()).filter(|_| self.exit() == Exit::Failed);
-        reason.into_iter().cloned().collect()
+        let reason = self.why().filter(|_| self.exit() == Exit::Failed);
+        reason.into_iter().map(str::to_owned).collect()
     }
 
     fn notes(&self) -> Vec<String> {
@@ -88,7 +89,7 @@ impl Show for CollectorRun {
     }
 
     fn exit(&self) -> Exit {
-        if self.status == "failed" { Exit::Failed } else { Exit::Done }
+        if self.status == RunStatus::Failed { Exit::Failed } else { Exit::Done }
     }
 }
 
@@ -107,11 +108,11 @@ impl Show for CollectorSetupReply {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.line(&self.status);
+        t.line(self.status.as_str());
     }
 
     fn exit(&self) -> Exit {
-        crate::verbs::steps::exit(&self.status)
+        crate::verbs::steps::exit(self.status)
     }
 }
 
@@ -119,18 +120,19 @@ impl Show for CollectorSetupReply {
 mod tests {
     use super::*;
     use crate::output::width;
-    use brain_protocol::{CollectedStream, SkippedStream, Step};
+    use brain_protocol::{CollectedStream, RunProblem, SkippedStream, Step, StepStatus};
 
-    fn run(status: &str) -> CollectorRun {
+    fn run(status: RunStatus) -> CollectorRun {
         let skipped = SkippedStream {
-            reason: "rate_limited".into(),
+            reason: RunProblem::RateLimited,
             message: "2 requests are left until 10:45".into(),
             reset: Some(1_795_257_900),
         };
         CollectorRun {
-            status: status.into(),
-            reason: (status == "failed").then(|| "payment_required".into()),
-            message: (status == "failed").then(|| "the account has no credits; add some".into()),
+            status,
+            reason: (status == RunStatus::Failed).then_some(RunProblem::PaymentRequired),
+            message: (status == RunStatus::Failed)
+                .then(|| "the account has no credits; add some".into()),
             started_at: "2026-11-21T10:30:00.000Z".into(),
             finished_at: "2026-11-21T10:30:01.000Z".into(),
             streams: vec![CollectedStream {
@@ -150,10 +152,10 @@ mod tests {
 
     #[test]
     fn a_failed_run_reports_its_reason() {
-        let failed = run("failed");
-        assert_eq!((failed.exit(), run("complete").exit()), (Exit::Failed, Exit::Done));
+        let failed = run(RunStatus::Failed);
+        assert_eq!((failed.exit(), run(RunStatus::Complete).exit()), (Exit::Failed, Exit::Done));
         assert_eq!(failed.failures(), ["the account has no credits; add some"]);
-        assert!(run("complete").failures().is_empty());
+        assert!(run(RunStatus::Complete).failures().is_empty());
         let notes = failed.notes();
         assert!(
             notes[0].starts_with("mentions was skipped: 2 requests")
@@ -175,11 +177,11 @@ mod tests {
     #[test]
     fn a_failed_setup_names_the_step_in_60_columns() {
         let reply = CollectorSetupReply {
-            status: "failed".into(),
+            status: StepStatus::Failed,
             user_id: None,
             steps: vec![Step {
                 name: "token".into(),
-                status: "failed".into(),
+                status: StepStatus::Failed,
                 message: "the platform rejects the token: Unauthorized".into(),
                 hint: Some(
                     "create one in the platform's developer console, \

@@ -1,6 +1,6 @@
 //! `brain collector status`: shows the state on one screen.
 
-use brain_protocol::{CollectorRun, CollectorStatusReply, Curve, RateLimit};
+use brain_protocol::{CollectorRun, CollectorStatusReply, Curve, RateLimit, RunStatus};
 
 use super::{plot::sparkline, relative_time};
 use crate::output::{Show, Text, clean, count, format_to_minute, pad, width};
@@ -29,12 +29,9 @@ fn run_summary(run: &CollectorRun) -> String {
         count(run.velocity_alerts, "velocity alert")
     );
     let at = format_to_minute(&run.finished_at);
-    match run.status.as_str() {
-        "failed" => {
-            let reason = run.message.as_ref().or(run.reason.as_ref()).map_or("", String::as_str);
-            format!("failed {at}: {reason}")
-        }
-        _ => format!("{at}: {}; {events}", streams.join(", ")),
+    match run.status {
+        RunStatus::Failed => format!("failed {at}: {}", run.why().unwrap_or_default()),
+        RunStatus::Complete => format!("{at}: {}; {events}", streams.join(", ")),
     }
 }
 
@@ -146,17 +143,18 @@ impl Show for CollectorStatusReply {
 mod tests {
     use super::*;
     use brain_protocol::{
-        CollectedStream, CollectorCounts, Metrics, SkippedStream, Snapshot, StreamStatus,
+        CollectedStream, CollectorCounts, ConnectionStatus, Metrics, RunProblem, SkippedStream,
+        Snapshot, StreamStatus,
     };
 
     #[allow(clippy::too_many_lines)]
     fn status() -> CollectorStatusReply {
-        let stream = |name: &str, skipped: Option<&str>| CollectedStream {
+        let stream = |name: &str, skipped: Option<RunProblem>| CollectedStream {
             stream: name.into(),
             total: 100,
             new: 7,
             skipped: skipped.map(|reason| SkippedStream {
-                reason: reason.into(),
+                reason,
                 message: "m".into(),
                 reset: None,
             }),
@@ -174,7 +172,7 @@ mod tests {
             dir: "/home/ada/.brain/collector".into(),
             next_run: Some("2026-11-21T10:30:00.000Z".into()),
             last_run: Some(CollectorRun {
-                status: "complete".into(),
+                status: RunStatus::Complete,
                 reason: None,
                 message: None,
                 started_at: "2026-11-21T10:00:00.000Z".into(),
@@ -182,7 +180,7 @@ mod tests {
                 streams: vec![
                     stream("own", None),
                     stream("mentions", None),
-                    stream("searches", Some("rate_limited")),
+                    stream("searches", Some(RunProblem::RateLimited)),
                 ],
                 tweets_stored: 200,
                 deletions: 1,
@@ -213,7 +211,7 @@ mod tests {
                 },
             ],
             stream: Some(StreamStatus {
-                state: "connected".into(),
+                state: ConnectionStatus::Connected,
                 message: "\u{1b}[2Jposts arrive".into(),
                 posts: 3,
                 connections: 1,
@@ -268,7 +266,7 @@ mod tests {
             Some("there is no token; `brain collector setup --token-file FILE`".into());
         status.next_run = None;
         let run = status.last_run.as_mut().expect("run");
-        (run.status, run.message) = ("failed".into(), Some("the account has no credits".into()));
+        (run.status, run.message) = (RunStatus::Failed, Some("the account has no credits".into()));
         let text = render(&status, 200);
         assert!(text.starts_with("off       there is no token; `brain collector setup"), "{text}");
         assert!(

@@ -1,7 +1,8 @@
 //! Prints ideas and runs as text and JSON. In text for a terminal, control characters are replaced.
 
 use brain_protocol::{
-    ClosePage, Exit, Idea, IdeaProfile, IdeaPrompt, IdeaRunRow, IdeaRunsReply, IdeasReply, usd,
+    ClosePage, Exit, Idea, IdeaProfile, IdeaPrompt, IdeaRunRow, IdeaRunsReply, IdeaStatus,
+    IdeasReply, usd,
 };
 use serde::Serialize;
 
@@ -26,7 +27,7 @@ pub(super) struct Answer<'a> {
     judge_failed: bool,
     cost: Cost,
     saved_slug: Option<&'a str>,
-    status: &'a str,
+    status: IdeaStatus,
     prompts: &'a [IdeaPrompt],
     failed_crosses: u32,
     problem: Option<&'a str>,
@@ -59,7 +60,7 @@ impl<'a> Answer<'a> {
             judge_failed: reply.judge_failed,
             cost: reply.cost.into(),
             saved_slug: reply.saved_slug.as_ref().map(brain_protocol::Slug::as_str),
-            status: &reply.status,
+            status: reply.status,
             prompts: &reply.prompts,
             failed_crosses: reply.failed_crosses,
             problem: reply.problem.as_deref(),
@@ -168,7 +169,7 @@ impl Show for Answer<'_> {
         }
         notes.push(match self.saved_slug {
             Some(slug) => format!("run {}, saved as {slug}", self.run_id),
-            None if self.status == "prompts" => format!("run {}", self.run_id),
+            None if self.status == IdeaStatus::Prompts => format!("run {}", self.run_id),
             None => {
                 format!(
                     "run {}, not saved as a page (--resume {} --save does it)",
@@ -259,7 +260,7 @@ struct Row {
     profile: IdeaProfile,
     question: String,
     started_at: String,
-    status: String,
+    status: IdeaStatus,
     crosses_done: u32,
     crosses: u32,
     cost: Cost,
@@ -306,7 +307,7 @@ impl Show for Runs {
             let cost = format!("${}", usd(run.spent));
             table.row([
                 &run.run_id,
-                &run.status,
+                run.status.as_str(),
                 &crosses,
                 &cost,
                 &format_to_minute(&run.started_at),
@@ -385,7 +386,7 @@ pub(super) mod tests {
             profile: IdeaProfile::Brainstorm,
             run_id: "abcdefgh".into(),
             question: "Why?".into(),
-            status: "done".into(),
+            status: IdeaStatus::Done,
             ideas: vec![idea(1, 4.25, true), idea(2, 3.5, false)],
             prompts: Vec::new(),
             close_set: vec![ClosePage {

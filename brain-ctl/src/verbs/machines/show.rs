@@ -1,8 +1,8 @@
 //! The replies of `brain machines` as text.
 
 use brain_protocol::{
-    Exit, MachineRemoveReply, Machines, MachinesInitReply, MachinesJoinReply, MachinesPlanReply,
-    MachinesRotateKeyReply, MachinesStatusReply, Secret,
+    Exit, MachineRemoveReply, MachineState, Machines, MachinesInitReply, MachinesJoinReply,
+    MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, Secret,
 };
 
 use crate::output::{Column, Paint, Show, Table, Text, count, format_bytes, format_to_minute, pad};
@@ -138,7 +138,7 @@ impl Show for Machines {
 
 impl Show for MachinesStatusReply {
     fn text(&self, t: &mut Text) {
-        let state = self.state.replace('_', " ");
+        let state = self.state.as_str().replace('_', " ");
         field(t, "state", &format!("{state}: {}", self.message));
         if let Some(hint) = &self.hint {
             field(t, "", hint);
@@ -181,7 +181,7 @@ impl Show for MachinesStatusReply {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.line(&self.state);
+        t.line(self.state.as_str());
     }
 
     fn warnings(&self) -> &[String] {
@@ -189,8 +189,9 @@ impl Show for MachinesStatusReply {
     }
 
     fn exit(&self) -> Exit {
-        match self.state.as_str() {
-            "not_shared" | "starting" | "ready" | "away" => Exit::Done,
+        use MachineState::{Away, NotShared, Ready, Starting};
+        match self.state {
+            NotShared | Starting | Ready | Away => Exit::Done,
             _ => Exit::Failed,
         }
     }
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn a_status_fits_60_columns_and_a_stopped_machine_fails() {
         let mut status = MachinesStatusReply {
-            state: "diverged".into(),
+            state: MachineState::Diverged,
             message: "change 12 here is another one than on the server, which lost changes".into(),
             hint: Some("`brain machines join` builds the store again".into()),
             since: Some("2026-11-21T10:30:00.000Z".into()),
@@ -291,7 +292,7 @@ mod tests {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
         assert_eq!(status.exit(), Exit::Failed);
-        status.state = "away".into();
+        status.state = MachineState::Away;
         assert_eq!(status.exit(), Exit::Done);
     }
 }

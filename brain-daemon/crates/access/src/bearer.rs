@@ -1,12 +1,12 @@
 //! Authenticates bearer tokens (RFC 6750). Runs at each HTTP call, so it reads only memory.
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, TokenKind};
 use subtle::ConstantTimeEq;
 
 use crate::Access;
 use crate::grant_table::{cap_scopes, digest, intersection, is_live};
 use brain_base::caller::{Caller, Scopes, Visibility};
-use brain_store::{Hash, TokenKind};
+use brain_store::Hash;
 
 impl Access {
     /// Returns the caller that a bearer token authenticates. Does not block.

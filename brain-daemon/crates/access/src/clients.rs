@@ -2,7 +2,7 @@
 
 use brain_protocol::{
     Client, ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke,
-    ClientUpdate, Clients, Fault, FaultCode, GrantType, Scope, Scopes,
+    ClientUpdate, Clients, Fault, FaultCode, GrantChange, GrantType, Scope, Scopes,
 };
 
 use crate::Access;
@@ -104,8 +104,9 @@ impl Access {
             ..before.clone()
         };
         check_sources(after.scopes, &after.sources)?;
-        let status = if after == before { "unchanged" } else { "updated" };
+        let mut status = GrantChange::Unchanged;
         if after != before {
+            status = GrantChange::Updated;
             tracing::info!(client = id, scopes = %after.scopes, "a client was changed");
             let clients = vec![(id.clone(), Some(after))];
             // Permits the change even if the disk is full, because it can reduce access.
@@ -128,7 +129,7 @@ impl Access {
         let mut lock = self.lock();
         let (id, client) = self.named_client(&request.client)?;
         if client.revoked_at.is_some() {
-            return self.client_reply(&id, "revoked", 0);
+            return self.client_reply(&id, GrantChange::Revoked, 0);
         }
         if !request.yes {
             let message = format!(
@@ -146,18 +147,18 @@ impl Access {
         update.clients.push((id.clone(), Some(ClientRecord { revoked_at: Some(now), ..client })));
         self.apply(&mut lock, update)?;
         tracing::info!(client = id, tokens, "a client was revoked");
-        self.client_reply(&id, "revoked", tokens)
+        self.client_reply(&id, GrantChange::Revoked, tokens)
     }
 
     fn client_reply(
         &self,
         id: &str,
-        status: &str,
+        status: GrantChange,
         tokens_revoked: u64,
     ) -> Result<ClientReply, Fault> {
         let table = self.table();
         let client = table.client(id).ok_or_else(|| unknown_client(id))?;
-        Ok(ClientReply { status: status.into(), client: client_info(id, client), tokens_revoked })
+        Ok(ClientReply { status, client: client_info(id, client), tokens_revoked })
     }
 
     fn named_client(&self, text: &str) -> Result<(String, ClientRecord), Fault> {

@@ -9,7 +9,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use brain_protocol::{Fault, GrantType, Scopes, Secret};
+use brain_protocol::{Fault, GrantType, Scopes, Secret, TokenKind};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -21,7 +21,7 @@ use crate::{
 use brain_base::caller::{Caller, Visibility};
 use brain_base::permission::{TOKEN_EXCHANGE, permit};
 use brain_base::random;
-use brain_store::{ClientRecord, GrantUpdate, Hash, TokenKind, TokenRecord};
+use brain_store::{ClientRecord, GrantUpdate, Hash, TokenRecord};
 
 /// The lifetime of a refresh token in milliseconds: 30 days.
 const REFRESH_TTL_MS: i64 = 30 * 24 * 60 * 60 * 1000;

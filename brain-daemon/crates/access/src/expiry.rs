@@ -1,11 +1,11 @@
 //! Removes expired grants, saves the last use of clients, and counts grants for `brain doctor`.
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, TokenKind};
 
 use crate::Access;
 use crate::grant_table::{ClientEntry, is_live};
 use crate::registration::DYNAMIC;
-use brain_store::{ClientRecord, GrantUpdate, TokenKind, TokenRecord};
+use brain_store::{ClientRecord, GrantUpdate, TokenRecord};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// How long these are kept, in milliseconds: revoked clients, expired or revoked personal tokens,

@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use brain_protocol::{Fault, Scopes, SourceId};
+use brain_protocol::{Fault, Scopes, SourceId, TokenKind};
 use sha2::{Digest, Sha256};
 
 use brain_base::caller::Visibility;
-use brain_store::{ClientRecord, GrantUpdate, Hash, Store, TokenKind, TokenRecord};
+use brain_store::{ClientRecord, GrantUpdate, Hash, Store, TokenRecord};
 
 /// The resolution of a client's last use, in milliseconds.
 const MINUTE_MS: i64 = 60_000;

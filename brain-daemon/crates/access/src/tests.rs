@@ -272,7 +272,7 @@ impl Fixture {
         client: &str,
         scopes: Option<&str>,
         sources: Option<&[&str]>,
-    ) -> Result<String, FaultCode> {
+    ) -> Result<&'static str, FaultCode> {
         let request = ClientUpdate {
             client: client.into(),
             scopes: scopes.map(|text| Scopes::parse(text).unwrap()),
@@ -281,7 +281,7 @@ impl Fixture {
         };
         self.access()
             .client_update(request)
-            .map(|changed| changed.status)
+            .map(|changed| changed.status.as_str())
             .map_err(|fault| fault.code)
     }
 

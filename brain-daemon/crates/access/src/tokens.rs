@@ -1,8 +1,8 @@
 //! Operations of the owner on personal tokens: create, list and revoke.
 
 use brain_protocol::{
-    Fault, FaultCode, Scope, TokenCreate, TokenCreateReply, TokenInfo, TokenList, TokenRevoke,
-    TokenRevokeReply, Tokens,
+    Fault, FaultCode, GrantChange, Scope, TokenCreate, TokenCreateReply, TokenInfo, TokenKind,
+    TokenList, TokenRevoke, TokenRevokeReply, Tokens,
 };
 
 use crate::Access;
@@ -11,7 +11,7 @@ use crate::grant_table::{GrantTable, digest, is_live};
 use crate::validate::{invalid_request, printable};
 use brain_base::clock::rfc3339;
 use brain_base::random;
-use brain_store::{GrantUpdate, Hash, TokenKind, TokenRecord};
+use brain_store::{GrantUpdate, Hash, TokenRecord};
 
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 /// The default lifetime of a token, in seconds.
@@ -120,7 +120,10 @@ impl Access {
             tracing::info!(token = info.id, "a token was revoked");
         }
         Ok(TokenRevokeReply {
-            status: if is_newly_revoked { "revoked" } else { "already_revoked" }.into(),
+            status: match is_newly_revoked {
+                true => GrantChange::Revoked,
+                false => GrantChange::AlreadyRevoked,
+            },
             info,
         })
     }
@@ -174,12 +177,7 @@ fn info(table: &GrantTable, hash: &Hash, token: &TokenRecord) -> TokenInfo {
         token.client.as_deref().and_then(|id| table.client(id)).map(|client| &client.record);
     TokenInfo {
         id: id(hash),
-        kind: match token.kind {
-            TokenKind::Personal => "personal",
-            TokenKind::Access => "access",
-            TokenKind::Refresh => "refresh",
-        }
-        .into(),
+        kind: token.kind,
         name: client.map_or_else(|| token.name.clone(), |client| client.name.clone()),
         client_id: token.client.clone(),
         scope: token.scopes.to_string(),

@@ -29,10 +29,12 @@ mod save_page;
 
 use std::sync::Arc;
 
-use brain_protocol::{CostCall, Fault, FaultCode, IdeaRunsReply, Ideas, IdeasReply};
+use brain_protocol::{
+    CallState, CostCall, Fault, FaultCode, IdeaRunsReply, IdeaStatus, Ideas, IdeasReply,
+};
 
 use self::profile::Profile;
-use self::run_state::{Run, RunState};
+use self::run_state::Run;
 use self::run_store::{RunStore, no_run, run_id};
 use brain_base::caller::Caller;
 use brain_base::random;
@@ -139,14 +141,15 @@ impl IdeaService {
     /// sent after its last save. If entries of another killed run are included, the budget is too
     /// strict.
     fn add_open_calls(&self, run: &mut Run) {
-        if run.state != RunState::Running {
+        if run.state != IdeaStatus::Running {
             return;
         }
         let until = run.changed_at.saturating_add(MAX_STEP_MS);
         match self.models.ledger.read(Some(run.changed_at), Some(until), usize::MAX) {
             Ok(costs) => {
-                let may_belong_to_run =
-                    |call: &&CostCall| call.state == "open" && call.purpose == run.profile.as_str();
+                let may_belong_to_run = |call: &&CostCall| {
+                    call.state == CallState::Open && call.purpose == run.profile.as_str()
+                };
                 for CostCall { spent, .. } in costs.calls.iter().filter(may_belong_to_run) {
                     run.cost.actual = run.cost.actual.saturating_add(spent.actual);
                     run.cost.tokens_in = run.cost.tokens_in.saturating_add(spent.tokens_in);

@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Curve, Deletion};
+use brain_protocol::{Curve, Deletion, DeletionReason};
 use serde_json::{Map, Value, json};
 
 use super::record::{COLLECTED_AT, LAST_UPDATED};
@@ -171,7 +171,7 @@ impl Data {
             text: record.text().to_owned(),
             created_at: text("created_at"),
             detected_at: text(DETECTED_AT).unwrap_or_default(),
-            reason: text("reason").unwrap_or_default(),
+            reason: record.str("reason").and_then(DeletionReason::parse).unwrap_or_default(),
         }))
     }
 
@@ -184,7 +184,7 @@ impl Data {
         &self,
         post: &Record,
         detected_at: i64,
-        reason: &str,
+        reason: DeletionReason,
         redact: bool,
     ) -> Result<(), DataFault> {
         let mut fields = post.fields().clone();

@@ -1,5 +1,6 @@
 //! Deletion rules: which missing posts to look up, and what an answer proves. No I/O.
 
+use brain_protocol::DeletionReason;
 use serde_json::{Map, Value};
 
 use super::record::LAST_UPDATED;
@@ -34,9 +35,8 @@ pub fn should_look_up(record: Option<&Record>, is_deleted: bool, now: i64) -> bo
 pub enum Verdict {
     /// The post exists.
     Alive,
-    /// The post is gone, for this reason: `not_found_404`, `not_found`, `not_authorized`,
-    /// `no_data`.
-    Deleted(&'static str),
+    /// The post is gone.
+    Deleted(DeletionReason),
     /// Nothing.
     Unknown,
 }
@@ -46,7 +46,7 @@ pub enum Verdict {
 #[must_use]
 pub fn verdict(id: &PostId, status: u16, body: &[u8]) -> Verdict {
     match status {
-        404 => Verdict::Deleted("not_found_404"),
+        404 => Verdict::Deleted(DeletionReason::NotFound404),
         200 => serde_json::from_slice(body)
             .map_or(Verdict::Unknown, |body| verdict_of_success(id, &body)),
         _ => Verdict::Unknown,
@@ -97,7 +97,7 @@ fn verdict_without_data(id: &PostId, body: &Map<String, Value>) -> Verdict {
         return Verdict::Unknown;
     }
     if errors.is_empty() {
-        return Verdict::Deleted("no_data");
+        return Verdict::Deleted(DeletionReason::NoData);
     }
     let is_about_post = |error: &&&Value| {
         let subject = ["resource_id", "value"].iter().find_map(|name| text(error, name));
@@ -107,9 +107,11 @@ fn verdict_without_data(id: &PostId, body: &Map<String, Value>) -> Verdict {
     };
     let deletion_reason =
         |error: &&Value| match (kind(error).as_deref(), text(error, "title").as_deref()) {
-            (Some("resource-not-found"), _) | (None, Some("Not Found Error")) => Some("not_found"),
+            (Some("resource-not-found"), _) | (None, Some("Not Found Error")) => {
+                Some(DeletionReason::NotFound)
+            }
             (Some("not-authorized-for-resource"), _) | (None, Some("Authorization Error")) => {
-                Some("not_authorized")
+                Some(DeletionReason::NotAuthorized)
             }
             _ => None,
         };
@@ -187,13 +189,13 @@ mod tests {
         };
         let (gone, alive) = (Verdict::Deleted, Verdict::Alive);
         for (body, expected) in [
-            (json!({}), gone("no_data")),
-            (json!({"data": null}), gone("no_data")),
-            (json!({"data": []}), gone("no_data")),
-            (error("resource-not-found", json!({})), gone("not_found")),
+            (json!({}), gone(DeletionReason::NoData)),
+            (json!({"data": null}), gone(DeletionReason::NoData)),
+            (json!({"data": []}), gone(DeletionReason::NoData)),
+            (error("resource-not-found", json!({})), gone(DeletionReason::NotFound)),
             (
                 error("not-authorized-for-resource", json!({"section": "data"})),
-                gone("not_authorized"),
+                gone(DeletionReason::NotAuthorized),
             ),
             (
                 error("not-authorized-for-resource", json!({"section": "includes"})),
@@ -201,11 +203,11 @@ mod tests {
             ),
             (error("resource-not-found", json!({"resource_id": "18"})), Verdict::Unknown),
             (error("something-new", json!({})), Verdict::Unknown),
-            (json!({"errors": []}), gone("no_data")),
-            (json!({"errors": [{"title": "Not Found Error"}]}), gone("not_found")),
+            (json!({"errors": []}), gone(DeletionReason::NoData)),
+            (json!({"errors": [{"title": "Not Found Error"}]}), gone(DeletionReason::NotFound)),
             (
                 json!({"errors": [{"title": "Authorization Error", "value": "17"}]}),
-                gone("not_authorized"),
+                gone(DeletionReason::NotAuthorized),
             ),
             (json!({"errors": [{"title": "Forbidden", "value": "17"}]}), Verdict::Unknown),
             (json!({"errors": [{"message": "Over capacity", "code": 130}]}), Verdict::Unknown),
@@ -232,7 +234,10 @@ mod tests {
         ] {
             let id = PostId::parse("17").unwrap();
             assert_eq!(verdict(&id, 200, body.to_string().as_bytes()), expected, "{body}");
-            assert_eq!(verdict(&id, 404, body.to_string().as_bytes()), gone("not_found_404"));
+            assert_eq!(
+                verdict(&id, 404, body.to_string().as_bytes()),
+                gone(DeletionReason::NotFound404)
+            );
             for status in [204, 301, 400, 401, 402, 403, 408, 429, 500, 503] {
                 assert_eq!(
                     verdict(&id, status, body.to_string().as_bytes()),

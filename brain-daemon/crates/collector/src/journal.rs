@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use brain_protocol::AlertKind;
 use serde::{Deserialize, Serialize};
 
 use super::record::{COLLECTED_AT, LAST_UPDATED};
@@ -38,10 +39,10 @@ pub enum JournalEvent {
         /// The post.
         id: String,
     },
-    /// An alert other than a deletion: `velocity`, `reply_ratio`, `quote_ratio`.
+    /// An alert other than a deletion.
     Alert {
         /// The kind.
-        alert: String,
+        alert: AlertKind,
         /// The post.
         id: String,
         /// Handle or id of the author.
@@ -210,6 +211,7 @@ fn skip_damaged<T>(read: Result<Option<T>, DataFault>) -> Result<Option<T>, Data
 mod tests {
     use std::fs;
 
+    use brain_protocol::DeletionReason;
     use serde_json::json;
 
     use super::*;
@@ -237,7 +239,7 @@ mod tests {
         let journal = Journal::new(dir.path());
         assert_eq!(journal.since(0).unwrap(), []);
         let alert = JournalEvent::Alert {
-            alert: "velocity".into(),
+            alert: AlertKind::Velocity,
             id: "2".into(),
             author: "alice\n".into(),
             message: "VELOCITY_ALERT:2:likes:50->100:30min".into(),
@@ -305,7 +307,7 @@ mod tests {
         };
         data.put_post(Stream::Own, &record("2", T0 + 2)).unwrap();
         data.put_post(Stream::Searches, &record("1", T0 + 1)).unwrap();
-        data.put_deletion(&record("2", T0 + 2), T0 + 3, "not_found", false).unwrap();
+        data.put_deletion(&record("2", T0 + 2), T0 + 3, DeletionReason::NotFound, false).unwrap();
         fs::write(data.root().join("tweets/own/3.json"), "{").unwrap();
         journal.rebuild(&data).unwrap();
         let entries = journal.since(0).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brain_protocol::is_direction_control;
+use brain_protocol::{RunProblem, is_direction_control};
 
 /// Maximum length of a preview, in characters.
 const MAX_PREVIEW_CHARS: usize = 80;
@@ -51,7 +51,7 @@ pub enum Line {
         /// The stream.
         stream: &'static str,
         /// The reason.
-        reason: &'static str,
+        reason: RunProblem,
         /// The time at which the rate limit ends, in Unix seconds.
         reset: Option<i64>,
     },
@@ -71,7 +71,7 @@ pub enum Line {
         /// The time.
         at: String,
         /// The reason.
-        reason: &'static str,
+        reason: RunProblem,
     },
 }
 
@@ -147,7 +147,8 @@ mod tests {
     fn the_lines_are_as_specified() {
         let at = || "2026-11-21T10:30:45.123Z".to_owned();
         let (id, author) = (|| "9007199254740993".to_owned(), || "alice".to_owned());
-        let skipped = |reset| Line::Skipped { stream: "mentions", reason: "rate_limited", reset };
+        let skipped =
+            |reset| Line::Skipped { stream: "mentions", reason: RunProblem::RateLimited, reset };
         for (line, text) in [
             (Line::Start(at()), "RUN_START:2026-11-21T10:30:45.123Z"),
             (Line::Own { total: 17, new: 3 }, "OWN_TWEETS:17 (3 new)"),
@@ -180,7 +181,7 @@ mod tests {
                     alerts=2",
             ),
             (
-                Line::Failed { at: at(), reason: "payment_required" },
+                Line::Failed { at: at(), reason: RunProblem::PaymentRequired },
                 "RUN_FAILED:2026-11-21T10:30:45.123Z:payment_required",
             ),
         ] {

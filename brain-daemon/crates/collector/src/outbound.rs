@@ -1,6 +1,6 @@
 //! Watches own posts during their first minute: growth and alerts. No I/O.
 
-use brain_protocol::Metrics;
+use brain_protocol::{AlertKind, Metrics};
 use serde_json::{Value, json};
 
 use super::PostId;
@@ -24,8 +24,8 @@ struct Check {
 /// An alert about an own post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
-    /// `reply_ratio` or `quote_ratio`.
-    pub name: &'static str,
+    /// `ReplyRatio` or `QuoteRatio`.
+    pub kind: AlertKind,
     /// A sentence.
     pub message: String,
 }
@@ -69,7 +69,7 @@ impl Watch {
     pub fn record_check(&mut self, now: i64, metrics: Option<Metrics>) -> Vec<Alert> {
         self.checks.push(Check { at: now, metrics });
         let mut new = metrics.map(|metrics| alerts(&metrics)).unwrap_or_default();
-        new.retain(|alert| self.reported_alerts.iter().all(|other| other.name != alert.name));
+        new.retain(|alert| self.reported_alerts.iter().all(|other| other.kind != alert.kind));
         self.reported_alerts.extend(new.iter().cloned());
         new
     }
@@ -86,7 +86,7 @@ impl Watch {
         let alerts: Vec<Value> = self
             .reported_alerts
             .iter()
-            .map(|alert| json!({"alert": alert.name, "message": alert.message}))
+            .map(|alert| json!({"alert": alert.kind, "message": alert.message}))
             .collect();
         json!({
             "id": self.id.as_str(),
@@ -123,12 +123,12 @@ pub fn alerts(metrics: &Metrics) -> Vec<Alert> {
     let (replies, likes) = (metrics.reply_count, metrics.like_count);
     if replies >= MIN_COUNT && replies > likes {
         let message = format!("{replies} replies and {likes} likes within the first minute");
-        alerts.push(Alert { name: "reply_ratio", message });
+        alerts.push(Alert { kind: AlertKind::ReplyRatio, message });
     }
     let (quotes, reposts) = (metrics.quote_count, metrics.retweet_count);
     if quotes >= MIN_COUNT && quotes > reposts {
         let message = format!("{quotes} quotes and {reposts} reposts within the first minute");
-        alerts.push(Alert { name: "quote_ratio", message });
+        alerts.push(Alert { kind: AlertKind::QuoteRatio, message });
     }
     alerts
 }
@@ -155,19 +155,19 @@ mod tests {
 
     #[test]
     fn alert_bounds_are_exact() {
-        let names =
-            |metrics| alerts(&metrics).into_iter().map(|alert| alert.name).collect::<Vec<_>>();
+        let kinds =
+            |metrics| alerts(&metrics).into_iter().map(|alert| alert.kind).collect::<Vec<_>>();
         for (metrics, expected) in [
             (metrics(0, 0, 4, 4), vec![]),
-            (metrics(0, 9, 5, 5), vec!["reply_ratio"]),
-            (metrics(4, 9, 5, 0), vec!["reply_ratio"]),
+            (metrics(0, 9, 5, 5), vec![AlertKind::ReplyRatio]),
+            (metrics(4, 9, 5, 0), vec![AlertKind::ReplyRatio]),
             (metrics(5, 9, 5, 0), vec![]),
-            (metrics(9, 0, 0, 5), vec!["quote_ratio"]),
-            (metrics(9, 4, 0, 5), vec!["quote_ratio"]),
+            (metrics(9, 0, 0, 5), vec![AlertKind::QuoteRatio]),
+            (metrics(9, 4, 0, 5), vec![AlertKind::QuoteRatio]),
             (metrics(9, 5, 0, 5), vec![]),
-            (metrics(0, 0, 5, 5), vec!["reply_ratio", "quote_ratio"]),
+            (metrics(0, 0, 5, 5), vec![AlertKind::ReplyRatio, AlertKind::QuoteRatio]),
         ] {
-            assert_eq!(names(metrics), expected, "{metrics:?}");
+            assert_eq!(kinds(metrics), expected, "{metrics:?}");
         }
     }
 
@@ -199,8 +199,8 @@ mod tests {
     fn an_alert_is_reported_once_and_stored() {
         let mut watch = watch();
         assert_eq!(
-            watch.record_check(START + 15_000, Some(metrics(1, 0, 6, 0)))[0].name,
-            "reply_ratio"
+            watch.record_check(START + 15_000, Some(metrics(1, 0, 6, 0)))[0].kind,
+            AlertKind::ReplyRatio
         );
         assert!(watch.record_check(START + 30_000, Some(metrics(2, 0, 9, 0))).is_empty());
         assert!(watch.record_check(START + 45_000, None).is_empty());

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, TryLockError};
 use std::io;
 
-use brain_protocol::{CollectorRun, Secret};
+use brain_protocol::{CollectorRun, RunProblem, RunStatus, Secret};
 use serde_json::{Map, Value};
 
 use super::{
@@ -29,9 +29,6 @@ pub use incoming::IncomingPost;
 /// Endpoints of the persistent connection. Runs do not change their limits.
 const PERSISTENT_CONNECTION_ENDPOINTS: [Endpoint; 3] =
     [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
-
-/// The failure reason for file errors.
-const STORAGE: &str = "storage";
 
 /// Receives the events of a run.
 pub trait RunListener {
@@ -80,7 +77,7 @@ enum StopCause {
     /// The platform refuses all further requests.
     Refused(PlatformFault),
     /// No stream got an answer. Has the reason and message of the first stream.
-    Unanswered(&'static str, String),
+    Unanswered(RunProblem, String),
     /// The daemon is stopping.
     Stopping,
     /// A file cannot be read or written.
@@ -137,7 +134,7 @@ impl Run<'_> {
         // Only an interrupted run leaves temporary files. A search for them reads large
         // directories.
         let last_report =
-            state.last_report.as_ref().filter(|last| last.reason.as_deref() != Some(STORAGE));
+            state.last_report.as_ref().filter(|last| last.reason != Some(RunProblem::Storage));
         let last_ended = last_report.map(|last| last.started_at.clone());
         if damage.is_some() || state.last_started != last_ended {
             data.remove_leftovers();
@@ -238,7 +235,7 @@ impl<'a> RunState<'a> {
             Ok(()) => (self.save_state(&at, None), None),
             Err(StopCause::Refused(fault)) => {
                 let (reason, message) =
-                    (fault.reason.as_str(), format!("{}; {}", fault.message, fault.hint));
+                    (fault.reason.run_problem(), format!("{}; {}", fault.message, fault.hint));
                 (self.save_state(&at, Some((reason, message))), Some(reason))
             }
             Err(StopCause::Unanswered(reason, message)) => {
@@ -246,12 +243,13 @@ impl<'a> RunState<'a> {
             }
             Err(StopCause::Stopping) => {
                 let message = "the run was stopped; the next run starts over".to_owned();
-                (self.save_state(&at, Some(("stopped", message))), Some("stopped"))
+                let reason = RunProblem::Stopped;
+                (self.save_state(&at, Some((reason, message))), Some(reason))
             }
             Err(StopCause::Disk(fault)) => {
                 // The error may concern one file only. The state must not keep reporting success.
                 self.streams.clear();
-                let _ = self.save_state(&at, Some((STORAGE, fault.to_string())));
+                let _ = self.save_state(&at, Some((RunProblem::Storage, fault.to_string())));
                 (Err(fault), None)
             }
         };
@@ -263,21 +261,21 @@ impl<'a> RunState<'a> {
                 alerts: report.velocity_alerts,
             },
             (Ok(_), Some(reason)) => Line::Failed { at, reason },
-            (Err(_), _) => Line::Failed { at, reason: STORAGE },
+            (Err(_), _) => Line::Failed { at, reason: RunProblem::Storage },
         });
         run_result
     }
 
     /// Saves the state for the next run. A failed run keeps the former streams.
-    fn save_state(mut self, at: &str, failed: Option<(&str, String)>) -> RunResult {
+    fn save_state(mut self, at: &str, failed: Option<(RunProblem, String)>) -> RunResult {
         // Post files are not flushed one by one, so flush them before the state.
         self.data.sync()?;
         self.report.finished_at = at.to_owned();
         self.report.requests = self.platform.requests;
         self.report.tweets_stored = self.present_ids.len() as u64;
         if let Some((reason, message)) = failed {
-            self.report.status = "failed".into();
-            self.report.reason = Some(reason.to_owned());
+            self.report.status = RunStatus::Failed;
+            self.report.reason = Some(reason);
             self.report.message = Some(message);
         }
         State::change(self.data, |state| {
@@ -328,7 +326,7 @@ fn redact_all(data: &Data, warnings: &mut Vec<String>) -> Result<(), DataFault> 
 /// Creates the report of a new run.
 fn new_report(at: String) -> CollectorRun {
     CollectorRun {
-        status: "complete".into(),
+        status: RunStatus::Complete,
         reason: None,
         message: None,
         finished_at: at.clone(),

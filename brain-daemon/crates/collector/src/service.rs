@@ -19,6 +19,7 @@ mod stream;
 mod topics;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, StreamStatus};
@@ -49,6 +50,9 @@ pub(crate) struct CollectorState {
     last_attempt: Mutex<Option<i64>>,
     /// The status of the persistent connection.
     stream: Mutex<Option<StreamStatus>>,
+    /// Whether a connection cannot be prepared, for example without a token. Replies have a
+    /// current state instead of the recorded one, because a setup may have solved the problem.
+    stream_is_unready: AtomicBool,
     /// Wakes the worker of the analyses after new posts.
     new_posts: Notify,
     /// Cache of the optional analyses, locked while they run.

@@ -16,7 +16,7 @@ mod session_checks;
 
 use std::sync::Arc;
 
-use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode};
+use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode, StepStatus};
 use url::{Host, Url};
 
 use brain_access::Access;
@@ -106,7 +106,7 @@ impl ConnectService {
         let has_passed = self.run_steps(&target, request, &mut steps).is_some();
         Ok(ConnectReport {
             url: request.url.clone(),
-            status: if has_passed { "passed" } else { "failed" }.into(),
+            status: if has_passed { StepStatus::Passed } else { StepStatus::Failed },
             steps: steps.results,
         })
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply};
+use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, DoctorStatus};
 
 use crate::doctor::process::Process;
 use crate::purge::PurgeService;
@@ -83,12 +83,12 @@ impl DoctorService {
         let count = |status| checks.iter().filter(|c| c.status == status).count() as u32;
         let (failed, warned) = (count(CheckStatus::Fail), count(CheckStatus::Warn));
         let status = match (failed, warned) {
-            (0, 0) => "healthy",
-            (0, _) => "warnings",
-            _ => "unhealthy",
+            (0, 0) => DoctorStatus::Healthy,
+            (0, _) => DoctorStatus::Warnings,
+            _ => DoctorStatus::Unhealthy,
         };
         let health_score = 100_u32.saturating_sub(25 * failed + 5 * warned);
-        DoctorReply { status: status.into(), health_score, checks }
+        DoctorReply { status, health_score, checks }
     }
 
     /// Returns the checks of all services, in the order of the reply.

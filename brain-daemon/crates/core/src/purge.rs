@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use brain_base::caller::Visibility;
-use brain_protocol::{Fault, FaultCode, Purge, PurgeReply, SourceId};
+use brain_protocol::{Fault, FaultCode, PageChange, Purge, PurgeReply, SourceId};
 use brain_store::{FileState, PageRecord, PurgeName, Store, UnfinishedPurges};
 use parking_lot::Mutex;
 
@@ -63,8 +63,9 @@ impl PurgeService {
             let name = PurgeName::of(&source, &slug, request.version);
             finished_later.retain(|(other, _)| *other != name);
         }
-        let status = if problems.is_empty() { "purged" } else { "unfinished" };
-        if !problems.is_empty() {
+        let is_finished = problems.is_empty();
+        let status = if is_finished { PageChange::Purged } else { PageChange::Unfinished };
+        if !is_finished {
             warnings.extend(problems);
             warnings.push(
                 "brain tries again every minute, and after a restart, until the purge is finished; \
@@ -81,7 +82,7 @@ impl PurgeService {
             );
         }
         Ok(PurgeReply {
-            status: status.into(),
+            status,
             slug,
             source_id: source,
             version: request.version,

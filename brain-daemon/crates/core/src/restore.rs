@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
+use brain_protocol::{BackupReply, BackupStatus, Fault, FaultCode, SourceId};
 
 use crate::open::{home_fault, store_options};
 use crate::{Brain, store_identity};
@@ -79,7 +79,7 @@ fn restore_prepared(
             })?;
     // The owner chose this store, so files in `pages/` that differ from it stay as they are.
     store_identity::record(&home);
-    let mut restored = reply("restored", file, &report);
+    let mut restored = reply(BackupStatus::Restored, file, &report);
     restored.warnings.extend(dirs.warnings());
     restored.warnings.extend(open_restored(home, config, clock, new_store_id));
     Ok(restored)

@@ -10,7 +10,7 @@ use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
 use brain_base::write_fault;
 use brain_config::Config;
-use brain_protocol::{BackupReply, Fault, FaultCode, SyncedSource};
+use brain_protocol::{BackupReply, BackupStatus, Fault, FaultCode, SyncedSource};
 use brain_store::{self as store, SCHEMA, StoreError, StoreOptions, VerifyReport};
 
 use crate::open::{home_fault, store_options};
@@ -85,7 +85,7 @@ pub fn restore_from_home(
         None => (home.pages(), empty_report()),
     };
     let restored = reply(
-        "restored",
+        BackupStatus::Restored,
         &path,
         &VerifyReport { pages: pages.active, deleted: pages.deleted, ..report },
     );

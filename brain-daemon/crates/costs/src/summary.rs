@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead, BufReader, Read};
 
-use brain_protocol::{CostCall, CostDay, CostSum, CostsReply, Spending};
+use brain_protocol::{CallState, CostCall, CostDay, CostSum, CostsReply, Spending};
 
 use super::budget::add;
 use super::line::{Line, MAX_LINE_BYTES, Step, plausible_tokens};
@@ -57,7 +57,8 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
                 };
                 let estimated =
                     enter_line.map_or(line.micro_usd, |enter_line| enter_line.micro_usd);
-                let state = if line.step == Step::Done { "done" } else { "failed" };
+                let is_done = line.step == Step::Done;
+                let state = if is_done { CallState::Done } else { CallState::Failed };
                 sums.add(at, &line, state, Spending { estimated, ..line.spent() });
             }
         }
@@ -132,11 +133,11 @@ impl<'a> Sums<'a> {
     /// Adds a call that was never settled.
     fn add_open(&mut self, line: &Line) {
         if let Some(at) = parse_instant(&line.at) {
-            self.add(at, line, "open", line.spent());
+            self.add(at, line, CallState::Open, line.spent());
         }
     }
 
-    fn add(&mut self, at: i64, line: &Line, state: &str, spent: Spending) {
+    fn add(&mut self, at: i64, line: &Line, state: CallState, spent: Spending) {
         let CallFilter { since, until, limit } = *self.filter;
         if since.is_some_and(|since| at < since) || until.is_some_and(|until| at > until) {
             return;
@@ -155,7 +156,7 @@ impl<'a> Sums<'a> {
             at: line.at.clone(),
             purpose: line.purpose.clone(),
             model: line.model.clone(),
-            state: state.into(),
+            state,
             spent,
         };
         self.newest.insert((at, self.call_count), call);

@@ -9,7 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use brain_protocol::{
-    Fault, FaultCode, IngestJob, JobId, JobShow, Operation as _, Slug, SourceId,
+    Fault, FaultCode, IngestJob, IngestStatus, JobId, JobShow, Operation as _, Slug, SourceId,
     is_direction_control,
 };
 use serde::de::IgnoredAny;
@@ -160,12 +160,10 @@ async fn ingest(State(app): State<AppState>, request: Request) -> Result<Respons
     match accept(&app, request).await {
         Ok(receipt) => {
             dispatch::set_job(receipt.job_id);
-            let count = if receipt.status == "duplicate" {
-                &counters.duplicate
-            } else {
-                &counters.accepted
-            };
-            count.add(1);
+            match receipt.status {
+                IngestStatus::Duplicate => counters.duplicate.add(1),
+                IngestStatus::Queued => counters.accepted.add(1),
+            }
             Ok((StatusCode::ACCEPTED, Json(receipt)).into_response())
         }
         Err(refusal) => {
@@ -270,7 +268,7 @@ async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpE
     let (name, size, now) = (caller.name.clone(), item.body.len(), app.brain.now());
     app.shared.quota.charge(&name, size, now)?;
     let result = enqueue(app, caller, item).await;
-    if result.as_ref().map_or(true, |receipt| receipt.status == "duplicate") {
+    if result.as_ref().map_or(true, |receipt| receipt.status == IngestStatus::Duplicate) {
         app.shared.quota.refund(&name, size, now);
     }
     result

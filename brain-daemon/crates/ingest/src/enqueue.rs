@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, IngestStatus, JobId, JobState, Slug, SourceId};
 use sha2::{Digest, Sha256};
 
 use super::{IngestItem, IngestReceipt};
@@ -335,11 +335,11 @@ impl ResponseParts {
     ) -> Result<IngestReceipt, Fault> {
         let (id, status, message) = match decision {
             Decision::Queued { id, .. } => {
-                (*id, "queued", "the item is stored and will become a page shortly")
+                (*id, IngestStatus::Queued, "the item is stored and will become a page shortly")
             }
             Decision::Duplicate { id } => (
                 *id,
-                "duplicate",
+                IngestStatus::Duplicate,
                 "the same item was accepted within the last 24 hours; nothing was added",
             ),
         };
@@ -349,7 +349,7 @@ impl ResponseParts {
             job_id: public_id(id),
             content_hash: self.content_hash,
             source_id,
-            status: status.into(),
+            status,
             message: match self.warning {
                 Some(warning) => format!("{message}; warning: {warning}"),
                 None => message.into(),

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use brain_protocol::{JobId, Slug, SourceId};
+use brain_protocol::{IngestStatus, JobId, Slug, SourceId};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -65,8 +65,8 @@ pub struct IngestReceipt {
     pub source_id: SourceId,
     /// `queued`, or `duplicate` of an item that was accepted within the last 24 hours, which
     /// `job_id` names.
-    #[schema(example = "queued", pattern = "^(queued|duplicate)$")]
-    pub status: String,
+    #[schema(value_type = String, example = "queued", pattern = "^(queued|duplicate)$")]
+    pub status: IngestStatus,
     /// The status in words.
     pub message: String,
 }

@@ -39,7 +39,11 @@ fn stream_question(
     let mut pieces = String::new();
     let reply = model.stream(question, None, &mut |piece| pieces.push_str(piece), &|| true);
     let calls = ledger.read(None, None, 100).unwrap().calls;
-    (pieces, reply, calls.into_iter().map(|call| (call.state, call.spent.actual)).collect())
+    (
+        pieces,
+        reply,
+        calls.into_iter().map(|call| (call.state.to_string(), call.spent.actual)).collect(),
+    )
 }
 
 fn delta(text: &str) -> String {

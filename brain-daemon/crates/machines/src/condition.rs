@@ -1,7 +1,7 @@
 //! Whether this machine can use the log, and how errors of the log become errors of the store.
 
 use brain_commit_log::Error;
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, MachineState};
 use brain_store::StoreError;
 
 use crate::payload::Problem;
@@ -32,8 +32,8 @@ pub enum Condition {
 /// Why a machine stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
-    /// The name of the state, as in `docs/machines.md`.
-    pub state: &'static str,
+    /// The state, as in `docs/machines.md`.
+    pub state: MachineState,
     /// What happened, and the way out.
     pub fault: Fault,
 }
@@ -124,7 +124,7 @@ pub fn fault(error: &Error) -> Fault {
 fn stop(error: &Error, text: String) -> Stop {
     let (state, hint) = match error {
         Error::Diverged { .. } => (
-            "diverged",
+            MachineState::Diverged,
             "the server was restored, it failed over and lost changes, or a former primary server \
              is back and answers; if one is, stop it: this machine goes on when it reaches the \
              right server. Otherwise `brain machines join` builds this machine's store again from \
@@ -133,42 +133,47 @@ fn stop(error: &Error, text: String) -> Stop {
              them back",
         ),
         Error::Compacted { .. } => (
-            "compacted",
+            MachineState::Compacted,
             "this machine was away too long; `brain machines join` builds its store again from a \
              snapshot, and keeps the present one as a file",
         ),
-        Error::TooNew { .. } => ("newer", "update brain on this machine; reads go on meanwhile"),
+        Error::TooNew { .. } => {
+            (MachineState::Newer, "update brain on this machine; reads go on meanwhile")
+        }
         Error::NotRegistered { .. } => (
-            "removed",
+            MachineState::Removed,
             "`brain machines join` adds this machine again; `brain machines leave` makes its \
              store an ordinary one",
         ),
         Error::WrongKey | Error::UnknownKey(_) => (
-            "wrong_key",
+            MachineState::WrongKey,
             "the key was replaced on another machine; give this machine the new words: \
              `brain machines join --key-file FILE`",
         ),
         Error::Forged(_) => (
-            "forged",
+            MachineState::Forged,
             "someone changed the server's data, or it belongs to another brain; restore the server \
              from its backup, then `brain machines join` on each machine",
         ),
         Error::Denied { .. } => (
-            "denied",
+            MachineState::Denied,
             "correct the user's rights on the server, or give this machine another URL: \
              `brain machines join --url-file FILE`",
         ),
         Error::NotCreated { .. } => (
-            "no_log",
+            MachineState::NoLog,
             "the server's tables are missing; restore the server from its backup, or give this \
              machine another URL: `brain machines join --url-file FILE`",
         ),
-        Error::ServerTooOld { .. } => ("server_too_old", "update the server to PostgreSQL 14"),
-        Error::File { .. } => {
-            ("no_file", "correct the path in the server's URL, or make the file readable")
+        Error::ServerTooOld { .. } => {
+            (MachineState::ServerTooOld, "update the server to PostgreSQL 14")
         }
+        Error::File { .. } => (
+            MachineState::NoFile,
+            "correct the path in the server's URL, or make the file readable",
+        ),
         _ => (
-            "damaged",
+            MachineState::Damaged,
             "restore the server from its backup; or make this machine's store an ordinary one, \
              `brain machines leave`, and share it again in another database",
         ),
@@ -180,7 +185,7 @@ fn stop(error: &Error, text: String) -> Stop {
 pub(crate) fn other_brain(address: &str) -> Stop {
     let message = format!("the log at {address} belongs to another brain; nothing was read");
     Stop {
-        state: "other_brain",
+        state: MachineState::OtherBrain,
         fault: Fault::new(FaultCode::MachineStopped, message).hint(
             "give this machine the URL of its own brain: `brain machines join --url-file FILE`",
         ),
@@ -194,7 +199,7 @@ pub(crate) fn copied(name: &str) -> Stop {
          machines.json"
     );
     Stop {
-        state: "copied",
+        state: MachineState::Copied,
         fault: Fault::new(FaultCode::MachineStopped, message).hint(
             "on the copy, stop brain, remove machines.json from its home, start brain, and run \
              `brain machines join --name OTHER`; then restart brain here",
@@ -207,18 +212,18 @@ pub(crate) fn unusable(number: u64, problem: Problem) -> Stop {
     let known = crate::SCHEMA;
     let (state, message, hint) = match problem {
         Problem::Schema(schema) if schema > known => (
-            "newer",
+            MachineState::Newer,
             format!("change {number} has schema {schema}, and this program knows {known}"),
             "update brain on this machine; reads go on meanwhile",
         ),
         Problem::Schema(schema) => (
-            "older",
+            MachineState::Older,
             format!("change {number} has schema {schema}, older than this program's {known}"),
             "`brain machines join` builds this machine's store again from a snapshot; update brain \
              on all machines",
         ),
         Problem::Format => (
-            "newer",
+            MachineState::Newer,
             format!("change {number} has a format that this program does not know"),
             "update brain on this machine; reads go on meanwhile",
         ),

@@ -243,7 +243,7 @@ impl MachineLog {
                     }
                     _ => {
                         let fault = &stop.fault;
-                        tracing::error!(state = stop.state, %fault, "this machine stopped");
+                        tracing::error!(state = stop.state.as_str(), %fault, "this machine stopped");
                         now
                     }
                 };

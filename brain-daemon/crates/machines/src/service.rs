@@ -28,7 +28,7 @@ use crate::{
 use brain_base::durable::unfinished_path;
 use brain_base::home::create_private_dir;
 use brain_base::{leases, write_fault};
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, MachineState};
 use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, Store, StoreError};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -266,7 +266,7 @@ impl MachineService {
         }
         let round = replica.follow();
         if let Condition::Stopped { stop, .. } = replica.log().condition()
-            && stop.state == "wrong_key"
+            && stop.state == MachineState::WrongKey
             && let Some(_setup) = self.setup.try_lock()
             && let Err(fault) = self.adopt_new_key(&replica)
         {

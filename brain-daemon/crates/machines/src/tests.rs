@@ -98,7 +98,7 @@ impl World {
 /// Returns the name of the state in which a call stopped the machine.
 fn stopped_state(log: &MachineLog) -> &'static str {
     match log.condition() {
-        crate::Condition::Stopped { stop, .. } => stop.state,
+        crate::Condition::Stopped { stop, .. } => stop.state.as_str(),
         other => panic!("{other:?}"),
     }
 }

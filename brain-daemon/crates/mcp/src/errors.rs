@@ -132,7 +132,7 @@ mod tests {
     fn an_error_is_short_and_names_no_command() {
         for code in FaultCode::ALL {
             let message =
-                error_text(*code, &"long\n".repeat(9999), Some("use `brain get x`, or `--yes`"));
+                error_text(code, &"long\n".repeat(9999), Some("use `brain get x`, or `--yes`"));
             assert!(!message.contains("brain get") && !message.contains("--yes"), "{message}");
             assert!(message.chars().count() < MAX_MESSAGE_CHARS + 200 && !message.contains('\n'));
             assert!(message.contains(": long"), "{message}");

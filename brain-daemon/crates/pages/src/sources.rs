@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brain_protocol::{
-    Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply, SourcesReply,
-    SymbolicLinks, io_reason,
+    ChangeStatus, Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply,
+    SourcesReply, SymbolicLinks, io_reason,
 };
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
@@ -115,9 +115,9 @@ impl SourceService {
             ));
         }
         let status = match (is_new, has_changed) {
-            (true, _) => "added",
-            (false, true) => "changed",
-            (false, false) => "unchanged",
+            (true, _) => ChangeStatus::Added,
+            (false, true) => ChangeStatus::Changed,
+            (false, false) => ChangeStatus::Unchanged,
         };
         self.source_reply(caller, &request.id, status, warnings)
     }
@@ -129,7 +129,7 @@ impl SourceService {
             Fault::new(FaultCode::Io, format!("cannot use {}: {}", dir.display(), io_reason(&e)))
         })?;
         self.watcher.notify_sources_changed();
-        self.source_reply(caller, &id, "unchanged", Vec::new())
+        self.source_reply(caller, &id, ChangeStatus::Unchanged, Vec::new())
     }
 
     /// Unregisters a source. Its directory stays as it is.
@@ -169,7 +169,7 @@ impl SourceService {
         if row.default {
             warnings.push("the default source is \"default\" again".into());
         }
-        Ok(SourceReply { status: "removed".into(), source: row, warnings })
+        Ok(SourceReply { status: ChangeStatus::Removed, source: row, warnings })
     }
 
     /// Returns the source of requests that name none. If `caller` may not use it, they must name a
@@ -197,12 +197,8 @@ impl SourceService {
                 self.store.write(move |draft| prefer(draft, &id))?
             }
         };
-        self.source_reply(
-            caller,
-            &source,
-            if has_changed { "default" } else { "unchanged" },
-            Vec::new(),
-        )
+        let status = if has_changed { ChangeStatus::Default } else { ChangeStatus::Unchanged };
+        self.source_reply(caller, &source, status, Vec::new())
     }
 
     /// Hides the pages of a source, and removes its registration.
@@ -247,13 +243,13 @@ impl SourceService {
         &self,
         caller: &Caller,
         id: &SourceId,
-        status: &str,
+        status: ChangeStatus,
         warnings: Vec<String>,
     ) -> Result<SourceReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (_, record) = crate::sources::resolve(caller, &reader, Some(id))?;
         let source = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
-        Ok(SourceReply { status: status.into(), source, warnings })
+        Ok(SourceReply { status, source, warnings })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs a check step by step, and records the result and the duration of each step. A failed step
 //! has no value, so that the caller can end the check.
 
-use brain_protocol::{Fault, Step};
+use brain_protocol::{Fault, Step, StepStatus};
 
 use brain_base::clock::Clock;
 
@@ -85,13 +85,13 @@ impl Steps<'_> {
         let took_ms = u64::try_from(self.clock.now() - began).unwrap_or(0);
         let (value, status, message, hint) = match result {
             Ok(StepSuccess { value, message, warning }) => {
-                let status = if warning.is_some() { "warned" } else { "passed" };
+                let status =
+                    if warning.is_some() { StepStatus::Warned } else { StepStatus::Passed };
                 (Some(value), status, message, warning)
             }
-            Err(StepFailure { message, hint }) => (None, "failed", message, Some(hint)),
+            Err(StepFailure { message, hint }) => (None, StepStatus::Failed, message, Some(hint)),
         };
-        let (name, status) = (name.into(), status.into());
-        self.results.push(Step { name, status, message, hint, took_ms });
+        self.results.push(Step { name: name.into(), status, message, hint, took_ms });
         value
     }
 }

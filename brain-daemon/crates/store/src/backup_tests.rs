@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brain_protocol::{GrantType, JobState, Scope, Slug, SourceId};
+use brain_protocol::{GrantType, JobState, Scope, Slug, SourceId, TokenKind};
 use redb::{Key, ReadableDatabase, ReadableTable, TableDefinition, TableHandle, Value};
 
 use super::tables as t;

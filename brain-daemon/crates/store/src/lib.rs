@@ -135,7 +135,7 @@ pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
     FileState, Hash, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Provenance, SourceRecord, SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord,
+    Provenance, SourceRecord, SourceSettings, SyncResult, TimelineRecord, TokenRecord,
     VersionRecord,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};

@@ -9,7 +9,7 @@ mod encoding;
 
 use std::borrow::Cow;
 
-use brain_protocol::{GrantType, JobState, Scopes};
+use brain_protocol::{GrantType, JobState, Scopes, TokenKind};
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
@@ -363,17 +363,6 @@ pub struct ClientRecord {
     pub last_used_at: Option<i64>,
     /// When the client was revoked, Unix milliseconds.
     pub revoked_at: Option<i64>,
-}
-
-/// What a token is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TokenKind {
-    /// Created by the owner for a client that only sends a bearer token.
-    Personal,
-    /// Access token, valid for the client's `token_ttl`.
-    Access,
-    /// Exchanged once for the next access token.
-    Refresh,
 }
 
 /// A token without its value; its key is its SHA-256. Schema 83.

@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+use brain_protocol::TokenKind;
 use redb::{Database, ReadableDatabase, ReadableTable, WriteTransaction};
 use sha2::{Digest, Sha256};
 
 use super::pending_keys::PendingKeys;
 use super::record::{
-    FileState, OutboxRow, PageRecord, SourceRecord, TokenKind, TokenRecord, from_bytes, to_bytes,
+    FileState, OutboxRow, PageRecord, SourceRecord, TokenRecord, from_bytes, to_bytes,
 };
 use super::replica::Replica;
 use super::shared_log::LogPosition;

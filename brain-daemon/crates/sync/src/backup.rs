@@ -9,7 +9,7 @@ pub mod unknown_attachments;
 
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Backup, BackupReply, BackupVerify, Fault, FaultCode};
+use brain_protocol::{Backup, BackupReply, BackupStatus, BackupVerify, Fault, FaultCode};
 
 use crate::backup::scheduled_backup::BackupService;
 use brain_base::caller::Caller;
@@ -27,7 +27,7 @@ impl BackupService {
     ) -> Result<BackupReply, Fault> {
         let target = absolute(&request.path)?;
         let report = self.back_up_to(&target, progress)?;
-        Ok(reply("written", &target, &report))
+        Ok(reply(BackupStatus::Written, &target, &report))
     }
 
     /// Copies the store to `target` and reads the copy back.
@@ -54,7 +54,7 @@ impl BackupService {
         let path = absolute(&request.path)?;
         let on_progress = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
         let report = verify(&path, &on_progress).map_err(backup_fault)?;
-        Ok(reply("sound", &path, &report))
+        Ok(reply(BackupStatus::Sound, &path, &report))
     }
 }
 
@@ -65,11 +65,11 @@ impl BackupService {
 /// The reason why the file is not a valid backup.
 pub fn verify_backup(file: &Path) -> Result<(BackupReply, Vec<(String, String)>), Fault> {
     let report = verify(file, &|_, _| true).map_err(backup_fault)?;
-    Ok((reply("sound", file, &report), report.directories))
+    Ok((reply(BackupStatus::Sound, file, &report), report.directories))
 }
 
-/// Builds the reply about a backup. `status` is `written`, `sound` or `restored`.
-pub fn reply(status: &str, path: &Path, report: &VerifyReport) -> BackupReply {
+/// Builds the reply about a backup.
+pub fn reply(status: BackupStatus, path: &Path, report: &VerifyReport) -> BackupReply {
     let mut warnings = Vec::new();
     if report.schema < SCHEMA {
         warnings.push(format!(
@@ -86,7 +86,7 @@ pub fn reply(status: &str, path: &Path, report: &VerifyReport) -> BackupReply {
         ));
     }
     BackupReply {
-        status: status.into(),
+        status,
         path: path.display().to_string(),
         bytes: report.bytes,
         schema: report.schema as u32,

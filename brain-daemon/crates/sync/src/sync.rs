@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Fault, FaultCode, SourceId, Sync, SyncReply, SyncedSource};
+use brain_protocol::{Fault, FaultCode, SourceId, Sync, SyncReply, SyncStatus, SyncedSource};
 use parking_lot::{Mutex, MutexGuard};
 use run::SyncRun;
 use survey::scope;
@@ -45,8 +45,6 @@ use brain_service::{Environment, NoProgress, Progress};
 use brain_files::GitHistory;
 use brain_store::{SourceRecord, Store};
 
-/// The status of a source that is away, or that has such a part.
-const AWAY: &str = "away";
 /// The interval at which a waiting sync checks whether the other one has ended.
 const TURN_POLL: Duration = Duration::from_millis(50);
 
@@ -142,11 +140,8 @@ impl SyncService {
         for (id, record) in selected {
             sources.push(self.sync_source(&id, &record, options, progress)?);
         }
-        let worst = ["failed", AWAY, "held_back", "partial"]
-            .into_iter()
-            .find(|status| sources.iter().any(|source| source.status == *status));
         Ok(SyncReply {
-            status: worst.unwrap_or("done").into(),
+            status: sources.iter().map(|it| it.status).max().unwrap_or(SyncStatus::Done),
             dry_run: request.dry_run,
             sources,
             took_ms: began.elapsed().as_millis() as u64,

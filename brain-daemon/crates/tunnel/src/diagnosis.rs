@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use brain_protocol::TunnelState;
+
 use super::{AgentStatus, Rejection, Settings};
 use brain_base::backoff::Backoff;
 
@@ -39,7 +41,7 @@ pub struct Observation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     /// The state, as in [`brain_protocol::TunnelStatusReply::state`].
-    pub state: &'static str,
+    pub state: TunnelState,
     /// A description of what was observed.
     pub message: String,
     /// What to do about it.
@@ -93,7 +95,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
 
 impl Diagnosis {
     /// Creates a diagnosis of an agent without the right tunnel.
-    fn new(state: &'static str, message: String, hint: Option<String>, action: Action) -> Self {
+    fn new(state: TunnelState, message: String, hint: Option<String>, action: Action) -> Self {
         Self { state, message, hint, url: None, action }
     }
 }
@@ -114,9 +116,11 @@ fn diagnose_wrong_domain(
     let hint = "end that agent, so that brain starts an agent at tunnel.domain; or set \
                 tunnel.domain to the address of that agent's tunnel";
     match observation.has_child {
-        true => Diagnosis::new("wrong_domain", message, None, Action::Restart),
+        true => Diagnosis::new(TunnelState::WrongDomain, message, None, Action::Restart),
         // A foreign agent is left alone.
-        false => Diagnosis::new("wrong_domain", message, Some(hint.into()), Action::Nothing),
+        false => {
+            Diagnosis::new(TunnelState::WrongDomain, message, Some(hint.into()), Action::Nothing)
+        }
     }
 }
 
@@ -128,14 +132,19 @@ fn diagnose_rejection(rejection: &Rejection, has_child: bool, agent: &AgentStatu
         (false, false, AgentStatus::NotConnected(_)) => Action::Nothing,
         (false, false, _) => Action::Start,
     };
-    Diagnosis::new("refused", rejection.to_string(), Some(rejection.hint.clone()), action)
+    Diagnosis::new(
+        TunnelState::Refused,
+        rejection.to_string(),
+        Some(rejection.hint.clone()),
+        action,
+    )
 }
 
 /// Diagnoses an agent that has no tunnel to the port, and was not rejected.
 fn diagnose_disconnection(name: &str, observation: &Observation) -> Diagnosis {
     let last_error = observation.last_error.as_ref().map(|line| format!("; last error: {line}"));
     let last_error = last_error.unwrap_or_default();
-    let state = "not_connected";
+    let state = TunnelState::NotConnected;
     match (&observation.agent, observation.has_child) {
         (AgentStatus::NotConnected(description) | AgentStatus::OtherTarget(description), true) => {
             Diagnosis::new(state, format!("{description}{last_error}"), None, Action::Restart)
@@ -152,7 +161,7 @@ fn diagnose_disconnection(name: &str, observation: &Observation) -> Diagnosis {
             Diagnosis::new(state, description.clone(), Some(hint), Action::Nothing)
         }
         (_, true) => Diagnosis::new(
-            "agent_down",
+            TunnelState::AgentDown,
             format!("{name} runs, but does not answer yet{last_error}"),
             Some(format!("if this persists: set tunnel.api to the address of {name}'s local API")),
             Action::Restart,
@@ -165,7 +174,7 @@ fn diagnose_disconnection(name: &str, observation: &Observation) -> Diagnosis {
 fn diagnose_absence(name: &str, observation: &Observation) -> Diagnosis {
     if let Some(program) = &observation.missing_program {
         return Diagnosis::new(
-            "agent_missing",
+            TunnelState::AgentMissing,
             format!("{name} does not run, and there is no program \"{program}\" that can be run"),
             Some(format!("install {name}, or set its path: tunnel.binary in config.toml")),
             Action::Nothing,
@@ -173,7 +182,7 @@ fn diagnose_absence(name: &str, observation: &Observation) -> Diagnosis {
     }
     let exit = observation.exit.as_ref().map(|exit| format!(": {exit}")).unwrap_or_default();
     let message = format!("{name} does not run{exit}");
-    Diagnosis::new("agent_down", message, None, Action::Start)
+    Diagnosis::new(TunnelState::AgentDown, message, None, Action::Start)
 }
 
 /// Diagnoses an agent with the right tunnel: is it reachable from outside?
@@ -194,7 +203,7 @@ fn diagnose_reachability(
     // A restart fixes neither our port nor the network, and the agent may lose its address.
     match (&observation.local_health, &observation.public_health) {
         (Err(reason), _) => diagnosis(
-            "service_down",
+            TunnelState::ServiceDown,
             format!(
                 "{name} has a tunnel at {url}, but http://127.0.0.1:{port}/health does not answer \
                  like brain: {reason}"
@@ -202,15 +211,15 @@ fn diagnose_reachability(
             Some(format!("set http.public to 127.0.0.1:{port}, the port of tunnel.forward")),
         ),
         (Ok(()), Some(Err(reason))) => diagnosis(
-            "unreachable",
+            TunnelState::Unreachable,
             format!("{name} reports a tunnel at {url}, but its address is not proved: {reason}"),
             Some(format!(
                 "try {url}/health from another machine, and check that the tunnel leads to port \
                  {port} of this machine; until the address is proved, brain refuses requests to it"
             )),
         ),
-        (Ok(()), Some(Ok(()))) => diagnosis("up", format!("{url}/health answers"), None),
-        (Ok(()), None) => diagnosis("up", format!("{name} has a tunnel at {url}"), None),
+        (Ok(()), Some(Ok(()))) => diagnosis(TunnelState::Up, format!("{url}/health answers"), None),
+        (Ok(()), None) => diagnosis(TunnelState::Up, format!("{name} has a tunnel at {url}"), None),
     }
 }
 
@@ -273,29 +282,29 @@ mod tests {
         );
         let child = |observation: Observation| Observation { has_child: true, ..observation };
         for (settings, observation, state, action) in [
-            (&free, observation(AgentStatus::NotRunning), "agent_down", Start),
-            (&free, child(observation(AgentStatus::NotRunning)), "agent_down", Restart),
+            (&free, observation(AgentStatus::NotRunning), TunnelState::AgentDown, Start),
+            (&free, child(observation(AgentStatus::NotRunning)), TunnelState::AgentDown, Restart),
             (
                 &free,
                 Observation {
                     missing_program: Some("ngrok".into()),
                     ..observation(AgentStatus::NotRunning)
                 },
-                "agent_missing",
+                TunnelState::AgentMissing,
                 Nothing,
             ),
-            (&free, observation(not_connected()), "not_connected", Nothing),
-            (&free, child(observation(not_connected())), "not_connected", Restart),
-            (&free, observation(other_target()), "not_connected", Start),
-            (&free, child(observation(other_target())), "not_connected", Restart),
-            (&free, up("https://x.ngrok.app"), "up", Nothing),
-            (&fixed, up("https://B.ngrok.app"), "up", Nothing),
-            (&fixed, up("https://x.ngrok.app"), "wrong_domain", Nothing),
-            (&fixed, child(up("https://x.ngrok.app")), "wrong_domain", Restart),
+            (&free, observation(not_connected()), TunnelState::NotConnected, Nothing),
+            (&free, child(observation(not_connected())), TunnelState::NotConnected, Restart),
+            (&free, observation(other_target()), TunnelState::NotConnected, Start),
+            (&free, child(observation(other_target())), TunnelState::NotConnected, Restart),
+            (&free, up("https://x.ngrok.app"), TunnelState::Up, Nothing),
+            (&fixed, up("https://B.ngrok.app"), TunnelState::Up, Nothing),
+            (&fixed, up("https://x.ngrok.app"), TunnelState::WrongDomain, Nothing),
+            (&fixed, child(up("https://x.ngrok.app")), TunnelState::WrongDomain, Restart),
             (
                 &free,
                 Observation { local_health: Err("refused".into()), ..up("https://x.ngrok.app") },
-                "service_down",
+                TunnelState::ServiceDown,
                 Nothing,
             ),
             (
@@ -304,7 +313,7 @@ mod tests {
                     local_health: Err("refused".into()),
                     ..up("https://x.ngrok.app")
                 }),
-                "service_down",
+                TunnelState::ServiceDown,
                 Nothing,
             ),
             (
@@ -313,38 +322,38 @@ mod tests {
                     public_health: Some(Err("404".into())),
                     ..up("https://x.ngrok.app")
                 }),
-                "unreachable",
+                TunnelState::Unreachable,
                 Nothing,
             ),
             (
                 &free,
                 Observation { rejection: rejection(true), ..observation(AgentStatus::NotRunning) },
-                "refused",
+                TunnelState::Refused,
                 Nothing,
             ),
             (
                 &free,
                 child(Observation { rejection: rejection(true), ..observation(not_connected()) }),
-                "refused",
+                TunnelState::Refused,
                 Nothing,
             ),
             (
                 &free,
                 Observation { rejection: rejection(false), ..observation(AgentStatus::NotRunning) },
-                "refused",
+                TunnelState::Refused,
                 Start,
             ),
             (
                 &free,
                 child(Observation { rejection: rejection(false), ..observation(not_connected()) }),
-                "refused",
+                TunnelState::Refused,
                 Restart,
             ),
             // A working tunnel outranks an earlier rejection.
             (
                 &free,
                 Observation { rejection: rejection(true), ..up("https://x.ngrok.app") },
-                "up",
+                TunnelState::Up,
                 Nothing,
             ),
         ] {
@@ -353,7 +362,10 @@ mod tests {
             assert!(!diagnosis.message.is_empty());
             assert_eq!(
                 diagnosis.url.is_some(),
-                matches!(state, "up" | "service_down" | "unreachable"),
+                matches!(
+                    state,
+                    TunnelState::Up | TunnelState::ServiceDown | TunnelState::Unreachable
+                ),
                 "{state}"
             );
         }

@@ -14,10 +14,10 @@ mod watchdog;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use brain_protocol::{Fault, FaultCode, TunnelStatusReply};
+use brain_protocol::{Fault, FaultCode, TunnelState, TunnelStatusReply};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use requests::RequestLog;
-use state_file::TunnelState;
+use state_file::PersistentState;
 use telephone::WebhookState;
 use tokio::sync::Notify;
 
@@ -60,7 +60,7 @@ pub(crate) struct TunnelRuntime {
 struct WatchdogState {
     watchdog: Option<Watchdog>,
     /// Persistent state; `None` until loaded.
-    persistent_state: Option<TunnelState>,
+    persistent_state: Option<PersistentState>,
     webhook_state: WebhookState,
     /// State and message that were logged last.
     last_logged: Option<(String, String)>,
@@ -229,7 +229,7 @@ impl TunnelService {
     fn no_tunnel(&self) -> TunnelStatusReply {
         TunnelStatusReply {
             provider: "none".into(),
-            state: "off".into(),
+            state: TunnelState::Off,
             message: "no tunnel is configured".into(),
             hint: Some(
                 "set tunnel.provider in config.toml to ngrok, cloudflared or tailscale, and \

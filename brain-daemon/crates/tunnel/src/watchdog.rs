@@ -1,6 +1,6 @@
 //! The watchdog: observes a tunnel and starts or stops its agent. Reads no clock.
 
-use brain_protocol::Secret;
+use brain_protocol::{Secret, TunnelState};
 use url::Url;
 
 use super::diagnosis::{
@@ -66,7 +66,7 @@ struct Attempt {
 /// Makes the diagnosis of a tunnel that the owner stopped.
 fn show_stopped(diagnosis: &mut Diagnosis) {
     if diagnosis.url.is_none() {
-        diagnosis.state = "stopped";
+        diagnosis.state = TunnelState::Stopped;
         diagnosis.message = format!("stopped by `brain tunnel stop`: {}", diagnosis.message);
         diagnosis.hint = Some("`brain tunnel start` starts it".into());
     }
@@ -166,7 +166,7 @@ impl Watchdog {
         } else if diagnosis.action != Action::Nothing {
             attempt = self.start_if_due(environment, &mut diagnosis);
         }
-        if should_run && diagnosis.state != "up" && self.is_connecting(environment.now) {
+        if should_run && diagnosis.state != TunnelState::Up && self.is_connecting(environment.now) {
             attempt.next_ms = attempt.next_ms.min(CHECK_AFTER_START_MS);
         }
         self.up = match (&diagnosis.url, self.up.take()) {
@@ -183,7 +183,7 @@ impl Watchdog {
             has_started_agent: attempt.has_started_agent,
             is_foreign,
             has_token: self.child_has_token,
-            is_token_refused: diagnosis.state == "refused"
+            is_token_refused: diagnosis.state == TunnelState::Refused
                 && self.rejection.as_ref().is_some_and(|rejection| rejection.is_about_token),
             up_since: self.up.as_ref().map(|(_, since)| *since),
             next_ms: attempt.next_ms.min(CHECK_INTERVAL_MS),

@@ -1,6 +1,6 @@
 //! Tests of the watchdog in virtual time.
 
-use brain_protocol::Secret;
+use brain_protocol::{Secret, TunnelState};
 use serde_json::{Value, json};
 
 use super::diagnosis::{CHECK_AFTER_START_MS, CHECK_INTERVAL_MS};
@@ -103,7 +103,7 @@ fn stopped_agent_is_started_and_checked_again() {
     let first = test.check();
     assert_eq!(
         (first.diagnosis.state, first.has_started_agent, first.next_ms),
-        ("agent_down", true, CHECK_AFTER_START_MS)
+        (TunnelState::AgentDown, true, CHECK_AFTER_START_MS)
     );
     let launch = test.starter.programs().started[0].clone();
     assert_eq!(
@@ -113,7 +113,10 @@ fn stopped_agent_is_started_and_checked_again() {
     assert_eq!(launch.variables, [("NGROK_AUTHTOKEN".to_owned(), Secret::new("t0ken"))]);
     test.up(URL);
     let second = test.next(&first);
-    assert_eq!((second.diagnosis.state, second.diagnosis.url.as_deref()), ("up", Some(URL)));
+    assert_eq!(
+        (second.diagnosis.state, second.diagnosis.url.as_deref()),
+        (TunnelState::Up, Some(URL))
+    );
     assert_eq!(
         (second.is_foreign, second.up_since, second.next_ms),
         (false, Some(test.now), CHECK_INTERVAL_MS)
@@ -149,7 +152,7 @@ fn backoff_grows_until_a_start_succeeds() {
     test.up(URL);
     for _ in 0..3 {
         last = test.next(&last);
-        assert_eq!(last.diagnosis.state, "up");
+        assert_eq!(last.diagnosis.state, TunnelState::Up);
     }
     test.net.remove_answer(API);
     test.child_ends("it was ended by signal 9", &[]);
@@ -167,7 +170,7 @@ fn short_success_does_not_reset_the_backoff() {
             starts.push((test.now - start) / 1000);
             test.up(URL);
             test.now += CHECK_AFTER_START_MS;
-            assert_eq!(test.check().diagnosis.state, "up");
+            assert_eq!(test.check().diagnosis.state, TunnelState::Up);
             test.net.remove_answer(API);
             test.child_ends("it ended with exit status 2", &[]);
             last = test.check();
@@ -192,7 +195,7 @@ fn running_agent_gets_time_to_connect() {
         check_times.push((test.now - start) / 1000);
     }
     assert_eq!(check_times, [5, 10, 15, 20, 25, 30]);
-    assert_eq!((last.diagnosis.state, last.has_started_agent), ("not_connected", true));
+    assert_eq!((last.diagnosis.state, last.has_started_agent), (TunnelState::NotConnected, true));
     assert_eq!(test.starter.programs().stopped, 1, "the former child is ended");
 }
 
@@ -203,20 +206,20 @@ fn foreign_agent_is_adopted_and_never_stopped() {
     let mut last = test.check();
     assert_eq!(
         (last.diagnosis.state, last.is_foreign, last.has_started_agent),
-        ("up", true, false)
+        (TunnelState::Up, true, false)
     );
     // A foreign agent is left alone in every failing state.
     test.not_connected();
     last = test.next(&last);
-    assert_eq!((last.diagnosis.state, last.is_foreign), ("not_connected", true));
+    assert_eq!((last.diagnosis.state, last.is_foreign), (TunnelState::NotConnected, true));
     test.up("https://other.ngrok.app");
     last = test.next(&last);
-    assert_eq!((last.diagnosis.state, last.is_foreign), ("wrong_domain", true));
+    assert_eq!((last.diagnosis.state, last.is_foreign), (TunnelState::WrongDomain, true));
     assert!(last.diagnosis.message.contains("https://other.ngrok.app"), "{last:?}");
     test.up(URL);
     test.net.remove_answer(LOCAL);
     last = test.next(&last);
-    assert_eq!(last.diagnosis.state, "service_down");
+    assert_eq!(last.diagnosis.state, TunnelState::ServiceDown);
     assert!(!test.watchdog.stop());
     assert_eq!((test.starts(), test.starter.programs().stopped), (0, 0));
     // Once the foreign agent is gone, the watchdog starts its own.
@@ -233,14 +236,14 @@ fn own_agent_starts_beside_one_for_another_port() {
     let first = test.check();
     assert_eq!(
         (first.diagnosis.state, first.has_started_agent, first.is_foreign),
-        ("not_connected", true, false)
+        (TunnelState::NotConnected, true, false)
     );
     let own_tunnel =
         json!({"public_url": URL, "proto": "https", "config": {"addr": "http://localhost:8765"}});
     test.net.set_answer(SECOND_API, 200, &json!({"tunnels": [own_tunnel]}));
     test.net.set_answer("https://b.ngrok.app/health", 200, &health());
     let last = test.next(&first);
-    assert_eq!((last.diagnosis.state, last.is_foreign, test.starts()), ("up", false, 1));
+    assert_eq!((last.diagnosis.state, last.is_foreign, test.starts()), (TunnelState::Up, false, 1));
 }
 
 #[test]
@@ -250,17 +253,20 @@ fn local_and_public_failures_are_distinguished() {
     let first = test.check();
     assert_eq!(
         (first.diagnosis.state, first.diagnosis.message.as_str()),
-        ("up", "https://b.ngrok.app/health answers")
+        (TunnelState::Up, "https://b.ngrok.app/health answers")
     );
     test.net.set_answer("https://b.ngrok.app/health", 404, &json!({}));
     let last = test.next(&first);
-    assert_eq!(last.diagnosis.state, "unreachable");
+    assert_eq!(last.diagnosis.state, TunnelState::Unreachable);
     assert!(last.diagnosis.message.ends_with("it answers with status 404"), "{last:?}");
     test.net.set_answer("https://b.ngrok.app/health", 200, &json!({"hello": "world"}));
     assert!(test.check().diagnosis.message.ends_with("something else answers there"));
     test.net.set_answer(LOCAL, 503, &json!({"status": "failing"}));
     let last = test.check();
-    assert_eq!((last.diagnosis.state, last.diagnosis.url.as_deref()), ("service_down", Some(URL)));
+    assert_eq!(
+        (last.diagnosis.state, last.diagnosis.url.as_deref()),
+        (TunnelState::ServiceDown, Some(URL))
+    );
     assert_eq!(test.starts(), 0);
 }
 
@@ -278,12 +284,12 @@ fn agent_restarts_only_after_a_long_disconnect() {
     let lost_at = test.now;
     assert_eq!(
         (last.diagnosis.state, last.has_started_agent, last.next_ms),
-        ("not_connected", false, CHECK_AFTER_START_MS),
+        (TunnelState::NotConnected, false, CHECK_AFTER_START_MS),
         "it was up two minutes ago"
     );
     test.up(URL);
     last = test.next(&last);
-    assert_eq!((last.diagnosis.state, test.starts()), ("up", 1));
+    assert_eq!((last.diagnosis.state, test.starts()), (TunnelState::Up, 1));
     // After a suspend the deadline has passed, but the agent still gets its time.
     test.not_connected();
     test.now += 9 * 60 * 60 * 1000;
@@ -302,12 +308,12 @@ fn old_errors_do_not_explain_a_new_failure() {
     let first = test.check();
     test.starter.programs().lines = vec!["ERR_NGROK_108".into()];
     let last = test.next(&first);
-    assert_eq!(last.diagnosis.state, "refused");
+    assert_eq!(last.diagnosis.state, TunnelState::Refused);
     test.up(URL);
     let last = test.next(&last);
-    assert_eq!(last.diagnosis.state, "up");
+    assert_eq!(last.diagnosis.state, TunnelState::Up);
     test.not_connected();
-    assert_eq!(test.next(&last).diagnosis.state, "not_connected");
+    assert_eq!(test.next(&last).diagnosis.state, TunnelState::NotConnected);
     // The exit of a former child must not explain a foreign agent that is gone.
     test.child_ends("it ended with exit status 1", &[]);
     test.up(URL);
@@ -326,7 +332,7 @@ fn own_tunnel_is_reported_beside_a_foreign_one() {
     test.net.set_answer(SECOND_API, 200, &json!({"tunnels": [own_tunnel]}));
     test.net.set_answer("https://b.ngrok.app/health", 200, &health());
     let last = test.next(&first);
-    assert_eq!((last.diagnosis.state, last.diagnosis.url.as_deref()), ("up", Some(URL)));
+    assert_eq!((last.diagnosis.state, last.diagnosis.url.as_deref()), (TunnelState::Up, Some(URL)));
     assert_eq!((test.starts(), test.starter.programs().stopped), (1, 0));
     // If only the foreign tunnel remains, it is left alone, although its domain is wrong.
     assert!(test.watchdog.stop());
@@ -334,7 +340,7 @@ fn own_tunnel_is_reported_beside_a_foreign_one() {
     let last = test.check();
     assert_eq!(
         (last.diagnosis.state, last.is_foreign, last.has_started_agent),
-        ("wrong_domain", true, false)
+        (TunnelState::WrongDomain, true, false)
     );
     assert_eq!(test.starter.programs().stopped, 1);
 }
@@ -366,7 +372,7 @@ fn missing_program_is_started_once_installed() {
     let first = test.check();
     assert_eq!(
         (first.diagnosis.state, first.has_started_agent, first.next_ms),
-        ("agent_missing", false, CHECK_INTERVAL_MS)
+        (TunnelState::AgentMissing, false, CHECK_INTERVAL_MS)
     );
     test.starter.programs().missing = false;
     assert!(test.next(&first).has_started_agent);
@@ -380,11 +386,11 @@ fn permanent_rejection_waits_for_a_new_token() {
         t0ken. ERR_NGROK_107";
     test.child_ends("it ended with exit status 1", &["lvl=info starting", words, ""]);
     let mut last = test.next(&first);
-    assert_eq!((last.diagnosis.state, last.is_token_refused), ("refused", true));
+    assert_eq!((last.diagnosis.state, last.is_token_refused), (TunnelState::Refused, true));
     assert!(last.diagnosis.message.contains("ERR_NGROK_107"), "{last:?}");
     for _ in 0..100 {
         last = test.next(&last);
-        assert_eq!((last.diagnosis.state, last.has_started_agent), ("refused", false));
+        assert_eq!((last.diagnosis.state, last.has_started_agent), (TunnelState::Refused, false));
     }
     assert!(!format!("{last:?}").contains("t0ken"));
     test.token = Some(Secret::new("another"));
@@ -392,7 +398,7 @@ fn permanent_rejection_waits_for_a_new_token() {
     assert!(last.has_started_agent, "{last:?}");
     // A manual start retries at once.
     test.child_ends("it ended with exit status 1", &[words]);
-    assert_eq!(test.next(&last).diagnosis.state, "refused");
+    assert_eq!(test.next(&last).diagnosis.state, TunnelState::Refused);
     test.watchdog.reset_backoff();
     assert!(test.check().has_started_agent);
 }
@@ -408,7 +414,7 @@ fn transient_rejection_is_retried_with_backoff() {
             test.child_ends("it ended with exit status 1", &["ERR_NGROK_108"]);
         }
         last = test.next(&last);
-        assert_eq!(last.diagnosis.state, "refused");
+        assert_eq!(last.diagnosis.state, TunnelState::Refused);
     }
     assert!((5..=8).contains(&starts), "{starts}");
 }
@@ -437,10 +443,10 @@ fn exit_message_has_no_token() {
 fn stopped_tunnel_reports_a_foreign_agent() {
     let mut test = WatchdogTest::new(None);
     let last = test.check_if(false);
-    assert_eq!((last.diagnosis.state, last.has_started_agent), ("stopped", false));
+    assert_eq!((last.diagnosis.state, last.has_started_agent), (TunnelState::Stopped, false));
     test.up(URL);
     let last = test.check_if(false);
-    assert_eq!((last.diagnosis.state, last.is_foreign), ("up", true));
+    assert_eq!((last.diagnosis.state, last.is_foreign), (TunnelState::Up, true));
     assert_eq!(test.starts(), 0);
 }
 

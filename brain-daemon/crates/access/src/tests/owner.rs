@@ -116,7 +116,7 @@ fn a_client_is_found_by_id_or_by_unique_name() {
     assert_eq!(revoke("phone", true), Err(FaultCode::Conflict));
     assert_eq!(revoke("nobody", true), Err(FaultCode::UnknownClient));
     assert_eq!(revoke(&one.client_id, false), Err(FaultCode::ConfirmationNeeded));
-    assert_eq!(revoke(&one.client_id, true).unwrap().status, "revoked");
+    assert_eq!(revoke(&one.client_id, true).unwrap().status.as_str(), "revoked");
     assert_eq!(fixture.update(&one.client_id, Some("write"), None), Err(FaultCode::Conflict));
     assert_eq!(
         fixture.update("phone", Some("write"), None).unwrap(),
@@ -162,7 +162,8 @@ fn the_names_of_valid_personal_tokens_are_unique() {
     assert!(!format!("{:?}", list(false)).contains(&first.expose()[9..]));
 
     let revoke = |name: &str| fixture.access().token_revoke(&TokenRevoke { token: name.into() });
-    let status = |name: &str| revoke(name).map(|reply| reply.status).map_err(|fault| fault.code);
+    let status =
+        |name: &str| revoke(name).map(|reply| reply.status.as_str()).map_err(|fault| fault.code);
     assert_eq!(status("nothing"), Err(FaultCode::UnknownToken));
     let fault = revoke(first.expose()).unwrap_err();
     assert!(
@@ -181,7 +182,7 @@ fn the_names_of_valid_personal_tokens_are_unique() {
     // A client's tokens are named by their ids.
     let (credentials, _) = fixture.confidential_client("phone", "read", &["work"]);
     let access = fixture.client_credentials(&credentials, None).unwrap().access_token;
-    let shown = list(true).into_iter().find(|token| token.kind == "access").unwrap();
+    let shown = list(true).into_iter().find(|token| token.kind.as_str() == "access").unwrap();
     assert_eq!(
         (shown.name.as_str(), shown.sources.as_slice()),
         ("phone", &["work".to_owned()][..])

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use brain_protocol::{Fault, IdeaPrompt, Ideas, IdeasReply, Spending, usd};
+use brain_protocol::{Fault, IdeaPrompt, IdeaStatus, Ideas, IdeasReply, Spending, usd};
 use parking_lot::Mutex;
 
 use super::estimate::estimate;
@@ -12,7 +12,7 @@ use super::phases::{JUDGE, RunExecution, RunModels, cross_prompt};
 use super::profile::Profile;
 use super::prompt;
 use super::reply::{self, ReplyContext};
-use super::run_state::{Run, RunPage, RunState, SavedPage};
+use super::run_state::{Run, RunPage, SavedPage};
 use super::run_store::RunStore;
 use crate::ideas::IdeaService;
 use brain_base::caller::Caller;
@@ -104,9 +104,9 @@ impl IdeaService {
         }
         let is_complete = run.open_crosses().is_empty() && run.unjudged_count() == 0;
         reply_context.status = match (is_complete, models.is_some()) {
-            (true, _) => "done",
-            (false, true) => "estimated",
-            (false, false) => "prompts",
+            (true, _) => IdeaStatus::Done,
+            (false, true) => IdeaStatus::Estimated,
+            (false, false) => IdeaStatus::Prompts,
         };
         if request.resume.is_none() {
             run.run_id.clear();
@@ -119,7 +119,7 @@ impl IdeaService {
         if run.cost.calls == 0 {
             run.cost.estimated = expected;
         }
-        run.state = RunState::Running;
+        run.state = IdeaStatus::Running;
         run.problem = None;
         run.changed_at = self.env.clock.now();
         store.prune(self.env.clock.now(), &self.active_idea_runs);
@@ -136,8 +136,8 @@ impl IdeaService {
     ) {
         run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
         run.changed_at = self.env.clock.now();
-        run.state = if failure.is_some() { RunState::Stopped } else { RunState::Done };
-        reply_context.status = if failure.is_some() { "stopped" } else { "done" };
+        run.state = if failure.is_some() { IdeaStatus::Stopped } else { IdeaStatus::Done };
+        reply_context.status = run.state;
         reply_context.judge_failed = failure.as_ref().is_none_or(|(phase, _)| *phase == JUDGE)
             && run.ideas().next().is_some()
             && run.ideas().all(|(_, _, idea)| idea.judge.is_none());
@@ -155,15 +155,15 @@ impl IdeaService {
         is_complete: bool,
         mut reply_context: ReplyContext,
     ) -> Result<IdeasReply, Fault> {
-        reply_context.status = "done";
+        reply_context.status = IdeaStatus::Done;
         if !is_complete {
-            reply_context.status = "prompts";
+            reply_context.status = IdeaStatus::Prompts;
             reply_context.prompts = self.prompts(caller, &run)?;
             if !request.prompts_only {
                 reply_context.notes.push(self.no_model_note());
             }
             if run.ideas().next().is_none() {
-                run.state = RunState::Prompts;
+                run.state = IdeaStatus::Prompts;
             }
             store.prune(self.env.clock.now(), &self.active_idea_runs);
         }
@@ -301,7 +301,7 @@ impl IdeaService {
         let idea_count = run.ideas().count();
         let judged_count = idea_count - run.unjudged_count();
         let saves_by_default =
-            profile.should_save && reply_context.status == "done" && idea_count > 0;
+            profile.should_save && reply_context.status == IdeaStatus::Done && idea_count > 0;
         let is_saved = run
             .saved
             .as_ref()

@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, Ideas, IdeasReply, Spending, usd};
+use brain_protocol::{
+    ClosePage, FarPage, Idea, IdeaPrompt, IdeaStatus, Ideas, IdeasReply, Spending, usd,
+};
 
 use super::profile::Profile;
 use super::run_state::{CrossState, Run};
@@ -10,7 +12,7 @@ use super::run_state::{CrossState, Run};
 /// Facts about this call that the run does not store.
 #[derive(Debug, Default)]
 pub(super) struct ReplyContext {
-    pub(super) status: &'static str,
+    pub(super) status: IdeaStatus,
     pub(super) prompts: Vec<IdeaPrompt>,
     /// Number of crosses that had no ideas before this call.
     pub(super) crosses: u32,
@@ -64,7 +66,7 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
         profile: run.profile,
         run_id: run.run_id.clone(),
         question: run.question.clone(),
-        status: status.into(),
+        status,
         ideas: ideas(run, request.limit),
         prompts,
         close_set: close_set.collect(),
@@ -74,7 +76,7 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
         failed_crosses: run.failed_count() as u32,
         cost,
         saved_slug: run.saved.as_ref().map(|saved| saved.slug.clone()),
-        problem: run.problem.clone().filter(|_| status == "stopped"),
+        problem: run.problem.clone().filter(|_| status == IdeaStatus::Stopped),
         degraded: run.degraded.clone(),
         crosses,
         ideas_per_cross: Profile::of(run.profile).ideas,
@@ -209,7 +211,7 @@ mod tests {
         let cost_before =
             Spending { estimated: 9, actual: 200_000, tokens_in: 30, tokens_out: 15, calls: 3 };
         let context = ReplyContext {
-            status: "done",
+            status: IdeaStatus::Done,
             estimated: 310_000,
             cost_before,
             ..ReplyContext::default()

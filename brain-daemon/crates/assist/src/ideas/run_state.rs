@@ -1,6 +1,6 @@
 //! The state of a run: its pages, crosses and ideas. No I/O; `run_store` saves it.
 
-use brain_protocol::{IdeaProfile, IdeaRunRow, Judgement, Slug, SourceId, Spending};
+use brain_protocol::{IdeaProfile, IdeaRunRow, IdeaStatus, Judgement, Slug, SourceId, Spending};
 use serde::{Deserialize, Serialize};
 
 use super::profile::Profile;
@@ -22,7 +22,7 @@ pub(super) struct Run {
     pub(super) started_at: i64,
     /// Unix milliseconds.
     pub(super) changed_at: i64,
-    pub(super) state: RunState,
+    pub(super) state: IdeaStatus,
     pub(super) close: Vec<ClosePageRef>,
     pub(super) far: Vec<FarPageRef>,
     pub(super) short_of_target: bool,
@@ -34,20 +34,6 @@ pub(super) struct Run {
     /// The reason why the run stopped.
     pub(super) problem: Option<String>,
     pub(super) saved: Option<SavedPage>,
-}
-
-/// The state of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum RunState {
-    /// Active, or the daemon was killed during the run.
-    Running,
-    /// Stopped; can be resumed.
-    Stopped,
-    /// No model was configured, or the user requested only prompts. Can be resumed.
-    Prompts,
-    /// Complete.
-    Done,
 }
 
 /// A page of the close or the far set.
@@ -184,7 +170,7 @@ impl Run {
             question: question.to_owned(),
             started_at: now,
             changed_at: now,
-            state: RunState::Running,
+            state: IdeaStatus::Running,
             close: Vec::new(),
             far: Vec::new(),
             short_of_target: false,
@@ -266,10 +252,8 @@ impl Run {
     /// Returns the row for the list of runs. `is_active` tells whether the run is executed now.
     pub(super) fn row(&self, is_active: bool) -> IdeaRunRow {
         let status = match self.state {
-            RunState::Running if is_active => "running",
-            RunState::Running | RunState::Stopped => "stopped",
-            RunState::Prompts => "prompts",
-            RunState::Done => "done",
+            IdeaStatus::Running if !is_active => IdeaStatus::Stopped,
+            state => state,
         };
         IdeaRunRow {
             run_id: self.run_id.clone(),
@@ -278,7 +262,7 @@ impl Run {
             started_at: rfc3339(self.started_at),
             crosses_done: (self.crosses.len() - self.open_crosses().len()) as u32,
             crosses: self.crosses.len() as u32,
-            status: status.into(),
+            status,
             cost: self.cost,
             saved_slug: self.saved.as_ref().map(|saved| saved.slug.clone()),
         }

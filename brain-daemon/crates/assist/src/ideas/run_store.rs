@@ -283,7 +283,7 @@ mod tests {
         );
         let row = run.row(false);
         assert_eq!((row.crosses_done, row.crosses, row.status.as_str()), (1, 2, "stopped"));
-        assert_eq!(run.row(true).status, "running");
+        assert_eq!(run.row(true).status.as_str(), "running");
     }
 
     #[test]

@@ -221,11 +221,14 @@ fn a_deletion_is_the_post_with_time_and_reason() {
     let (_dir, data) = data();
     assert!(!data.is_deleted(&id("17")) && data.deletion(&id("17")).unwrap().is_none());
     data.put_post(Stream::Own, &post("17", T0)).unwrap();
-    data.put_deletion(&post("17", T0), T0 + 5, "not_found", false).unwrap();
+    data.put_deletion(&post("17", T0), T0 + 5, DeletionReason::NotFound, false).unwrap();
     assert!(data.is_deleted(&id("17")));
     let deletion = data.deletion(&id("17")).unwrap().unwrap();
     assert_eq!((deletion.text.as_str(), deletion.author.as_str()), ("What I think", "5"));
-    assert_eq!((deletion.detected_at, deletion.reason.as_str()), (rfc3339(T0 + 5), "not_found"));
+    assert_eq!(
+        (deletion.detected_at, deletion.reason),
+        (rfc3339(T0 + 5), DeletionReason::NotFound)
+    );
     let mut record: Value =
         serde_json::from_slice(&fs::read(data.root().join("deletions/17.json")).unwrap()).unwrap();
     let fields = record.as_object_mut().unwrap();
@@ -255,7 +258,7 @@ fn a_redacted_post_keeps_id_and_times_in_every_file() {
     let (_dir, data) = data();
     store_everywhere(&data);
     data.put_post(Stream::Own, &post("18", T0)).unwrap();
-    data.put_deletion(&post("17", T0), T0 + 5, "not_found", true).unwrap();
+    data.put_deletion(&post("17", T0), T0 + 5, DeletionReason::NotFound, true).unwrap();
     let paths = [
         "deletions/17.json",
         "tweets/own/17.json",
@@ -282,7 +285,7 @@ fn a_redacted_post_keeps_id_and_times_in_every_file() {
 fn interrupted_redaction_is_completed() {
     let (_dir, data) = data();
     store_everywhere(&data);
-    data.put_deletion(&post("17", T0), T0 + 5, "not_found", false).unwrap();
+    data.put_deletion(&post("17", T0), T0 + 5, DeletionReason::NotFound, false).unwrap();
     fs::write(data.root().join("tweets/mentions/17.json.damaged"), "{\"text\":\"I think").unwrap();
     data.redact(&id("17")).unwrap();
     data.redact(&id("17")).unwrap();

@@ -1,5 +1,6 @@
 //! Platform errors: their meaning and what to do. No I/O.
 
+use brain_protocol::RunProblem;
 use serde_json::{Map, Value};
 
 use crate::deletion::problem_name;
@@ -37,21 +38,21 @@ pub enum FaultReason {
 }
 
 impl FaultReason {
-    /// Returns the code for event lines and JSON.
+    /// Returns the reason as event lines and replies have it, without the time.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub fn run_problem(self) -> RunProblem {
         match self {
-            Self::Unauthorized => "unauthorized",
-            Self::PaymentRequired => "payment_required",
-            Self::Forbidden => "forbidden",
-            Self::NotFound => "not_found",
-            Self::InvalidRequest => "invalid_request",
-            Self::RateLimited(_) => "rate_limited",
-            Self::UsageCapped => "usage_capped",
-            Self::TooManyConnections => "too_many_connections",
-            Self::ServerError => "server_error",
-            Self::Unreachable => "unreachable",
-            Self::Unreadable => "unreadable",
+            Self::Unauthorized => RunProblem::Unauthorized,
+            Self::PaymentRequired => RunProblem::PaymentRequired,
+            Self::Forbidden => RunProblem::Forbidden,
+            Self::NotFound => RunProblem::NotFound,
+            Self::InvalidRequest => RunProblem::InvalidRequest,
+            Self::RateLimited(_) => RunProblem::RateLimited,
+            Self::UsageCapped => RunProblem::UsageCapped,
+            Self::TooManyConnections => RunProblem::TooManyConnections,
+            Self::ServerError => RunProblem::ServerError,
+            Self::Unreachable => RunProblem::Unreachable,
+            Self::Unreadable => RunProblem::Unreadable,
         }
     }
 

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use brain_protocol::DeletionReason;
+
 use super::pull::StreamPull;
 use super::{RunState, StopCause};
 use crate::deletion::{Verdict, should_look_up};
@@ -103,7 +105,7 @@ impl RunState<'_> {
     }
 
     /// Reports a deletion, then records it. A crash in between repeats the report.
-    fn record_deletion(&mut self, post: &Record, reason: &str) -> Result<(), StopCause> {
+    fn record_deletion(&mut self, post: &Record, reason: DeletionReason) -> Result<(), StopCause> {
         let now = self.clock.now();
         let id = post.id().to_string();
         self.journal.append(now, &[JournalEvent::Deletion { id: id.clone() }])?;

@@ -1,5 +1,7 @@
 //! Tracks the metrics of pulled posts.
 
+use brain_protocol::AlertKind;
+
 use super::{ObservedPost, RunState, StopCause};
 use crate::{JournalEvent, Line, is_velocity_alert, parse_metrics};
 use brain_base::clock::parse_instant;
@@ -34,7 +36,7 @@ impl RunState<'_> {
                 minutes: elapsed_ms / 60_000,
             };
             let alert = JournalEvent::Alert {
-                alert: "velocity".into(),
+                alert: AlertKind::Velocity,
                 id: id.to_string(),
                 author: author.clone(),
                 message: line.to_string(),

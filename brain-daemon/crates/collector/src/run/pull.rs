@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use brain_protocol::{CollectedStream, SkippedStream};
+use brain_protocol::{CollectedStream, RunProblem, SkippedStream};
 
 use super::{RunState, StopCause};
 use crate::{
@@ -27,7 +27,7 @@ pub(super) struct StreamPull {
 
 /// The cause of an incomplete stream.
 struct PullFailure {
-    reason: &'static str,
+    reason: RunProblem,
     message: String,
     /// When a rate limit ends, in Unix seconds.
     reset: Option<i64>,
@@ -73,7 +73,7 @@ impl From<PlatformFault> for PullFailure {
         let reset =
             if let FaultReason::RateLimited(reset) = fault.reason { Some(reset) } else { None };
         Self {
-            reason: fault.reason.as_str(),
+            reason: fault.reason.run_problem(),
             message: format!("{}; {}", fault.message, fault.hint),
             reset,
             try_others,
@@ -108,7 +108,7 @@ impl RunState<'_> {
                 let message =
                     "the account's id is unknown; `brain collector setup` looks it up".to_owned();
                 pulled.failure = Some(PullFailure {
-                    reason: "no_user",
+                    reason: RunProblem::NoUser,
                     message,
                     reset: None,
                     try_others: false,
@@ -120,7 +120,9 @@ impl RunState<'_> {
             match self.pages(source, pulled)? {
                 Ok(next) => pulled.next = next.filter(|_| pulled.stream != Stream::Searches),
                 Err(failure) => {
-                    if let (Source::Search(query), "invalid_request") = (source, failure.reason) {
+                    if let (Source::Search(query), RunProblem::InvalidRequest) =
+                        (source, failure.reason)
+                    {
                         self.report
                             .warnings
                             .push(format!("the search `{query}` is refused: {}", failure.message));
@@ -238,11 +240,11 @@ impl RunState<'_> {
                     .into(),
             );
         }
-        if let Some(PullFailure { reason, reset, .. }) = &pulled.failure {
+        if let Some(failure) = &pulled.failure {
             self.listener.line(&Line::Skipped {
                 stream: pulled.stream.as_str(),
-                reason,
-                reset: *reset,
+                reason: failure.reason,
+                reset: failure.reset,
             });
         }
         self.report.streams.push(CollectedStream {
@@ -250,7 +252,7 @@ impl RunState<'_> {
             total,
             new,
             skipped: pulled.failure.as_ref().map(|failure| SkippedStream {
-                reason: failure.reason.to_owned(),
+                reason: failure.reason,
                 message: failure.message.clone(),
                 reset: failure.reset,
             }),
@@ -260,9 +262,8 @@ impl RunState<'_> {
 
 /// Returns the reason why no stream got an answer, and the message of the first failed stream.
 /// Returns `None` if any stream got an answer. Refusals and rate limits are answers.
-pub(super) fn unanswered(pulled: &[StreamPull]) -> Option<(&'static str, String)> {
-    let no_answer = [FaultReason::Unreachable, FaultReason::ServerError, FaultReason::Unreadable]
-        .map(FaultReason::as_str);
+pub(super) fn unanswered(pulled: &[StreamPull]) -> Option<(RunProblem, String)> {
+    let no_answer = [RunProblem::Unreachable, RunProblem::ServerError, RunProblem::Unreadable];
     let is_answer = |failure: &PullFailure| !no_answer.contains(&failure.reason);
     if pulled
         .iter()
@@ -276,5 +277,6 @@ pub(super) fn unanswered(pulled: &[StreamPull]) -> Option<(&'static str, String)
 
 /// Returns the failure of a stream whose pages repeat.
 fn paging_failure(message: &str) -> PullFailure {
-    PullFailure { reason: "paging", message: message.to_owned(), reset: None, try_others: true }
+    let reason = RunProblem::Paging;
+    PullFailure { reason, message: message.to_owned(), reset: None, try_others: true }
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::ErrorKind;
 
 use brain_base::leases;
-use brain_protocol::{CollectorRun, Fault, FaultCode, Secret};
+use brain_protocol::{CollectorRun, Fault, FaultCode, RunStatus, Secret};
 use serde_json::json;
 use url::Url;
 
@@ -112,8 +112,8 @@ impl CollectorService {
             tracing::warn!(warning, "scheduled collector run completed with a warning");
         }
         let is_elsewhere = self.env.leases.is_elsewhere(leases::COLLECTOR);
-        if run.status == "failed" && !self.env.stop.is_cancelled() && !is_elsewhere {
-            let why = run.message.as_deref().or(run.reason.as_deref()).unwrap_or_default();
+        if run.status == RunStatus::Failed && !self.env.stop.is_cancelled() && !is_elsewhere {
+            let why = run.why().unwrap_or_default();
             return Err(Fault::new(
                 FaultCode::ServiceFailed,
                 format!("the collector's run failed: {why}"),
@@ -212,7 +212,10 @@ impl CollectorService {
         let user_id = inputs.settings.user_id.as_ref().map(ToString::to_string);
         let (status, details) = match &result {
             Ok(run) => {
-                let status = if run.status == "failed" { "failed" } else { "ok" };
+                let status = match run.status {
+                    RunStatus::Failed => "failed",
+                    RunStatus::Complete => "ok",
+                };
                 let skipped: Vec<&str> = run
                     .streams
                     .iter()

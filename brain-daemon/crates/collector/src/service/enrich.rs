@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use brain_protocol::{
     CollectorEnrich, CollectorEnrichReply, EnrichedPage, Fault, FaultCode, Origin, PageRef,
-    Precondition, Put, Slug, SourceId, Sync,
+    Precondition, Put, Slug, SourceId, Sync, SyncStatus,
 };
 
 use super::collected_events::CollectedFiles;
@@ -99,7 +99,7 @@ impl CollectorService {
             yes: false,
         };
         match self.sync.sync(caller, &request, progress) {
-            Ok(synced) if synced.status == "done" => None,
+            Ok(synced) if synced.status == SyncStatus::Done => None,
             Ok(synced) => {
                 let problem = synced.sources.into_iter().find_map(|source| source.problem);
                 let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();

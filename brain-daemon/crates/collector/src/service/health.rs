@@ -7,14 +7,11 @@ use super::data_fault;
 use crate::service::CollectorService;
 use crate::{Data, State};
 use brain_base::clock::{parse_instant, rfc3339};
+use brain_protocol::{RunProblem, RunStatus};
 use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
 /// Delay after which a run that did not start is reported. A machine may be busy after a suspend.
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
-/// The reason of a run that ended because the daemon stopped, which is no problem.
-const STOPPED: &str = "stopped";
-/// The reason of a stream that waits for its rate limit to reset, which is no problem.
-const RATE_LIMITED: &str = "rate_limited";
 
 impl Health for CollectorService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
@@ -56,8 +53,9 @@ impl CollectorService {
         let Some(last) = state.last_report else {
             return ok(format!("on; the first run is at {}", rfc3339(task.next_start(now))));
         };
-        let reason = last.reason.as_deref().unwrap_or_default();
-        if last.status == "failed" && reason != STOPPED {
+        // The daemon may stop during a run.
+        if last.status == RunStatus::Failed && last.reason != Some(RunProblem::Stopped) {
+            let reason = last.reason.map_or("", RunProblem::as_str);
             let message = last.message.as_deref().unwrap_or_default();
             let problem = format!("the run at {} failed ({reason}): {message}", last.started_at);
             return warn(problem, "brain collector setup");
@@ -66,7 +64,8 @@ impl CollectorService {
             .streams
             .iter()
             .filter_map(|stream| Some((stream, stream.skipped.as_ref()?)))
-            .filter(|(_, skipped)| skipped.reason != RATE_LIMITED)
+            // A stream may wait for its rate limit to reset.
+            .filter(|(_, skipped)| skipped.reason != RunProblem::RateLimited)
             .map(|(stream, skipped)| format!("{}: {}", stream.stream, skipped.message))
             .collect();
         if !skipped.is_empty() {

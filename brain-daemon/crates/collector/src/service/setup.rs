@@ -1,7 +1,8 @@
 //! `brain collector setup`: seven steps; a failed step ends the setup. It can be repeated.
 
 use brain_protocol::{
-    CollectorDigest, CollectorRun, CollectorSetup, CollectorSetupReply, Fault, FaultCode, Secret,
+    CollectorDigest, CollectorRun, CollectorSetup, CollectorSetupReply, Fault, FaultCode,
+    RunStatus, Secret, StepStatus,
 };
 use serde_json::json;
 
@@ -72,7 +73,7 @@ impl CollectorService {
         let mut run = SetupRun::begin(self, requested, progress)?;
         let has_passed = run.all_steps(request.token.as_ref(), &mut steps).is_some();
         Ok(CollectorSetupReply {
-            status: if has_passed { "passed" } else { "failed" }.into(),
+            status: if has_passed { StepStatus::Passed } else { StepStatus::Failed },
             user_id: run.state.user.map(|user| user.id),
             steps: steps.results,
         })
@@ -333,10 +334,9 @@ impl<'a> SetupRun<'a> {
     fn collect(&self, inputs: &RunInputs) -> StepResult<()> {
         let progress = ProgressOnly(self.progress);
         let run = self.service.run_collector(inputs, &progress, false)?;
-        if run.status == "failed" {
-            let why = run.message.or(run.reason).unwrap_or_default();
+        if run.status == RunStatus::Failed {
             return fail(
-                format!("the run failed: {why}"),
+                format!("the run failed: {}", run.why().unwrap_or_default()),
                 "solve that, then run setup again; collected posts are kept",
             );
         }

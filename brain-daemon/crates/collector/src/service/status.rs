@@ -6,8 +6,9 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use brain_protocol::{
-    Alert, CollectorAlertsReply, CollectorCounts, CollectorCurve, CollectorDeletionsReply,
-    CollectorPeriod, CollectorStatusReply, Curve, Deletion, Fault, FaultCode, RateLimit, Snapshot,
+    Alert, AlertKind, CollectorAlertsReply, CollectorCounts, CollectorCurve,
+    CollectorDeletionsReply, CollectorPeriod, CollectorStatusReply, Curve, Deletion, Fault,
+    FaultCode, RateLimit, Snapshot,
 };
 
 use super::data_fault;
@@ -205,7 +206,7 @@ fn skip_damaged<T>(read: Result<T, DataFault>) -> Result<Option<T>, Fault> {
 fn deletion_alert(at: String, deletion: Deletion) -> Alert {
     let Deletion { id, author, text, .. } = deletion;
     let line = Line::Deletion { id: id.clone(), author: author.clone(), preview: preview(&text) };
-    Alert { at, kind: "deletion".into(), id, author, message: line.to_string() }
+    Alert { at, kind: AlertKind::Deletion, id, author, message: line.to_string() }
 }
 
 /// Returns likes per millisecond between the last two snapshots; 0 if unknown.
@@ -242,7 +243,7 @@ fn parse_span(request: &CollectorPeriod) -> Result<(i64, usize), Fault> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use brain_protocol::Metrics;
+    use brain_protocol::{DeletionReason, Metrics};
 
     use super::*;
 
@@ -294,7 +295,7 @@ mod tests {
             text: "first\nsecond \u{1b}[2J".into(),
             created_at: None,
             detected_at: "2026-11-21T10:00:00.000Z".into(),
-            reason: "not_found".into(),
+            reason: DeletionReason::NotFound,
         };
         let alert = deletion_alert("2026-11-21T10:00:01.000Z".into(), deletion);
         assert!(
@@ -304,8 +305,8 @@ mod tests {
         );
         assert!(!alert.message.contains('\u{1b}'));
         assert_eq!(
-            (alert.kind.as_str(), alert.at.as_str()),
-            ("deletion", "2026-11-21T10:00:01.000Z")
+            (alert.kind, alert.at.as_str()),
+            (AlertKind::Deletion, "2026-11-21T10:00:01.000Z")
         );
     }
 }

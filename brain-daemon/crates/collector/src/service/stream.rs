@@ -6,10 +6,11 @@
 mod own_posts;
 
 use std::cell::RefCell;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use brain_base::leases;
-use brain_protocol::{Secret, StreamStatus};
+use brain_protocol::{ConnectionStatus, Secret, StreamStatus};
 use url::Url;
 
 use super::collect::RunInputs;
@@ -37,23 +38,19 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const PERSISTENT_CONNECTION_ENDPOINTS: [Endpoint; 3] =
     [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
-/// The internal state while a connection cannot be prepared, for example without a token. Replies
-/// replace it by a current state, because a setup may have solved the problem.
-const NOT_READY: &str = "not_ready";
-
 impl CollectorService {
     /// Returns the status of the connection; `None` if it was never enabled. `off_because` is the
     /// reason if the collector is off.
     pub(super) fn stream_status(&self, off_because: Option<&str>) -> Option<StreamStatus> {
         let status = self.state.stream().clone()?;
-        if status.state != NOT_READY {
+        if !self.state.stream_is_unready.load(Ordering::SeqCst) {
             return Some(status);
         }
         let (state, message) = match off_because {
-            Some(why) => ("off", why),
-            None => ("waiting", "a connection is being opened"),
+            Some(why) => (ConnectionStatus::Off, why),
+            None => (ConnectionStatus::Waiting, "a connection is being opened"),
         };
-        Some(StreamStatus { state: state.into(), message: message.into(), ..status })
+        Some(StreamStatus { state, message: message.into(), ..status })
     }
 
     /// Keeps a connection open, if enabled, until the daemon stops. Blocks.
@@ -62,7 +59,7 @@ impl CollectorService {
             return;
         }
         *self.state.stream() = Some(StreamStatus {
-            state: "waiting".into(),
+            state: ConnectionStatus::Waiting,
             message: "a connection is being opened".into(),
             posts: 0,
             connections: 0,
@@ -71,13 +68,14 @@ impl CollectorService {
         while !self.env.stop.is_cancelled() {
             self.run_connection(&mut backoff, &mut watches);
         }
-        self.set_stream_status("off", "the daemon is stopping");
+        self.set_stream_status(ConnectionStatus::Off, "the daemon is stopping");
     }
 
     /// Runs one connection, including the delay after it.
     fn run_connection(&self, backoff: &mut ReconnectDelay, watches: &mut Vec<Watch>) {
         if !self.env.leases.holds(leases::COLLECTOR) {
-            self.set_stream_status("off", "another machine collects, or this one must not now");
+            let message = "another machine collects, or this one must not now";
+            self.set_stream_status(ConnectionStatus::Off, message);
             return self.pause(LEASE_CHECK, None, || {});
         }
         let inputs = self.run_inputs().and_then(|run_inputs| {
@@ -92,7 +90,9 @@ impl CollectorService {
             Ok(inputs) => inputs,
             Err(fault) => {
                 let hint = fault.hint.as_deref().unwrap_or_default();
-                self.set_stream_status(NOT_READY, &format!("{}; {hint}", fault.message));
+                let message = format!("{}; {hint}", fault.message);
+                self.set_stream_status(ConnectionStatus::Waiting, &message);
+                self.state.stream_is_unready.store(true, Ordering::SeqCst);
                 return self.pause(RETRY_UNREADY, None, || {});
             }
         };
@@ -143,11 +143,9 @@ impl CollectorService {
                     | FaultReason::UsageCapped
             )
         );
-        let state = if needs_owner { "off" } else { "waiting" };
-        self.set_stream_status(
-            state,
-            &format!("{reason}; the next attempt is in {} s", wait.as_secs()),
-        );
+        let state = if needs_owner { ConnectionStatus::Off } else { ConnectionStatus::Waiting };
+        let message = format!("{reason}; the next attempt is in {} s", wait.as_secs());
+        self.set_stream_status(state, &message);
         tracing::info!(reason, ?wait, "persistent connection ended");
     }
 
@@ -167,9 +165,10 @@ impl CollectorService {
     }
 
     /// Sets state and message, if the connection is enabled.
-    fn set_stream_status(&self, state: &str, message: &str) {
+    fn set_stream_status(&self, state: ConnectionStatus, message: &str) {
         if let Some(status) = self.state.stream().as_mut() {
-            status.state = state.into();
+            self.state.stream_is_unready.store(false, Ordering::SeqCst);
+            status.state = state;
             status.message = message.into();
         }
     }
@@ -304,7 +303,7 @@ impl Connection<'_> {
                     None => String::new(),
                 };
                 self.service.set_stream_status(
-                    "connected",
+                    ConnectionStatus::Connected,
                     &format!("posts arrive as they are written{refused}"),
                 );
                 self.search_missed_posts();

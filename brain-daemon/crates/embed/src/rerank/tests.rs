@@ -36,7 +36,8 @@ fn rerank(
         assert!(!text.contains(KEY) && !text.contains("why?") && !text.contains("two"), "{text}");
     }
     let calls = ledger.read(None, None, 9).unwrap().calls;
-    let calls = calls.into_iter().map(|call| (call.state, call.spent.tokens_in)).collect();
+    let calls =
+        calls.into_iter().map(|call| (call.state.to_string(), call.spent.tokens_in)).collect();
     (scores, net.requests().pop().unwrap(), calls)
 }
 

@@ -2,7 +2,9 @@
 
 use crate::{Condition, Identity, PRESENCE};
 use brain_base::clock::rfc3339;
-use brain_protocol::{Fault, FaultCode, MachineRemove, MachineRemoveReply, MachineRow, Machines};
+use brain_protocol::{
+    Fault, FaultCode, MachineRemoval, MachineRemove, MachineRemoveReply, MachineRow, Machines,
+};
 
 use super::access::fault;
 use super::{MachineService, State};
@@ -100,7 +102,7 @@ impl MachineService {
             warnings.push(format!("secrets/{name} is still there: the setup did not write it"));
         }
         tracing::info!(name, "left the shared brain");
-        Ok(MachineRemoveReply { status: "left".into(), name, warnings })
+        Ok(MachineRemoveReply { status: MachineRemoval::Left, name, warnings })
     }
 
     /// Removes another machine from the registry.
@@ -129,7 +131,7 @@ impl MachineService {
         if log.keyring().is_encrypted() {
             warnings.push("it knows the key: `brain machines rotate-key` makes a new one".into());
         }
-        let (status, name) = ("removed".into(), request.name.clone());
-        Ok(MachineRemoveReply { status, name, warnings })
+        let name = request.name.clone();
+        Ok(MachineRemoveReply { status: MachineRemoval::Removed, name, warnings })
     }
 }

@@ -6,7 +6,9 @@ use crate::{
     BrainId, Condition, Connection, Engine, Error, Identity, Keyring, MachineId, Registration,
     RootKey, Snapshot, download, newest,
 };
-use brain_protocol::{Fault, MachinesAction, MachinesJoin, MachinesJoinReply, VERSION};
+use brain_protocol::{
+    Fault, MachineState, MachinesAction, MachinesJoin, MachinesJoinReply, VERSION,
+};
 use brain_store::restore_replica;
 
 use super::access::fault;
@@ -100,7 +102,9 @@ impl MachineService {
         let Err(error) = log.probe(position) else { return Ok(true) };
         match log.condition() {
             // A new store would have the same problem.
-            Condition::Stopped { stop, .. } if stop.state == "denied" => Err(stop.fault),
+            Condition::Stopped { stop, .. } if stop.state == MachineState::Denied => {
+                Err(stop.fault)
+            }
             Condition::Away { .. } => Err(error.into()),
             _ => Ok(false),
         }

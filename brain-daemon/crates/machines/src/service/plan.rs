@@ -111,7 +111,7 @@ impl MachineService {
         }
         let plan = hash(&["init", &server, &access.name, &access.namespace, encryption]);
         let reply = MachinesPlanReply {
-            action: "init".into(),
+            action: MachinesAction::Init,
             plan,
             name: access.name.clone(),
             server,
@@ -164,7 +164,7 @@ impl MachineService {
         let kind = if can_continue { "secrets" } else { "rebuild" };
         let plan = hash(&["join", &server, &access.name, &access.namespace, &brain, kind]);
         let reply = MachinesPlanReply {
-            action: "join".into(),
+            action: MachinesAction::Join,
             plan,
             name: access.name.clone(),
             server,

@@ -2,7 +2,7 @@
 
 use crate::{Condition, Delivery, Error, Replica, newest};
 use brain_base::clock::rfc3339;
-use brain_protocol::{Fault, LeaseRow, MachinesStatusReply};
+use brain_protocol::{Fault, LeaseRow, MachineState, MachinesStatusReply};
 
 use brain_store::Reader;
 
@@ -16,7 +16,7 @@ impl MachineService {
     /// Describes the state of this machine, of the log and of the leases.
     pub fn status(&self) -> Result<MachinesStatusReply, Fault> {
         let mut reply = MachinesStatusReply {
-            state: "not_shared".into(),
+            state: MachineState::NotShared,
             message: "this brain is on this machine only".into(),
             hint: Some("brain machines init".into()),
             since: None,
@@ -40,7 +40,7 @@ impl MachineService {
         match self.state() {
             State::Alone => {}
             State::Unusable(fault) => {
-                reply.state = "incomplete".into();
+                reply.state = MachineState::Incomplete;
                 reply.message = fault.message;
                 reply.hint = fault.hint;
             }
@@ -71,7 +71,7 @@ fn describe(replica: &Replica, reply: &mut MachinesStatusReply) {
         })
         .collect();
     (reply.state, reply.message, reply.hint, reply.since) = condition(log.condition());
-    if reply.state == "ready" {
+    if reply.state == MachineState::Ready {
         if let Err(error) = ask_server(replica, reply) {
             reply.warnings.push(format!("the server does not answer: {error}"));
         }
@@ -113,21 +113,23 @@ fn ask_server(replica: &Replica, reply: &mut MachinesStatusReply) -> Result<(), 
     Ok(())
 }
 
-/// Returns the state's name, its description, the hint, and its beginning.
-fn condition(condition: Condition) -> (String, String, Option<String>, Option<String>) {
+/// Returns the state, its description, the hint, and its beginning.
+fn condition(condition: Condition) -> (MachineState, String, Option<String>, Option<String>) {
     match condition {
         Condition::Starting => {
-            ("starting".into(), "the server was not called yet".into(), None, None)
+            (MachineState::Starting, "the server was not called yet".into(), None, None)
         }
-        Condition::Ready => ("ready".into(), "this machine follows the others".into(), None, None),
+        Condition::Ready => {
+            (MachineState::Ready, "this machine follows the others".into(), None, None)
+        }
         Condition::Away { reason, since } => (
-            "away".into(),
+            MachineState::Away,
             reason,
             Some("reads, captures and ingest go on; check the server and the network".into()),
             Some(rfc3339(since)),
         ),
         Condition::Stopped { stop, since } => {
-            (stop.state.into(), stop.fault.message, stop.fault.hint, Some(rfc3339(since)))
+            (stop.state, stop.fault.message, stop.fault.hint, Some(rfc3339(since)))
         }
     }
 }

@@ -8,8 +8,8 @@ use brain_base::caller::Visibility;
 use brain_base::random::SystemRandom;
 use brain_commit_log::{Administration, CommitLog, Snapshots};
 use brain_fakes::AppendFault;
-use brain_protocol::Scopes;
-use brain_store::{GrantUpdate, Store, StoreOptions, TokenKind, TokenRecord, restore_replica};
+use brain_protocol::{Scopes, TokenKind};
+use brain_store::{GrantUpdate, Store, StoreOptions, TokenRecord, restore_replica};
 
 use super::World;
 use crate::{Condition, MachineLog, Replica, download, newest};

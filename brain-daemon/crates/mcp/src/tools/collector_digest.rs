@@ -220,7 +220,7 @@ impl From<Alert> for Event {
         Self {
             author: display_author(&alert.author),
             date: alert.at,
-            kind: alert.kind,
+            kind: alert.kind.to_string(),
             text: shorten(&alert.message, MAX_EXTRA_CHARS),
         }
     }

@@ -192,7 +192,7 @@ fn direct_links(
         Ok(Link {
             direction: *direction,
             target: slug.is_none().then(|| shorten(&row.target, MAX_TEXT_CHARS)),
-            problem: slug.is_none().then(|| row.status.clone()),
+            problem: slug.is_none().then(|| row.status.to_string()),
             slug,
             title: row.title.as_deref().map(|title| shorten(title, MAX_TITLE)),
             kind: shorten(&row.kind, MAX_TEXT_CHARS),

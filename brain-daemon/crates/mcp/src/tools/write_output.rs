@@ -1,6 +1,6 @@
 //! Arguments and output that all writing tools share.
 
-use brain_protocol::{Fault, FaultCode, Operation, WriteReply, WriteStatus};
+use brain_protocol::{Fault, FaultCode, Operation, WriteReply};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,16 +23,9 @@ pub(crate) struct WriteOutput {
 impl WriteOutput {
     /// Creates the output from the reply to a write.
     pub(super) fn of(context: &ToolContext, written: WriteReply) -> Result<Self, Fault> {
-        let status = match written.status {
-            WriteStatus::Created => "created",
-            WriteStatus::Updated => "updated",
-            WriteStatus::Unchanged => UNCHANGED,
-            WriteStatus::Restored => "restored",
-            WriteStatus::Queued => "queued",
-        };
         Ok(Self {
             slug: context.page_name(&written.source_id, &written.slug)?,
-            status: status.into(),
+            status: written.status.to_string(),
             content_hash: written.content_hash,
             version: written.version,
             warnings: written.warnings,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{
     Attach, AttachReply, Attachment, AttachmentContent, AttachmentGet, AttachmentList, Attachments,
-    Detach, Fault, FaultCode, PageRef, SourceId,
+    ChangeStatus, Detach, Fault, FaultCode, PageRef, SourceId,
 };
 
 use crate::pages::fields::check_plain;
@@ -34,7 +34,7 @@ const MAX_NAMED: usize = 5;
 
 /// The result of a change to a page's attachments.
 struct AttachmentChange {
-    status: &'static str,
+    status: ChangeStatus,
     page: PageRecord,
     record: AttachmentRecord,
 }
@@ -87,7 +87,7 @@ impl PageService {
                         .into());
                 }
                 Some(own) if own.removed_at.is_none() && is_listed => {
-                    return Ok(("unchanged", own.clone(), false));
+                    return Ok((ChangeStatus::Unchanged, own.clone(), false));
                 }
                 _ => {}
             }
@@ -100,7 +100,7 @@ impl PageService {
                 document.frontmatter.set_list(ATTACHMENTS, &names);
             }
             draft.put_attachment(record.id, &name, &new, now)?;
-            Ok(("attached", new, !is_listed))
+            Ok((ChangeStatus::Attached, new, !is_listed))
         })
     }
 
@@ -127,7 +127,7 @@ impl PageService {
                 true => document.frontmatter.remove(ATTACHMENTS),
                 false => document.frontmatter.set_list(ATTACHMENTS, &names),
             }
-            Ok(("removed", own, true))
+            Ok((ChangeStatus::Removed, own, true))
         })?;
         self.attach_reply(caller, &source, page, &name, &change)
     }
@@ -143,7 +143,7 @@ impl PageService {
             &mut Draft<'_>,
             &PageRecord,
             &mut Document,
-        ) -> Result<(&'static str, AttachmentRecord, bool), StoreError>
+        ) -> Result<(ChangeStatus, AttachmentRecord, bool), StoreError>
         + Send
         + 'static,
     ) -> Result<AttachmentChange, Fault> {
@@ -175,12 +175,12 @@ impl PageService {
         change: &AttachmentChange,
     ) -> Result<AttachReply, Fault> {
         let warnings = match change.status {
-            "unchanged" => Vec::new(),
+            ChangeStatus::Unchanged => Vec::new(),
             _ => self.files.update_file(source, &change.page).warnings(),
         };
         let reader = self.store.read(caller.visibility())?;
         Ok(AttachReply {
-            status: change.status.into(),
+            status: change.status,
             slug: page.slug,
             source_id: source.clone(),
             version: change.page.version,

@@ -4,7 +4,9 @@
 //! import the counts may be outdated: then the outdated links are checked first. If they cannot be
 //! checked, for example while the store is read-only, every page is read instead.
 
-use brain_protocol::{BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Slug, SourceId};
+use brain_protocol::{
+    BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Slug, SourceId, TargetStatus,
+};
 
 use crate::pages::PageService;
 use brain_base::caller::{Caller, Visibility};
@@ -92,7 +94,7 @@ fn broken_link(reader: &Reader, entry: BrokenLinkEntry) -> Result<BrokenLink, St
         source_id: source,
         target: link.raw,
         kind: link.kind,
-        status: if is_ambiguous { "ambiguous" } else { "missing" }.into(),
+        status: if is_ambiguous { TargetStatus::Ambiguous } else { TargetStatus::Missing },
     })
 }
 

@@ -1,8 +1,8 @@
 //! Changes to a page's frontmatter: tags and typed links.
 
 use brain_protocol::{
-    Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Slug, SourceId, TagCount, TagCounts,
-    Tags, TagsReply,
+    ChangeStatus, Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Slug, SourceId, TagCount,
+    TagCounts, Tags, TagsReply,
 };
 
 use crate::pages::{PageService, no_page, page_argument};
@@ -103,21 +103,14 @@ impl PageService {
             None => Vec::new(),
         };
         let status = match (&update, remove) {
-            (None, _) => "unchanged",
-            (Some(_), true) => "removed",
-            (Some(_), false) => "added",
+            (None, _) => ChangeStatus::Unchanged,
+            (Some(_), true) => ChangeStatus::Removed,
+            (Some(_), false) => ChangeStatus::Added,
         };
         let reader = self.store.read(caller.visibility())?;
         let target_source = to.source.as_ref().unwrap_or(&source);
         let target_exists = reader.page(target_source, &to.slug)?.is_some();
-        Ok(LinkReply {
-            from: from.slug,
-            to: to.slug,
-            kind,
-            status: status.into(),
-            target_exists,
-            warnings,
-        })
+        Ok(LinkReply { from: from.slug, to: to.slug, kind, status, target_exists, warnings })
     }
 
     /// Edits an active page with `change`. Returns its source, and the written page if it changed.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use brain_protocol::{
     Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, LinksReply, PageRef,
-    TrustLevel,
+    TargetStatus, TrustLevel,
 };
 
 use crate::pages::PageService;
@@ -16,8 +16,6 @@ use brain_store::{
     LinkRecord, PageEntry, PageRecord, Reader, Resolution, StoreError, unless_damaged,
 };
 
-/// The status of a link to a page that does not exist.
-const MISSING: &str = "missing";
 const MAX_DEPTH: u32 = 5;
 const MAX_NODES: u32 = 1000;
 const MAX_ROWS: usize = 10_000;
@@ -79,7 +77,7 @@ impl PageService {
             let row = self.link_row(caller, link, Resolution::Page(Box::new(from)));
             // The row describes the page with the link, which exists. The status is that of the
             // link's target.
-            let status = if exists { row.status.clone() } else { MISSING.into() };
+            let status = if exists { row.status } else { TargetStatus::Missing };
             links.push(LinkRow { status, sentence, ..row });
         }
         Ok(LinksReply { slug, source_id: source, direction: "backlinks".into(), links, truncated })
@@ -92,7 +90,7 @@ impl PageService {
             title: None,
             target: link.raw,
             kind: link.kind,
-            status: MISSING.into(),
+            status: TargetStatus::Missing,
             source_kind: None,
             trust: TrustLevel::default(),
             path: None,
@@ -101,7 +99,7 @@ impl PageService {
         match resolution {
             Resolution::Page(page) => {
                 let (source, slug, record) = *page;
-                row.status = "live".into();
+                row.status = TargetStatus::Live;
                 row.trust = trust_of_row(&record);
                 row.path = self.files.visible_path(caller, &source, &record);
                 row.slug = Some(slug);
@@ -110,7 +108,7 @@ impl PageService {
                 row.source_kind = record.provenance.source_kind;
             }
             Resolution::Missing => {}
-            Resolution::Ambiguous => row.status = "ambiguous".into(),
+            Resolution::Ambiguous => row.status = TargetStatus::Ambiguous,
         }
         row
     }

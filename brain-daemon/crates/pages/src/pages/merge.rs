@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brain_base::clock::rfc3339;
-use brain_protocol::{Fault, FaultCode, Merge, MoveReply, PageRef, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, Merge, MoveReply, PageChange, PageRef, Slug, SourceId};
 
 use crate::pages::PageService;
 use crate::pages::append::check_size;
@@ -62,7 +62,7 @@ impl PageService {
             warnings.extend(self.files.update_file(&plan.source, &deleted).warnings());
             warnings.extend(self.update_files(&others));
             return Ok(MoveReply {
-                status: "merged".into(),
+                status: PageChange::Merged,
                 slug: plan.into.0.clone(),
                 from: plan.from.0.clone(),
                 source_id: plan.source.clone(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brain_base::leases;
-use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply};
+use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageChange, PageRef, RestoreReply};
 
 use crate::pages::dedup::WINDOW_MS;
 use crate::pages::{PageService, no_page, page_argument};
@@ -49,7 +49,7 @@ impl PageService {
         })?;
         let report = self.files.update_file(&source, &record);
         Ok(DeleteReply {
-            status: "soft_deleted".into(),
+            status: PageChange::SoftDeleted,
             slug: request.slug.clone(),
             source_id: source,
             recoverable_until: rfc3339(now + RECOVERY_MS),
@@ -78,7 +78,7 @@ impl PageService {
         })?;
         let report = self.files.update_file(&source, &record);
         Ok(RestoreReply {
-            status: "restored".into(),
+            status: PageChange::Restored,
             slug: request.slug.clone(),
             source_id: source,
             path: report.path.display().to_string(),

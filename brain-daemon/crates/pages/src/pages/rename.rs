@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, MoveReply, Rename, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, MoveReply, PageChange, Rename, Slug, SourceId};
 
 use crate::pages::PageService;
 use crate::pages::page_move::{LinkUpdates, PageMove};
@@ -124,7 +124,7 @@ impl PageService {
             self.files.replay_outbox();
         }
         MoveReply {
-            status: "renamed".into(),
+            status: PageChange::Renamed,
             slug: plan.to.clone(),
             from: plan.from.clone(),
             source_id: plan.source.clone(),

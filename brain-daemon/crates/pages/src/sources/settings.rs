@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, SourceId, SourceReply, SourceSet, SourceSettings};
+use brain_protocol::{
+    ChangeStatus, Fault, FaultCode, SourceId, SourceReply, SourceSet, SourceSettings,
+};
 
 use crate::sources::SourceService;
 use brain_base::caller::Caller;
@@ -29,7 +31,8 @@ impl SourceService {
         let source = id.clone();
         let changed = self.store.write(move |draft| change_settings(draft, &source, &settings))?;
         self.watcher.notify_sources_changed();
-        self.source_reply(caller, &id, if changed { "changed" } else { "unchanged" }, Vec::new())
+        let status = if changed { ChangeStatus::Changed } else { ChangeStatus::Unchanged };
+        self.source_reply(caller, &id, status, Vec::new())
     }
 
     /// Refuses patterns that are not valid.

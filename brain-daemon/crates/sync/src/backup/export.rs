@@ -13,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 
 use brain_protocol::{
     Export, ExportReply, Fault, FaultCode, ImportFailure, SIZE_LIMIT_HINT, Slug, SourceId,
+    SyncStatus,
 };
 
 use crate::backup::scheduled_backup::BackupService;
@@ -244,7 +245,7 @@ impl Target {
             Err(e) => return Err(io(e)),
         }
         let reply = ExportReply {
-            status: "done".into(),
+            status: SyncStatus::Done,
             path: dir_path,
             files: 0,
             bytes: 0,
@@ -371,7 +372,7 @@ impl Target {
     }
 
     fn record_failure(&mut self, source: &SourceId, slug: &Slug, reason: String) {
-        self.reply.status = "partial".into();
+        self.reply.status = SyncStatus::Partial;
         self.reply.failed_total += 1;
         if self.reply.failed.len() < MAX_FAILURES {
             let path = match source.as_str() {

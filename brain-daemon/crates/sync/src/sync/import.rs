@@ -15,7 +15,8 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 
 use brain_protocol::{
-    Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, WriteStatus,
+    Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, SyncStatus,
+    WriteStatus,
 };
 
 use super::beside::links_warning;
@@ -222,7 +223,10 @@ impl SyncService {
         }
         progress.at(total, total);
         Ok(ImportReply {
-            status: if tally.failures.total == 0 { "done" } else { "partial" }.into(),
+            status: match tally.failures.total {
+                0 => SyncStatus::Done,
+                _ => SyncStatus::Partial,
+            },
             dry_run: request.dry_run,
             files: total,
             created: tally.created,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, Pull, Slug, SourceId, SyncedSource};
+use brain_protocol::{Fault, FaultCode, Pull, PullStatus, Slug, SourceId, SyncedSource};
 
 use super::beside;
 use super::compare::{MissingPage, compare, covers};
@@ -163,15 +163,15 @@ impl<'a> SyncRun<'a> {
             }
         };
         let (status, message) = match outcome {
-            PullOutcome::Skipped(why) => ("skipped", Some(why)),
-            PullOutcome::UpToDate => ("up_to_date", None),
-            PullOutcome::Updated(summary) => ("updated", Some(summary)),
-            PullOutcome::Failed(why) => ("failed", Some(why)),
+            PullOutcome::Skipped(why) => (PullStatus::Skipped, Some(why)),
+            PullOutcome::UpToDate => (PullStatus::UpToDate, None),
+            PullOutcome::Updated(summary) => (PullStatus::Updated, Some(summary)),
+            PullOutcome::Failed(why) => (PullStatus::Failed, Some(why)),
         };
-        if status == "failed" {
+        if status == PullStatus::Failed {
             tracing::warn!(path = %self.root.display(), message, "git pull failed");
         }
-        Pull { status: status.into(), message }
+        Pull { status, message }
     }
 
     /// Stores edits that brain overwrote, and reports them as conflicts.

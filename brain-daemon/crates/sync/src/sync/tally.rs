@@ -1,10 +1,10 @@
 //! Counts the results of a sync, and builds the report about a source.
 
 use brain_protocol::{
-    Fault, IgnoredFiles, Pull, Slug, SourceId, SyncConflict, SyncedSource, WriteStatus,
+    Fault, IgnoredFiles, Pull, PullStatus, Slug, SourceId, SyncConflict, SyncStatus, SyncedSource,
+    WriteStatus,
 };
 
-use super::AWAY;
 use super::decide::Verdict;
 use brain_files::AwayPart;
 use brain_pages::files::merge_file::FileMerge;
@@ -29,9 +29,9 @@ impl Tally {
         let report = SyncedSource {
             source_id: source.clone(),
             path,
-            status: String::new(),
+            status: SyncStatus::Done,
             problem: None,
-            pull: Pull { status: "skipped".into(), message: None },
+            pull: Pull { status: PullStatus::Skipped, message: None },
             files: 0,
             added: 0,
             updated: 0,
@@ -103,14 +103,14 @@ impl Tally {
 
     /// Returns the report about a source that cannot be read.
     pub(super) fn into_failure(mut self, problem: String) -> SyncedSource {
-        self.report.status = "failed".into();
+        self.report.status = SyncStatus::Failed;
         self.report.problem = Some(problem);
         self.report
     }
 
     /// Returns the report about a source that is away.
     pub(super) fn into_away(mut self, reason: String) -> SyncedSource {
-        self.report.status = AWAY.into();
+        self.report.status = SyncStatus::Away;
         self.report.problem = Some(reason);
         self.report
     }
@@ -143,7 +143,7 @@ impl Tally {
             };
             problems.push(format!("{pages}: brain sync --source {} --yes", report.source_id));
         }
-        if report.pull.status == "failed" {
+        if report.pull.status == PullStatus::Failed {
             let message = report.pull.message.as_deref().unwrap_or("it failed");
             problems.push(format!("git pull: {message}"));
         }
@@ -152,12 +152,11 @@ impl Tally {
             problems.push(format!("{} {noun} could not be stored", report.failed_total));
         }
         report.status = match (report.held_back, problems.is_empty()) {
-            (1.., _) => "held_back",
-            (0, false) if is_part_away => AWAY,
-            (0, false) => "partial",
-            (0, true) => "done",
-        }
-        .into();
+            (1.., _) => SyncStatus::HeldBack,
+            (0, false) if is_part_away => SyncStatus::Away,
+            (0, false) => SyncStatus::Partial,
+            (0, true) => SyncStatus::Done,
+        };
         report.problem = (!problems.is_empty()).then(|| problems.join("; "));
         report
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::service::TunnelService;
 use brain_base::clock::parse_instant;
+use brain_protocol::TunnelState;
 use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
 /// How late a check may be, in milliseconds: the interval plus network timeouts.
@@ -34,15 +35,17 @@ impl TunnelService {
             );
         }
         let summary = format!("{}: {}", status.state, status.message);
-        match status.state.as_str() {
-            "up" => match status.telephone.filter(|text| !text.starts_with("https://")) {
-                Some(text) => warn(
-                    format!("{summary}; the telephone number is {text}"),
-                    "brain tunnel status",
-                ),
-                None => ok(summary),
-            },
-            "stopped" => warn(summary, "brain tunnel start"),
+        match status.state {
+            TunnelState::Up => {
+                match status.telephone.filter(|text| !text.starts_with("https://")) {
+                    Some(text) => warn(
+                        format!("{summary}; the telephone number is {text}"),
+                        "brain tunnel status",
+                    ),
+                    None => ok(summary),
+                }
+            }
+            TunnelState::Stopped => warn(summary, "brain tunnel start"),
             _ => warn(summary, "brain tunnel status"),
         }
     }

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::sync::mpsc;
 
 use brain_protocol::{
-    Fault, FaultCode, JobId, JobState, Slug, SourceId, TunnelReplay, TunnelReplayReply,
-    TunnelRequest, TunnelRequests, TunnelRequestsReply,
+    Fault, FaultCode, IngestStatus, JobId, JobState, Slug, SourceId, TunnelReplay,
+    TunnelReplayReply, TunnelRequest, TunnelRequests, TunnelRequestsReply,
 };
 use parking_lot::{Mutex, MutexGuard};
 
@@ -82,12 +82,12 @@ impl TunnelService {
             Fault::new(FaultCode::Stopping, "the daemon is stopping")
                 .hint("start it again, then replay it")
         })??;
-        let message = match accepted.status.as_str() {
-            "duplicate" if accepted.job_id == id => {
+        let message = match accepted.status {
+            IngestStatus::Duplicate if accepted.job_id == id => {
                 "it is already queued, or its page has this content; nothing was added"
             }
-            "duplicate" => "the same content was ingested already; nothing was added",
-            _ => "it was ingested again, as if its sender had repeated it",
+            IngestStatus::Duplicate => "the same content was ingested already; nothing was added",
+            IngestStatus::Queued => "it was ingested again, as if its sender had repeated it",
         };
         Ok(TunnelReplayReply {
             job_id: id,

@@ -1,6 +1,6 @@
 //! `brain tunnel setup`: seven steps, each checked before the next. Can be repeated.
 
-use brain_protocol::{Fault, FaultCode, TunnelSetupReply};
+use brain_protocol::{Fault, FaultCode, StepStatus, TunnelSetupReply, TunnelState};
 use serde_json::json;
 
 use super::{TOKEN, WatchdogState, watchdog};
@@ -34,7 +34,7 @@ impl TunnelService {
         let has_passed = self.tunnel_steps(&mut steps, progress).is_some();
         self.state.wake.notify_one();
         Ok(TunnelSetupReply {
-            status: if has_passed { "passed" } else { "failed" }.into(),
+            status: if has_passed { StepStatus::Passed } else { StepStatus::Failed },
             steps: steps.results,
         })
     }
@@ -56,7 +56,7 @@ impl TunnelService {
         })?;
         progress.at(4, STEPS);
         steps.run("reachable", || match report.diagnosis.state {
-            "up" => pass((), format!("{url}/health answers, requested from here")),
+            TunnelState::Up => pass((), format!("{url}/health answers, requested from here")),
             _ => step_of_report(&report),
         })?;
         progress.at(5, STEPS);

@@ -16,7 +16,7 @@ use brain_base::{durable, write_fault};
 /// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct TunnelState {
+pub(super) struct PersistentState {
     /// Stopped by `brain tunnel stop`.
     pub(super) stopped: bool,
     /// The public address of the last notification.
@@ -27,7 +27,7 @@ fn path(home: &Home) -> PathBuf {
     home.root().join("integrations/tunnel/state.json")
 }
 
-impl TunnelState {
+impl PersistentState {
     /// Loads the state. Returns the default, with a warning in the log, if the file is damaged.
     fn load(home: &Home) -> Self {
         let path = path(home);
@@ -65,8 +65,8 @@ impl TunnelState {
 
 impl WatchdogState {
     /// Returns the persistent state. The first call loads it.
-    pub(super) fn persistent_state(&mut self, home: &Home) -> &mut TunnelState {
-        self.persistent_state.get_or_insert_with(|| TunnelState::load(home))
+    pub(super) fn persistent_state(&mut self, home: &Home) -> &mut PersistentState {
+        self.persistent_state.get_or_insert_with(|| PersistentState::load(home))
     }
 }
 
@@ -79,12 +79,12 @@ mod tests {
     fn state_is_reloaded_and_damage_resets_it() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path().to_owned());
-        assert_eq!(TunnelState::load(&home), TunnelState::default());
+        assert_eq!(PersistentState::load(&home), PersistentState::default());
         let persistent_state =
-            TunnelState { stopped: true, address: Some("https://a.example".into()) };
+            PersistentState { stopped: true, address: Some("https://a.example".into()) };
         persistent_state.save(&home).unwrap();
-        assert_eq!(TunnelState::load(&home), persistent_state);
+        assert_eq!(PersistentState::load(&home), persistent_state);
         std::fs::write(path(&home), "{").unwrap();
-        assert_eq!(TunnelState::load(&home), TunnelState::default());
+        assert_eq!(PersistentState::load(&home), PersistentState::default());
     }
 }

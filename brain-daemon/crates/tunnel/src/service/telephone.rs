@@ -3,7 +3,7 @@
 //! Checks the number once after the start and whenever the address changes. Retries with growing
 //! delays.
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, TunnelState};
 
 use super::WatchdogState;
 use crate::diagnosis::BACKOFF;
@@ -64,7 +64,7 @@ impl TunnelService {
     /// until the next attempt, in milliseconds.
     pub(super) fn update_webhook_if_due(&self, watchdog_state: &mut WatchdogState) -> Option<i64> {
         let webhook = self.webhook()?;
-        let up = self.state.status().as_ref().is_some_and(|status| status.state == "up");
+        let up = self.state.status().as_ref().is_some_and(|status| status.state == TunnelState::Up);
         if !up
             || (watchdog_state.webhook_state.failure.is_none()
                 && watchdog_state.webhook_state.reported_url.as_ref() == Some(&webhook))

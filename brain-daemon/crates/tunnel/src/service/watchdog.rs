@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use brain_base::clock::rfc3339;
 use brain_base::{leases, random};
-use brain_protocol::{ClientList, Fault, TunnelStatusReply};
+use brain_protocol::{ClientList, Fault, TunnelState, TunnelStatusReply};
 
 use super::WatchdogState;
 use crate::diagnosis::CHECK_INTERVAL_MS;
@@ -93,7 +93,8 @@ impl TunnelService {
         self.log_diagnosis(watchdog_state, &report);
         // Requests to a saved address are accepted, so only a proved address is saved: the agent's
         // own report is not enough.
-        if let Some(url) = report.diagnosis.url.as_ref().filter(|_| report.diagnosis.state == "up")
+        if let Some(url) =
+            report.diagnosis.url.as_ref().filter(|_| report.diagnosis.state == TunnelState::Up)
         {
             self.save_address(watchdog_state, settings, url);
         }
@@ -101,7 +102,7 @@ impl TunnelService {
         let now = self.env.clock.now();
         *self.state.status() = Some(TunnelStatusReply {
             provider: name.into(),
-            state: report.diagnosis.state.into(),
+            state: report.diagnosis.state,
             message: report.diagnosis.message.clone(),
             hint: report.diagnosis.hint.clone(),
             url: report.diagnosis.url.clone(),
@@ -146,9 +147,10 @@ impl TunnelService {
         loop {
             let report = self.run_tunnel_check(watchdog_state, settings)?;
             // These states are transient while an agent starts and connects.
-            let is_starting =
-                matches!(report.diagnosis.state, "agent_down" | "not_connected" | "unreachable")
-                    && !report.is_foreign;
+            let is_starting = matches!(
+                report.diagnosis.state,
+                TunnelState::AgentDown | TunnelState::NotConnected | TunnelState::Unreachable
+            ) && !report.is_foreign;
             let should_stop =
                 self.env.stop.is_cancelled() || self.state.stop_requested.load(Ordering::SeqCst);
             if !(is_starting || report.has_started_agent)
@@ -164,7 +166,7 @@ impl TunnelService {
     /// Logs the diagnosis if it differs from the last one.
     fn log_diagnosis(&self, watchdog_state: &mut WatchdogState, report: &TunnelCheck) {
         let diagnosis = &report.diagnosis;
-        let current = (diagnosis.state.to_owned(), diagnosis.message.clone());
+        let current = (diagnosis.state.to_string(), diagnosis.message.clone());
         if watchdog_state.last_logged.as_ref() == Some(&current) {
             return;
         }
@@ -175,7 +177,7 @@ impl TunnelService {
             let line =
                 format!("[watchdog] {}: {}{adopted}{hint}", diagnosis.state, diagnosis.message);
             match diagnosis.state {
-                "up" | "stopped" => tracing::info!("{line}"),
+                TunnelState::Up | TunnelState::Stopped => tracing::info!("{line}"),
                 _ => tracing::warn!("{line}"),
             }
         }

@@ -8,7 +8,8 @@ use axum::http::header::{
 use axum::response::{IntoResponse as _, Response};
 use brain_core::Door;
 use brain_protocol::{
-    Fault, FaultCode, IdeaProfile, IdeaRunRow, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, usd,
+    Fault, FaultCode, IdeaProfile, IdeaRunRow, IdeaRuns, IdeaRunsReply, IdeaStatus, Ideas,
+    IdeasReply, usd,
 };
 use maud::{Markup, html};
 
@@ -42,12 +43,12 @@ pub(super) async fn run(State(brain): State<Door>, form_post: FormPost) -> Respo
         }
         let estimate = Ideas { estimate: true, ..request.clone() };
         let estimated = form_post.session.run(&brain, estimate).await?;
-        match estimated.status.as_str() {
+        match estimated.status {
             // Without a language model, the prompts of a stored run are shown immediately.
-            "prompts" if request.resume.is_some() => {
+            IdeaStatus::Prompts if request.resume.is_some() => {
                 event_stream::run(&brain, &form_post.session, request).await
             }
-            "done" => event_stream::run(&brain, &form_post.session, request).await,
+            IdeaStatus::Done => event_stream::run(&brain, &form_post.session, request).await,
             _ => Ok(estimated),
         }
     };
@@ -92,8 +93,10 @@ pub(super) async fn prompts(State(brain): State<Door>, form_post: FormPost) -> R
 }
 
 fn view(form_post: &FormPost, reply: &IdeasReply) -> Markup {
-    let is_estimate = reply.status == "estimated"
-        || reply.status == "prompts" && reply.prompts.is_empty() && reply.run_id.is_empty();
+    let is_estimate = reply.status == IdeaStatus::Estimated
+        || reply.status == IdeaStatus::Prompts
+            && reply.prompts.is_empty()
+            && reply.run_id.is_empty();
     match is_estimate {
         true => estimate_view(form_post, reply),
         false => result_view(&form_post.session, reply),
@@ -227,7 +230,7 @@ fn run_row(session: &Session, run: &IdeaRunRow) -> Vec<Markup> {
         time(&run.started_at),
         html! { (run.profile.as_str()) },
         text(&run.question),
-        html! { (Text(&run.status)) },
+        html! { (run.status) },
         html! { (run.crosses_done) " of " (run.crosses) },
         html! { "$" (usd(run.cost.actual)) },
         html! {

@@ -1,6 +1,6 @@
 //! Estimates and ideas as HTML, and prompts as a text file.
 
-use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, IdeasReply, usd};
+use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, IdeaStatus, IdeasReply, usd};
 use maud::{Markup, html};
 
 use super::{IDEAS_RUN, IDEAS_STREAM, PAGE_TEXT, PROMPTS, cost_view};
@@ -20,7 +20,7 @@ const FIELDS: [&str; 8] =
 
 /// Shows the chosen pages and the expected cost, and starts the run.
 pub(super) fn estimate_view(form_post: &FormPost, reply: &IdeasReply) -> Markup {
-    let has_model = reply.status == "estimated";
+    let has_model = reply.status == IdeaStatus::Estimated;
     let estimated = reply.cost.estimated;
     let label = match has_model {
         true if estimated > 0 => format!("Start (about ${})", usd(estimated)),

@@ -17,9 +17,9 @@ use axum::routing::{get, post};
 use brain_base::clock::rfc3339;
 use brain_core::{Door, NoProgress};
 use brain_protocol::{
-    CollectorAlerts, CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
-    CollectorDeletionsReply, CollectorDigest, CollectorPeriod, CollectorRun, CollectorStatus,
-    CollectorStatusReply, Digest, Fault, Snapshot,
+    AlertKind, CollectorAlerts, CollectorAlertsReply, CollectorCollect, CollectorCurve,
+    CollectorDeletions, CollectorDeletionsReply, CollectorDigest, CollectorPeriod, CollectorRun,
+    CollectorStatus, CollectorStatusReply, Digest, Fault, Snapshot,
 };
 use maud::{Markup, html};
 
@@ -178,15 +178,15 @@ fn post_path(id: &str) -> String {
 }
 
 /// Returns an alert in words.
-fn alert_words(kind: &str, message: &str) -> String {
-    if kind == "velocity"
+fn alert_words(kind: AlertKind, message: &str) -> String {
+    if kind == AlertKind::Velocity
         && let [_, _, count, change, span] = message.splitn(5, ':').collect::<Vec<_>>()[..]
     {
         let (change, span) = (change.replace("->", " → "), span.replace("min", " minutes"));
         return format!("{count} {change} within {span}");
     }
     match kind {
-        "deletion" => "deleted on the platform".into(),
+        AlertKind::Deletion => "deleted on the platform".into(),
         _ => message.into(),
     }
 }
@@ -198,10 +198,10 @@ mod tests {
     #[test]
     fn alerts_are_described() {
         let line = "VELOCITY_ALERT:17:likes:60->500:30min";
-        assert_eq!(alert_words("velocity", line), "likes 60 → 500 within 30 minutes");
-        assert_eq!(alert_words("velocity", "odd"), "odd");
-        assert_eq!(alert_words("deletion", "DELETION:17"), "deleted on the platform");
-        assert_eq!(alert_words("reply_ratio", "many replies"), "many replies");
+        assert_eq!(alert_words(AlertKind::Velocity, line), "likes 60 → 500 within 30 minutes");
+        assert_eq!(alert_words(AlertKind::Velocity, "odd"), "odd");
+        assert_eq!(alert_words(AlertKind::Deletion, "DELETION:17"), "deleted on the platform");
+        assert_eq!(alert_words(AlertKind::ReplyRatio, "many replies"), "many replies");
     }
 
     #[test]

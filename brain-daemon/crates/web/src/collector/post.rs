@@ -4,8 +4,8 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use brain_core::{Door, NoProgress};
 use brain_protocol::{
-    Alert, CollectorAlerts, CollectorCurve, CollectorDeletions, CollectorPeriod, CollectorStatus,
-    Curve, Deletion, Fault,
+    Alert, AlertKind, CollectorAlerts, CollectorCurve, CollectorDeletions, CollectorPeriod,
+    CollectorStatus, Curve, Deletion, Fault,
 };
 use maud::{Markup, html};
 
@@ -69,8 +69,8 @@ fn screen(post: &Post) -> Markup {
         .iter()
         .map(|alert| Mark {
             at: alert.at.clone(),
-            label: alert_words(&alert.kind, &alert.message),
-            is_deletion: alert.kind == "deletion",
+            label: alert_words(alert.kind, &alert.message),
+            is_deletion: alert.kind == AlertKind::Deletion,
         })
         .collect();
     html! {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use brain_protocol::{
-    Alert, CollectorAlertsReply, CollectorDeletionsReply, Curve, Deletion, Digest, DigestAuthor,
-    DigestPost, DigestTopic, Metrics, NamedPage, Snapshot,
+    Alert, CollectorAlertsReply, CollectorDeletionsReply, Curve, Deletion, DeletionReason, Digest,
+    DigestAuthor, DigestPost, DigestTopic, Metrics, NamedPage, Snapshot,
 };
 use maud::{Markup, html};
 
@@ -187,10 +187,10 @@ pub(super) fn alerts(reply: &CollectorAlertsReply) -> Markup {
     let row = |alert: &Alert| {
         vec![
             time(&alert.at),
-            html! { (Text(&alert.kind.replace('_', " "))) },
+            html! { (alert.kind.as_str().replace('_', " ")) },
             html! { a href=(Text(&post_path(&alert.id))) { (Text(&alert.id)) } },
             author(&alert.author),
-            text(&alert_words(&alert.kind, &alert.message)),
+            text(&alert_words(alert.kind, &alert.message)),
         ]
     };
     let rows: Vec<Vec<Markup>> = reply.alerts.iter().map(row).collect();
@@ -232,19 +232,16 @@ pub(super) fn deletion(it: &Deletion) -> Markup {
             a href=(Text(&post_path(&it.id))) { "Post " (Text(&it.id)) }
             @if !it.author.is_empty() { " · " (author(&it.author)) }
             @if let Some(at) = &it.created_at { " · written " (time(at)) }
-            " · deletion found " (time(&it.detected_at)) " · " (reason(&it.reason))
+            " · deletion found " (time(&it.detected_at)) " · " (reason(it.reason))
             " · " span class="outside" { "from outside" }
         }
     }
 }
 
-fn reason(reason: &str) -> Markup {
-    html! {
-        @match reason {
-            "not_found_404" | "not_found" => "the platform no longer has it",
-            "not_authorized" => "the account is private or suspended",
-            "no_data" => "the platform returns nothing for it",
-            other => (text(other)),
-        }
+fn reason(reason: DeletionReason) -> &'static str {
+    match reason {
+        DeletionReason::NotFound404 | DeletionReason::NotFound => "the platform no longer has it",
+        DeletionReason::NotAuthorized => "the account is private or suspended",
+        DeletionReason::NoData => "the platform returns nothing for it",
     }
 }

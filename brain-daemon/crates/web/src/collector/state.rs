@@ -2,7 +2,7 @@
 
 use brain_base::clock::rfc3339;
 use brain_protocol::{
-    CollectedStream, CollectorRun, CollectorStatusReply, RateLimit, StreamStatus,
+    CollectedStream, CollectorRun, CollectorStatusReply, RateLimit, RunStatus, StreamStatus,
 };
 use maud::{Markup, html};
 
@@ -69,7 +69,7 @@ fn facts(status: &CollectorStatusReply) -> Markup {
 /// Shows the state of the persistent connection.
 fn connection(stream: &StreamStatus) -> Markup {
     html! {
-        (text(&stream.state)) ", " (with_noun(stream.posts, "post", "posts")) " in "
+        (text(stream.state.as_str())) ", " (with_noun(stream.posts, "post", "posts")) " in "
         (with_noun(stream.connections, "connection", "connections")) ": "
         (text(&stream.message))
     }
@@ -77,7 +77,7 @@ fn connection(stream: &StreamStatus) -> Markup {
 
 /// Shows the result of the run that the button started.
 pub(super) fn run_result(run: &CollectorRun) -> Markup {
-    let class = if run.status == "complete" { "good" } else { "bad" };
+    let class = if run.status == RunStatus::Complete { "good" } else { "bad" };
     html! {
         div class={ "notice " (class) } role="status" {
             p { (summary(run)) }
@@ -88,14 +88,14 @@ pub(super) fn run_result(run: &CollectorRun) -> Markup {
 
 fn summary(run: &CollectorRun) -> Markup {
     html! {
-        @if run.status == "complete" {
+        @if run.status == RunStatus::Complete {
             "The run is complete: " (with_noun(run.tweets_stored, "post", "posts")) ", "
             (with_noun(run.deletions, "deletion", "deletions")) ", "
             (with_noun(run.velocity_alerts, "alert", "alerts")) ", "
             (with_noun(run.requests, "request", "requests")) "."
         } @else {
             "The run failed: "
-            (text(run.message.as_deref().or(run.reason.as_deref()).unwrap_or("no reason is known")))
+            (text(run.why().unwrap_or("no reason is known")))
         }
     }
 }

@@ -26,8 +26,7 @@ pub(crate) async fn show(State(brain): State<Door>, uri: Uri, session: Session) 
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
     };
-    let state = field("state");
-    let state = state.and_then(|text| JobState::ALL.into_iter().find(|it| it.as_str() == text));
+    let state = field("state").and_then(|text| JobState::parse(&text));
     let after = field("after").and_then(|text| JobId::parse(&text).ok());
     let jobs = session.run(&brain, JobList { state, limit: LIMIT, after }).await;
     respond(&session, PATH, jobs.map(|jobs| screen(&session, state, &jobs)))

@@ -115,7 +115,7 @@ fn costs_screen(reply: &CostsReply, limit: u64, now: i64) -> Markup {
             time(&call.at),
             text(&call.purpose),
             text(&call.model),
-            html! { (Text(&call.state)) },
+            html! { (call.state) },
             html! { "$" (usd(call.spent.estimated)) },
             html! { "$" (usd(call.spent.actual)) },
         ]

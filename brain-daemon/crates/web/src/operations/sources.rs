@@ -120,7 +120,7 @@ fn report(reply: &SyncReply) -> Markup {
         div class="notice good" role="status" {
             @for source in &reply.sources {
                 p {
-                    strong { (Text(source.source_id.as_str())) } ": " (Text(&source.status)) ", "
+                    strong { (Text(source.source_id.as_str())) } ": " (source.status) ", "
                     (source.files) " files"
                     @for (count, name) in counts(source) {
                         @if count > 0 { ", " (count) " " (name) }
@@ -158,7 +158,7 @@ fn broken_links(reply: &BrokenLinksReply) -> Markup {
             html! { a href=(Text(&page_path(&name))) { (Text(link.slug.as_str())) } },
             text(&link.target),
             html! {
-                (Text(&link.status))
+                (link.status)
                 @for name in &candidates { " " a href=(Text(&page_path(name))) { (Text(name)) } }
             },
         ]

@@ -120,7 +120,7 @@ fn checks_of(session: &Session, reply: &DoctorReply) -> Markup {
     let headings = ["State", "Check", "Observation"];
     let rows = |checks: &[&Check]| checks.iter().map(row).collect::<Vec<_>>();
     html! {
-        p { "Health " strong { (reply.health_score) } " of 100, " (Text(&reply.status)) "." }
+        p { "Health " strong { (reply.health_score) } " of 100, " (reply.status) "." }
         (table("Problems", &headings, &rows(&others), "No problems."))
         @if !fine.is_empty() {
             details {

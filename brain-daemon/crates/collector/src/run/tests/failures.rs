@@ -1,5 +1,6 @@
 //! Runs with a failing platform, and stopped runs.
 
+use brain_protocol::RunProblem;
 use serde_json::json;
 
 use super::fake_platform::{
@@ -60,7 +61,7 @@ fn a_failed_stream_is_skipped_and_not_compared() {
                 report.streams.iter().filter_map(|stream| stream.skipped.as_ref()).collect();
             assert!(
                 skipped.len() == 1
-                    && reason.starts_with(&skipped[0].reason)
+                    && reason.starts_with(skipped[0].reason.as_str())
                     && !skipped[0].message.is_empty()
             );
             let parsed = Stream::parse(stream).unwrap();
@@ -158,7 +159,7 @@ fn an_account_refusal_of_any_request_ends_the_run() {
                         || line.starts_with("STREAM_SKIPPED"))
             );
             assert_eq!(
-                (report.status.as_str(), report.reason.as_deref()),
+                (report.status.as_str(), report.reason.map(RunProblem::as_str)),
                 ("failed", Some(reason))
             );
             assert!(report.message.as_ref().unwrap().contains("; "), "{report:?}");
@@ -188,7 +189,10 @@ fn metrics_before_a_refusal_are_tracked() {
     fixture.like(1, 101);
     fixture.fail("search", status(401));
     let (report, lines) = fixture.run();
-    assert_eq!((report.velocity_alerts, report.reason.as_deref()), (1, Some("unauthorized")));
+    assert_eq!(
+        (report.velocity_alerts, report.reason.map(RunProblem::as_str)),
+        (1, Some("unauthorized"))
+    );
     assert!(lines.contains(&"VELOCITY_ALERT:1:likes:0->101:30min".to_owned()), "{lines:?}");
 }
 
@@ -209,7 +213,10 @@ fn a_run_without_any_answer_fails_and_the_next_catches_up() {
         let skipped = ["own", "mentions", "searches"]
             .map(|stream| format!("STREAM_SKIPPED:{stream}:{reason}"));
         assert_eq!(lines, skipped);
-        assert_eq!((report.status.as_str(), report.reason.as_deref()), ("failed", Some(reason)));
+        assert_eq!(
+            (report.status.as_str(), report.reason.map(RunProblem::as_str)),
+            ("failed", Some(reason))
+        );
         assert!(report.message.unwrap().starts_with("no stream had an answer: "));
         assert_eq!(Stream::ALL.map(|stream| fixture.previous_ids(stream)), [[1], [2], [3]]);
         fixture.clear_failures();
@@ -218,13 +225,13 @@ fn a_run_without_any_answer_fails_and_the_next_catches_up() {
     // Without searches there are two streams.
     let fixture = FakePlatform::new(&[]);
     fixture.fail("own", Err(NetError::ConnectionRefused));
-    assert_eq!(fixture.run().0.status, "complete", "one of two streams had an answer");
+    assert_eq!(fixture.run().0.status.as_str(), "complete", "one of two streams had an answer");
     fixture.fail("mentions", Err(NetError::ConnectionRefused));
-    assert_eq!(fixture.run().0.reason.as_deref(), Some("unreachable"));
+    assert_eq!(fixture.run().0.reason.map(RunProblem::as_str), Some("unreachable"));
     // A refusal is an answer.
     for refusal in [429, 403] {
         fixture.fail("own", status(refusal));
-        assert_eq!(fixture.run().0.status, "complete", "{refusal}");
+        assert_eq!(fixture.run().0.status.as_str(), "complete", "{refusal}");
         fixture.advance(HALF_HOUR);
     }
 }
@@ -450,7 +457,7 @@ fn a_stopped_run_changes_no_stream() {
         if report.reason.is_none() {
             break;
         }
-        assert_eq!(report.reason.as_deref(), Some("stopped"));
+        assert_eq!(report.reason.map(RunProblem::as_str), Some("stopped"));
         assert!(listener.lines.into_inner().last().unwrap().ends_with(":stopped"));
         assert_eq!(Stream::ALL.map(|stream| fixture.previous_ids(stream)), [[1], [2], [3]]);
         let (report, _) = fixture.run();

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 
+use brain_protocol::RunProblem;
+
 use super::fake_platform::{FakePlatform, OWNER, RecordingListener, T0, post_id, three_posts};
 use crate::{COLLECTED_AT, Endpoint, Journal, JournalEvent, Line, State, Stream};
 use brain_base::clock::{Clock, rfc3339};
@@ -182,7 +184,10 @@ fn a_failing_disk_is_reported_and_loses_no_state() {
     assert!(listener.lines.into_inner().last().unwrap().ends_with(":storage"));
     assert_eq!(Stream::ALL.map(|stream| fixture.previous_ids(stream)), [[1], [2], [3]]);
     let last = fixture.state().last_report.unwrap();
-    assert_eq!((last.status.as_str(), last.reason.as_deref()), ("failed", Some("storage")));
+    assert_eq!(
+        (last.status.as_str(), last.reason.map(RunProblem::as_str)),
+        ("failed", Some("storage"))
+    );
     assert!(last.message.unwrap().contains("3.json"));
     fs::remove_dir(&path).unwrap();
     let leftover = fixture.root().join("tweets/own/9.json.tmp");

@@ -1,5 +1,6 @@
 //! Runs without failures.
 
+use brain_protocol::DeletionReason;
 use serde_json::{Value, json};
 
 use super::fake_platform::{FakePlatform, HALF_HOUR, OWNER, RecordingListener, T0, post_id};
@@ -184,7 +185,7 @@ fn posts_without_file_or_with_deletion_are_not_looked_up() {
     fixture.run();
     std::fs::remove_file(fixture.root().join(format!("tweets/own/{BIG}.json"))).unwrap();
     let deleted = fixture.stored(Stream::Own, BIG + 1);
-    fixture.data.put_deletion(&deleted, T0, "not_found", false).unwrap();
+    fixture.data.put_deletion(&deleted, T0, DeletionReason::NotFound, false).unwrap();
     fixture.delete(BIG);
     fixture.delete(BIG + 1);
     let (report, lines) = fixture.run();

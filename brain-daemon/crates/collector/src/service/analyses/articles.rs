@@ -227,7 +227,7 @@ impl AnalysisRun<'_> {
         let store_closed = || Fault::new(FaultCode::Stopping, "the store is being closed");
         match answer.recv().unwrap_or_else(|_| Err(store_closed())) {
             Ok(receipt) => Ok(ArticleResult {
-                status: receipt.status,
+                status: receipt.status.to_string(),
                 job: Some(receipt.job_id.to_string()),
                 ..ArticleResult::default()
             }),

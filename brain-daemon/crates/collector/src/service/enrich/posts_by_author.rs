@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use brain_protocol::DeletionReason;
+
 use super::super::collected_events::{Author, CollectedEvents, CollectedFiles};
 use super::super::name_index::NameIndex;
 use super::super::quote::{cut, quote};
@@ -13,8 +15,6 @@ const MAX_QUOTE_WORDS: usize = 8;
 const MAX_QUOTE_CHARS: usize = 80;
 /// Maximum length of a topic, in characters.
 pub(super) const MAX_TOPIC_CHARS: usize = 80;
-/// The reason of a recorded deletion whose post may only be hidden from the collector.
-const HIDDEN: &str = "not_authorized";
 
 /// Collected posts by author.
 #[derive(Default)]
@@ -92,8 +92,8 @@ pub(super) fn collect(
     for (at, id) in events.deletions.iter().filter(|(at, _)| *at >= since) {
         let deletion = files.data.deletion(id).ok().flatten();
         // A post that is only hidden was not deleted, and the text of a redacted post is unknown.
-        let known_deletion =
-            deletion.filter(|it| it.reason != HIDDEN && !it.text.trim().is_empty());
+        let known_deletion = deletion
+            .filter(|it| it.reason != DeletionReason::NotAuthorized && !it.text.trim().is_empty());
         if let Some(deletion) = known_deletion
             && let Some((record, _)) = files.post(id)
             && let Some(author) = files.author(&record, None)

@@ -46,7 +46,7 @@ impl Connection<'_> {
             let author = self.settings.handle.clone().unwrap_or_default();
             let alerts =
                 watch.record_check(now, metrics).into_iter().map(|alert| JournalEvent::Alert {
-                    alert: alert.name.into(),
+                    alert: alert.kind,
                     id: watch.id.to_string(),
                     author: author.clone(),
                     message: alert.message,
