@@ -20,11 +20,8 @@ const STALE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 /// A page that can be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Candidate {
-    /// The source.
     pub(super) source: SourceId,
-    /// The slug.
     pub(super) slug: Slug,
-    /// The title.
     pub(super) title: String,
     /// The distance to each close page, 0 to 1.
     pub(super) distances: Vec<f32>,

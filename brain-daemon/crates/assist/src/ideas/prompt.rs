@@ -35,9 +35,7 @@ pub(super) struct Prompt {
 /// A page in a prompt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Page<'a> {
-    /// The slug.
     pub(super) slug: &'a str,
-    /// The title.
     pub(super) title: &'a str,
     /// The text, of any length.
     pub(super) text: &'a str,
@@ -46,11 +44,8 @@ pub(super) struct Page<'a> {
 /// An idea in the judge's prompt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IdeaToJudge<'a> {
-    /// The text.
     pub(super) text: &'a str,
-    /// The close page.
     pub(super) close: Page<'a>,
-    /// The far page.
     pub(super) far: Page<'a>,
 }
 

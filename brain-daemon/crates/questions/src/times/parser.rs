@@ -23,9 +23,11 @@ pub(super) struct TimeParser<'a> {
     pub(super) today: Date,
 }
 
-/// Returns the period from `first` to `last`, which ends before the word `end`.
-fn found((first, last): (Date, Date), end: usize) -> Option<ParsedTime> {
-    Some(ParsedTime { first, last, end, is_weak: false })
+impl ParsedTime {
+    /// Returns a time that needs no preposition.
+    fn strong((first, last): (Date, Date), end: usize) -> Self {
+        Self { first, last, end, is_weak: false }
+    }
 }
 
 impl TimeParser<'_> {
@@ -128,20 +130,14 @@ impl TimeParser<'_> {
 
     /// Reads a time at a token.
     fn time(&self, at: usize) -> Option<ParsedTime> {
-        let strong = |days: Option<(Date, Date)>, end| {
-            days.map(|(first, last)| ParsedTime { first, last, end, is_weak: false })
-        };
         self.numeric(at)
-            .or_else(|| self.age(at).and_then(|(days, end)| strong(Some(days), end)))
+            .or_else(|| self.age(at))
             .or_else(|| self.relative(at))
             .or_else(|| self.named_day(at))
             .or_else(|| self.quarter(at))
             .or_else(|| self.month(at))
             .or_else(|| self.weekday(at))
-            .or_else(|| {
-                let days = self.days_of_year(self.year(at)?);
-                days.map(|(first, last)| ParsedTime { first, last, end: at + 1, is_weak: true })
-            })
+            .or_else(|| self.whole_year(at))
     }
 
     /// Reads `2025-03-14`, `2025-03`, `14.3.2025`, `14/03/2025`.
@@ -159,7 +155,6 @@ impl TimeParser<'_> {
         let day = |year: i16, month: i16, day: i16| {
             Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
         };
-        let found = |first, last, end| Some(ParsedTime { first, last, end, is_weak: false });
         let (one, two) = (number(at)?, number(at + 1)?);
         let separator = separator_after(at).filter(|mark| matches!(mark, '-' | '/' | '.'))?;
         let three = number(at + 2).filter(|_| separator_after(at + 1) == Some(separator));
@@ -167,23 +162,22 @@ impl TimeParser<'_> {
         match three {
             Some(three) if is_year => {
                 let day = day(one, two, three)?;
-                found(day, day, at + 3)
+                Some(ParsedTime::strong((day, day), at + 3))
             }
             Some(three) if self.word(at + 2).len() == 4 => {
                 let day = day(three, two, one).or_else(|| day(three, one, two))?;
-                found(day, day, at + 3)
+                Some(ParsedTime::strong((day, day), at + 3))
             }
             None if is_year && separator == '-' && self.word(at + 1).len() == 2 => {
                 let first = day(one, two, 1)?;
-                found(first, first.last_of_month(), at + 2)
+                Some(ParsedTime::strong((first, first.last_of_month()), at + 2))
             }
             _ => None,
         }
     }
 
     /// Reads `3 days ago`, `vor 3 Tagen`, `il y a 3 jours`. `1 week ago` is the whole former week.
-    /// Returns the first and the last day, and the index of the token after them.
-    fn age(&self, at: usize) -> Option<((Date, Date), usize)> {
+    fn age(&self, at: usize) -> Option<ParsedTime> {
         let number_at = match () {
             () if self.is(at, &["il"]) && self.is(at + 1, &["y"]) && self.is(at + 2, &["a"]) => {
                 at + 3
@@ -201,22 +195,22 @@ impl TimeParser<'_> {
             return None;
         }
         let days = self.calendar(unit, -count)?;
-        Some((days, if has_ago_after { after + 1 } else { after }))
+        Some(ParsedTime::strong(days, if has_ago_after { after + 1 } else { after }))
     }
 
     /// Reads `yesterday`, `last week`, `this year`, `last 3 months`, `semana pasada`, `last March`.
     fn relative(&self, at: usize) -> Option<ParsedTime> {
         if let Some(distance) = words::day(self.word(at)) {
             let day = self.today.checked_add(distance.days()).ok()?;
-            return found((day, day), at + 1);
+            return Some(ParsedTime::strong((day, day), at + 1));
         }
         // `aujourd'hui`; `hier` is another word in German.
         if self.is(at, &["aujourd"]) && self.is(at + 1, &["hui"]) {
-            return found((self.today, self.today), at + 2);
+            return Some(ParsedTime::strong((self.today, self.today), at + 2));
         }
         if self.is(at, &["hier"]) && self.is_french() {
             let day = self.today.yesterday().ok()?;
-            return found((day, day), at + 1);
+            return Some(ParsedTime::strong((day, day), at + 1));
         }
         if let Some(step) = self.step(at) {
             // `last 3 weeks`, `letzten 3 Wochen`
@@ -224,14 +218,14 @@ impl TimeParser<'_> {
                 && let Some(count) = words::number(self.word(at + 1))
                 && let Some(unit) = words::unit(self.word(at + 2))
             {
-                return found(self.up_to_now(unit, count)?, at + 3);
+                return Some(ParsedTime::strong(self.up_to_now(unit, count)?, at + 3));
             }
             if let Some(unit) = words::unit(self.word(at + 1)) {
-                return found(self.calendar(unit, step)?, at + 2);
+                return Some(ParsedTime::strong(self.calendar(unit, step)?, at + 2));
             }
             if let Some((day, length)) = words::weekday(self.word(at + 1), self.word(at + 2)) {
                 let day = self.weekday_at_step(day, step)?;
-                return found((day, day), at + 1 + length);
+                return Some(ParsedTime::strong((day, day), at + 1 + length));
             }
             if let Some(month) = words::month(self.word(at + 1)) {
                 // In `last March 14` and `last March 2024`, `last` is ignored.
@@ -239,7 +233,7 @@ impl TimeParser<'_> {
                 if month_after.is_some() {
                     return month_after;
                 }
-                return found(self.month_at_step(month, step)?, at + 2);
+                return Some(ParsedTime::strong(self.month_at_step(month, step)?, at + 2));
             }
         }
         self.relative_after(at)
@@ -251,23 +245,23 @@ impl TimeParser<'_> {
             && self.is(at + 1, &words::LAST)
             && let Some(unit) = words::unit(self.word(at + 2))
         {
-            return found(self.up_to_now(unit, count)?, at + 3);
+            return Some(ParsedTime::strong(self.up_to_now(unit, count)?, at + 3));
         }
         if let Some(unit) = words::unit(self.word(at))
             && let Some(step) = self.step(at + 1).filter(|step| *step != 0)
         {
-            return found(self.calendar(unit, step)?, at + 2);
+            return Some(ParsedTime::strong(self.calendar(unit, step)?, at + 2));
         }
         if let Some((day, length)) = words::weekday(self.word(at), self.word(at + 1))
             && let Some(step) = self.step(at + length).filter(|step| *step != 0)
         {
             let day = self.weekday_at_step(day, step)?;
-            return found((day, day), at + length + 1);
+            return Some(ParsedTime::strong((day, day), at + length + 1));
         }
         if let Some(month) = words::month(self.word(at))
             && let Some(step) = self.step(at + 1).filter(|step| *step != 0)
         {
-            return found(self.month_at_step(month, step)?, at + 2);
+            return Some(ParsedTime::strong(self.month_at_step(month, step)?, at + 2));
         }
         None
     }
@@ -308,7 +302,7 @@ impl TimeParser<'_> {
                 (past, end)
             }
         };
-        Some(ParsedTime { first: date, last: date, end, is_weak: false })
+        Some(ParsedTime::strong((date, date), end))
     }
 
     /// Reads `Q3 2025`, `third quarter of 2025`, `3. Quartal`.
@@ -366,9 +360,10 @@ impl TimeParser<'_> {
         (1800..2200).contains(&year).then_some(year)
     }
 
-    fn days_of_year(&self, year: i16) -> Option<(Date, Date)> {
-        let first = Date::new(year, 1, 1).ok()?;
-        Some((first, first.last_of_year()))
+    /// Reads `2025`.
+    fn whole_year(&self, at: usize) -> Option<ParsedTime> {
+        let first = Date::new(self.year(at)?, 1, 1).ok()?;
+        Some(ParsedTime { first, last: first.last_of_year(), end: at + 1, is_weak: true })
     }
 
     /// Returns the day, week, month, quarter or year that lies `step` units from the current one.

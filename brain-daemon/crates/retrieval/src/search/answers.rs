@@ -119,10 +119,10 @@ fn related_pages(
     let mut noun = String::new();
     let mut answers: Option<HashSet<u64>> = None;
     for subject in &subjects {
-        let found = search.hop(&form, subject, &named_pages)?;
+        let found = search.neighbours_of(&form, subject, &named_pages)?;
         let candidates: Vec<_> =
             found.into_iter().filter(|(_, page)| page.is_target_kind).collect();
-        let best = candidates.iter().map(|(_, page)| page.share).fold(0.0, f32::max);
+        let best = candidates.iter().map(|(_, page)| page.content_share).fold(0.0, f32::max);
         // Persons whose link has no word of the question are not related closely enough.
         if best <= 0.0 && form.asks_for_persons && !form.is_attached_to_name {
             return Ok(None);
@@ -134,7 +134,7 @@ fn related_pages(
                 && !form.asks_for_persons
                 && !page.is_listed
                 && has_people_list(reader, id)?;
-            if page.share >= best * MIN_SHARE && !is_mention {
+            if page.content_share >= best * MIN_SHARE && !is_mention {
                 ids.insert(id);
                 noun.clone_from(&page.noun);
             }

@@ -27,11 +27,11 @@ pub(super) struct Neighbour {
 pub(super) struct RelationLink {
     /// The slug of the linking page.
     pub(super) page_slug: String,
-    /// The share of the question's words that the sentence, the titles above it or the key have,
-    /// 0 to 1.
-    pub(super) share: f32,
-    /// The share of the question's words that the titles above the link or its key have, 0 to 1.
-    pub(super) role_share: f32,
+    /// [`TargetPages::content_share`] of its sentence and of the titles above it, or of its key.
+    pub(super) content_share: f32,
+    /// The same share of the titles above it and of its list, or of its key: the labels, which name
+    /// the role of the linked page.
+    pub(super) label_share: f32,
     /// Whether the link is in a list of people: `attendees`.
     pub(super) is_listed: bool,
     /// The sentence or key, as it is shown.
@@ -182,8 +182,8 @@ impl Neighbourhood<'_> {
     pub(super) fn add_link(&mut self, id: u64, link: RelationLink) {
         if let Some(neighbour) = self.neighbours.get_mut(&id)
             && neighbour.links.iter().all(|known| {
-                known.share < link.share
-                    || known.role_share < link.role_share
+                known.content_share < link.content_share
+                    || known.label_share < link.label_share
                     || (!known.is_listed && link.is_listed)
             })
         {
@@ -202,8 +202,8 @@ pub(super) fn frontmatter_link(
     let share = targets.content_share("", &[&key]);
     RelationLink {
         page_slug: on.1.as_str().to_owned(),
-        share,
-        role_share: share,
+        content_share: share,
+        label_share: share,
         is_listed: names_people(&key),
         text: format!("its \"{key}\""),
     }
@@ -225,12 +225,12 @@ pub(super) fn body_link(
     targets: &TargetPages<'_>,
 ) -> RelationLink {
     let label = list_label(sentence);
-    let share = targets.content_share(sentence, &lead);
-    let role_share = targets.content_share("", &[label, lead[0], lead[1]]);
+    let content_share = targets.content_share(sentence, &lead);
+    let label_share = targets.content_share("", &[label, lead[0], lead[1]]);
     RelationLink {
         page_slug: on.1.as_str().to_owned(),
-        share,
-        role_share,
+        content_share,
+        label_share,
         is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text)),
         text: plain_sentence(sentence, MAX_TEXT),
     }

@@ -2,9 +2,11 @@
 //! did Mia attend`, `people at Acme`.
 //!
 //! The candidates are the neighbours of the named page in the link graph, in both directions. The
-//! other words of the question are compared with the sentence around each link, or with the
-//! frontmatter key. The question word, or a noun that matches a neighbour's type or folder, tells
-//! which kind of page the question asks for. The same rules apply to every collection of pages.
+//! *content words* of the question describe the relation. They are compared with the sentence and
+//! the labels around each link, or with its frontmatter key: the *content share* of a link is the
+//! share of these words that it has, and its *label share* counts labels or the key alone. The
+//! question word, or a noun that matches a neighbour's type or folder, tells which kind of page the
+//! question asks for. The same rules apply to every collection of pages.
 //!
 //! The constants limit the work for pages with many links.
 
@@ -13,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use super::neighbours::{
     MAX_ROWS, Neighbour, Neighbourhood, RelationLink, list_label, names_people,
 };
-use super::target_pages::{TargetPages, strength, target_pages};
+use super::target_pages::{AnsweringLinks, TargetPages, answering_links, target_pages};
 use brain_page::each_link;
 use brain_questions::chain::chains;
 use brain_questions::forms::{Form, is_role_noun, question_form};
@@ -54,7 +56,6 @@ pub(super) struct Relations {
 /// A page related to a named page.
 #[derive(Debug)]
 pub(super) struct RelatedPage {
-    /// The page id.
     pub(super) page: u64,
     /// Strength of the relation, from 0 to about 2.
     pub(super) weight: f32,
@@ -64,9 +65,6 @@ pub(super) struct RelatedPage {
 
 /// Returns the pages that links relate to a question. `positions` ranks pages found by words and
 /// vectors. Only pages that `admits` accepts are answers.
-///
-/// # Errors
-/// If the store cannot be read.
 pub(super) fn relations(
     reader: &Reader,
     terms: &QuestionTerms,
@@ -82,12 +80,12 @@ pub(super) fn relations(
         named_pages.extend(&middle.pages);
         // `meetings with the founder of Acme`: the preposition is before the intermediate page.
         form.is_attached_to_name |= !form.asks_for_persons && !form.asks_for_kind;
-        found = search.hop(&form, &middle, &named_pages)?;
+        found = search.neighbours_of(&form, &middle, &named_pages)?;
     }
     if found.is_empty() {
         named_pages = named_page_ids(terms);
         for subject in &terms.subjects {
-            for (id, page) in search.hop(&form, subject, &named_pages)? {
+            for (id, page) in search.neighbours_of(&form, subject, &named_pages)? {
                 match found.get_mut(&id) {
                     Some(known) => known.join(page),
                     None => {
@@ -116,9 +114,6 @@ pub(super) fn named_page_ids(terms: &QuestionTerms) -> HashSet<u64> {
 }
 
 /// Returns whether a page has a list of people.
-///
-/// # Errors
-/// If the store cannot be read.
 pub(super) fn has_people_list(reader: &Reader, id: u64) -> Result<bool, StoreError> {
     let Some(page) = reader.by_id(id)? else { return Ok(false) };
     if reader.derived(id)?.links.iter().any(|link| names_people(&link.kind.replace('_', " "))) {
@@ -138,8 +133,8 @@ pub(super) fn has_people_list(reader: &Reader, id: u64) -> Result<bool, StoreErr
 /// A page at the other end of a relation.
 pub(super) struct FoundPage {
     weight: f32,
-    /// The share of the question's words that match the link, 0 to 1.
-    pub(super) share: f32,
+    /// The share of the content words that its link has, 0 to 1.
+    pub(super) content_share: f32,
     pub(super) is_target_kind: bool,
     /// Whether the link is in a list of people.
     pub(super) is_listed: bool,
@@ -198,10 +193,10 @@ impl<'a> RelationSearch<'a> {
                 is_attached_to_name: true,
                 content: chain.inner.clone(),
             };
-            let found = inner_search.hop(&inner, subject, named_pages)?;
+            let found = inner_search.neighbours_of(&inner, subject, named_pages)?;
             let is_middle = |page: &&FoundPage| match chain.has_verb() {
-                true => page.share > 0.0,
-                false => page.share > 0.0 || page.is_target_kind,
+                true => page.content_share > 0.0,
+                false => page.content_share > 0.0 || page.is_target_kind,
             };
             let best = found.values().filter(is_middle).map(|page| page.weight).fold(0.0, f32::max);
             let mut pages: Vec<(u64, f32)> = found
@@ -222,7 +217,7 @@ impl<'a> RelationSearch<'a> {
     }
 
     /// Returns the neighbours of the pages of `subject` that answer a question of this form.
-    pub(super) fn hop(
+    pub(super) fn neighbours_of(
         &self,
         form: &Form,
         subject: &Subject,
@@ -249,17 +244,16 @@ impl<'a> RelationSearch<'a> {
             neighbourhood.add_backward(page)?;
         }
         let targets = target_pages(terms, form, &neighbourhood.kinds());
-        let (is_strong, is_role_question) = strength(form, &targets, subject, &pages, terms);
-        if !is_strong && !is_role_question {
+        let Some(answering) = answering_links(form, &targets, subject, &pages, terms) else {
             return Ok(HashMap::new());
-        }
+        };
         for (page, links) in pages.iter().zip(&forward) {
             neighbourhood.read_forward(page, links, &targets)?;
         }
         for page in &pages {
             neighbourhood.read_backward(page, &targets)?;
         }
-        let words = LinkWords { terms, targets, is_strong };
+        let words = LinkWords { terms, targets, answering };
         Ok(words.found_pages(neighbourhood.neighbours))
     }
 }
@@ -268,8 +262,7 @@ impl<'a> RelationSearch<'a> {
 struct LinkWords<'a> {
     terms: &'a QuestionTerms,
     targets: TargetPages<'a>,
-    /// Whether the question is surely about a relation.
-    is_strong: bool,
+    answering: AnsweringLinks,
 }
 
 impl LinkWords<'_> {
@@ -277,17 +270,22 @@ impl LinkWords<'_> {
     fn found_pages(&self, neighbours: HashMap<u64, Neighbour>) -> HashMap<u64, FoundPage> {
         let has_wanted_kind =
             neighbours.values().any(|n| !n.links.is_empty() && self.targets.matches_kind(&n.kinds));
-        let uses_share =
-            self.is_strong || self.targets.content.iter().any(|word| is_role_noun(&word.text));
+        let all_answer = self.answering == AnsweringLinks::All;
+        // A role that is no noun for persons, such as `cast`, can be any word of a sentence.
+        let counts_sentences =
+            all_answer || self.targets.content.iter().any(|word| is_role_noun(&word.text));
         let mut found = HashMap::new();
         for (id, neighbour) in neighbours {
-            let share = |link: &RelationLink| if uses_share { link.share } else { link.role_share };
+            let share = |link: &RelationLink| match counts_sentences {
+                true => link.content_share,
+                false => link.label_share,
+            };
             let best = neighbour.links.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
-            let Some(link) = best.filter(|link| self.is_strong || share(link) > 0.0) else {
+            let Some(link) = best.filter(|link| all_answer || share(link) > 0.0) else {
                 continue;
             };
-            let share = share(link);
-            let mut weight = LINK_WEIGHT + SENTENCE_WEIGHT * share;
+            let content_share = share(link);
+            let mut weight = LINK_WEIGHT + SENTENCE_WEIGHT * content_share;
             let is_target_kind = self.targets.matches_kind(&neighbour.kinds);
             if is_target_kind {
                 weight += KIND_WEIGHT;
@@ -302,8 +300,10 @@ impl LinkWords<'_> {
                 }
                 None => String::new(),
             };
-            let page = FoundPage { weight, share, is_target_kind, is_listed, noun, explanation };
-            found.insert(id, page);
+            found.insert(
+                id,
+                FoundPage { weight, content_share, is_target_kind, is_listed, noun, explanation },
+            );
         }
         found
     }

@@ -20,7 +20,7 @@ pub(super) struct TargetPages<'a> {
     pub(super) asks_for_persons: bool,
     /// The word of the question for the kind of the pages.
     pub(super) noun: Option<&'a QuestionWord>,
-    /// The other words that describe the relation.
+    /// The content words: the other words that describe the relation.
     pub(super) content: Vec<&'a QuestionWord>,
     /// Other forms of each word: see [`other_forms`].
     pub(super) forms: Vec<Vec<QuestionWord>>,
@@ -65,7 +65,7 @@ impl TargetPages<'_> {
         }
     }
 
-    /// Returns the share of the question's content words that the texts have, 0 to 1. Labels are
+    /// Returns the share of the content words that the texts have, 0 to 1. Labels are
     /// titles of lists and keys: another word for the relation counts there. It does not count in
     /// the sentence, whose names may contain it (`Calyx Works`).
     pub(super) fn content_share(&self, sentence: &str, labels: &[&str]) -> f32 {
@@ -125,16 +125,25 @@ fn folded(text: &str) -> String {
     out
 }
 
-/// Returns whether the question clearly asks for neighbours of the named `pages`, and whether it
-/// may ask for neighbours in a role. A role must be found: in a sentence for `investors of Acme`,
-/// in a list title or key for `cast of Dune`.
-pub(super) fn strength(
+/// The links to a named page that answer a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnsweringLinks {
+    /// All: the question clearly asks for neighbours.
+    All,
+    /// Those with a content word of the question, because it may ask for neighbours in a role: in
+    /// the sentence for `investors of Acme`, in a list title or key for `cast of Dune`.
+    WithContent,
+}
+
+/// Returns the links to the named `pages` that answer the question; `None` if it asks for no
+/// neighbours.
+pub(super) fn answering_links(
     form: &Form,
     targets: &TargetPages<'_>,
     subject: &Subject,
     pages: &[PageEntry],
     terms: &QuestionTerms,
-) -> (bool, bool) {
+) -> Option<AnsweringLinks> {
     let has_few_words = targets.content.len() <= 2;
     // `people at Acme`, `Acme's meetings`, but not `how people work at Acme with little sleep`, and
     // not `company Acme`.
@@ -144,12 +153,17 @@ pub(super) fn strength(
         (noun.range.start < start || noun.range.start == after)
             && !pages.iter().any(|page| targets.matches_kind(&kinds(page)))
     });
-    let is_strong = (form.asks_for_first_or_last_day
+    let is_clear = (form.asks_for_first_or_last_day
         && !(targets.noun.is_none() && targets.content.is_empty()))
         || (form.asks_for_persons && (!targets.content.is_empty() || form.is_attached_to_name))
         || (targets.noun.is_some() && form.asks_for_kind)
         || (form.is_attached_to_name && has_few_words && names_kind);
-    (is_strong, form.is_attached_to_name && has_few_words && !targets.content.is_empty())
+    let names_role = form.is_attached_to_name && has_few_words && !targets.content.is_empty();
+    match (is_clear, names_role) {
+        (true, _) => Some(AnsweringLinks::All),
+        (false, true) => Some(AnsweringLinks::WithContent),
+        (false, false) => None,
+    }
 }
 
 #[cfg(test)]
