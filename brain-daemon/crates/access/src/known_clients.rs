@@ -13,7 +13,6 @@ struct KnownClient {
     id: &'static str,
     /// `client_name`.
     name: &'static str,
-    /// `redirect_uris`.
     redirect_uris: &'static [&'static str],
 }
 

@@ -343,7 +343,6 @@ impl TelephoneNumber for NumberOfTunnel {
     }
 }
 
-/// Returns the settings of [`Access`].
 fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
     brain_access::Settings {
         admin_token_file: config.http_admin_token_file(home),

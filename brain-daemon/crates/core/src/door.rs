@@ -89,9 +89,6 @@ impl Door {
     }
 
     /// Returns the source of requests of `caller` that name none.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn usual_source(&self, caller: &Caller) -> Result<SourceId, Fault> {
         self.brain.sources.usual_source(caller)
     }
@@ -164,9 +161,6 @@ impl Door {
     }
 
     /// Returns the caller for a telephone number.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn telephone_caller(&self, from: &str) -> Result<Caller, Fault> {
         self.brain.voice.telephone_caller(from)
     }
@@ -212,5 +206,34 @@ impl Door {
     /// Waits for a share of the text budget; see [`TextPermit`]. Blocks.
     pub fn text_permit(&self, bytes: usize) -> TextPermit<'_> {
         self.brain.text_permit(bytes)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use brain_base::caller::{Scope, Visibility};
+    use brain_base::clock::SystemClock;
+    use brain_base::home::Home;
+    use brain_protocol::{FaultCode, Put};
+
+    use super::*;
+
+    #[test]
+    fn surroundings_are_refused_as_operations_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("home"));
+        let config = Config::load(&home.config(), |_| None).unwrap();
+        let brain = Brain::open(home, config, Arc::new(SystemClock), 7).unwrap();
+        let door = Door::new(Arc::new(brain));
+        let reader = Caller::granted("reader", Scope::Read.into(), Visibility::All);
+        let page = PageRef { source: None, slug: Slug::parse("a").unwrap() };
+        let code = |result: Result<(), Fault>| result.map_err(|fault| fault.code);
+        let surroundings = || code(door.surroundings(&reader, &page).map(|_| ()));
+        assert_eq!(surroundings(), Err(FaultCode::NotFound));
+        // Every scope includes that of `get`, so `put` shows that the scope is compared.
+        assert_eq!(code(door.admit(&reader, Put::INFO)), Err(FaultCode::Forbidden));
+        std::fs::rename(dir.path().join("home"), dir.path().join("moved")).unwrap();
+        assert_eq!(surroundings(), Err(FaultCode::ReadOnly), "it asks `admit`");
     }
 }

@@ -12,7 +12,6 @@ use brain_store::Store;
 
 use brain_pages::files::recovery::ended_cleanly;
 
-/// Returns the path of the record.
 fn record_path(home: &Home) -> PathBuf {
     home.run().join("store")
 }

@@ -116,9 +116,6 @@ impl AttachmentFiles {
     }
 
     /// Removes the file. Returns whether there was one.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
     pub fn erase(&self, hash: &[u8; 32]) -> io::Result<bool> {
         match fs::remove_file(self.path(hash)) {
             Ok(()) => Ok(true),
@@ -129,9 +126,6 @@ impl AttachmentFiles {
 
     /// Returns the hashes of all files that were written before `before`, in Unix milliseconds, and
     /// removes unfinished files of that age. Only files with the names that brain gives count.
-    ///
-    /// # Errors
-    /// When a directory cannot be read, or an unfinished file cannot be removed.
     pub fn written_before(&self, before: i64) -> io::Result<Vec<[u8; 32]>> {
         let mut found = Vec::new();
         let dirs = match fs::read_dir(&self.root) {

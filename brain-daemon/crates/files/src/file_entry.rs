@@ -48,9 +48,6 @@ impl FileEntry {
     }
 
     /// Opens and reads the file. Follows no link.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub(super) fn read(&self) -> io::Result<EntryState> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file: File = match openat(&*self.dir, &*self.name, flags, Mode::empty()) {

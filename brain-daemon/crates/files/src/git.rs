@@ -186,7 +186,6 @@ impl Git<'_> {
         Ok(programs)
     }
 
-    /// Returns the root of the work tree.
     fn work_tree_root(&self) -> Result<PathBuf, String> {
         let root = self.query(&["rev-parse", "--show-toplevel"])?.unwrap_or_default();
         Ok(PathBuf::from(root))

@@ -85,7 +85,6 @@ impl IgnoreRules {
     }
 }
 
-/// A rule file.
 #[derive(Debug, Clone)]
 struct RuleFile {
     /// Depth of the entries of its directory; 0 for directories above the walk.

@@ -83,9 +83,6 @@ impl RootDir {
     }
 
     /// Flushes the file systems of the directory to the disk.
-    ///
-    /// # Errors
-    /// When the disk fails, or the directory cannot be read.
     pub fn sync(&self) -> io::Result<()> {
         let roots = self.parts.iter().flat_map(Parts::present).chain([&self.handle]);
         for root in roots {

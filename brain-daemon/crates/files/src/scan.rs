@@ -82,9 +82,6 @@ pub struct ScanReport {
 
 /// Returns size and times of the file at `path` in `root`. `None` when there is no regular file, or
 /// when it is below a link or a hidden directory.
-///
-/// # Errors
-/// When the file's metadata cannot be read.
 pub fn stat_of(root: &RootDir, path: &str) -> io::Result<Option<Stat>> {
     // A file name can begin with a dot; a directory's cannot.
     let is_hidden =

@@ -14,9 +14,6 @@ pub const TRASH: &str = ".trash";
 
 impl Tree {
     /// Removes a restored page's copy from the trash, which a crash may have left.
-    ///
-    /// # Errors
-    /// When the file system refuses.
     pub fn remove_trashed_copy(
         &self,
         path: &str,
@@ -34,9 +31,6 @@ impl Tree {
 
     /// Returns whether the file at `path` has bytes that `same` accepts. If there is no file, first
     /// restores one that `same` accepts from the trash.
-    ///
-    /// # Errors
-    /// When the file system refuses.
     pub fn restore_if_missing(&self, path: &str, same: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
         if let Some(entry) = self.entry(path)? {
             match entry.read()? {
@@ -111,9 +105,6 @@ impl Tree {
 
     /// Removes brain's own copies of a page's file from the trash. With `everywhere`, also removes
     /// the file at its path, in case it was never moved to the trash.
-    ///
-    /// # Errors
-    /// When the file system refuses.
     pub fn purge(
         &self,
         path: &str,
@@ -137,9 +128,6 @@ impl Tree {
     /// Repairs a page's files after an unclean end: removes temporary files. If the file must be in
     /// the trash (`trashed`), also makes sure that one complete copy with `text` exists, and
     /// removes duplicate copies from the trash.
-    ///
-    /// # Errors
-    /// When the file system refuses.
     pub fn recover(
         &self,
         path: &str,
@@ -190,9 +178,6 @@ impl Tree {
     }
 
     /// Writes an overwritten edit of another program to the trash and returns its path there.
-    ///
-    /// # Errors
-    /// When the file system refuses.
     pub fn keep_in_trash(&self, edit: &OverwrittenEdit) -> io::Result<PathBuf> {
         let mut n = self.trash_paths(&edit.path)?.len();
         loop {

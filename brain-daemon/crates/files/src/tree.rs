@@ -37,9 +37,6 @@ pub trait OpenRoot: fmt::Debug + Send + Sync {
     fn open(&self, root: &Path) -> io::Result<RootDir>;
 
     /// Creates the directory, which is missing, and opens it.
-    ///
-    /// # Errors
-    /// When it cannot be created.
     fn create(&self, root: &Path) -> io::Result<RootDir> {
         std::fs::create_dir(root)?;
         self.open(root)
@@ -177,9 +174,6 @@ impl Tree {
 
     /// Moves a file to another path, with its mode and owner. Does nothing if there is no file, or
     /// if there is one at the other path.
-    ///
-    /// # Errors
-    /// When the file system refuses.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let Some(old) = self.entry(from)? else { return Ok(()) };
         if !matches!(old.read()?, EntryState::File(_)) {
@@ -259,9 +253,6 @@ impl Tree {
     }
 
     /// Flushes all files below the tree to the disk.
-    ///
-    /// # Errors
-    /// When the disk fails.
     pub fn sync(&self) -> io::Result<()> {
         match self.open_root().and_then(|root| root.sync()) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),

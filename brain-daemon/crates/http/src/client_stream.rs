@@ -189,7 +189,6 @@ pub(crate) struct TimedBody {
 }
 
 impl TimedBody {
-    /// Wraps a request's body.
     pub(crate) fn wrap(inner: Incoming, body: &Arc<RequestBody>, timeouts: &Timeouts) -> Body {
         if inner.is_end_stream() {
             return Body::empty();

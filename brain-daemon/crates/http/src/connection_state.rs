@@ -105,7 +105,6 @@ pub(crate) enum CloseRequest {
 /// A client that was answered within this time may be sending its next request.
 const RECENT_USE: Duration = Duration::from_secs(1);
 
-/// The state of one connection.
 pub(crate) struct ConnectionState {
     began: Instant,
     phase: AtomicU8,

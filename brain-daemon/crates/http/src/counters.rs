@@ -13,12 +13,10 @@ pub(crate) const BOUNDS_US: [u64; 12] = [
     500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000,
 ];
 
-/// A counter.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds `count`.
     pub(crate) fn add(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
     }

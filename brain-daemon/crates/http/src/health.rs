@@ -23,7 +23,6 @@ use brain_core::{Door, NoProgress};
 
 /// How long the result of a probe is reused.
 const MAX_AGE: Duration = Duration::from_secs(1);
-/// The timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The storage engine.
 const ENGINE: &str = "redb";
@@ -154,7 +153,6 @@ impl Health {
     }
 }
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(health))
 }

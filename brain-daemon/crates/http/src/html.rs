@@ -92,7 +92,6 @@ pub(crate) fn respond(
     (status, headers, document.into_string()).into_response()
 }
 
-/// Returns the body of a response.
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) async fn body_text(response: Response) -> String {

@@ -15,6 +15,16 @@ pub(crate) struct ErrorBody {
     pub(crate) message: String,
 }
 
+/// The body of an error response of an OAuth endpoint.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub(crate) struct OAuthErrorBody {
+    /// The code, for programs.
+    #[schema(example = "invalid_request")]
+    pub(crate) error: String,
+    /// The description, for people.
+    pub(crate) error_description: String,
+}
+
 /// An error response.
 #[derive(Debug)]
 pub(crate) struct HttpError {
@@ -46,7 +56,6 @@ impl HttpError {
         &self.inner.body.message
     }
 
-    /// Returns the status.
     pub(crate) fn status(&self) -> StatusCode {
         self.inner.status
     }

@@ -19,6 +19,7 @@ use utoipa_axum::routes;
 use super::auth::{self, Resource};
 use super::body::not_json;
 use super::http_error::ErrorBody;
+use super::openapi::{self, JSON, error_responses};
 use super::{AppState, HttpError, dispatch, internal_error};
 use brain_base::caller::{Caller, Scope};
 use brain_base::permission::INGEST;
@@ -34,9 +35,9 @@ const MAX_FIELD: usize = 255;
 /// be converted, is prepared on a thread that may block.
 const MAX_INLINE: usize = 64 * 1024;
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(ingest)).routes(routes!(job))
+    let routes = OpenApiRouter::new().routes(routes!(ingest)).routes(routes!(job));
+    openapi::group("ingest", None, routes)
 }
 
 /// The error responses to a token without access, for the OpenAPI document.
@@ -57,6 +58,27 @@ pub(super) enum AuthErrors {
     Forbidden(ErrorBody),
 }
 
+error_responses! {
+    IngestErrors: ErrorBody, JSON => {
+        "400": "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, \
+            `invalid_json`, `invalid_frontmatter`, `invalid_request`, `bad_request`",
+        "408": "`request_timeout`: the body did not arrive in time",
+        "409": "`conflict`: the `Idempotency-Key` was used for another item",
+        "413": "`too_large`",
+        "415": "`unsupported_content_type`",
+        "429": "`rate_limited`, `quota_exceeded`",
+        "500": "`internal`",
+        "503": "`queue_full`, `stopping`, `disk_full`, `busy`",
+    }
+    JobErrors: ErrorBody, JSON => {
+        "400": "`invalid_request`: this is not a job id",
+        "404": "`unknown_job`: no such job, or the job of another client",
+        "429": "`rate_limited`: the same wrong token was sent too often",
+        "500": "`internal`",
+        "503": "`stopping`, `busy`",
+    }
+}
+
 /// Stores an item. The answer comes when the item is on disk; its page follows soon.
 ///
 /// The same content from the same client to the same source within 24 hours is a `duplicate`, and
@@ -64,7 +86,6 @@ pub(super) enum AuthErrors {
 #[utoipa::path(
     post,
     path = "/ingest",
-    tag = "ingest",
     security(("bearer" = ["write"])),
     params(
         (
@@ -121,38 +142,8 @@ pub(super) enum AuthErrors {
     ),
     responses(
         (status = 202, description = "The item is on disk", body = IngestReceipt),
-        (
-            status = 400,
-            description = "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, \
-                `invalid_json`, `invalid_frontmatter`, `invalid_request`, `bad_request`",
-            body = ErrorBody
-        ),
         AuthErrors,
-        (
-            status = 408,
-            description = "`request_timeout`: the body did not arrive in time",
-            body = ErrorBody
-        ),
-        (
-            status = 409,
-            description = "`conflict`: the `Idempotency-Key` was used for another item",
-            body = ErrorBody
-        ),
-        (status = 413, description = "`too_large`", body = ErrorBody),
-        (status = 415, description = "`unsupported_content_type`", body = ErrorBody),
-        (
-            status = 429,
-            description = "`rate_limited`, `quota_exceeded`",
-            body = ErrorBody,
-            headers(("Retry-After" = u64, description = "Seconds to wait"))
-        ),
-        (status = 500, description = "`internal`", body = ErrorBody),
-        (
-            status = 503,
-            description = "`queue_full`, `stopping`, `disk_full`, `busy`",
-            body = ErrorBody,
-            headers(("Retry-After" = u64, description = "Seconds to wait"))
-        ),
+        IngestErrors
     )
 )]
 async fn ingest(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
@@ -177,7 +168,6 @@ async fn ingest(State(app): State<AppState>, request: Request) -> Result<Respons
 #[utoipa::path(
     get,
     path = "/ingest/{job_id}",
-    tag = "ingest",
     security(("bearer" = ["read"])),
     params(
         (
@@ -190,26 +180,8 @@ async fn ingest(State(app): State<AppState>, request: Request) -> Result<Respons
     ),
     responses(
         (status = 200, description = "The state of the item", body = IngestJob),
-        (status = 400, description = "`invalid_request`: this is not a job id", body = ErrorBody),
         AuthErrors,
-        (
-            status = 404,
-            description = "`unknown_job`: no such job, or the job of another client",
-            body = ErrorBody
-        ),
-        (
-            status = 429,
-            description = "`rate_limited`: the same wrong token was sent too often",
-            body = ErrorBody,
-            headers(("Retry-After" = u64, description = "Seconds to wait"))
-        ),
-        (status = 500, description = "`internal`", body = ErrorBody),
-        (
-            status = 503,
-            description = "`stopping`, `busy`",
-            body = ErrorBody,
-            headers(("Retry-After" = u64, description = "Seconds to wait"))
-        ),
+        JobErrors
     )
 )]
 async fn job(

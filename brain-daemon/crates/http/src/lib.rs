@@ -152,7 +152,6 @@ pub(crate) struct AppState(Arc<AppStateInner>);
 
 /// The content of [`AppState`].
 pub(crate) struct AppStateInner {
-    /// The brain.
     pub(crate) brain: Door,
     /// The listener.
     pub(crate) side: Side,

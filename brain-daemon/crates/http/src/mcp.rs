@@ -48,7 +48,6 @@ const PARSE_ERROR: i32 = -32700;
 const INVALID_MESSAGE: &str = "the message is not an MCP message, which is an object with \
     jsonrpc \"2.0\", a method, and for a request an id that is a number or a string";
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> Router<AppState> {
     Router::new().route(PATH, axum::routing::any(message))
 }
@@ -256,7 +255,6 @@ fn bad_message(code: i32, message: &str) -> Response {
     json_rpc_error(StatusCode::BAD_REQUEST, code, message)
 }
 
-/// Returns a JSON-RPC error with this status.
 fn json_rpc_error(status: StatusCode, code: i32, message: &str) -> Response {
     let error = serde_json::json!({ "code": code, "message": message });
     let body = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": error });

@@ -16,7 +16,6 @@ use super::http_error::ErrorBody;
 use super::{AppState, HttpError, Side};
 use brain_base::caller::Caller;
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(metrics))
 }

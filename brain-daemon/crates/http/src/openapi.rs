@@ -2,19 +2,25 @@
 //!
 //! `/mcp` is left out, because MCP describes itself.
 
+use std::collections::BTreeMap;
+
 use axum::Router;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::routing::get;
+use utoipa::openapi::header::Header;
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{
     ComponentsBuilder, Content, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, Response,
     ResponseBuilder,
 };
-use utoipa::{PartialSchema as _, ToSchema as _};
+use utoipa::{PartialSchema as _, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::AppState;
-use super::http_error::ErrorBody;
+use super::http_error::{ErrorBody, OAuthErrorBody};
 
 /// Errors that any request can get before a handler runs.
 const COMMON_ERRORS: [(&str, &str); 7] = [
@@ -26,6 +32,85 @@ const COMMON_ERRORS: [(&str, &str); 7] = [
     ("501", "A transfer coding other than `chunked`"),
     ("503", "Too many bodies at the same time, or the daemon is stopping"),
 ];
+
+/// The media type of forms.
+pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
+
+/// The media types of errors for programs.
+pub(crate) const JSON: &[&str] = &["application/json"];
+
+/// The media types of errors for browsers: a page, or JSON on request.
+pub(crate) const PAGE_OR_JSON: &[&str] = &["text/html", "application/json"];
+
+/// Declares the error responses of operations, for the `responses` of `utoipa::path`.
+macro_rules! error_responses {
+    ($($name:ident: $body:ty, $media_types:expr => {$($status:literal: $description:expr,)*})*) => {
+        $(
+            pub(crate) struct $name;
+
+            impl utoipa::IntoResponses for $name {
+                fn responses() -> $crate::openapi::Responses {
+                    let errors = [$(($status, $description)),*];
+                    $crate::openapi::errors::<$body>($media_types, &errors)
+                }
+            }
+        )*
+    };
+}
+pub(crate) use error_responses;
+
+/// Responses by their status.
+pub(crate) type Responses = BTreeMap<String, RefOr<Response>>;
+
+/// Returns error responses with these statuses and descriptions. In JSON, `B` is their body.
+pub(crate) fn errors<B: ToSchema>(media_types: &[&str], errors: &[(&str, &str)]) -> Responses {
+    let response = |(status, description): &(&str, &str)| {
+        let mut response = ResponseBuilder::new().description(*description).build();
+        for media_type in media_types {
+            let schema = match *media_type {
+                "text/html" => String::schema(),
+                _ => Ref::from_schema_name(B::name()).into(),
+            };
+            let content = ContentBuilder::new().schema(Some(schema)).build();
+            response.content.insert((*media_type).to_owned(), RefOr::T(content));
+        }
+        let header = match *status {
+            "401" => Some((WWW_AUTHENTICATE, String::schema(), None)),
+            "429" | "503" => Some((RETRY_AFTER, u64::schema(), Some("Seconds to wait".to_owned()))),
+            _ => None,
+        };
+        if let Some((name, schema, description)) = header {
+            let mut header = Header::new(schema);
+            header.description = description;
+            response.headers.insert(name.to_string(), RefOr::T(header));
+        }
+        ((*status).to_owned(), RefOr::T(response))
+    };
+    errors.iter().map(response).collect()
+}
+
+/// Puts `routes` under a heading of the document. Operations that name no way to authenticate need
+/// `scheme`.
+pub(crate) fn group(
+    tag: &str,
+    scheme: Option<&str>,
+    mut routes: OpenApiRouter<AppState>,
+) -> OpenApiRouter<AppState> {
+    for operation in operations(routes.get_openapi_mut()) {
+        operation.tags = Some(vec![tag.to_owned()]);
+        let scheme = scheme.map(|name| vec![SecurityRequirement::new(name, [""; 0])]);
+        operation.security = operation.security.take().or(scheme);
+    }
+    routes
+}
+
+/// Iterates over all operations.
+fn operations(api: &mut OpenApi) -> impl Iterator<Item = &mut Operation> {
+    let paths = api.paths.paths.values_mut();
+    paths.flat_map(|path| {
+        [&mut path.get, &mut path.post, &mut path.delete, &mut path.patch].into_iter().flatten()
+    })
+}
 
 /// The path of the document.
 pub(super) const PATH: &str = "/openapi.json";
@@ -65,23 +150,14 @@ fn document(mut api: OpenApi) -> OpenApi {
         .build();
     let document_path = PathItem::new(HttpMethod::Get, document_operation);
     api.paths.paths.insert(PATH.into(), document_path);
-    for path_item in api.paths.paths.values_mut() {
-        let operations = [
-            &mut path_item.get,
-            &mut path_item.put,
-            &mut path_item.post,
-            &mut path_item.delete,
-            &mut path_item.patch,
-            &mut path_item.head,
-        ];
-        for operation in operations.into_iter().flatten() {
-            for (status, description) in COMMON_ERRORS {
-                add_error(operation, status, description);
-            }
+    for operation in operations(&mut api) {
+        for (status, description) in COMMON_ERRORS {
+            add_error(operation, status, description);
         }
     }
     let components = api.components.get_or_insert_with(|| ComponentsBuilder::new().build());
     components.schemas.insert(ErrorBody::name().into(), ErrorBody::schema());
+    components.schemas.insert(OAuthErrorBody::name().into(), OAuthErrorBody::schema());
     for (name, scheme) in schemes() {
         components.add_security_scheme(name, scheme);
     }

@@ -22,6 +22,7 @@ use utoipa_axum::routes;
 use super::auth::{self, Resource};
 use super::http_error::ErrorBody;
 use super::ingest::{self, AuthErrors};
+use super::openapi::{self, JSON, error_responses};
 use super::page_format::{Format, format, list, markdown};
 use super::{AppState, HttpError, body};
 use brain_base::caller::Caller;
@@ -45,9 +46,10 @@ struct PageDocument;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(PageDocument::openapi())
+    let routes = OpenApiRouter::with_openapi(PageDocument::openapi())
         .routes(routes!(search))
-        .route(PATH, any(page_or_append))
+        .route(PATH, any(page_or_append));
+    openapi::group("pages", None, routes)
 }
 
 /// Passes a request to the documented path that it names. The two paths allow different methods.
@@ -142,11 +144,33 @@ struct Appended {
     warnings: Vec<String>,
 }
 
+error_responses! {
+    SearchErrors: ErrorBody, JSON => {
+        "400": "`invalid_request`, `invalid_source`, `usage`",
+        "429": "`rate_limited`",
+        "503": "`busy`, `stopping`",
+    }
+    PageErrors: ErrorBody, JSON => {
+        "400": "`invalid_slug`, `invalid_source`, `invalid_request`",
+        "404": "`not_found`, `unknown_version`: no such page in the token's sources; \
+            `ambiguous_slug`: several have this name",
+        "429": "`rate_limited`",
+    }
+    AppendErrors: ErrorBody, JSON => {
+        "400": "`empty_body`, `invalid_encoding`, `invalid_json`, `invalid_slug`, \
+            `invalid_source`, `invalid_request`",
+        "404": "`not_found`: no such page in the token's sources, or no such section",
+        "413": "`too_large`",
+        "415": "`unsupported_content_type`",
+        "429": "`rate_limited`, `quota_exceeded`",
+        "503": "`busy`, `stopping`, `disk_full`",
+    }
+}
+
 /// Finds pages. Only pages of the token's sources are found.
 #[utoipa::path(
     get,
     path = "/search",
-    tag = "pages",
     security(("bearer" = ["read"])),
     params(SearchParameters),
     responses(
@@ -155,24 +179,8 @@ struct Appended {
             description = "The pages, best first; in markdown a list of titles, slugs and passages",
             content((Hits = "application/json"), (String = "text/markdown"))
         ),
-        (
-            status = 400,
-            description = "`invalid_request`, `invalid_source`, `usage`",
-            body = ErrorBody
-        ),
         AuthErrors,
-        (
-            status = 429,
-            description = "`rate_limited`",
-            body = ErrorBody,
-            headers(("Retry-After" = u64, description = "Seconds to wait"))
-        ),
-        (
-            status = 503,
-            description = "`busy`, `stopping`",
-            body = ErrorBody,
-            headers(("Retry-After" = u64, description = "Seconds to wait"))
-        ),
+        SearchErrors
     )
 )]
 async fn search(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
@@ -214,7 +222,6 @@ async fn search(State(app): State<AppState>, request: Request) -> Result<Respons
 #[utoipa::path(
     get,
     path = "/pages/{slug}",
-    tag = "pages",
     security(("bearer" = ["read"])),
     params(
         (
@@ -231,24 +238,8 @@ async fn search(State(app): State<AppState>, request: Request) -> Result<Respons
             description = "The page",
             content((Page = "application/json"), (String = "text/markdown"))
         ),
-        (
-            status = 400,
-            description = "`invalid_slug`, `invalid_source`, `invalid_request`",
-            body = ErrorBody
-        ),
         AuthErrors,
-        (
-            status = 404,
-            description = "`not_found`, `unknown_version`: no such page in the token's sources; \
-                `ambiguous_slug`: several have this name",
-            body = ErrorBody
-        ),
-        (
-            status = 429,
-            description = "`rate_limited`",
-            body = ErrorBody,
-            headers(("Retry-After" = u64, description = "Seconds to wait"))
-        ),
+        PageErrors
     )
 )]
 async fn read_page(
@@ -272,7 +263,6 @@ async fn read_page(
 #[utoipa::path(
     post,
     path = "/pages/{slug}/append",
-    tag = "pages",
     security(("bearer" = ["write"])),
     params(
         (
@@ -293,32 +283,8 @@ async fn read_page(
     ),
     responses(
         (status = 200, description = "The text is in the page", body = Appended),
-        (
-            status = 400,
-            description = "`empty_body`, `invalid_encoding`, `invalid_json`, `invalid_slug`, \
-                `invalid_source`, `invalid_request`",
-            body = ErrorBody
-        ),
         AuthErrors,
-        (
-            status = 404,
-            description = "`not_found`: no such page in the token's sources, or no such section",
-            body = ErrorBody
-        ),
-        (status = 413, description = "`too_large`", body = ErrorBody),
-        (status = 415, description = "`unsupported_content_type`", body = ErrorBody),
-        (
-            status = 429,
-            description = "`rate_limited`, `quota_exceeded`",
-            body = ErrorBody,
-            headers(("Retry-After" = u64, description = "Seconds to wait"))
-        ),
-        (
-            status = 503,
-            description = "`busy`, `stopping`, `disk_full`",
-            body = ErrorBody,
-            headers(("Retry-After" = u64, description = "Seconds to wait"))
-        ),
+        AppendErrors
     )
 )]
 async fn append(

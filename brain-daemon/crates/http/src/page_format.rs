@@ -33,7 +33,6 @@ pub(super) fn format(parameter: Option<Format>, headers: &HeaderMap) -> Format {
         .unwrap_or(Format::Json)
 }
 
-/// Returns a response with markdown.
 pub(super) fn markdown(text: String) -> Response {
     let kind = HeaderValue::from_static("text/markdown; charset=utf-8");
     ([(header::CONTENT_TYPE, kind)], text).into_response()

@@ -57,7 +57,6 @@ pub(crate) struct ConnectionInfo {
     pub(crate) address: SocketAddr,
     /// The local address as text, as most `Host` fields have it.
     pub(crate) address_text: String,
-    /// The state of the connection.
     pub(crate) state: Arc<ConnectionState>,
 }
 

@@ -101,7 +101,6 @@ fn record_owner() -> Caller {
     owner_caller()
 }
 
-/// Returns the owner as the caller.
 pub(crate) fn owner_caller() -> Caller {
     Caller::granted("admin", Scopes::ADMIN, Visibility::All)
 }

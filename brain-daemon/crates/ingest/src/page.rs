@@ -13,7 +13,6 @@ use brain_store::{Draft, JobRecord, LineChange, NewPage, StoreError, WrittenPage
 /// A job's page, prepared as far as possible outside of the writer.
 pub(super) struct PreparedPage {
     pub(super) source: SourceId,
-    /// The requested slug.
     pub(super) requested: Option<Slug>,
     /// The slug of a page whose content is the same and arrived in the last 24 hours.
     duplicate: Option<Slug>,

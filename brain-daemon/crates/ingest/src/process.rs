@@ -77,9 +77,6 @@ impl IngestService {
 
     /// Returns the time until a job is due, in milliseconds: 0 if one is due now, `None` if none
     /// waits. Blocks.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn ms_until_due(&self) -> Result<Option<u64>, Fault> {
         let now = self.clock.now();
         let next = self.store.read_queue()?.next_due_job(now)?;
@@ -88,9 +85,6 @@ impl IngestService {
 
     /// Removes a batch of expired jobs, and returns their number. Jobs expire 24 hours after they
     /// became pages, or 7 days after they failed. Blocks.
-    ///
-    /// # Errors
-    /// If the store cannot be written.
     pub fn remove_expired_jobs(&self) -> Result<usize, Fault> {
         let now = self.clock.now();
         Ok(self.store.write(move |draft| draft.forget_jobs(now, CLEANUP_BATCH))?)

@@ -67,7 +67,6 @@ impl Cursors {
     }
 }
 
-/// The fault for an invalid cursor.
 fn invalid_cursor(message: &str) -> Fault {
     Fault::new(FaultCode::InvalidRequest, message).hint(
         "send next_cursor unchanged, with the same arguments; without a cursor, the list starts \
@@ -80,10 +79,8 @@ fn short_hash(text: &str) -> String {
     content_hash(text).chars().take(8).collect()
 }
 
-/// One part of a list.
 #[derive(Debug)]
 pub(super) struct ListPart<R> {
-    /// The rows.
     pub(super) rows: Vec<R>,
     /// The position for the next cursor, if there are more rows.
     pub(super) next: Option<String>,

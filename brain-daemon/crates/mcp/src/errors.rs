@@ -14,7 +14,6 @@ pub(super) fn to_result(tool: &str, fault: &Fault) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text(fault))])
 }
 
-/// Returns a fault as text.
 fn text(fault: &Fault) -> String {
     let message = shorten(fault.message.trim_end_matches('.'), MAX_MESSAGE_CHARS);
     let next = own_hint(fault).or_else(|| next_step(fault.code).map(str::to_owned));

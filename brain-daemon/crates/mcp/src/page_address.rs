@@ -14,7 +14,6 @@ pub(super) const SCHEME: &str = "brain://page/";
 /// The address of a page, or of one of its sections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PageAddress {
-    /// The page.
     pub(super) page: PageRef,
     /// The heading of the section.
     pub(super) section: Option<String>,
@@ -83,9 +82,6 @@ pub(super) fn parse_source(text: &str) -> Result<SourceId, Fault> {
 
 impl ToolContext {
     /// Returns the address of a page, which [`parse`] turns back into this page.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub(super) fn page_name(&self, source: &SourceId, slug: &Slug) -> Result<String, Fault> {
         let default_source = match self.default_source.get() {
             Some(source) => source,

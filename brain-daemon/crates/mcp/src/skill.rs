@@ -11,10 +11,8 @@ use rmcp::model::{
 
 use super::{LIST_TTL_MS, MAX_QUOTED, answer::shorten};
 
-/// The URI of the skill.
 pub(super) const URI: &str = "skill://brain/SKILL.md";
 
-/// Lists the skill.
 pub(super) fn list() -> ListSkillsResult {
     let mut result = ListSkillsResult::with_all_items(vec![skill()]);
     (result.ttl_ms, result.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Public));

@@ -315,7 +315,6 @@ pub(super) fn line_end(body: &str) -> &'static str {
     }
 }
 
-/// Returns `text` with `end` as its line ends.
 fn with_line_ends(text: &str, end: &str) -> String {
     let text = text.replace("\r\n", "\n");
     if end == "\n" { text } else { text.replace('\n', end) }

@@ -158,7 +158,6 @@ fn any_body() -> impl Strategy<Value = String> {
     "([a-cé#`|>1.\\- \\n]|\\r\\n|## |# A|- ){0,60}"
 }
 
-/// Returns whether `new` is `old` with one insertion.
 fn is_one_insertion(old: &str, new: &str) -> bool {
     let head = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
     let tail = old

@@ -283,7 +283,6 @@ impl<'a> LinkReader<'a> {
         Some((target, kind, raw))
     }
 
-    /// Returns the target of `[[raw]]`.
     pub(super) fn parse_wiki_link(&self, raw: &str) -> Option<Target> {
         let path = raw.split('#').next()?.trim();
         if is_media(path)

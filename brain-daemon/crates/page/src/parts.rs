@@ -194,7 +194,6 @@ fn repeated_head(lines: [&str; 2]) -> String {
     if head.len() > MAX_HEAD { String::new() } else { head }
 }
 
-/// Returns whether a line is a heading with `#`.
 fn is_heading(line: &str) -> bool {
     let text = line.trim_start_matches('#');
     (1..=6).contains(&(line.len() - text.len())) && text.starts_with([' ', '\t'])

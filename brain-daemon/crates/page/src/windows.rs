@@ -30,7 +30,6 @@ pub const WINDOW_RULE_VERSION: u32 = 2;
 
 /// Maximum number of windows of a page. The text after them is found by its words only.
 const MAX_WINDOWS: usize = 2000;
-/// Cost of a word.
 const WORD_COST: usize = 4;
 /// Cost of a character of a script without spaces.
 const CHARACTER_COST: usize = 3;
@@ -98,7 +97,6 @@ struct Unit {
     is_heading: bool,
 }
 
-/// Returns the units of a part of the body.
 fn units(body: &str, part: Range<usize>) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     // Number of characters of the current word.

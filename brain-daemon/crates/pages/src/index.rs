@@ -203,9 +203,6 @@ impl IndexFollower {
     }
 
     /// Writes the index again without removed pages, so that no file has their words.
-    ///
-    /// # Errors
-    /// If the index cannot be written.
     pub fn erase_removed(&self) -> Result<(), String> {
         self.get().map_or(Ok(()), Index::erase_removed).map_err(|error| error.to_string())
     }

@@ -174,9 +174,6 @@ impl SourceService {
 
     /// Returns the source of requests that name none. If `caller` may not use it, they must name a
     /// source.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn usual_source(&self, caller: &Caller) -> Result<SourceId, Fault> {
         Ok(preferred(&self.store.read(caller.visibility())?.sources()?))
     }

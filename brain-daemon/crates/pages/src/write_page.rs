@@ -246,7 +246,6 @@ pub fn names_and_links(
     (names, links)
 }
 
-/// Returns the record of a link.
 pub(crate) fn link_record(link: page::Link) -> LinkRecord {
     let (source, slugs, name) = match link.target {
         Target::Slug { source, slug, alternative } => {

@@ -114,9 +114,6 @@ impl Audit {
     }
 
     /// Removes a batch of records that are older than 90 days. Returns whether more may remain.
-    ///
-    /// # Errors
-    /// If the store cannot be written.
     pub fn purge(&self) -> Result<bool, Fault> {
         let before = self.clock.now() - RETENTION_MS;
         Ok(self.store.write(move |draft| draft.forget_calls(before))?)

@@ -240,9 +240,6 @@ impl Store {
     }
 
     /// Removes files older than an hour that no row names. Returns their number.
-    ///
-    /// # Errors
-    /// When the store or the directory cannot be read, or a file cannot be removed.
     pub fn sweep_attachments(&self, now: i64) -> Result<usize, StoreError> {
         // While a file is being written, nothing is removed; a later call removes it.
         let Some(_guard) = self.attachments().try_lock_for_removal() else { return Ok(0) };

@@ -101,9 +101,6 @@ impl Store {
 /// Imports the jobs of the spool, or only reads them if the store is shared: the log gets them
 /// first. After an error of the disk, the store is opened all the same, if no acknowledged job can
 /// be lost.
-///
-/// # Errors
-/// When the spool or the store is damaged or cannot be read.
 fn recover_spooled_jobs(shared: &SharedState) -> Result<(), StoreError> {
     // An import that fails can reopen the file.
     let was_read_only = shared.is_read_only();

@@ -28,9 +28,6 @@ impl<'t, K: Key + 'static, V: Value + 'static> RowTable<'t, K, V> {
     }
 
     /// Opens the table; creates it in a new store.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
     pub(super) fn open(
         txn: &'t WriteTransaction,
         definition: TableDefinition<'_, K, V>,

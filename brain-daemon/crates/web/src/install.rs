@@ -21,7 +21,6 @@ static ICON_FILES: [(&str, &[u8]); 2] = [
     ("icon-512.png", include_bytes!("../assets/icon-512.png")),
 ];
 
-/// Returns the routes of this module.
 pub(crate) fn routes() -> Router<Door> {
     Router::new().route(MANIFEST, get(manifest)).route(ICONS, get(icon))
 }

@@ -68,7 +68,6 @@ impl<'a> Screen<'a> {
         Self { session, status: StatusCode::OK, title, path: "", body }
     }
 
-    /// Returns the response.
     pub(crate) fn respond(self) -> Response {
         let Self { session, status, title, path, body } = self;
         let frame = html! {

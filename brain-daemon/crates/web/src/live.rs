@@ -191,7 +191,6 @@ enum Wake {
     Check,
 }
 
-/// One stream.
 struct Stream {
     brain: Door,
     session: Session,
@@ -328,7 +327,6 @@ impl Stream {
     }
 }
 
-/// Returns an event whose data is JSON.
 fn json(name: &str, data: &impl Serialize) -> Event {
     let event = Event::default().event(name);
     // Numbers, strings and `None` can always be serialized.

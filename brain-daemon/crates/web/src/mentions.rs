@@ -13,7 +13,6 @@ use crate::results::marked;
 use crate::session::Session;
 use crate::text::Text;
 
-/// The route.
 pub(crate) const ROUTE: &str = "/web/mentions/{*name}";
 /// Maximum number of shown mentions.
 const MAX_MENTIONS: usize = 10;

@@ -189,7 +189,6 @@ impl Draft {
         self
     }
 
-    /// Reads the form.
     fn read(form_post: &FormPost) -> Self {
         Self {
             name: form_post.field("name").to_owned(),

@@ -18,7 +18,6 @@ use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(register))
@@ -90,8 +89,6 @@ struct ClientFilter {
 #[utoipa::path(
     post,
     path = "/admin/api/register-client",
-    tag = "admin",
-    security(("bearer" = [])),
     request_body(content = NewClient, description = "At most 64 KiB. Members that are null are \
         absent."),
     responses(
@@ -121,8 +118,6 @@ async fn register(
 #[utoipa::path(
     get,
     path = "/admin/api/clients",
-    tag = "admin",
-    security(("bearer" = [])),
     params(ClientFilter),
     responses(
         (status = 200, description = "Clients, without their secrets", body = Clients),
@@ -144,8 +139,6 @@ async fn list(
 #[utoipa::path(
     patch,
     path = "/admin/api/clients/{id}",
-    tag = "admin",
-    security(("bearer" = [])),
     params(
         ("id" = String, Path, description = "The client's id, or its name if it is unique")
     ),
@@ -172,8 +165,6 @@ async fn update(
 #[utoipa::path(
     delete,
     path = "/admin/api/clients/{id}",
-    tag = "admin",
-    security(("bearer" = [])),
     params(
         ("id" = String, Path, description = "The client's id, or its name if it is unique")
     ),

@@ -17,7 +17,6 @@ use crate::session_store::{Purpose, SESSION_MS};
 use crate::{AppState, HttpError, client_address, dispatch, session};
 use brain_base::clock::rfc3339;
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(login))
@@ -57,7 +56,6 @@ struct SessionState {
 #[utoipa::path(
     post,
     path = "/admin/login",
-    tag = "admin",
     request_body(content = Login, description = "At most 64 KiB."),
     responses(
         (
@@ -103,7 +101,6 @@ async fn login(State(app): State<AppState>, request: Request) -> Result<Response
 #[utoipa::path(
     get,
     path = "/admin/api/session",
-    tag = "admin",
     security(("session" = [])),
     responses((status = 200, description = "The session", body = SessionState), AdminErrors)
 )]
@@ -124,7 +121,6 @@ async fn show_session(
 #[utoipa::path(
     post,
     path = "/admin/logout",
-    tag = "admin",
     security(("session" = [])),
     responses((status = 204, description = "Signed out"), AdminErrors)
 )]

@@ -23,7 +23,6 @@ const DEFAULT_LIMIT: u32 = 100;
 /// The maximum number of rows.
 const MAX_LIMIT: u32 = 1000;
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(audit))
@@ -112,8 +111,6 @@ struct RetryRequest {
 #[utoipa::path(
     get,
     path = "/admin/api/audit",
-    tag = "admin",
-    security(("bearer" = [])),
     params(CallFilter),
     responses((status = 200, description = "Calls, the newest first", body = Audit), AdminErrors)
 )]
@@ -132,8 +129,6 @@ async fn audit(
 #[utoipa::path(
     get,
     path = "/admin/api/jobs",
-    tag = "admin",
-    security(("bearer" = [])),
     params(JobFilter),
     responses((status = 200, description = "Items, the newest first", body = Jobs), AdminErrors)
 )]
@@ -152,8 +147,6 @@ async fn jobs(
 #[utoipa::path(
     get,
     path = "/admin/api/jobs/{id}",
-    tag = "admin",
-    security(("bearer" = [])),
     params(("id" = String, Path, description = "The item's id", pattern = "^job_[0-9]{1,19}$")),
     responses((status = 200, description = "The item", body = IngestJob), AdminErrors)
 )]
@@ -170,8 +163,6 @@ async fn job(
 #[utoipa::path(
     post,
     path = "/admin/api/jobs/retry",
-    tag = "admin",
-    security(("bearer" = [])),
     request_body(
         content = Option<RetryRequest>,
         description = "At most 64 KiB. Without a body, all failed items are retried."
@@ -194,8 +185,6 @@ async fn retry(
 #[utoipa::path(
     get,
     path = "/admin/api/status",
-    tag = "admin",
-    security(("bearer" = [])),
     responses((status = 200, description = "The daemon", body = StatusReply), AdminErrors)
 )]
 async fn status(

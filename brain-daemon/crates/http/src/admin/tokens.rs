@@ -18,7 +18,6 @@ use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(revoke))
 }
@@ -63,8 +62,6 @@ struct TokenFilter {
 #[utoipa::path(
     post,
     path = "/admin/api/tokens",
-    tag = "admin",
-    security(("bearer" = [])),
     request_body(content = NewToken, description = "At most 64 KiB. Members that are null are \
         absent."),
     responses((status = 201, description = "The token", body = TokenCreateReply), AdminErrors)
@@ -99,8 +96,6 @@ fn lifetime(seconds: Option<u64>, never: bool) -> Result<Option<u64>, Fault> {
 #[utoipa::path(
     get,
     path = "/admin/api/tokens",
-    tag = "admin",
-    security(("bearer" = [])),
     params(TokenFilter),
     responses((status = 200, description = "Tokens by name and id", body = Tokens), AdminErrors)
 )]
@@ -117,8 +112,6 @@ async fn list(
 #[utoipa::path(
     delete,
     path = "/admin/api/tokens/{id}",
-    tag = "admin",
-    security(("bearer" = [])),
     params(("id" = String, Path, description = "The token's id, or its name")),
     responses((status = 200, description = "The token now", body = TokenRevokeReply), AdminErrors)
 )]

@@ -3,21 +3,11 @@
 use axum::http::header::{CACHE_CONTROL, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 
 use crate::HttpError;
 use crate::body::BodyError;
+use crate::http_error::OAuthErrorBody;
 use brain_access::{OAuthError, OAuthFault};
-
-/// The body of an error response of an OAuth endpoint.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-pub(super) struct OAuthErrorBody {
-    /// The code, for programs.
-    #[schema(example = "invalid_request")]
-    error: String,
-    /// The description, for people.
-    error_description: String,
-}
 
 /// An error response of an OAuth endpoint.
 #[derive(Debug)]
@@ -59,7 +49,6 @@ impl OAuthErrorResponse {
         self
     }
 
-    /// Returns the status.
     pub(super) fn status(&self) -> StatusCode {
         self.status
     }

@@ -19,15 +19,16 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{OAuthErrorBody, OAuthErrorResponse};
+use super::answer::OAuthErrorResponse;
 use super::consent_page::{self, ConsentPage};
 use super::form::Form;
+use crate::http_error::OAuthErrorBody;
+use crate::openapi::{FORM, PAGE_OR_JSON, error_responses};
 use crate::session_store::Purpose;
 use crate::{AppState, HttpError, client_address, dispatch, session};
 use brain_access::{AuthorizeError, AuthorizeRequest, Consent, OAuthError, OAuthFault};
 use brain_base::permission::{CONSENT, permit};
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(ask, decide))
 }
@@ -51,13 +52,27 @@ struct Decision {
     admin_token: String,
 }
 
+error_responses! {
+    ConsentErrors: OAuthErrorBody, PAGE_OR_JSON => {
+        "400": "Invalid client or redirect URI: no redirect",
+        "500": "`server_error`",
+    }
+    DecisionErrors: OAuthErrorBody, PAGE_OR_JSON => {
+        "400": "Invalid client, address or form",
+        "403": "Wrong admin token, or not from the page",
+        "413": "The body is too large",
+        "415": "The body is not a form",
+        "429": "Too many wrong admin tokens",
+        "500": "`server_error`",
+    }
+}
+
 /// Shows the consent page.
 ///
 /// For browsers: the answer is a page, unless `Accept` requests JSON.
 #[utoipa::path(
     get,
     path = "/authorize",
-    tag = "oauth",
     params(
         ("response_type" = String, Query, pattern = "^code$", description = "`code`"),
         ("client_id" = String, Query, description = "The client's id"),
@@ -85,12 +100,7 @@ struct Decision {
             description = "Back to the client, with an error",
             headers(("Location" = String))
         ),
-        (status = 400, description = "Invalid client or redirect URI: no redirect", content(
-            (String = "text/html"), (OAuthErrorBody = "application/json")
-        )),
-        (status = 500, description = "`server_error`", content(
-            (String = "text/html"), (OAuthErrorBody = "application/json")
-        ))
+        ConsentErrors
     )
 )]
 async fn ask(State(app): State<AppState>, request: Request) -> Response {
@@ -113,36 +123,14 @@ async fn ask(State(app): State<AppState>, request: Request) -> Response {
 #[utoipa::path(
     post,
     path = "/authorize",
-    tag = "oauth",
-    request_body(
-        content = Decision,
-        content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB."
-    ),
+    request_body(content = Decision, content_type = FORM, description = "At most 64 KiB."),
     responses(
         (
             status = 303,
             description = "Back to the client, with a code or an error",
             headers(("Location" = String))
         ),
-        (status = 400, description = "Invalid client, address or form", content(
-            (String = "text/html"), (OAuthErrorBody = "application/json")
-        )),
-        (status = 403, description = "Wrong admin token, or not from the page", content(
-            (String = "text/html"), (OAuthErrorBody = "application/json")
-        )),
-        (status = 413, description = "The body is too large", content(
-            (String = "text/html"), (OAuthErrorBody = "application/json")
-        )),
-        (status = 415, description = "The body is not a form", content(
-            (String = "text/html"), (OAuthErrorBody = "application/json")
-        )),
-        (status = 429, description = "Too many wrong admin tokens", content(
-            (String = "text/html"), (OAuthErrorBody = "application/json")
-        ), headers(("Retry-After" = u64))),
-        (status = 500, description = "`server_error`", content(
-            (String = "text/html"), (OAuthErrorBody = "application/json")
-        ))
+        DecisionErrors
     )
 )]
 async fn decide(State(app): State<AppState>, request: Request) -> Response {
@@ -331,7 +319,6 @@ impl Browser {
     }
 }
 
-/// Sets the consent cookie to `value`.
 fn set_consent_cookie(app: &AppState, response: &mut Response, value: &str) {
     if let Some(cookie) = session::set_cookie(app, Purpose::Consent, value) {
         response.headers_mut().append(SET_COOKIE, cookie);

@@ -29,7 +29,6 @@ pub(super) struct ConsentPage<'a> {
     pub(super) problem: Option<&'a str>,
 }
 
-/// Returns the consent page.
 pub(super) fn consent(status: StatusCode, page: &ConsentPage<'_>) -> Response {
     let consent = page.consent;
     let choices = choices(consent.scopes);

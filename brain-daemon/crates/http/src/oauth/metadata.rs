@@ -19,7 +19,10 @@ const OFFERED_SCOPES: [Scope; 2] = [Scope::Read, Scope::Write];
 /// How clients authenticate at the token endpoint.
 const AUTHENTICATION_METHODS: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
 
-/// Returns the routes of this module.
+/// Descriptions of the two documents.
+const SERVER: &str = "The endpoints and the supported features (RFC 8414)";
+const RESOURCE: &str = "The authorization server of this service (RFC 9728)";
+
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(server))
@@ -103,14 +106,7 @@ fn resource_metadata(app: &AppState, path: &str) -> Json<ResourceMetadata> {
 #[utoipa::path(
     get,
     path = "/.well-known/oauth-authorization-server",
-    tag = "oauth",
-    responses(
-        (
-            status = 200,
-            description = "The endpoints and the supported features (RFC 8414)",
-            body = ServerMetadata
-        )
-    )
+    responses((status = 200, description = SERVER, body = ServerMetadata))
 )]
 async fn server(State(app): State<AppState>) -> Json<ServerMetadata> {
     server_metadata(&app)
@@ -120,14 +116,7 @@ async fn server(State(app): State<AppState>) -> Json<ServerMetadata> {
 #[utoipa::path(
     get,
     path = "/.well-known/oauth-authorization-server/mcp",
-    tag = "oauth",
-    responses(
-        (
-            status = 200,
-            description = "The endpoints and the supported features (RFC 8414)",
-            body = ServerMetadata
-        )
-    )
+    responses((status = 200, description = SERVER, body = ServerMetadata))
 )]
 async fn server_for_mcp(State(app): State<AppState>) -> Json<ServerMetadata> {
     server_metadata(&app)
@@ -137,14 +126,7 @@ async fn server_for_mcp(State(app): State<AppState>) -> Json<ServerMetadata> {
 #[utoipa::path(
     get,
     path = "/.well-known/oauth-protected-resource",
-    tag = "oauth",
-    responses(
-        (
-            status = 200,
-            description = "The authorization server of this service (RFC 9728)",
-            body = ResourceMetadata
-        )
-    )
+    responses((status = 200, description = RESOURCE, body = ResourceMetadata))
 )]
 async fn resource(State(app): State<AppState>) -> Json<ResourceMetadata> {
     resource_metadata(&app, "")
@@ -154,14 +136,7 @@ async fn resource(State(app): State<AppState>) -> Json<ResourceMetadata> {
 #[utoipa::path(
     get,
     path = "/.well-known/oauth-protected-resource/mcp",
-    tag = "oauth",
-    responses(
-        (
-            status = 200,
-            description = "The authorization server of this service (RFC 9728)",
-            body = ResourceMetadata
-        )
-    )
+    responses((status = 200, description = RESOURCE, body = ResourceMetadata))
 )]
 async fn resource_for_mcp(State(app): State<AppState>) -> Json<ResourceMetadata> {
     resource_metadata(&app, "/mcp")

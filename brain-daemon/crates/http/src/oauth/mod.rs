@@ -13,12 +13,13 @@ mod token;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::AppState;
+use super::openapi;
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+    let routes = OpenApiRouter::new()
         .merge(metadata::routes())
         .merge(authorize::routes())
         .merge(token::routes())
-        .merge(register::routes())
+        .merge(register::routes());
+    openapi::group("oauth", None, routes)
 }

@@ -10,11 +10,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{OAuthErrorBody, OAuthErrorResponse, no_store};
+use super::answer::{OAuthErrorResponse, no_store};
+use crate::http_error::OAuthErrorBody;
+use crate::openapi::{JSON, error_responses};
 use crate::{AppState, body, client_address};
 use brain_access::{OAuthError, OAuthFault, RegistrationRequest};
 
-/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(register))
 }
@@ -65,6 +66,17 @@ impl ClientInformation {
     }
 }
 
+error_responses! {
+    RegistrationErrors: OAuthErrorBody, JSON => {
+        "400": "RFC 7591 section 3.2.2",
+        "403": "Dynamic registration is off",
+        "413": "The body is too large",
+        "415": "The body is not JSON",
+        "429": "Too many registrations",
+        "500": "`server_error`",
+    }
+}
+
 /// Registers a client at its own request.
 ///
 /// Off unless `http.dynamic_registration` is `true`. Such a client is public, and can only ask the
@@ -72,25 +84,10 @@ impl ClientInformation {
 #[utoipa::path(
     post,
     path = "/register",
-    tag = "oauth",
     request_body(content = ClientMetadata, description = "At most 64 KiB."),
     responses(
         (status = 201, description = "The client", body = ClientInformation),
-        (status = 400, description = "RFC 7591 section 3.2.2", body = OAuthErrorBody),
-        (
-            status = 403,
-            description = "Dynamic registration is off",
-            body = OAuthErrorBody
-        ),
-        (status = 413, description = "The body is too large", body = OAuthErrorBody),
-        (status = 415, description = "The body is not JSON", body = OAuthErrorBody),
-        (
-            status = 429,
-            description = "Too many registrations",
-            body = OAuthErrorBody,
-            headers(("Retry-After" = u64))
-        ),
-        (status = 500, description = "`server_error`", body = OAuthErrorBody)
+        RegistrationErrors
     )
 )]
 async fn register(

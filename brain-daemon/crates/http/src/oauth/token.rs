@@ -11,8 +11,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{OAuthErrorBody, OAuthErrorResponse, no_store};
+use super::answer::{OAuthErrorResponse, no_store};
 use super::form::{Form, credentials};
+use crate::http_error::OAuthErrorBody;
+use crate::openapi::{FORM, JSON, error_responses};
 use crate::{AppState, client_address, dispatch};
 use brain_access::{AuthorizationGrant, IssuedTokens, OAuthError, OAuthFault};
 
@@ -104,6 +106,29 @@ struct RevokeForm {
     client_secret: String,
 }
 
+/// What both forms have in common.
+const FORM_LIMITS: &str =
+    "At most 64 KiB. No parameter may be repeated, and none may be in the URL.";
+
+error_responses! {
+    TokenErrors: OAuthErrorBody, JSON => {
+        "400": "RFC 6749 section 5.2",
+        "401": "`invalid_client`: unknown client, or wrong secret",
+        "413": "The body is too large",
+        "415": "The body is not a form",
+        "429": "Too many failures",
+        "500": "`server_error`",
+    }
+    RevocationErrors: OAuthErrorBody, JSON => {
+        "400": "RFC 7009 section 2.2.1",
+        "401": "`invalid_client`: unknown client, or wrong secret",
+        "413": "The body is too large",
+        "415": "The body is not a form",
+        "429": "Too many failures",
+        "500": "`server_error`",
+    }
+}
+
 /// Issues tokens for a client's secret, a code or a refresh token.
 ///
 /// After 50 failures of one address for one client in 15 minutes, or 500 for all clients, further
@@ -111,31 +136,11 @@ struct RevokeForm {
 #[utoipa::path(
     post,
     path = "/token",
-    tag = "oauth",
     security(("client" = []), ()),
-    request_body(
-        content = TokenForm,
-        content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB. No parameter may be repeated, and none may be in the URL."
-    ),
+    request_body(content = TokenForm, content_type = FORM, description = FORM_LIMITS),
     responses(
         (status = 200, description = "Tokens", body = TokenAnswer),
-        (status = 400, description = "RFC 6749 section 5.2", body = OAuthErrorBody),
-        (
-            status = 401,
-            description = "`invalid_client`: unknown client, or wrong secret",
-            body = OAuthErrorBody,
-            headers(("WWW-Authenticate" = String))
-        ),
-        (status = 413, description = "The body is too large", body = OAuthErrorBody),
-        (status = 415, description = "The body is not a form", body = OAuthErrorBody),
-        (
-            status = 429,
-            description = "Too many failures",
-            body = OAuthErrorBody,
-            headers(("Retry-After" = u64))
-        ),
-        (status = 500, description = "`server_error`", body = OAuthErrorBody)
+        TokenErrors
     )
 )]
 async fn token(
@@ -195,31 +200,11 @@ fn parse_grant(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
 #[utoipa::path(
     post,
     path = "/revoke",
-    tag = "oauth",
     security(("client" = []), ()),
-    request_body(
-        content = RevokeForm,
-        content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB. No parameter may be repeated, and none may be in the URL."
-    ),
+    request_body(content = RevokeForm, content_type = FORM, description = FORM_LIMITS),
     responses(
         (status = 200, description = "The token is invalid now"),
-        (status = 400, description = "RFC 7009 section 2.2.1", body = OAuthErrorBody),
-        (
-            status = 401,
-            description = "`invalid_client`: unknown client, or wrong secret",
-            body = OAuthErrorBody,
-            headers(("WWW-Authenticate" = String))
-        ),
-        (status = 413, description = "The body is too large", body = OAuthErrorBody),
-        (status = 415, description = "The body is not a form", body = OAuthErrorBody),
-        (
-            status = 429,
-            description = "Too many failures",
-            body = OAuthErrorBody,
-            headers(("Retry-After" = u64))
-        ),
-        (status = 500, description = "`server_error`", body = OAuthErrorBody)
+        RevocationErrors
     )
 )]
 async fn revoke(

@@ -8,7 +8,6 @@
 mod signed_request;
 mod upstream;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -17,11 +16,13 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use brain_protocol::{VoiceEvent, VoiceReply, VoiceTurn};
-use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{Content, RefOr, ResponseBuilder};
 use utoipa::{OpenApi, PartialSchema as _, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::http_error::ErrorBody;
+use super::openapi::{self, FORM, JSON, Responses, error_responses};
 use super::{AppState, HttpError};
 use brain_core::Door;
 use brain_voice::twiml::{VoiceStyle, twiml};
@@ -69,9 +70,8 @@ impl Telephone {
     }
 }
 
-/// Returns the routes of this module.
 pub(super) fn routes(brain: &Door) -> OpenApiRouter<AppState> {
-    match brain.config().voice() {
+    let routes = match brain.config().voice() {
         None => OpenApiRouter::new(),
         Some(voice) if voice.upstream.is_some() => OpenApiRouter::with_openapi(Upstream::openapi())
             .route(PATH, any(passed_on))
@@ -82,7 +82,8 @@ pub(super) fn routes(brain: &Door) -> OpenApiRouter<AppState> {
             .routes(routes!(recording))
             .routes(routes!(transcription))
             .routes(routes!(status)),
-    }
+    };
+    openapi::group("voice", None, routes)
 }
 
 /// Returns the pattern of the paths that are passed to an upstream, if there is one, for the
@@ -113,31 +114,27 @@ struct CallForm {
     speech_result: String,
 }
 
+error_responses! {
+    CallErrors: ErrorBody, JSON => {
+        "403": "`invalid_signature`: the telephony provider did not sign this for this address",
+        "413": "The body is too large",
+        "429": "`rate_limited`: too many wrong signatures",
+        "503": "`not_set_up`: the token or the public address is missing",
+    }
+}
+
 /// The responses of `/voice`, for the OpenAPI document.
 struct VoiceResponses;
 
 impl utoipa::IntoResponses for VoiceResponses {
-    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let errors = [
-            (
-                "403",
-                "`invalid_signature`: the telephony provider did not sign this for this address",
-            ),
-            ("413", "The body is too large"),
-            ("429", "`rate_limited`: too many wrong signatures"),
-            ("503", "`not_set_up`: the token or the public address is missing"),
-        ];
+    fn responses() -> Responses {
+        let mut responses = CallErrors::responses();
         let markup = Content::builder().schema(Some(String::schema())).build();
         let success = ResponseBuilder::new()
             .description("Markup for the provider")
             .content("text/xml", markup);
-        let errors = errors.map(|(status, description)| {
-            let body = Content::builder().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
-            let response =
-                ResponseBuilder::new().description(description).content("application/json", body);
-            (status.to_owned(), RefOr::T(response.build()))
-        });
-        [("200".to_owned(), RefOr::T(success.build()))].into_iter().chain(errors).collect()
+        responses.insert("200".to_owned(), RefOr::T(success.build()));
+        responses
     }
 }
 
@@ -145,13 +142,8 @@ impl utoipa::IntoResponses for VoiceResponses {
 #[utoipa::path(
     post,
     path = "/voice",
-    tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(
-        content = CallForm,
-        content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB."
-    ),
+    request_body(content = CallForm, content_type = FORM, description = "At most 64 KiB."),
     responses(VoiceResponses)
 )]
 async fn incoming(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
@@ -162,7 +154,6 @@ async fn incoming(State(app): State<AppState>, request: Request) -> Result<Respo
 #[utoipa::path(
     get,
     path = "/voice",
-    tag = "voice",
     params(
         ("X-Twilio-Signature" = String, Header, description = "The provider's signature"),
         ("CallSid" = inline(Option<String>), Query, description = "The call's id"),
@@ -187,13 +178,8 @@ async fn begin_call(app: &AppState, request: Request) -> Result<Response, HttpEr
 #[utoipa::path(
     post,
     path = "/voice/turn",
-    tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(
-        content = CallForm,
-        content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB."
-    ),
+    request_body(content = CallForm, content_type = FORM, description = "At most 64 KiB."),
     responses(VoiceResponses)
 )]
 async fn turn(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
@@ -216,13 +202,8 @@ async fn turn(State(app): State<AppState>, request: Request) -> Result<Response,
 #[utoipa::path(
     post,
     path = "/voice/recording",
-    tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(
-        content = CallForm,
-        content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB."
-    ),
+    request_body(content = CallForm, content_type = FORM, description = "At most 64 KiB."),
     responses(VoiceResponses)
 )]
 async fn recording(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
@@ -242,13 +223,8 @@ async fn recording(State(app): State<AppState>, request: Request) -> Result<Resp
 #[utoipa::path(
     post,
     path = "/voice/transcription",
-    tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(
-        content = CallForm,
-        content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB."
-    ),
+    request_body(content = CallForm, content_type = FORM, description = "At most 64 KiB."),
     responses(VoiceResponses)
 )]
 async fn transcription(
@@ -267,13 +243,8 @@ async fn transcription(
 #[utoipa::path(
     post,
     path = "/voice/status",
-    tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(
-        content = CallForm,
-        content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB."
-    ),
+    request_body(content = CallForm, content_type = FORM, description = "At most 64 KiB."),
     responses(VoiceResponses)
 )]
 async fn status(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
@@ -286,13 +257,8 @@ async fn status(State(app): State<AppState>, request: Request) -> Result<Respons
 #[utoipa::path(
     post,
     path = "/voice",
-    tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(
-        content = CallForm,
-        content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB."
-    ),
+    request_body(content = CallForm, content_type = FORM, description = "At most 64 KiB."),
     responses(VoiceResponses)
 )]
 async fn passed_on(

@@ -22,7 +22,6 @@ const SETTINGS: &str = "x-twilio-webhooks-signature-settings";
 pub(super) struct SignedRequest {
     /// Its method, URI and headers.
     pub(super) parts: Parts,
-    /// Its body.
     pub(super) body: Bytes,
     /// The public address of this service.
     pub(super) public_address: String,

@@ -53,7 +53,6 @@ const NOT_FORWARDED: [&str; 13] = [
 /// The beginning of further fields that are not forwarded.
 const FORWARDED: &str = "x-forwarded-";
 
-/// Permits for WebSockets.
 pub(super) struct WebSocketPermits(Arc<Semaphore>);
 
 impl Default for WebSocketPermits {
@@ -215,7 +214,6 @@ async fn copy_one_way(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite 
     let _ = to.shutdown().await;
 }
 
-/// Returns the fields to forward.
 fn forwarded_fields(headers: &HeaderMap) -> HeaderMap {
     let connection_fields: HashSet<String> = headers
         .get_all(header::CONNECTION)

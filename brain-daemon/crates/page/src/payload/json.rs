@@ -142,7 +142,6 @@ fn json_title(text: &str, members: &mut Vec<Member>) -> String {
     title::shorten_line(&about, title::MAX_TITLE).unwrap_or(about)
 }
 
-/// Returns the string value of `raw`.
 fn string(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }

@@ -226,9 +226,6 @@ impl PageService {
     }
 
     /// Returns existing pages that `slug` may mean, the most similar first.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn similar(&self, caller: &Caller, slug: &Slug) -> Result<Vec<SimilarPage>, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let usual = preferred(&reader.sources()?);

@@ -28,9 +28,6 @@ fn client_of(route: &IngestRoute) -> Option<&'static str> {
 
 impl PageService {
     /// Keeps a capture for later. `reason` says why the server is away.
-    ///
-    /// # Errors
-    /// When the spool cannot be written.
     pub(super) fn queue_capture(
         &self,
         input: CaptureInput,

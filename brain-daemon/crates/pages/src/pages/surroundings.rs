@@ -111,9 +111,6 @@ impl Surroundings {
     }
 
     /// Returns the first links to this page, those of the newest pages first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn backlinks(&self, limit: usize) -> Result<FirstOf<LinkedPage>, Fault> {
         let mut first = FirstOf { items: Vec::new(), has_more: false };
         let names = &self.derived.names;
@@ -135,9 +132,6 @@ impl Surroundings {
     }
 
     /// Returns the first dated lines of this page, newest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn timeline(&self, limit: usize) -> Result<FirstOf<TimelineRow>, Fault> {
         let (source, slug, record) = &self.page;
         let mut lines: Vec<_> = self.derived.timeline.iter().collect();

@@ -16,9 +16,6 @@ const MAX_NAMED: usize = 3;
 
 impl SourceService {
     /// Returns a source as a row of the list.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) fn source_row(
         &self,
         reader: &Reader,

@@ -78,9 +78,6 @@ impl WatcherStatus {
 
 impl SourceService {
     /// Tells the watcher of changes of sources that other machines made.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn notice_remote_changes(&self) -> Result<(), Fault> {
         // The store reads the sources again after a change.
         let sources = self.store.sources()?;

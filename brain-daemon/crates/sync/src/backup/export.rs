@@ -196,7 +196,6 @@ impl BackupService {
     }
 }
 
-/// Returns the content of a page in its listed version.
 fn content_of_version(reader: &Reader, listed: &PageVersion) -> Result<Content, StoreError> {
     let current = reader.by_id_including_deleted(listed.id)?;
     if let Some((_, _, record)) = current

@@ -75,9 +75,6 @@ impl BackupService {
     }
 
     /// Replaces a kept copy at once, because it has text that was purged.
-    ///
-    /// # Errors
-    /// If the new copy cannot be written.
     pub fn replace_kept_copy(&self) -> Result<(), Fault> {
         let mut known = self.kept_copy.known.lock();
         let path = self.env.home.kept_copy();

@@ -124,7 +124,6 @@ pub(super) enum Verdict {
     Restore(Box<PageRecord>),
     /// The file cannot become a page.
     Refused {
-        /// The reason.
         reason: String,
         /// The page, and its last change when file and page were equal; stored with the reason.
         /// `None` if the reason depends on more than this file: then nothing is stored.

@@ -178,7 +178,6 @@ impl RenameSearch<'_> {
         Ok(out)
     }
 
-    /// Returns the move of a missing page to a new file.
     fn page_move(&self, page: &MissingPage, new: &NewFile<'_>) -> Result<Move, StoreError> {
         let file = new.file;
         let document = stored_document(&self.reader.content(&page.record)?)?;

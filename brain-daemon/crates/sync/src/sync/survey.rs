@@ -34,9 +34,6 @@ pub(super) struct Survey {
 impl Survey {
     /// Compares the files at or below the paths of `scope` with their rows. An empty path means the
     /// whole source. With `full`, no file counts as unchanged.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) fn new(
         reader: &Reader,
         source: &SourceId,

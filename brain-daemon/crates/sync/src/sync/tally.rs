@@ -120,7 +120,6 @@ impl Tally {
         self.away_parts.push(format!("{} is away: {}", part.path, part.reason));
     }
 
-    /// Returns the report.
     pub(super) fn into_report(mut self) -> SyncedSource {
         if self.changing > 0 {
             let files = match self.changing {

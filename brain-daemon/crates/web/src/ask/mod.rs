@@ -39,7 +39,6 @@ pub(crate) const PROMPTS: &str = "/web/ideas/prompts";
 /// The path of the text of a page, without the rest of the screen.
 pub(crate) const PAGE_TEXT: &str = "/web/part/{*name}";
 
-/// Returns the routes of these screens.
 pub(crate) fn routes() -> Router<Door> {
     Router::new()
         .route(ASK, get(question::show))
@@ -96,7 +95,6 @@ fn fault_view(fault: &Fault) -> Markup {
     }
 }
 
-/// Returns the field for the budget, with this value.
 fn budget_field(value: &str) -> Markup {
     html! {
         div {

@@ -38,7 +38,6 @@ pub(crate) struct Mark {
     pub(crate) at: String,
     /// What happened, in words.
     pub(crate) label: String,
-    /// Whether it is a deletion.
     pub(crate) is_deletion: bool,
 }
 

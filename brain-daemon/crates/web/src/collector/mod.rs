@@ -40,7 +40,6 @@ const POSTS: u32 = 40;
 const EVENTS: u32 = 20;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// Returns the routes of these screens.
 pub(crate) fn routes() -> Router<Door> {
     Router::new()
         .route(COLLECTOR, get(show))
@@ -177,7 +176,6 @@ fn post_path(id: &str) -> String {
     POST_PATH.replace("{id}", &id)
 }
 
-/// Returns an alert in words.
 fn alert_words(kind: AlertKind, message: &str) -> String {
     if kind == AlertKind::Velocity
         && let [_, _, count, change, span] = message.splitn(5, ':').collect::<Vec<_>>()[..]

@@ -17,7 +17,6 @@ use crate::layout::{self, Screen};
 use crate::navigation::{ADMINISTRATION, STATUS};
 use crate::session::Session;
 
-/// Returns the routes of these screens.
 pub(crate) fn routes() -> Router<Door> {
     Router::new()
         .route(STATUS, get(status::show))

@@ -149,7 +149,6 @@ impl Flow {
     }
 }
 
-/// Returns the end tag of a container.
 pub(super) fn end_tag(container: Container) -> &'static str {
     match container {
         Container::Quote => "</blockquote>",

@@ -14,7 +14,6 @@ const MAX_TEX: usize = 4096;
 /// Operators that are written between blanks.
 const SPACED: &str = "=+−-<>≤≥≠≈≡→←↔⇒⇔∈∉⊂⊆∪∩∧∨±×·÷∼∝";
 
-/// A formula.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Formula {
     /// In TeX.

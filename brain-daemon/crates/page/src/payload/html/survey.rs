@@ -27,9 +27,7 @@ pub(super) struct Survey {
     open: Vec<OpenTable>,
     /// Number of open tables beyond [`MAX_OPEN`].
     deep_tables: usize,
-    /// The lists.
     pub(super) lists: Lists,
-    /// The open lists.
     open_lists: Vec<OpenList>,
     /// Number of open lists beyond [`MAX_OPEN`].
     deep_lists: usize,
@@ -49,7 +47,6 @@ impl Lists {
     }
 }
 
-/// An open list.
 struct OpenList {
     number: u32,
     is_reversed: bool,
@@ -74,7 +71,6 @@ pub(super) struct ListFacts {
     pub(super) has_values: bool,
 }
 
-/// An open table.
 struct OpenTable {
     /// The index among all tables.
     table: usize,

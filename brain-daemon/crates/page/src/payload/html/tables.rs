@@ -35,7 +35,6 @@ impl WriterTable {
         Self { is_data, has_head, ..Self::default() }
     }
 
-    /// Begins a row.
     pub(super) fn begin_row(&mut self, flow: &mut Flow) {
         self.end_row(flow);
         if !self.has_begun {
