@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use brain_search::{Change, Index, IndexPage, Options, Question};
+use brain_search::{Change, Index, IndexPage, Options, Query, Question};
 use brain_protocol::{Slug, SourceId};
 use libfuzzer_sys::fuzz_target;
 
@@ -45,7 +45,8 @@ fn index() -> &'static (tempfile::TempDir, Index) {
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let question = Question { text: text.into(), limit: 5, explain: true, ..Question::default() };
+    let query = Query::parse(text);
+    let question = Question { query, limit: 5, explain: true, ..Question::default() };
     let found = index().1.search(&question).expect("a question is never an error");
     for body in BODIES.iter().copied().chain([text]) {
         let snippet = found.snippets.snippet(body, &[]);

@@ -22,7 +22,7 @@ use brain_costs::{Budget, CostError};
 use brain_llm::{
     Finish, LanguageModels, Model, ModelError, ModelErrorKind, Question, Reply, model_fault,
 };
-use brain_retrieval::search::SearchService;
+use brain_retrieval::search::{LinkAnswer, ParsedQuestion, SearchService};
 use brain_service::{Environment, Progress};
 use brain_store::Store;
 
@@ -68,7 +68,8 @@ impl AskService {
             return Err(Fault::new(FaultCode::Usage, "the question is empty")
                 .hint("give one: `brain ask \"who runs the analytical engine?\"`"));
         }
-        let results = self.find_passages(caller, request)?;
+        let question = self.search.parse(&request.question);
+        let results = self.find_passages(caller, request, question.clone())?;
         let unanswered = AskReply {
             question: request.question.clone(),
             answer: None,
@@ -86,7 +87,9 @@ impl AskService {
             return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
         }
         let Some(model) = self.models.language_model(request.model.as_deref())? else {
-            return self.answer_without_model(caller, request, results.hits, unanswered);
+            let source = request.source.as_ref();
+            let by_links = self.search.answer_by_links(caller, &question, source)?;
+            return Ok(answer_without_model(by_links, results.hits, unanswered));
         };
         let passages = self.passages(caller, results.hits)?;
         if passages.is_empty() {
@@ -117,40 +120,19 @@ impl AskService {
     }
 
     /// Searches the pages for the question.
-    fn find_passages(&self, caller: &Caller, request: &Ask) -> Result<Hits, Fault> {
-        self.search.search(
-            caller,
-            Search {
-                query: request.question.clone(),
-                limit: request.limit.clamp(1, MAX_PAGES),
-                source: request.source.clone(),
-                page_type: None,
-                tags: Vec::new(),
-                since: None,
-                until: None,
-                explain: false,
-                prefix: false,
-            },
-        )
-    }
-
-    /// Answers by links alone, if they answer the question. Otherwise shows the passages.
-    fn answer_without_model(
+    fn find_passages(
         &self,
         caller: &Caller,
         request: &Ask,
-        passages: Vec<Hit>,
-        unanswered: AskReply,
-    ) -> Result<AskReply, Fault> {
-        let source = request.source.as_ref();
-        let link_answer = self.search.answer_by_links(caller, &request.question, source)?;
-        if let Some(link_answer) = link_answer {
-            return Ok(AskReply { passages, ..direct::answer(link_answer, unanswered) });
-        }
-        let hint = "no language model is configured, so only the passages are shown; to get \
-                    answers, set llm.provider and llm.model in the configuration (`brain config \
-                    path`)";
-        Ok(AskReply { passages, hint: Some(hint.into()), ..unanswered })
+        question: ParsedQuestion,
+    ) -> Result<Hits, Fault> {
+        let search = Search {
+            query: request.question.clone(),
+            limit: request.limit.clamp(1, MAX_PAGES),
+            source: request.source.clone(),
+            ..Search::default()
+        };
+        self.search.search_parsed(caller, search, question)
     }
 
     /// Asks the model and streams its answer to `progress`.
@@ -214,6 +196,20 @@ impl AskService {
         let limit = request.limit.min(MAX_LISTED_CALLS) as usize;
         self.models.ledger.read(since, until, limit).map_err(|error| cost_fault(&error))
     }
+}
+
+/// Answers by links alone, if they answer the question. Otherwise shows the passages.
+fn answer_without_model(
+    by_links: Option<LinkAnswer>,
+    passages: Vec<Hit>,
+    unanswered: AskReply,
+) -> AskReply {
+    if let Some(link_answer) = by_links {
+        return AskReply { passages, ..direct::answer(link_answer, unanswered) };
+    }
+    let hint = "no language model is configured, so only the passages are shown; to get answers, \
+                set llm.provider and llm.model in the configuration (`brain config path`)";
+    AskReply { passages, hint: Some(hint.into()), ..unanswered }
 }
 
 /// Replies what an answer from these passages would cost at most.

@@ -35,6 +35,15 @@ impl Visibility {
             Self::Only(sources) => sources.iter().any(|s| s.as_str() == source),
         }
     }
+
+    /// Returns the visible sources; `None` for all.
+    #[must_use]
+    pub fn sources(self) -> Option<Vec<SourceId>> {
+        match self {
+            Self::All => None,
+            Self::Only(sources) => Some(sources),
+        }
+    }
 }
 
 /// The caller of an operation.

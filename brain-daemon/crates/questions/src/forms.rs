@@ -408,7 +408,7 @@ pub(crate) mod tests {
             word.is_stop_word =
                 ["did", "the", "is", "of", "at", "in", "hat"].contains(&word.text.as_str());
         }
-        QuestionTerms { text: plain, words, subjects, is_literal: false }
+        QuestionTerms { text: plain, words, subjects }
     }
 
     fn content(text: &str) -> Vec<String> {

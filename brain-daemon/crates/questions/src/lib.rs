@@ -1,8 +1,12 @@
 //! What a question asks for, beyond its words: pages that it names, links between pages, counts,
-//! times. Text in, values out: these files know no index.
+//! times. Text in, values out: these files know no index. [`ParsedQuestion`] is a question that is
+//! parsed once.
 
 pub mod chain;
 pub mod forms;
 pub mod named;
+mod parsed_question;
 pub mod relation_words;
 pub mod times;
+
+pub use parsed_question::ParsedQuestion;

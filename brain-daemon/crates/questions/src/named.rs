@@ -46,12 +46,7 @@ mod tests {
         };
         let bonus = |text: &str, name: std::ops::Range<usize>| {
             let subjects = vec![Subject { words: name, pages: vec![7] }];
-            let terms = QuestionTerms {
-                text: text.into(),
-                words: words(text),
-                subjects,
-                is_literal: false,
-            };
+            let terms = QuestionTerms { text: text.into(), words: words(text), subjects };
             let pages = named_pages(&terms);
             assert_eq!(pages.len(), 1);
             pages[0].1

@@ -1,15 +1,15 @@
 //! `search`: finds pages by words, vectors and links, and reads them from the store.
 //!
+//! A question is parsed once, into a [`ParsedQuestion`]. A question without its period, a corrected
+//! one and a pasted line are other questions.
+//!
 //! | file | purpose |
 //! |---|---|
 //! | `run` | a search in progress: asks the index and the model, and merges their results |
-//! | `question` | the form of a question: whether it asks for persons or for things |
 //! | `answers` | the pages that links alone give as an answer |
-//! | `chain` | a question with two relations |
-//! | `times`, `dated` | the days and the order that a question names; the pages of those days |
+//! | `dated` | the pages of the days that a question names |
 //! | `relations`, `neighbours` | pages that links connect with a named page, and their sentences |
-//! | `target_pages`, `relation_words` | the kind of the target pages, and words for a relation |
-//! | `named` | the bonus of pages that a question names |
+//! | `target_pages` | the kind of the pages that a question asks for, and which links answer it |
 //! | `fuse` | merges the rankings |
 //! | `rerank` | orders the first pages by a second model, if one is configured |
 //! | `pasted` | a question that is a line of a page, such as a command line with options |
@@ -39,16 +39,17 @@ use brain_protocol::{Fault, FaultCode, Hits, MAX_HITS, Search, SourceId};
 
 use self::run::SearchRun;
 use crate::embedding::EmbeddingService;
-use brain_base::caller::{Caller, Visibility};
+use brain_base::caller::Caller;
 use brain_base::clock::{Clock, end_instant_argument, instant_argument};
 use brain_machines::MachineService;
 use brain_page as page;
 use brain_pages::files::FileService;
 use brain_pages::index::{IndexFollower, index_fault};
-use brain_search::Question;
+use brain_search::{Query, Question};
 use brain_store::Store;
 
 pub use self::answers::LinkAnswer;
+pub use brain_questions::ParsedQuestion;
 
 /// Search by words, links and meaning.
 pub struct SearchService {
@@ -77,10 +78,7 @@ impl SearchService {
     /// incomplete.
     #[must_use]
     pub fn is_degraded(&self, caller: &Caller) -> bool {
-        let sources = match caller.visibility() {
-            Visibility::All => None,
-            Visibility::Only(sources) => Some(sources),
-        };
+        let sources = caller.visibility().sources();
         self.index.degraded_for(caller).is_some()
             || self.machines.degraded().is_some()
             || self.index.incomplete_reason(sources.as_deref()).is_some()
@@ -105,26 +103,22 @@ impl SearchService {
             text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
         let Some(index) = self.index.get() else { return Ok(Vec::new()) };
         let question = Question {
-            text: words.join(" "),
+            query: Query::parse(words.join(" ")),
             limit,
             sources: Some(sources.to_vec()),
-            view: match caller.visibility() {
-                Visibility::All => None,
-                Visibility::Only(sources) => Some(sources),
-            },
-            page_type: None,
-            tags: Vec::new(),
-            since: None,
-            until: None,
-            days: None,
-            explain: false,
-            prefer_quotes: false,
+            view: caller.visibility().sources(),
             is_being_typed: true,
-            asks_for_links: false,
+            ..Question::default()
         };
         let found = index.search(&question).map_err(|e| index_fault(&e))?;
         let named = found.hits.into_iter().filter(|hit| hit.tier > 0);
         Ok(named.map(|hit| hit.id).collect())
+    }
+
+    /// Parses a question that is asked today.
+    #[must_use]
+    pub fn parse(&self, text: &str) -> ParsedQuestion {
+        ParsedQuestion::new(text, brain_base::clock::local_date(self.clock.now()))
     }
 
     /// Finds pages by words, links and, with a model, by meaning.
@@ -132,9 +126,23 @@ impl SearchService {
     /// # Errors
     /// For a query or a filter that cannot be read, and if the index cannot answer.
     pub fn search(&self, caller: &Caller, request: Search) -> Result<Hits, Fault> {
+        let parsed = self.parse(&request.query);
+        self.search_parsed(caller, request, parsed)
+    }
+
+    /// As [`Self::search`], for a request whose query is parsed.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn search_parsed(
+        &self,
+        caller: &Caller,
+        request: Search,
+        parsed: ParsedQuestion,
+    ) -> Result<Hits, Fault> {
         let began = Instant::now();
         let query = request.query.clone();
-        let question = self.question(caller, request)?;
+        let question = self.question(caller, request, &parsed)?;
         let Some(index) = self.index.get() else {
             return Err(Fault::new(FaultCode::Busy, "the index is not open yet")
                 .hint("try again in a moment"));
@@ -142,8 +150,7 @@ impl SearchService {
         // Read before the search: pages stored later were not acknowledged when it began.
         let searched_sources = question.sources.as_deref().or(question.view.as_deref());
         let incomplete_reason = self.index.incomplete_reason(searched_sources);
-        let (run, terms) = SearchRun::new(self, caller, index, question)?;
-        let answer = run.answer(terms)?;
+        let answer = SearchRun::new(self, caller, index, question, parsed)?.answer()?;
         let degraded: Vec<String> =
             [self.index.degraded_for(caller), self.machines.degraded(), incomplete_reason]
                 .into_iter()
@@ -162,7 +169,12 @@ impl SearchService {
     }
 
     /// Returns the question of a request to the index.
-    fn question(&self, caller: &Caller, request: Search) -> Result<Question, Fault> {
+    fn question(
+        &self,
+        caller: &Caller,
+        request: Search,
+        parsed: &ParsedQuestion,
+    ) -> Result<Question, Fault> {
         if request.query.trim().is_empty() {
             return Err(Fault::new(FaultCode::Usage, "the query is empty").hint(
                 "give words: `brain search \"latency budget\"`; `brain list` shows all pages",
@@ -178,22 +190,17 @@ impl SearchService {
             None => None,
         };
         Ok(Question {
-            text: request.query,
+            query: Arc::clone(&parsed.query),
             limit: request.limit.clamp(1, MAX_HITS) as usize,
             sources,
-            view: match caller.visibility() {
-                Visibility::All => None,
-                Visibility::Only(sources) => Some(sources),
-            },
+            view: caller.visibility().sources(),
             page_type: request.page_type,
             tags: request.tags.iter().map(|tag| page::normalize_tag(tag)).collect(),
             since,
             until,
-            days: None,
             explain: request.explain,
-            prefer_quotes: false,
             is_being_typed: request.prefix,
-            asks_for_links: false,
+            ..Question::default()
         })
     }
 }

@@ -18,7 +18,8 @@
 //! | `disk` | Opens, checks and replaces the index on disk; `schema` has its fields |
 //! | `token`, `fold`, `exact`, `language`, `stopwords` | Turn a text into terms |
 //! | `document`, `encoding` | The terms of a page, and their form in the index |
-//! | `query`, `plan`, `days` | Turn a question into groups of terms and conditions |
+//! | `query` | Parses a question into units and words, once |
+//! | `plan`, `days` | Turn a parsed question into groups of terms and conditions |
 //! | `quotes` | Decides whether quoted phrases of a question are conditions |
 //! | `disk_search`, `terms`, `doc_bit_set` | Run a plan on disk; `overlay`: on newer pages |
 //! | `names` | Pages that a question names (`name_query`); forms of names are in `name_key` |
@@ -27,7 +28,6 @@
 //! | `match_table` | The pages that match, and where the words of the question occur in them |
 //! | `rank`, `bm25` | The scoring function; `runs`: adjacent words in the order of the question |
 //! | `question_terms` | Words and subjects of a question, for other kinds of search |
-//! | `questions` | What a question asks for: named pages, links, counts, times |
 //! | `snippet` | The passage to show; `begin` skips words without a match, `markup` finds syntax |
 
 mod begin;
@@ -93,6 +93,7 @@ use jiff::civil::Date;
 pub use disk::known_changes;
 pub use document::count_terms;
 pub use index::Index;
+pub use query::Query;
 pub use question_terms::{QuestionTerms, QuestionWord, Subject, each_word};
 pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
 pub use typos::Spelling;
@@ -185,8 +186,8 @@ pub struct OpenReport {
 /// A search question with filters and the caller's view.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
-    /// The question as typed; see [`brain_protocol::Search::query`].
-    pub text: String,
+    /// The parsed text.
+    pub query: Arc<Query>,
     /// Maximum number of results.
     pub limit: usize,
     /// Only pages of these sources; `None` for all.

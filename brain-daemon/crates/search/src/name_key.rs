@@ -1,5 +1,7 @@
 //! Forms in which names are compared.
 
+use std::ops::Range;
+
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::token::{Kind, scan};
@@ -13,25 +15,35 @@ const LITTLE_WORDS: [&str; 26] = [
 /// Returns the comparison form of a name: its folded words, separated by one space. Empty for a
 /// text without words.
 pub(super) fn name_key(text: &str) -> String {
-    let mut key = String::with_capacity(text.len());
-    let mut end = 0;
-    scan(text, &mut |t| match t.kind {
-        Kind::Whole | Kind::Tail => {}
-        Kind::Pair if t.start < end => {
-            // Only the second character: the first was added already.
-            let skip = t.text.chars().next().map_or(0, char::len_utf8);
-            key.push_str(&t.text[skip..]);
-            end = t.end;
-        }
-        Kind::Word | Kind::Pair | Kind::Lone => {
-            if !key.is_empty() {
-                key.push(' ');
-            }
-            key.push_str(t.text);
-            end = t.end;
+    let (mut key, mut end) = (String::with_capacity(text.len()), 0);
+    scan(text, &mut |t| {
+        if !matches!(t.kind, Kind::Whole | Kind::Tail) {
+            add_word(&mut key, &mut end, t.text, t.start..t.end);
         }
     });
     key
+}
+
+/// Returns the [`name_key`] of a text with these folded words, each with its byte range in it.
+pub(super) fn key_of_words<'a>(words: impl Iterator<Item = (&'a str, Range<usize>)>) -> String {
+    let (mut key, mut end) = (String::new(), 0);
+    words.for_each(|(word, range)| add_word(&mut key, &mut end, word, range));
+    key
+}
+
+/// Adds a word to a key whose last word ends at `end` in the text.
+fn add_word(key: &mut String, end: &mut usize, word: &str, range: Range<usize>) {
+    if range.start < *end {
+        // A pair whose first character was added with the pair before it.
+        let skip = word.chars().next().map_or(0, char::len_utf8);
+        key.push_str(&word[skip..]);
+    } else {
+        if !key.is_empty() {
+            key.push(' ');
+        }
+        key.push_str(word);
+    }
+    *end = range.end;
 }
 
 /// Returns the form in which tags are compared: without `#`, trimmed, NFC, in lower case. Unlike

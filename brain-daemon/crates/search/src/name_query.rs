@@ -2,8 +2,8 @@
 
 use super::{
     encoding::{HashedTerm, key, key_of},
-    name_key::{name_key, words_in_any_order},
-    token::{self, Kind},
+    name_key::{key_of_words, words_in_any_order},
+    query::{Query, Scope, Unit},
 };
 
 /// The whole question as a name.
@@ -27,9 +27,15 @@ pub(super) struct PartialName {
 }
 
 impl NameQuery {
-    /// Creates the query of `text`; `None` if it has no words.
-    pub(super) fn new(text: &str, is_being_typed: bool) -> Option<Self> {
-        let name = name_key(text);
+    /// Creates the query of a question; `None` if it has no words, or has prefixes or words that
+    /// are required in the title.
+    pub(super) fn new(question: &Query, is_being_typed: bool) -> Option<Self> {
+        let is_other =
+            |unit: &Unit| matches!(unit, Unit::Prefix(..) | Unit::Required(_, Scope::Title));
+        if question.units.iter().any(|(unit, _)| is_other(unit)) {
+            return None;
+        }
+        let name = key_of_words(question.plain_words());
         if name.is_empty() {
             return None;
         }
@@ -40,7 +46,7 @@ impl NameQuery {
             key_of(key::SLUG, &name),
             key_of(key::ANY_ORDER, &any_order),
         ];
-        let partial = is_being_typed.then(|| PartialName::new(text, &name)).flatten();
+        let partial = is_being_typed.then(|| PartialName::new(question, &name)).flatten();
         Some(Self { whole: keys.map(HashedTerm::new), partial })
     }
 
@@ -51,15 +57,11 @@ impl NameQuery {
 }
 
 impl PartialName {
-    fn new(text: &str, name: &str) -> Option<Self> {
+    fn new(question: &Query, name: &str) -> Option<Self> {
         // With a slash, the text is the beginning of a path.
-        let space = if text.contains('/') { key::SLUG } else { key::BEGINNING };
-        let mut words = Vec::new();
-        token::scan(text, &mut |t| {
-            if !matches!(t.kind, Kind::Whole | Kind::Tail) {
-                words.push(t.text.to_owned());
-            }
-        });
+        let space = if question.plain.contains('/') { key::SLUG } else { key::BEGINNING };
+        let mut words: Vec<String> =
+            question.plain_words().map(|(word, _)| word.to_owned()).collect();
         let last = words.pop()?;
         Some(Self { key: key_of(space, name), words, last })
     }

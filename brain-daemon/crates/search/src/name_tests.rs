@@ -52,7 +52,7 @@ fn a_name_in_another_order_is_first() {
             assert!([1, 3].contains(&hits[0].0), "{text}: {hits:?}");
         }
         assert_eq!(ranked(index, &question("ada lovelace"))[0], (1, 6));
-        let terms = index.question_terms("what about Lovelace Ada?", None).unwrap();
+        let terms = index.question_terms(&Query::parse("what about Lovelace Ada?"), None).unwrap();
         assert_eq!(terms.subjects.first().map(|s| s.pages.clone()), Some(vec![1]));
     });
 }

@@ -2,9 +2,12 @@
 //!
 //! Text that does not parse counts as plain words; there are no errors.
 
+use std::{ops::Range, sync::Arc};
+
 use super::{
+    exact,
     name_key::{name_key, tag_key},
-    token::{divides_hebrew, head},
+    token::{self, Kind, divides_hebrew, head},
 };
 
 /// Maximum bytes read of a question.
@@ -51,8 +54,147 @@ enum Field {
     Filter(Filter),
 }
 
+impl Unit {
+    /// Returns the text of words and phrases that are searched; `None` for prefixes, exclusions and
+    /// filters.
+    pub(super) fn plain_text(&self) -> Option<&str> {
+        match self {
+            Self::Words(text) | Self::Required(text, _) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the text with the unit's words, if it has any.
+    fn text(&self) -> &str {
+        match self {
+            Self::Words(text)
+            | Self::Prefix(text, _)
+            | Self::Required(text, _)
+            | Self::Excluded(text, _)
+            | Self::ExcludedPrefix(text, _) => text,
+            Self::Filter { .. } => "",
+        }
+    }
+}
+
+/// A word of a unit, or a token of another kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    /// The folded text.
+    pub(super) text: String,
+    /// Byte range in the text of the unit.
+    pub(super) range: Range<usize>,
+    /// The key of its exact form; only for [`Kind::Word`].
+    pub(super) exact: Option<String>,
+    /// Whether it is the only word of its unit.
+    pub(super) is_alone: bool,
+    /// The position among the tokens of its unit.
+    pub(super) position: u32,
+    pub(super) kind: Kind,
+}
+
+/// A question, parsed once into units and words. No index is needed for that.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// The question as typed.
+    pub text: String,
+    /// Its words and phrases as typed, without operators, filters, prefixes and exclusions.
+    pub plain: String,
+    /// Its parts in order, each with its words.
+    pub(super) units: Vec<(Unit, Vec<Word>)>,
+}
+
+impl Query {
+    /// Parses a question.
+    #[must_use]
+    pub fn parse(text: impl Into<String>) -> Arc<Self> {
+        let text = text.into();
+        let units = parse(&text);
+        let plain = units.iter().filter_map(Unit::plain_text).collect::<Vec<_>>().join(" ");
+        let words: Vec<_> = units.iter().map(|unit| words(unit.text())).collect();
+        Arc::new(Self { text, plain, units: units.into_iter().zip(words).collect() })
+    }
+
+    /// Returns whether the question has no words beside quoted phrases, prefixes, exclusions and
+    /// filters.
+    #[must_use]
+    pub fn is_literal(&self) -> bool {
+        !self.has_words(false)
+    }
+
+    /// Returns the words of `plain` with their byte ranges in it, the parts of compounds only.
+    pub(super) fn plain_words(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+        let mut end = 0;
+        self.units.iter().filter_map(|(unit, words)| Some((unit.plain_text()?, words))).flat_map(
+            move |(text, words)| {
+                let start = end;
+                end += text.len() + " ".len();
+                simple_words(words)
+                    .map(move |(word, range)| (word, start + range.start..start + range.end))
+            },
+        )
+    }
+
+    /// Returns whether the question has words outside quotes, filters, `title:` and exclusions.
+    /// With `prefixes`, a prefix counts as a word.
+    pub(super) fn has_words(&self, prefixes: bool) -> bool {
+        self.units.iter().any(|(unit, _)| match unit {
+            Unit::Words(text) => text.chars().any(char::is_alphanumeric),
+            Unit::Prefix(text, Scope::Anywhere) => {
+                prefixes && text.chars().any(char::is_alphanumeric)
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns whether the question ends with words outside quotes and filters, so that the last
+    /// one may be incomplete.
+    pub(super) fn ends_with_words(&self) -> bool {
+        matches!(self.units.last(), Some((Unit::Words(_), _)))
+    }
+}
+
+/// Returns the words of a unit with their byte ranges in its text, the parts of compounds only.
+pub(super) fn simple_words(words: &[Word]) -> impl Iterator<Item = (&str, Range<usize>)> {
+    let words = words.iter().filter(|word| word.kind != Kind::Whole);
+    words.map(|word| (word.text.as_str(), word.range.clone()))
+}
+
+/// Returns the tokens of a unit with positions. The last character of a run without spaces is left
+/// out, because the pair before it has it, too.
+fn words(text: &str) -> Vec<Word> {
+    let mut out = Vec::new();
+    let mut position = 0;
+    token::scan(text, &mut |t| {
+        // A skipped token takes a position, as in pages.
+        if t.kind != Kind::Tail {
+            let exact = (t.kind == Kind::Word)
+                .then(|| exact::key(&text[t.start..t.end], t.text, &text[t.end..]));
+            out.push(Word {
+                text: t.text.to_owned(),
+                range: t.start..t.end,
+                exact,
+                is_alone: false,
+                position,
+                kind: t.kind,
+            });
+        }
+        position += 1;
+    });
+    match out.as_mut_slice() {
+        [word] => word.is_alone = true,
+        // Beside other words, a letter is rarely a name: `plan b`.
+        words => {
+            for word in words.iter_mut().filter(|word| word.text.len() == 1) {
+                word.exact.take_if(|key| key.len() == 2);
+            }
+        }
+    }
+    out
+}
+
 /// Returns the units of `question`, in order.
-pub(super) fn parse(question: &str) -> Vec<Unit> {
+fn parse(question: &str) -> Vec<Unit> {
     let question = head(question, MAX_QUESTION_BYTES);
     let mut units = Vec::new();
     let mut rest = question.trim_start();
@@ -70,30 +212,6 @@ pub(super) fn parse(question: &str) -> Vec<Unit> {
         rest = after.trim_start();
     }
     units
-}
-
-/// Returns whether a question has words outside quotes, filters, `title:` and exclusions. With
-/// `prefixes`, a prefix counts as a word.
-pub(super) fn has_words(units: &[Unit], prefixes: bool) -> bool {
-    units.iter().any(|unit| match unit {
-        Unit::Words(text) => text.chars().any(char::is_alphanumeric),
-        Unit::Prefix(text, Scope::Anywhere) => prefixes && text.chars().any(char::is_alphanumeric),
-        _ => false,
-    })
-}
-
-/// Returns the words and phrases of a question, without operators, filters, prefixes and
-/// exclusions.
-pub(super) fn plain(units: &[Unit]) -> String {
-    let mut out = String::new();
-    for unit in units {
-        let (Unit::Words(text) | Unit::Required(text, _)) = unit else { continue };
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(text);
-    }
-    out
 }
 
 /// Parses the first unit of `text`, which does not begin with white space; returns the rest, too.
@@ -222,6 +340,7 @@ fn is_quote(c: char) -> bool {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::name_key::key_of_words;
     use super::*;
 
     fn words(text: &str) -> Unit {
@@ -282,15 +401,30 @@ mod tests {
 
     #[test]
     fn plain_text_has_no_operators() {
-        assert_eq!(plain(&parse("who -old \"met Ada\" title:x tag:y lat*")), "who met Ada x");
-        assert_eq!(plain(&parse("lat* title:al*")), "");
-        assert_eq!(plain(&parse("tag:x -z")), "");
+        assert_eq!(Query::parse("who -old \"met Ada\" title:x tag:y lat*").plain, "who met Ada x");
+        assert_eq!(Query::parse("lat* title:al*").plain, "");
+        assert_eq!(Query::parse("tag:x -z").plain, "");
     }
 
     proptest! {
         #[test]
         fn parse_never_panics(text in "\\PC{0,80}|[-a-c:*\"“”é東 taglesourcyp]{0,60}") {
             parse(&text);
+        }
+
+        #[test]
+        fn a_run_of_words_has_the_key_of_its_text(
+            text in "\\PC{0,30}|[a-zA-Z0-9 .'’\"@_+^東京かﾞ²₂\u{3099}ไที่é\u{301}\u{200b}צה-]{0,30}",
+        ) {
+            let all = super::words(&text);
+            let all: Vec<(&str, Range<usize>)> = simple_words(&all).collect();
+            for from in 0..all.len() {
+                for to in from + 1..=all.len() {
+                    let run = &text[all[from].1.start..all[to - 1].1.end];
+                    let words = all[from..to].iter().cloned();
+                    assert_eq!(key_of_words(words), name_key(run), "{run:?} in {text:?}");
+                }
+            }
         }
     }
 }

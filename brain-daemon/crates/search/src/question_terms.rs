@@ -17,10 +17,10 @@ use super::{
     encoding::{HashedTerm, key, key_of},
     fold::BuildTermHasher,
     language::{Lang, alphabet, of_question, stem, stop_words},
-    name_key::{has_little_word_at_an_end, name_key, words_in_any_order},
+    name_key::{has_little_word_at_an_end, key_of_words, words_in_any_order},
     overlay,
     plan::Plan,
-    query::{has_words, parse, plain},
+    query::Query,
     terms::Segment,
     token::{self, Kind},
     view::View,
@@ -41,7 +41,7 @@ const MAX_LANGUAGES: usize = 4;
 /// The words and subjects of a question.
 #[derive(Debug, Clone, Default)]
 pub struct QuestionTerms {
-    /// Words and phrases as typed, without operators, filters and exclusions.
+    /// [`Query::plain`].
     pub text: String,
     /// The words of `text`, in order.
     pub words: Vec<QuestionWord>,
@@ -49,8 +49,6 @@ pub struct QuestionTerms {
     /// explanation, an alias, the path or its end, or the file name. They do not overlap; longest
     /// first.
     pub subjects: Vec<Subject>,
-    /// Whether the question has no words beside quoted phrases, prefixes, exclusions and filters.
-    pub is_literal: bool,
 }
 
 /// A word of a question, with its stems.
@@ -133,22 +131,19 @@ pub fn each_word(text: &str, sink: &mut dyn FnMut(&str)) {
 }
 
 impl Index {
-    /// Returns the words and subjects of `question` for a caller who can see `sources`; `None`
+    /// Returns the words and subjects of a question for a caller who can see `sources`; `None`
     /// means all sources.
     ///
     /// # Errors
     /// As [`Index::search`].
     pub fn question_terms(
         &self,
-        question: &str,
+        query: &Query,
         sources: Option<&[SourceId]>,
     ) -> Result<QuestionTerms, IndexError> {
-        let units = parse(question);
-        let text = plain(&units);
         self.with_view(|view, analyzer| {
             let visible = self.visible(view, sources, analyzer)?;
-            let terms = self.analyze(&text, view, visible.as_ref(), analyzer)?;
-            Ok(QuestionTerms { is_literal: !has_words(&units, false), ..terms })
+            self.analyze(query, view, visible.as_ref(), analyzer)
         })
     }
 
@@ -220,10 +215,9 @@ impl Index {
         })
     }
 
-    /// Returns the words and subjects of `text`; leaves `is_literal` to the caller.
     fn analyze(
         &self,
-        text: &str,
+        query: &Query,
         view: &View,
         visible: Option<&VisiblePages>,
         analyzer: &mut Analyzer,
@@ -232,57 +226,38 @@ impl Index {
             Some(visible) => visible.languages.clone(),
             None => view.corpus_languages(analyzer),
         };
-        let mut folded = Vec::new();
-        each_word(text, &mut |word| folded.push(word.to_owned()));
-        let folded: Vec<&str> = folded.iter().map(String::as_str).collect();
+        let folded: Vec<&str> = query.plain_words().map(|(word, _)| word).collect();
         if let Some(question_lang) = of_question(&folded, &languages) {
             languages.retain(|lang| *lang != question_lang);
             languages.insert(0, question_lang);
         }
         languages.truncate(MAX_LANGUAGES);
-        let mut words = Vec::new();
-        token::scan(text, &mut |t| {
-            if !matches!(t.kind, Kind::Whole | Kind::Tail) {
-                let stems = languages
-                    .iter()
-                    .map(|&lang| lang.of_word(alphabet(t.text), lang))
-                    .map(|lang| (lang, stem(t.text, lang).into_owned()))
-                    .collect();
-                words.push(QuestionWord {
-                    text: t.text.to_owned(),
-                    range: t.start..t.end,
-                    is_stop_word: false,
-                    stems,
-                });
+        let stop = stop_words(&folded, &languages);
+        let words: Vec<QuestionWord> = query
+            .plain_words()
+            .map(|(text, range)| {
+                let languages = languages.iter().map(|lang| lang.of_word(alphabet(text), *lang));
+                QuestionWord {
+                    text: text.to_owned(),
+                    range,
+                    is_stop_word: stop.contains(text),
+                    stems: languages.map(|lang| (lang, stem(text, lang).into_owned())).collect(),
+                }
+            })
+            .collect();
+        let text = &query.plain;
+        let subjects = match words.len() <= MAX_WORDS {
+            true => {
+                let (runs, keys) = possible_names(&words);
+                let pages = match visible {
+                    Some(visible) => self.named_within(&keys, view, visible)?,
+                    None => self.named_anywhere(&keys, view)?,
+                };
+                choose_subjects(text, &words, &runs, pages)
             }
-        });
-        let stop: HashSet<String> = {
-            let all: Vec<&str> = words.iter().map(|w| w.text.as_str()).collect();
-            stop_words(&all, &languages).into_iter().map(str::to_owned).collect()
+            false => Vec::new(),
         };
-        words.iter_mut().for_each(|word| word.is_stop_word = stop.contains(&word.text));
-        let subjects = if words.len() <= MAX_WORDS {
-            self.subjects(text, &words, view, visible)?
-        } else {
-            Vec::new()
-        };
-        Ok(QuestionTerms { text: text.to_owned(), words, subjects, is_literal: false })
-    }
-
-    /// Returns the subjects of `text`, which has the words `words`.
-    fn subjects(
-        &self,
-        text: &str,
-        words: &[QuestionWord],
-        view: &View,
-        visible: Option<&VisiblePages>,
-    ) -> tantivy::Result<Vec<Subject>> {
-        let (runs, keys) = possible_names(text, words);
-        let pages = match visible {
-            Some(visible) => self.named_within(&keys, view, visible)?,
-            None => self.named_anywhere(&keys, view)?,
-        };
-        Ok(choose_subjects(text, words, &runs, pages))
+        Ok(QuestionTerms { text: text.clone(), words, subjects })
     }
 
     /// Returns some pages with each of `keys`, by index of the run of words.
@@ -363,7 +338,7 @@ impl Index {
 }
 
 /// Returns the runs of `words` that can be names, and their keys.
-fn possible_names(text: &str, words: &[QuestionWord]) -> (Vec<Range<usize>>, NameKeys) {
+fn possible_names(words: &[QuestionWord]) -> (Vec<Range<usize>>, NameKeys) {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut keys = NameKeys::default();
     for from in 0..words.len() {
@@ -373,10 +348,8 @@ fn possible_names(text: &str, words: &[QuestionWord]) -> (Vec<Range<usize>>, Nam
             {
                 continue;
             }
-            let Some(run) = text.get(words[from].range.start..words[to - 1].range.end) else {
-                continue;
-            };
-            let name = name_key(run);
+            let run = words[from..to].iter();
+            let name = key_of_words(run.map(|word| (word.text.as_str(), word.range.clone())));
             // The run without that little word has the same key.
             if has_little_word_at_an_end(&name) {
                 continue;

@@ -6,7 +6,7 @@
 use super::{
     Index, IndexError, Question,
     plan::Plan,
-    query::{Scope, Unit, has_words, parse},
+    query::{Scope, Unit},
 };
 
 impl Index {
@@ -16,15 +16,16 @@ impl Index {
     /// # Errors
     /// As [`Index::search`].
     pub fn unmet_quotes(&self, question: &Question) -> Result<Vec<String>, IndexError> {
-        let units = parse(&question.text);
-        let quotes: Vec<String> = units
+        let query = &question.query;
+        let quotes: Vec<String> = query
+            .units
             .iter()
-            .filter_map(|unit| match unit {
+            .filter_map(|(unit, _)| match unit {
                 Unit::Required(text, Scope::Anywhere) => Some(text.clone()),
                 _ => None,
             })
             .collect();
-        if quotes.is_empty() || !has_words(&units, true) {
+        if quotes.is_empty() || !query.has_words(true) {
             return Ok(Vec::new());
         }
         self.with_view(|view, analyzer| {

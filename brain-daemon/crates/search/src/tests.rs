@@ -45,7 +45,7 @@ pub(super) fn open(dir: &Path) -> Index {
 }
 
 pub(super) fn question(text: &str) -> Question {
-    Question { text: text.into(), limit: 20, ..Question::default() }
+    Question { query: Query::parse(text), limit: 20, ..Question::default() }
 }
 
 pub(super) fn ids(index: &Index, text: &str) -> Vec<u64> {
@@ -142,8 +142,7 @@ fn a_page_with_the_question_as_a_phrase_is_first() {
         assert!(phrase(&hits[0]).is_some_and(|score| score > 0.0), "{hits:?}");
         assert!(hits[1..].iter().all(|hit| phrase(hit).is_none()), "{hits:?}");
         // A part of a longer question counts as well.
-        let longer =
-            Question { text: "Zoe: old captain of the boat is in".into(), ..explained.clone() };
+        let longer = Question { explain: true, ..question("Zoe: old captain of the boat is in") };
         let hits_of_longer = index.search(&longer).unwrap().hits;
         assert!(hits_of_longer.iter().any(|hit| hit.id == 2 && phrase(hit).is_some()));
         let sum: f32 = hits[0].explain.iter().map(|part| part.score).sum();

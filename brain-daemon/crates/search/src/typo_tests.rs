@@ -54,7 +54,7 @@ fn a_mistyped_word_finds_its_pages() {
         }
         let found = index.search(&question("Ada Lovelcae")).unwrap();
         assert_eq!(found.hits[0].tier, 6, "the title in the right spelling");
-        assert_eq!(found.spelling.unwrap().text, "Ada lovelace");
+        assert_eq!(found.spelling.unwrap().query.text, "Ada lovelace");
     });
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Only pages that the caller can see count: no suggestion depends on hidden ones.
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use brain_protocol::EditDistance;
 use tantivy::{
@@ -23,7 +23,7 @@ use super::{
     fold::{BuildTermHasher, hash},
     name_query::NameQuery,
     plan::Plan,
-    query::{Unit, parse},
+    query::{Query, Unit},
     schema::Fields,
     token::{self, Kind},
     view::View,
@@ -55,7 +55,7 @@ const MAX_COUNTED: u64 = 1000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelling {
     /// The question in the most likely spelling.
-    pub text: String,
+    pub query: Arc<Query>,
     /// The spellings that were also searched, the most likely of each word first.
     pub spellings: Vec<String>,
 }
@@ -70,7 +70,7 @@ pub(super) fn correct(
     analyzer: &mut Analyzer,
 ) -> Result<Option<Spelling>> {
     let few = 1 + stats.docs / RARE_DIVISOR;
-    let mut spelling = Spelling { text: question.text.clone(), spellings: Vec::new() };
+    let (mut text, mut spellings) = (question.query.text.to_owned(), Vec::new());
     let mut is_certain = true;
     let rare: Vec<(usize, u64)> = (0..plan.groups.len())
         .filter(|&group| !plan.groups[group].terms.is_empty())
@@ -84,7 +84,7 @@ pub(super) fn correct(
     let words = words_that_may_be_mistyped(question);
     for (group, pages) in rare {
         let word = plan.groups[group].label.clone();
-        if !words.contains(&word) {
+        if !words.contains(&word.as_str()) {
             continue;
         }
         let mut neighbours = neighbours(&word, Part::Whole, view, visible, fields)?;
@@ -95,63 +95,67 @@ pub(super) fn correct(
         neighbours.retain(|it| it.distance == nearest);
         neighbours.truncate(MAX_SPELLINGS);
         let Some(best) = neighbours.first() else { continue };
-        spelling.text = with_word(&spelling.text, &word, &best.text);
+        text = with_word(&text, &word, &best.text);
         is_certain &= pages == 0;
         for neighbour in neighbours {
             let weight = WEIGHTS[usize::from(neighbour.distance > 1)];
             plan.add_spelling(group, &neighbour.text, weight, analyzer);
-            spelling.spellings.push(neighbour.text);
+            spellings.push(neighbour.text);
         }
     }
     if let Some(word) = half_typed.filter(|word| is_long_enough(word) && !has_digits(word)) {
         let names = neighbours(&word, Part::Beginning, view, visible, fields)?;
         if let Some(name) = names.into_iter().next().filter(|name| name.distance > 0) {
-            spelling.text = with_word(&spelling.text, &word, &name.text);
-            spelling.spellings.push(name.text);
+            text = with_word(&text, &word, &name.text);
+            spellings.push(name.text);
         }
     }
-    if spelling.spellings.is_empty() {
+    if spellings.is_empty() {
         return Ok(None);
     }
+    let query = Query::parse(text);
     if is_certain && plan.names.is_some() {
-        let question = Question { text: spelling.text.clone(), ..question.clone() };
-        plan.names = Plan::new(&question, &plan.languages, analyzer).names;
+        let is_being_typed = question.is_being_typed && query.ends_with_words();
+        plan.names = NameQuery::new(&query, is_being_typed);
     }
-    Ok(Some(spelling))
+    Ok(Some(Spelling { query, spellings }))
 }
 
 /// Returns the folded words of the question that may be mistyped. Excludes quoted words, numbers,
 /// codes and parts of URLs and e-mail addresses.
-fn words_that_may_be_mistyped(question: &Question) -> Vec<String> {
-    let units = parse(&question.text);
-    let texts: Vec<&String> = units
-        .iter()
-        .filter_map(|unit| if let Unit::Words(text) = unit { Some(text) } else { None })
-        .collect();
-    let has_lowercase = texts.iter().any(|text| text.contains(char::is_lowercase));
-    let (mut words, mut has_last_word) = (Vec::new(), false);
-    for text in texts {
+fn words_that_may_be_mistyped(question: &Question) -> Vec<&str> {
+    let query = &question.query;
+    let texts = || {
+        query.units.iter().filter_map(|(unit, words)| match unit {
+            Unit::Words(text) => Some((text.as_str(), words)),
+            _ => None,
+        })
+    };
+    let has_lowercase = texts().any(|(text, _)| text.contains(char::is_lowercase));
+    let (mut mistyped, mut has_last_word) = (Vec::new(), false);
+    for (text, words) in texts() {
         let mut compound_end = 0;
-        token::scan(text, &mut |t| {
-            if t.kind == Kind::Whole {
-                compound_end = t.end;
+        for word in words {
+            if word.kind == Kind::Whole {
+                compound_end = word.range.end;
             }
-            let source = text.get(t.start..t.end).unwrap_or_default();
-            let is_code = has_digits(t.text)
+            let source = text.get(word.range.clone()).unwrap_or_default();
+            let is_code = has_digits(&word.text)
                 || (has_lowercase && !source.contains(char::is_lowercase) && has_capitals(source));
-            if t.kind == Kind::Word {
-                has_last_word = t.start >= compound_end && !is_code && is_long_enough(t.text);
+            if word.kind == Kind::Word {
+                has_last_word =
+                    word.range.start >= compound_end && !is_code && is_long_enough(&word.text);
                 if has_last_word {
-                    words.push(t.text.to_owned());
+                    mistyped.push(word.text.as_str());
                 }
             }
-        });
+        }
     }
     // The last word is unfinished: pages need not have it.
-    if has_last_word && question.is_being_typed && question.text.ends_with(char::is_alphanumeric) {
-        words.pop();
+    if has_last_word && question.is_being_typed && query.text.ends_with(char::is_alphanumeric) {
+        mistyped.pop();
     }
-    words
+    mistyped
 }
 
 fn is_long_enough(word: &str) -> bool {

@@ -40,7 +40,7 @@ fn open(dir: &std::path::Path) -> Index {
 /// Returns a question of a caller who can see only the source `own`.
 fn own_question(text: &str, limit: usize) -> Question {
     let view = Some(vec![own()]);
-    Question { text: text.into(), limit, view, explain: true, ..Question::default() }
+    Question { query: Query::parse(text), limit, view, explain: true, ..Question::default() }
 }
 
 /// Returns all results that a caller who can see only the source `own` gets.
@@ -52,7 +52,7 @@ fn visible_results(index: &Index, text: &str) -> String {
     let mut allowed: Vec<u64> =
         index.matching_pages(&own_question(text, 3)).unwrap().into_iter().flatten().collect();
     allowed.sort_unstable();
-    let terms = index.question_terms(text, Some(&[own()])).unwrap();
+    let terms = index.question_terms(&Query::parse(text), Some(&[own()])).unwrap();
     format!(
         "{:?} {} {:?} {:?} {passage:?} {allowed:?} {terms:?} {:?}",
         limited.hits,
@@ -81,7 +81,8 @@ fn spell_hidden_word(index: &Index, seq: &mut u64, question: &Question) -> Strin
             // word of the older page is rarer.
             index.push(vec![page(14, *seq, &own(), "", &guess)]);
             *seq += 1;
-            let guess_question = Question { text: format!("{guess}* 90125"), ..question.clone() };
+            let guess_question =
+                Question { query: Query::parse(format!("{guess}* 90125")), ..question.clone() };
             let found = index.search(&guess_question).unwrap();
             if found.hits.iter().map(|hit| hit.id).eq([5, 14]) {
                 word = guess;
@@ -257,7 +258,8 @@ fn hidden_words_displace_no_visible_ones() {
     index.push(named);
     index.push(vec![page(201, 90, &own(), "Acme", "y")]);
     for _ in 0..2 {
-        let terms = index.question_terms("who works at Acme", Some(&[own()])).unwrap();
+        let terms =
+            index.question_terms(&Query::parse("who works at Acme"), Some(&[own()])).unwrap();
         assert_eq!(terms.subjects[0].pages, [201]);
         index.flush().unwrap();
     }

@@ -11,7 +11,7 @@ use super::topics::is_handle;
 use crate::service::CollectorService;
 use brain_page::{Frontmatter, file_name_key, normalize_name};
 use brain_pages::index::index_fault;
-use brain_search::Question;
+use brain_search::{Query, Question};
 use brain_store::{Content, PageRecord, Reader, unless_damaged};
 
 /// Types of pages about a person or company.
@@ -368,7 +368,8 @@ impl CollectorService {
         let Some(index) = self.index.get() else { return Ok(pages) };
         let max_pages = pages.len() + MAX_MENTIONS;
         for text in phrases {
-            let question = Question { text, limit: MAX_MENTIONS * 2, ..Question::default() };
+            let limit = MAX_MENTIONS * 2;
+            let question = Question { query: Query::parse(text), limit, ..Question::default() };
             for hit in index.search(&question).map_err(|fault| index_fault(&fault))?.hits {
                 if pages.len() < max_pages
                     && listed_ids.insert(hit.id)

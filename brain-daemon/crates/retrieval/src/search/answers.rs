@@ -9,14 +9,14 @@ use std::collections::{HashMap, HashSet};
 use brain_protocol::{Fault, SourceId};
 use jiff::civil::Date;
 
-use super::dated::DatedPages;
 use super::relations::{RelationSearch, has_people_list, named_page_ids};
 use crate::search::SearchService;
-use brain_base::caller::{Caller, Visibility};
+use brain_base::caller::Caller;
 use brain_page::page_dates;
 use brain_pages::index::index_fault;
+use brain_questions::ParsedQuestion;
 use brain_questions::forms::{COUNT, question_form};
-use brain_questions::times::{Order, Times};
+use brain_questions::times::Order;
 use brain_search::QuestionTerms;
 use brain_store::{Content, PageEntry, Reader, StoreError, unless_damaged};
 
@@ -44,20 +44,16 @@ impl SearchService {
     pub fn answer_by_links(
         &self,
         caller: &Caller,
-        question: &str,
+        question: &ParsedQuestion,
         source: Option<&SourceId>,
     ) -> Result<Option<LinkAnswer>, Fault> {
         let Some(index) = self.index.get() else { return Ok(None) };
-        let view = match caller.visibility() {
-            Visibility::All => None,
-            Visibility::Only(sources) => Some(sources),
-        };
-        let today = brain_base::clock::local_date(self.clock.now());
-        let times = Times::of(question, today);
-        let mut terms = index
-            .question_terms(&times.rest(question), view.as_deref())
-            .map_err(|e| index_fault(&e))?;
-        DatedPages::default().remove_period_names(&mut terms, today);
+        let view = caller.visibility().sources();
+        let ParsedQuestion { times, today, .. } = question;
+        let rest = question.without_period();
+        let mut terms =
+            index.question_terms(&rest.query, view.as_deref()).map_err(|e| index_fault(&e))?;
+        rest.remove_period_names(&mut terms);
         let reader = self.store.read(caller.visibility())?;
         let Some((noun, ids)) = related_pages(&reader, &terms, times.order.is_some())? else {
             return Ok(None);
@@ -75,13 +71,14 @@ impl SearchService {
                     let Some(day) = days.iter().find(within) else { continue };
                     Some(*day)
                 }
-                None => days.iter().rev().find(|day| **day <= today).or(days.first()).copied(),
+                None => days.iter().rev().find(|day| *day <= today).or(days.first()).copied(),
             };
             pages.push((page, day));
         }
         pages.sort_by(|(a, day), (b, other)| other.cmp(day).then(a.1.as_str().cmp(b.1.as_str())));
         if let Some((order, _)) = &times.order {
-            pages.retain(|(_, day)| day.is_some_and(|day| *order == Order::Oldest || day <= today));
+            pages
+                .retain(|(_, day)| day.is_some_and(|day| *order == Order::Oldest || day <= *today));
             if *order == Order::Oldest {
                 pages.reverse();
             }

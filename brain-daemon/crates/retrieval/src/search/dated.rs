@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use brain_page::{line_with_date, page_dates};
-use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Subject};
+use brain_search::{Index, IndexError, Query, Question, QuestionTerms, RankedPage};
 use brain_store::{Content, Reader, StoreError, unless_damaged};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::fuse::RankingEntry;
 use super::target_pages::kinds;
+use brain_questions::ParsedQuestion;
 use brain_questions::forms::names_kind;
-use brain_questions::times::{Order, Period, Times};
+use brain_questions::times::{Order, Period};
 
 /// Maximum number of pages of a period that are searched for the question's other words.
 const DEPTH: usize = 200;
@@ -39,7 +40,6 @@ const MIN_SHARE: f32 = 0.4;
 pub(super) struct DatedPages {
     /// How much of the question each page answers, by page id: 0 to 1.5.
     pub(super) weights: BTreeMap<u64, f32>,
-    /// The period.
     pub(super) period: Option<Period>,
 }
 
@@ -58,19 +58,14 @@ impl DatedPages {
     pub(super) fn find(
         index: &Index,
         question: &Question,
-        times: &Times,
+        parsed: &ParsedQuestion,
         zone: &TimeZone,
     ) -> Result<Self, IndexError> {
-        let Some(period) = times.period.clone() else { return Ok(Self::default()) };
-        let rest = times.rest(&question.text);
-        let days = Some((period.first, period.last));
-        let search = |text: &str, days, since, until| {
-            let question = Question { limit: DEPTH, days, since, until, ..question.clone() };
-            index.search(&Question { text: text.to_owned(), explain: false, ..question })
-        };
-        let (since, until) = (question.since, question.until);
-        let with_words = search(&rest, days, since, until)?.hits;
-        let on_days = Question { text: rest.clone(), days, ..question.clone() };
+        let Some(period) = parsed.times.period.clone() else { return Ok(Self::default()) };
+        let query = Query::parse(parsed.times.rest(&parsed.query.text));
+        let rest = Question { query, limit: DEPTH, explain: false, ..question.clone() };
+        let on_days = Question { days: Some((period.first, period.last)), ..rest.clone() };
+        let with_words = index.search(&on_days)?.hits;
         let mut all: Vec<u64> = index.matching_pages(&on_days)?.into_iter().flatten().collect();
         // Newer pages have greater ids.
         all.sort_unstable_by(|one, other| other.cmp(one));
@@ -90,33 +85,18 @@ impl DatedPages {
         );
         // The day of an edit counts, too, but less than a day that the page states.
         let start = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond());
-        let from = since.max(start(period.first));
+        let since = question.since.max(start(period.first));
         let end = period.last.tomorrow().ok().and_then(start).map(|next| next - 1);
-        let to = until.into_iter().chain(end).min();
-        for (page, share) in shares(&search(&rest, None, from, to)?.hits) {
+        let until = question.until.into_iter().chain(end).min();
+        let changed = index.search(&Question { since, until, ..rest })?.hits;
+        for (page, share) in shares(&changed) {
             weights.entry(page).or_insert(CHANGED_WEIGHT * share);
         }
         Ok(Self { weights, period: Some(period) })
     }
 
-    /// Removes page names from `terms` that are words of the period: in a question for March, a
-    /// page with the title "March" is not named.
-    pub(super) fn remove_period_names(&self, terms: &mut QuestionTerms, today: Date) {
-        let Some(period) = Times::of(&terms.text, today).period else { return };
-        let is_other = |subject: &Subject| {
-            let words = terms.words.get(subject.words.clone()).unwrap_or_default();
-            !words.iter().all(|word| period.range.contains(&word.range.start))
-        };
-        let subjects = std::mem::take(&mut terms.subjects);
-        let others: Vec<Subject> = subjects.into_iter().filter(is_other).collect();
-        terms.subjects = others;
-    }
-
     /// Adds weight to the pages of a kind that the question names: `which meetings took place in
     /// March`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) fn add_kind_weight(
         &mut self,
         reader: &Reader,
@@ -141,11 +121,7 @@ fn shares(hits: &[RankedPage]) -> impl Iterator<Item = (u64, f32)> {
 }
 
 /// Sorts the answers to a question for the newest or oldest pages. The answers are the pages that
-/// links lead to, else the pages of the kind that the question names. Returns whether there are
-/// any.
-///
-/// # Errors
-/// When the store cannot be read.
+/// links lead to, else the pages of the kind that the question names.
 pub(super) fn order_answers(
     merged: &mut [RankingEntry],
     order: Order,
@@ -153,7 +129,7 @@ pub(super) fn order_answers(
     reader: &Reader,
     terms: &QuestionTerms,
     explain: bool,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     let is_linked = merged.iter().any(|page| page.matched.contains(&"link"));
     let best = merged.iter().filter(|page| page.tier == 0).map(|page| page.score);
     let min_score = best.fold(0.0, f32::max) * MIN_SHARE;
@@ -192,10 +168,9 @@ pub(super) fn order_answers(
         Order::Oldest => answers.sort_by_key(|(day, _)| *day),
     }
     let scores: Vec<f32> = slots.iter().map(|slot| merged[*slot].score).collect();
-    let found = !slots.is_empty();
     for ((slot, score), (day, mut page)) in slots.into_iter().zip(scores).zip(answers) {
         page.add(score - page.score, explain, || format!("by its day, {day}"));
         merged[slot] = page;
     }
-    Ok(found)
+    Ok(())
 }

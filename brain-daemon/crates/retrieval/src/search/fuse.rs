@@ -62,7 +62,6 @@ pub(super) struct Rankings<'a> {
 /// A page of the merged ranking.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RankingEntry {
-    /// Its page id.
     pub(super) id: u64,
     /// The sum of its parts.
     pub(super) score: f32,

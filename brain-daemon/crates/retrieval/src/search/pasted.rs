@@ -2,7 +2,7 @@
 //! the command and excludes nothing.
 
 use brain_protocol::Fault;
-use brain_search::{Index, Question};
+use brain_search::{Index, Query, Question};
 use brain_store::{Reader, unless_damaged};
 
 use brain_pages::index::index_fault;
@@ -19,14 +19,18 @@ pub(super) fn pasted_text(
 ) -> Result<Option<String>, Fault> {
     let normalized =
         |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-    let line = normalized(&question.text);
+    let line = normalized(&question.query.text);
     let words: Vec<&str> = line.split(' ').map(|word| word.trim_start_matches('-')).collect();
     let has_option = line.split(' ').skip(1).zip(&words[1..]).any(|(part, word)| part != *word);
     if !has_option || line.contains(['"', '“', '„', '”']) {
         return Ok(None);
     }
     let text = words.join(" ");
-    let phrase = Question { text: format!("\"{text}\""), limit: MAX_PAGES, ..question.clone() };
+    let phrase = Question {
+        query: Query::parse(format!("\"{text}\"")),
+        limit: MAX_PAGES,
+        ..question.clone()
+    };
     let found = index.search(&phrase).map_err(|e| index_fault(&e))?;
     for hit in found.hits {
         let Some((_, _, record)) = reader.by_id(hit.id)? else { continue };

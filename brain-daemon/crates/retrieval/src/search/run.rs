@@ -2,9 +2,9 @@
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use brain_protocol::{Fault, Hit, SourceId};
-use jiff::civil::Date;
 
 use super::SearchService;
 use super::dated::{DatedPages, order_answers};
@@ -17,11 +17,13 @@ use crate::embedding::{CallerPages, VectorResults};
 use brain_base::caller::Caller;
 use brain_pages::index::index_fault;
 use brain_pages::preferred_source::preferred;
+use brain_questions::ParsedQuestion;
 use brain_questions::forms::question_form;
 use brain_questions::named::named_pages;
 use brain_questions::times::{Order, Times};
 use brain_search::{
-    Index, IndexError, Question, QuestionTerms, RankedPage, SearchResults, Spelling,
+    Index, IndexError, Query, Question, QuestionTerms, RankedPage, SearchResults, Snippeter,
+    Spelling,
 };
 use brain_store::{Reader, StoreError, unless_damaged};
 
@@ -38,12 +40,11 @@ pub(super) struct SearchRun<'a> {
     service: &'a SearchService,
     caller: &'a Caller,
     index: &'a Index,
+    parsed: ParsedQuestion,
+    /// The question to the index.
     question: Question,
     /// Phrases of the question that no page has.
     unmet_quotes: Vec<String>,
-    /// The days and the order that the question names.
-    times: Times,
-    today: Date,
 }
 
 /// The pages to show, and what the caller must know about them.
@@ -69,61 +70,68 @@ struct Findings {
 }
 
 impl<'a> SearchRun<'a> {
-    /// Interprets the question. Returns its terms, too.
+    /// Decides which pages `question` finds: whether it is a line of a page, and whether its quoted
+    /// phrases are conditions.
     pub(super) fn new(
         service: &'a SearchService,
         caller: &'a Caller,
         index: &'a Index,
         mut question: Question,
-    ) -> Result<(Self, QuestionTerms), Fault> {
+        mut parsed: ParsedQuestion,
+    ) -> Result<Self, Fault> {
         let reader = service.store.read(caller.visibility())?;
         if let Some(text) = pasted_text(index, &question, &reader)? {
-            question.text = text;
+            parsed = ParsedQuestion::new(text, parsed.today);
+            question.query = Arc::clone(&parsed.query);
         }
         drop(reader);
+        if question.is_being_typed {
+            parsed.times = Times::default();
+        }
         let unmet_quotes = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
         question.prefer_quotes = !unmet_quotes.is_empty();
-        let terms = index
-            .question_terms(&question.text, question.view.as_deref())
-            .map_err(|e| index_fault(&e))?;
-        question.asks_for_links = question_form(&terms).is_some();
-        let today = brain_base::clock::local_date(service.clock.now());
-        let times = match question.is_being_typed {
-            true => Times::default(),
-            false => Times::of(&question.text, today),
-        };
-        Ok((Self { service, caller, index, question, unmet_quotes, times, today }, terms))
+        Ok(Self { service, caller, index, parsed, question, unmet_quotes })
     }
 
     /// Finds the pages and reads those to show.
     ///
     /// # Errors
     /// If the index or the store cannot answer.
-    pub(super) fn answer(&self, terms: QuestionTerms) -> Result<SearchAnswer, Fault> {
+    pub(super) fn answer(mut self) -> Result<SearchAnswer, Fault> {
+        let terms = self.terms(&self.parsed.query)?;
+        self.question.asks_for_links = question_form(&terms).is_some();
         let conditions =
             Conditions { index: self.index, question: &self.question, pages: OnceCell::new() };
-        let mut findings = self.find(terms, &conditions)?;
+        let Findings { terms, text, vectors, mut dated, reranks } =
+            self.find(terms, &conditions)?;
+        let SearchResults { hits, truncated, spelling, snippets } = text;
         // Opened after the search, so that pages deleted meanwhile are left out.
         let reader = self.service.store.read(self.caller.visibility())?;
-        let mut ranking = self.merge(&reader, &mut findings, &conditions)?;
-        let reranking = match findings.reranks {
+        dated.add_kind_weight(&reader, &terms)?;
+        let mut ranking = self.merge(&reader, hits, &terms, &vectors, &dated, &conditions)?;
+        let reranking = match reranks {
             true => {
-                let display = (&findings.text.snippets, self.question.explain);
-                let text = &findings.terms.text;
-                self.service.rerank(self.caller, &reader, text, &mut ranking, display)?
+                let display = (&snippets, self.question.explain);
+                self.service.rerank(self.caller, &reader, &terms.text, &mut ranking, display)?
             }
             false => None,
         };
-        let (hits, truncated, damaged) = self.read_hits(&reader, ranking, &findings)?;
-        let degradation = findings.vectors.degradation;
-        let degradation = degradation.map(|degradation| degradation.text(self.caller));
+        let (hits, truncated, damaged) =
+            self.read_hits(&reader, ranking, &dated, &snippets, truncated)?;
+        let degradation = vectors.degradation.map(|degradation| degradation.text(self.caller));
         Ok(SearchAnswer {
             hits,
             truncated,
             degraded: [degradation, reranking, damaged].into_iter().flatten().collect(),
             default_source: preferred(&reader.sources()?),
-            note: note(&self.unmet_quotes, findings.text.spelling.as_ref()),
+            note: note(&self.unmet_quotes, spelling.as_ref()),
         })
+    }
+
+    /// Returns the words and the named pages of a question.
+    fn terms(&self, query: &Query) -> Result<QuestionTerms, Fault> {
+        let view = self.question.view.as_deref();
+        self.index.question_terms(query, view).map_err(|e| index_fault(&e))
     }
 
     /// Searches by words, by meaning and by days.
@@ -134,10 +142,10 @@ impl<'a> SearchRun<'a> {
     ) -> Result<Findings, Fault> {
         let vectors = self.pages_by_meaning(&terms, conditions)?;
         let zone = brain_base::clock::zone();
-        let dated = DatedPages::find(self.index, &self.question, &self.times, &zone)
+        let dated = DatedPages::find(self.index, &self.question, &self.parsed, &zone)
             .map_err(|e| index_fault(&e))?;
-        dated.remove_period_names(&mut terms, self.today);
-        let has_times = self.times != Times::default();
+        self.parsed.remove_period_names(&mut terms);
+        let has_times = self.parsed.times != Times::default();
         // Other rankings can reorder the text hits. A fixed depth keeps the first hits the same for
         // every limit.
         let reranks = self.service.embedding.has_reranker()
@@ -153,10 +161,7 @@ impl<'a> SearchRun<'a> {
         if let Some(spelling) = &text.spelling
             && terms.subjects.is_empty()
         {
-            terms = self
-                .index
-                .question_terms(&spelling.text, self.question.view.as_deref())
-                .map_err(|e| index_fault(&e))?;
+            terms = self.terms(&spelling.query)?;
             if !terms.subjects.is_empty() && depth < DEPTH {
                 text = self.search_words(DEPTH)?;
             }
@@ -183,7 +188,8 @@ impl<'a> SearchRun<'a> {
         let embedding = &self.service.embedding;
         // Punctuation or a word prefix has no meaning, but a model finds near pages for any text. A
         // phrase or the name of a page is found by its words.
-        let needs_words_only = terms.words.is_empty() || terms.is_literal || terms.is_name();
+        let needs_words_only =
+            terms.words.is_empty() || self.parsed.query.is_literal() || terms.is_name();
         if needs_words_only || !embedding.has_embedding() {
             return Ok(VectorResults::default());
         }
@@ -198,20 +204,21 @@ impl<'a> SearchRun<'a> {
         Ok(embedding.near(&terms.text, DEPTH, &admits, caller_pages.as_ref()))
     }
 
-    /// Merges the findings with the pages that links lead to, and puts them in the order that the
-    /// question asks for. Takes the text hits out of the findings.
+    /// Merges the rankings by words, by meaning and by days with the pages that links lead to, and
+    /// puts the pages in the order that the question asks for.
     fn merge(
         &self,
         reader: &Reader,
-        findings: &mut Findings,
+        text: Vec<RankedPage>,
+        terms: &QuestionTerms,
+        vectors: &VectorResults,
+        dated: &DatedPages,
         conditions: &Conditions<'_>,
     ) -> Result<Vec<RankingEntry>, Fault> {
-        let Findings { terms, text, vectors, dated, .. } = findings;
-        dated.add_kind_weight(reader, terms)?;
-        let positions = positions(&text.hits, vectors);
+        let positions = positions(&text, vectors);
         let relations = relations(reader, terms, &positions, &|id| conditions.admit(id))?;
         conditions.result()?;
-        let recency = match &self.times.order {
+        let recency = match &self.parsed.times.order {
             Some((Order::Newest, word)) => Some((word.clone(), self.ages(reader, &positions)?)),
             _ => None,
         };
@@ -223,7 +230,7 @@ impl<'a> SearchRun<'a> {
         };
         let explain = self.question.explain;
         let mut merged = fuse(Rankings {
-            text: std::mem::take(&mut text.hits),
+            text,
             vectors,
             relations,
             named,
@@ -231,8 +238,8 @@ impl<'a> SearchRun<'a> {
             recency,
             explain,
         });
-        if let Some((order, _)) = &self.times.order {
-            order_answers(&mut merged, *order, self.today, reader, terms, explain)?;
+        if let Some((order, _)) = &self.parsed.times.order {
+            order_answers(&mut merged, *order, self.parsed.today, reader, terms, explain)?;
         }
         Ok(merged)
     }
@@ -259,11 +266,13 @@ impl<'a> SearchRun<'a> {
         &self,
         reader: &Reader,
         ranking: Vec<RankingEntry>,
-        findings: &Findings,
+        dated: &DatedPages,
+        snippets: &Snippeter,
+        mut truncated: bool,
     ) -> Result<(Vec<Hit>, bool, Option<String>), Fault> {
         let mut hits = HitList::new(self.question.limit);
         let hit_reader = HitReader { caller: self.caller, reader, files: &self.service.files };
-        let (mut truncated, mut damaged) = (findings.text.truncated, Vec::new());
+        let mut damaged = Vec::new();
         let mut ranking = VecDeque::from(ranking);
         while let Some(page) = ranking.pop_front() {
             if hits.is_full() {
@@ -274,7 +283,7 @@ impl<'a> SearchRun<'a> {
                 continue;
             }
             let page = original_first(reader, page, &mut ranking)?;
-            match hit_reader.add(page, &findings.dated, &findings.text.snippets, &mut hits) {
+            match hit_reader.add(page, dated, snippets, &mut hits) {
                 Err(error) if error.is_damage() => damaged.push(error.to_string()),
                 added => added?,
             }

@@ -10,10 +10,10 @@ use super::{
         encoding::{HashedTerm, hashed_key, key},
         exact,
         language::{Lang, alphabet, of_question, stop_words},
-        name_key::{name_key, tag_key},
+        name_key::{key_of_words, tag_key},
         name_query::NameQuery,
-        query::{Filter, Scope, Unit, parse},
-        token::{self, Kind},
+        query::{Filter, Query, Scope, Unit, Word, simple_words},
+        token::Kind,
     },
     Condition, Group, Pair, Phrase, Plan, Sequence, SequenceWord,
 };
@@ -34,12 +34,11 @@ const MAX_SEQUENCE: usize = 64;
 impl Plan {
     /// Creates the plan of `question` for pages in `languages`.
     pub(crate) fn new(question: &Question, languages: &[Lang], analyzer: &mut Analyzer) -> Self {
-        let units = parse(&question.text);
+        let query = &question.query;
         let mut builder = Builder::new(languages, analyzer);
-        let is_last_open = matches!(units.last(), Some(Unit::Words(_)));
-        let is_being_typed = question.is_being_typed && is_last_open;
-        builder.add_words(&units, is_being_typed, question.prefer_quotes);
-        builder.add_conditions(&units, question.prefer_quotes);
+        let is_being_typed = question.is_being_typed && query.ends_with_words();
+        builder.add_words(query, is_being_typed, question.prefer_quotes);
+        builder.add_conditions(query, question.prefer_quotes);
         if question.asks_for_links {
             builder.plan.sequences.clear();
         }
@@ -53,7 +52,7 @@ impl Plan {
         analyzer: &mut Analyzer,
     ) -> Self {
         let mut builder = Builder::new(languages, analyzer);
-        builder.add_conditions(&parse(&question.text), question.prefer_quotes);
+        builder.add_conditions(&question.query, question.prefer_quotes);
         builder.plan.with_options(question)
     }
 
@@ -99,6 +98,7 @@ impl Plan {
             (builder.plan.groups[group].scope, builder.plan.groups[group].multiplier);
         let word = Word {
             text: text.to_owned(),
+            range: 0..0,
             exact: None,
             is_alone: false,
             position: 0,
@@ -127,62 +127,10 @@ impl Plan {
     }
 }
 
-/// Builds a plan from the units of a question.
+/// Builds a plan from a question.
 struct Builder<'a> {
     plan: Plan,
     analyzer: &'a mut Analyzer,
-}
-
-/// A word of the question, or a token of another kind.
-struct Word {
-    /// The folded text.
-    text: String,
-    /// The key of its exact form; only for [`Kind::Word`].
-    exact: Option<String>,
-    /// Whether it is the only word of its text.
-    is_alone: bool,
-    /// The position among the tokens of its text.
-    position: u32,
-    kind: Kind,
-}
-
-/// The texts of a question that rank pages.
-struct QuestionTexts {
-    texts: Vec<(Vec<Word>, Scope)>,
-    /// Indexes of the texts that are sequences, and whether the sequence is quoted.
-    sequences: Vec<(usize, bool)>,
-    /// The question as a name; `None` if it cannot be one.
-    name: Option<String>,
-}
-
-impl QuestionTexts {
-    fn new(units: &[Unit], prefer_quotes: bool) -> Self {
-        let mut name = Some(String::new());
-        let mut texts: Vec<(Vec<Word>, Scope)> = Vec::new();
-        let mut sequences = Vec::new();
-        for unit in units {
-            match unit {
-                Unit::Words(text) | Unit::Required(text, Scope::Anywhere) => {
-                    if let Some(name) = &mut name {
-                        name.push_str(text);
-                        name.push(' ');
-                    }
-                    let is_quoted = matches!(unit, Unit::Required(..));
-                    if !is_quoted || prefer_quotes {
-                        sequences.push((texts.len(), is_quoted));
-                    }
-                    texts.push((words(text), Scope::Anywhere));
-                }
-                Unit::Required(text, Scope::Title) => {
-                    name = None;
-                    texts.push((words(text), Scope::Title));
-                }
-                Unit::Prefix(..) => name = None,
-                Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { .. } => {}
-            }
-        }
-        Self { texts, sequences, name }
-    }
 }
 
 impl<'a> Builder<'a> {
@@ -192,43 +140,49 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the groups that rank, their pairs, the sequences, and the question as a name.
-    fn add_words(&mut self, units: &[Unit], is_being_typed: bool, prefer_quotes: bool) {
-        let QuestionTexts { texts, sequences, name } = QuestionTexts::new(units, prefer_quotes);
-        if let Some(name) = name {
-            self.plan.names = NameQuery::new(&name, is_being_typed);
-        }
+    fn add_words(&mut self, query: &Query, is_being_typed: bool, prefer_quotes: bool) {
+        self.plan.names = NameQuery::new(query, is_being_typed);
+        let texts: Vec<&(Unit, Vec<Word>)> =
+            query.units.iter().filter(|(unit, _)| unit.plain_text().is_some()).collect();
         let stop = self.stop_words(&texts);
         let is_stop = |word: &Word| word.kind == Kind::Word && stop.contains(word.text.as_str());
-        for (words, scope) in &texts {
-            self.add_ranked_words(words, *scope, |word| is_stop(word));
+        for (unit, words) in texts.iter().copied() {
+            let is_title = matches!(unit, Unit::Required(_, Scope::Title));
+            let scope = if is_title { Scope::Title } else { Scope::Anywhere };
+            self.add_ranked_words(words, scope, is_stop);
         }
-        for (text, is_quoted) in sequences {
-            self.add_sequence(&texts[text].0, is_quoted, |word| is_stop(word));
+        for (unit, words) in texts.iter().copied() {
+            match unit {
+                Unit::Required(_, Scope::Anywhere) if prefer_quotes => {
+                    self.add_sequence(words, true, is_stop);
+                }
+                Unit::Words(_) => self.add_sequence(words, false, is_stop),
+                _ => {}
+            }
         }
         // The last word may be a beginning of a word in titles.
-        if let (true, Some((words, Scope::Anywhere))) = (is_being_typed, texts.last())
-            && let Some(last) = words.last()
+        if is_being_typed
+            && let Some(last) = texts.last().and_then(|(_, words)| words.last())
             && last.text.len() > 1
         {
             let beginning = self.prefix_group(&last.text, Scope::Title);
             self.add_group(beginning);
         }
-        for unit in units {
-            let Unit::Prefix(text, scope) = unit else { continue };
-            let mut words = words(text);
-            let Some(last) = words.pop() else { continue };
-            self.add_ranked_words(&words, *scope, |_| false);
+        for (unit, words) in &query.units {
+            let Unit::Prefix(_, scope) = unit else { continue };
+            let Some((last, words)) = words.split_last() else { continue };
+            self.add_ranked_words(words, *scope, |_| false);
             let group = match last.kind {
                 Kind::Word | Kind::Whole => self.prefix_group(&last.text, *scope),
-                Kind::Pair | Kind::Lone | Kind::Tail => self.word_group(&last, *scope),
+                Kind::Pair | Kind::Lone | Kind::Tail => self.word_group(last, *scope),
             };
             self.add_group(group);
         }
     }
 
     /// Returns the stop words of a question. Adds its language to those of the plan.
-    fn stop_words<'t>(&mut self, texts: &'t [(Vec<Word>, Scope)]) -> HashSet<&'t str> {
-        let all = || texts.iter().flat_map(|(words, _)| words);
+    fn stop_words<'t>(&mut self, texts: &[&'t (Unit, Vec<Word>)]) -> HashSet<&'t str> {
+        let all = || texts.iter().flat_map(|(_, words)| words);
         let plain_words: Vec<&str> =
             all().filter(|w| w.kind == Kind::Word).map(|w| w.text.as_str()).collect();
         if let Some(lang) = of_question(&plain_words, &self.plan.languages)
@@ -353,32 +307,30 @@ impl<'a> Builder<'a> {
         forms
     }
 
-    /// Returns the position and the forms of each word of a phrase.
-    fn phrase(&mut self, text: &str) -> Vec<(u32, Vec<HashedTerm>)> {
-        words(text).iter().take(MAX_PHRASE).map(|word| (word.position, self.forms(word))).collect()
+    fn phrase(&mut self, words: &[Word], scope: Scope) -> Phrase {
+        let words = words.iter().take(MAX_PHRASE);
+        Phrase { words: words.map(|word| (word.position, self.forms(word))).collect(), scope }
     }
 
     /// Adds the conditions of the question's text. With `prefer_quotes`, quoted phrases are not
     /// conditions.
-    fn add_conditions(&mut self, units: &[Unit], prefer_quotes: bool) {
+    fn add_conditions(&mut self, query: &Query, prefer_quotes: bool) {
         let mut types = Vec::new();
         let mut sources = Vec::new();
-        for unit in units {
+        for (unit, words) in &query.units {
             let condition = match unit {
                 Unit::Required(_, Scope::Anywhere) if prefer_quotes => continue,
-                Unit::Required(text, scope) | Unit::Excluded(text, scope) => {
-                    let words = self.phrase(text);
-                    if words.is_empty() {
-                        continue;
-                    }
+                Unit::Required(_, scope) | Unit::Excluded(_, scope) => match words.as_slice() {
+                    [] => continue,
                     // One character of a script without spaces: any pair that begins with it.
-                    match (words.as_slice(), last_token_kind(text)) {
-                        ([_], Some(Kind::Lone)) => Condition::Prefix(name_key(text), *scope),
-                        _ => Condition::Phrase(Phrase { words, scope: *scope }),
+                    [only] if only.kind == Kind::Lone => {
+                        Condition::Prefix(only.text.clone(), *scope)
                     }
+                    _ => Condition::Phrase(self.phrase(words, *scope)),
+                },
+                Unit::ExcludedPrefix(_, scope) | Unit::Prefix(_, scope @ Scope::Title) => {
+                    Condition::Prefix(key_of_words(simple_words(words)), *scope)
                 }
-                Unit::ExcludedPrefix(text, scope) => Condition::Prefix(name_key(text), *scope),
-                Unit::Prefix(text, Scope::Title) => Condition::Prefix(name_key(text), Scope::Title),
                 Unit::Filter { field: Filter::Tag, value, .. } => {
                     Condition::Keys(vec![hashed_key(key::TAG, value)])
                 }
@@ -421,43 +373,4 @@ impl Group {
     fn without_prefix(self) -> Self {
         Self { prefix: None, ..self }
     }
-}
-
-/// Returns the kind of the last token of `text`; `None` without tokens.
-fn last_token_kind(text: &str) -> Option<Kind> {
-    let mut kind = None;
-    token::scan(text, &mut |t| kind = Some(t.kind));
-    kind
-}
-
-/// Returns the tokens of a question or phrase with positions. The last character of a run without
-/// spaces is left out, because the pair before it has it, too.
-fn words(text: &str) -> Vec<Word> {
-    let mut out = Vec::new();
-    let mut position = 0;
-    token::scan(text, &mut |t| {
-        // A skipped token takes a position, as in pages.
-        if t.kind != Kind::Tail {
-            let exact = (t.kind == Kind::Word)
-                .then(|| exact::key(&text[t.start..t.end], t.text, &text[t.end..]));
-            out.push(Word {
-                text: t.text.to_owned(),
-                exact,
-                is_alone: false,
-                position,
-                kind: t.kind,
-            });
-        }
-        position += 1;
-    });
-    match out.as_mut_slice() {
-        [word] => word.is_alone = true,
-        // Beside other words, a letter is rarely a name: `plan b`.
-        words => {
-            for word in words.iter_mut().filter(|word| word.text.len() == 1) {
-                word.exact.take_if(|key| key.len() == 2);
-            }
-        }
-    }
-    out
 }
