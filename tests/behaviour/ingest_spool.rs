@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use brain_page::content_digest;
-use brain_protocol::{Get, JobState, List, PageRef, Request, Sort};
+use brain_protocol::{Get, JobState, List, PageRef, Request, Sort, SourceId};
 use brain_store::{Content, JobOptions, JobRecord, Store, StoreError, StoreOptions, verify};
 use brain_tests::http::{call, ingest};
 use brain_tests::{TEST_TIMEOUT, TestHome, expect_reply, texts};
@@ -130,12 +130,12 @@ fn job(body: &str) -> JobRecord {
     JobRecord {
         state: JobState::Queued,
         client: "phone".into(),
-        source: "default".into(),
+        source: SourceId::default(),
         content_hash: content_digest(body),
         content_type: "text/plain".into(),
         bytes: body.len() as u64,
         options: JobOptions::default(),
-        content: Content { frontmatter: String::new(), body: body.into() },
+        content: Content { body: body.into(), ..Content::default() },
         received_at: 5,
         finished_at: None,
         attempts: 0,
@@ -196,7 +196,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
         let assert_has_all = |store: &Store| {
             let mut found = BTreeMap::new();
             let each = |id, record: JobRecord| {
-                assert_eq!(found.insert(id, record.content.body), None);
+                assert_eq!(found.insert(id, String::from(record.content.body)), None);
                 Ok(true)
             };
             let reader = store.read_queue().unwrap();

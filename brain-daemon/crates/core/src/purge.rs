@@ -295,7 +295,7 @@ impl PurgeService {
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             draft.purge_page(&source_id, &slug, record, now)
         })?;
-        self.files.update_file(source, record);
+        self.files.update_file(source, record, None);
         Ok(versions)
     }
 

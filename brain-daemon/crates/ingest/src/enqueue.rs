@@ -29,6 +29,22 @@ enum Decision {
     Duplicate { id: u64 },
 }
 
+impl Decision {
+    /// Returns the number of the job, and the status of the reply in one word and in a sentence.
+    fn reply(&self) -> (u64, &'static str, &'static str) {
+        match self {
+            Self::Queued { id, .. } => {
+                (*id, IngestStatus::Queued, "the item is stored and will become a page shortly")
+            }
+            Self::Duplicate { id } => (
+                *id,
+                IngestStatus::Duplicate,
+                "the same item was accepted within the last 24 hours; nothing was added",
+            ),
+        }
+    }
+}
+
 impl IngestService {
     /// Adds an item to the queue. `done` receives the result: on another thread once the item is
     /// on disk, or on this thread if the item is refused before. `done` must not block.
@@ -65,8 +81,8 @@ impl IngestService {
         done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
         let now = self.clock.now();
-        let slug = job.options.slug.as_deref().unwrap_or_default();
-        let by_content = by_content(&job.client, job.source.as_str(), &job.content_hash, slug);
+        let slug = job.options.slug.as_ref();
+        let by_content = by_content(&job.client, &job.source, &job.content_hash, slug);
         let record = JobRecord {
             state: JobState::Queued,
             content,
@@ -93,11 +109,7 @@ impl IngestService {
         done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
         let public_id = move |number| JobId(cipher.map_or(number, |cipher| cipher.encrypt(number)));
-        let response = ResponseParts {
-            content_hash: page::hex(&record.content_hash),
-            source: record.source.clone(),
-            warning,
-        };
+        let (content_hash, source_id) = (page::hex(&record.content_hash), record.source.clone());
         let (queue, max_waiting) = (Arc::clone(&self.queue), self.queue.max_waiting);
         self.store.write_then(
             move |draft| decide(draft, &record, &keys, max_waiting, &public_id),
@@ -106,11 +118,14 @@ impl IngestService {
                     queue.arrived.fetch_add(1, Ordering::Relaxed);
                     queue.set_waiting(waiting);
                 }
-                done(
-                    decision
-                        .map_err(Fault::from)
-                        .and_then(|decision| response.build(&decision, &public_id)),
-                );
+                let receipt = |decision: Decision| {
+                    let (id, status, message) = decision.reply();
+                    let warning = warning.map(|warning| format!("; warning: {warning}"));
+                    let message = format!("{message}{}", warning.unwrap_or_default());
+                    let job_id = public_id(id);
+                    IngestReceipt { job_id, content_hash, source_id, status, message }
+                };
+                done(decision.map(receipt).map_err(Fault::from));
             },
         );
     }
@@ -133,32 +148,28 @@ impl IngestService {
             // The client knows where a document is from better than the document.
             payload.document.frontmatter.remove("url");
         }
-        let content_hash = page::content_digest(&payload.document.body);
+        let content_hash = payload.document.body.digest();
         let now = self.clock.now();
         let client = caller.name.clone();
         // The same text with another requested slug is no duplicate.
-        let slug = item.slug.as_ref().map_or("", Slug::as_str);
-        let by_content = by_content(&client, source.as_str(), &content_hash, slug);
+        let by_content = by_content(&client, &source, &content_hash, item.slug.as_ref());
         let by_idempotency_key =
             item.idempotency_key.map(|name| key(&[b"key", client.as_bytes(), name.as_bytes()]));
         let not_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let record = JobRecord {
             state: JobState::Queued,
             client,
-            source: source.into(),
+            source,
             content_hash,
             content_type: item.media_type.as_str().to_owned(),
             bytes: item.body.len() as u64,
             options: JobOptions {
-                slug: item.slug.map(String::from),
+                slug: item.slug,
                 title: not_blank(item.title),
                 page_type: item.page_type,
                 uri: not_blank(item.uri).or(payload.url),
             },
-            content: Content {
-                frontmatter: payload.document.frontmatter.raw().to_owned(),
-                body: payload.document.body,
-            },
+            content: payload.document.into(),
             received_at: now,
             finished_at: None,
             attempts: 0,
@@ -229,13 +240,13 @@ struct DedupKeys {
 }
 
 /// Returns the key that identifies an item by its content.
-fn by_content(client: &str, source: &str, content_hash: &Hash, slug: &str) -> Hash {
+fn by_content(client: &str, source: &SourceId, content_hash: &Hash, slug: Option<&Slug>) -> Hash {
     key(&[
         b"content",
         client.as_bytes(),
-        source.as_bytes(),
+        source.as_str().as_bytes(),
         content_hash.as_slice(),
-        slug.as_bytes(),
+        slug.map_or("", Slug::as_str).as_bytes(),
     ])
 }
 
@@ -313,49 +324,9 @@ fn is_still_stored(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreErro
     if job.state != JobState::Stored {
         return Ok(true);
     }
-    let source = SourceId::parse(job.source.as_str()).ok();
-    let slug = job.slug.as_deref().and_then(|slug| Slug::parse(slug).ok());
-    let Some((source, slug)) = source.zip(slug) else { return Ok(false) };
-    let page = draft.page(&source, &slug)?;
+    let Some(slug) = &job.slug else { return Ok(false) };
+    let page = draft.page(&job.source, slug)?;
     Ok(page.is_some_and(|page| page.deleted_at.is_none() && page.content_hash == job.content_hash))
-}
-
-/// The parts of the reply that do not depend on the writer's decision.
-struct ResponseParts {
-    content_hash: String,
-    source: String,
-    warning: Option<String>,
-}
-
-impl ResponseParts {
-    fn build(
-        self,
-        decision: &Decision,
-        public_id: &dyn Fn(u64) -> JobId,
-    ) -> Result<IngestReceipt, Fault> {
-        let (id, status, message) = match decision {
-            Decision::Queued { id, .. } => {
-                (*id, IngestStatus::Queued, "the item is stored and will become a page shortly")
-            }
-            Decision::Duplicate { id } => (
-                *id,
-                IngestStatus::Duplicate,
-                "the same item was accepted within the last 24 hours; nothing was added",
-            ),
-        };
-        let source_id = SourceId::parse(self.source)
-            .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
-        Ok(IngestReceipt {
-            job_id: public_id(id),
-            content_hash: self.content_hash,
-            source_id,
-            status,
-            message: match self.warning {
-                Some(warning) => format!("{message}; warning: {warning}"),
-                None => message.into(),
-            },
-        })
-    }
 }
 
 fn payload_fault(error: &PayloadError) -> Fault {

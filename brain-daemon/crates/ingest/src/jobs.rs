@@ -2,7 +2,7 @@
 
 use brain_protocol::{
     Fault, FaultCode, IngestJob, JobError, JobId, JobList, JobRetry, JobRetryReply, JobShow,
-    JobState, Jobs, Operation as _, SourceId,
+    JobState, Jobs, Operation as _,
 };
 
 use crate::IngestService;
@@ -51,10 +51,8 @@ impl IngestService {
             None => self.store.job_for_log(number)?,
         };
         let is_visible = |record: &JobRecord| {
-            let may_use_source =
-                SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
             permit(caller, JobList::INFO).is_ok()
-                || (record.client == caller.name && may_use_source)
+                || (record.client == caller.name && caller.may_use(&record.source))
         };
         match record.filter(is_visible) {
             Some(record) => {
@@ -126,7 +124,7 @@ impl IngestService {
             job_id: JobId(id),
             status,
             content_hash: hex(&record.content_hash),
-            source_id: record.source,
+            source_id: record.source.into(),
             client: record.client,
             content_type: record.content_type,
             bytes: record.bytes,
@@ -134,7 +132,7 @@ impl IngestService {
             finished_at: record.finished_at.map(rfc3339),
             attempts: record.attempts,
             retry_at: (status == JobState::Retrying).then(|| rfc3339(record.due_at)),
-            slug: record.slug,
+            slug: record.slug.map(String::from),
             error: record.error.map(|(code, message)| JobError { code, message }),
         }
     }

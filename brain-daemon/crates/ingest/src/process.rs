@@ -12,7 +12,7 @@ use crate::IngestService;
 use brain_base::backoff::Backoff;
 use brain_service::NumberCipher;
 use brain_service::batch::map_in_parallel;
-use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError, waited_for_log};
+use brain_store::{Content, Draft, JobRecord, StoreError, WrittenPage, waited_for_log};
 
 /// Maximum number of jobs in one transaction. Large enough for cheap commits, small enough to
 /// occupy the writer for milliseconds only.
@@ -35,9 +35,7 @@ struct StoredJob {
     slug: Slug,
     /// Whether the slug was derived from the content.
     is_automatic: bool,
-    /// Whether the page changed, so that its file must be written.
-    is_changed: bool,
-    page: PageRecord,
+    page: WrittenPage,
 }
 
 impl IngestService {
@@ -63,11 +61,15 @@ impl IngestService {
         let count = attempts.len();
         let stored = self.store_pages(&Arc::new(attempts))?;
         for job in stored.iter().filter(|stored| stored.is_automatic) {
-            let StoredJob { source, slug, page, .. } = job;
-            self.dedup.remember(source.clone(), page.content_hash, slug.clone(), page.content_at);
+            let StoredJob { source, slug, page: WrittenPage { record, .. }, .. } = job;
+            let (hash, at) = (record.content_hash, record.content_at);
+            self.dedup.remember(source.clone(), hash, slug.clone(), at);
         }
-        let changed: Vec<&StoredJob> = stored.iter().filter(|stored| stored.is_changed).collect();
-        map_in_parallel(&changed, |stored| self.files.update_file(&stored.source, &stored.page));
+        let is_changed = |stored: &&StoredJob| stored.page.status != WriteStatus::Unchanged;
+        let changed: Vec<&StoredJob> = stored.iter().filter(is_changed).collect();
+        map_in_parallel(&changed, |StoredJob { source, page, .. }| {
+            self.files.update_file(source, &page.record, page.content.as_ref())
+        });
         // Clients may already see the jobs as stored. Without this call, their next search would
         // tokenize all pages that are not indexed yet.
         self.index.refresh();
@@ -92,9 +94,9 @@ impl IngestService {
 
     /// Prepares the page of one job. A panic fails this job only.
     fn prepare_page(&self, id: u64, record: &JobRecord) -> Result<PreparedPage, Fault> {
-        let (store, hash, received_at) = (&self.store, record.content_hash, record.received_at);
+        let JobRecord { source, content_hash, received_at, .. } = record;
         let find_duplicate =
-            |source: &SourceId| self.dedup.find_in(store, source, hash, received_at);
+            || self.dedup.find_in(&self.store, source, *content_hash, *received_at);
         // Readers of the page see the job's id, which must not reveal the number of jobs.
         let public_id = JobId(NumberCipher::of(self.store.number_key()).encrypt(id));
         let prepare_job =
@@ -106,11 +108,11 @@ impl IngestService {
             ))
         })?;
         // Checked here, so that an unknown source does not fail the whole transaction.
-        match self.store.sources()?.iter().any(|(known, _)| *known == prepared_page.source) {
+        match self.store.sources()?.iter().any(|(known, _)| known == source) {
             true => Ok(prepared_page),
             false => Err(Fault::new(
                 FaultCode::UnknownSource,
-                format!("source \"{}\" is not registered any more", prepared_page.source),
+                format!("source \"{source}\" is not registered any more"),
             )),
         }
     }
@@ -178,20 +180,19 @@ fn store_one(
     let (slug, written) = write(draft, record, prepared_page, now)?;
     let finished_job = JobRecord {
         state: JobState::Stored,
-        content: Content { frontmatter: String::new(), body: String::new() },
+        content: Content::default(),
         finished_at: Some(now),
         attempts: record.attempts + 1,
-        slug: Some(slug.to_string()),
+        slug: Some(slug.clone()),
         error: None,
         ..record.clone()
     };
     draft.change_job(id, record, &finished_job)?;
     Ok(Some(StoredJob {
-        source: prepared_page.source.clone(),
+        source: record.source.clone(),
         slug,
-        is_automatic: prepared_page.requested.is_none(),
-        is_changed: written.status != WriteStatus::Unchanged,
-        page: written.record,
+        is_automatic: record.options.slug.is_none(),
+        page: written,
     }))
 }
 

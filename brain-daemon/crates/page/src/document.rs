@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, is_closing};
+use super::shared_text::Body;
 use super::toml;
 use super::yaml::Failure;
 
@@ -13,7 +14,7 @@ pub struct Document {
     pub frontmatter: Frontmatter,
     /// The rest in the author's characters, including line ends, without the one blank line between
     /// frontmatter and body.
-    pub body: String,
+    pub body: Body,
 }
 
 impl Document {
@@ -28,14 +29,14 @@ impl Document {
     /// refused by [`Frontmatter::parse`]. Lines are counted from the first line of the document.
     pub fn parse(text: &str) -> Result<Self, FrontmatterError> {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-        let all_body = || Ok(Self { frontmatter: Frontmatter::empty(), body: text.to_owned() });
+        let all_body = || Ok(Self { frontmatter: Frontmatter::empty(), body: text.into() });
         let Some((raw, body)) = split(text) else {
             return all_body();
         };
         let body =
             ["\r\n", "\n", "\r"].iter().find_map(|end| body.strip_prefix(end)).unwrap_or(body);
         match Frontmatter::read(&raw) {
-            Ok(frontmatter) => Ok(Self { frontmatter, body: body.to_owned() }),
+            Ok(frontmatter) => Ok(Self { frontmatter, body: body.into() }),
             Err(Failure::NotMapping) => all_body(),
             Err(Failure::Bad { .. }) if !looks_like_frontmatter(&raw) => all_body(),
             Err(Failure::Bad { line, column, message }) => {
@@ -184,7 +185,7 @@ mod tests {
 
     fn parts(text: &str) -> (String, String) {
         let d = Document::parse(text).unwrap();
-        (d.frontmatter.raw().to_owned(), d.body)
+        (d.frontmatter.raw().to_owned(), d.body.into())
     }
 
     fn pair(raw: &str, body: &str) -> (String, String) {
@@ -276,14 +277,14 @@ mod tests {
                 prop_assert_eq!(&again, &d);
                 prop_assert_eq!(again.render(), out);
                 prop_assert_eq!(content_hash(&again.body), content_hash(&d.body));
-                prop_assert!(text.ends_with(&d.body));
+                prop_assert!(text.ends_with(&*d.body));
             }
         }
 
         #[test]
         fn any_body_survives(raw in "(a: [a-z]\n)?",
             body in "(---\n|a: 1\n|\r|\u{FEFF}|x| |\n){0,8}") {
-            let d = Document { frontmatter: Frontmatter::parse(&raw).unwrap(), body };
+            let d = Document { frontmatter: Frontmatter::parse(&raw).unwrap(), body: body.into() };
             prop_assert_eq!(Document::parse(&d.render()).unwrap(), d);
         }
     }

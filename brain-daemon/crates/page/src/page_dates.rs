@@ -7,8 +7,8 @@ use brain_protocol::Slug;
 use jiff::civil::Date;
 
 use super::date_keys::is_time_of_writing;
-use super::frontmatter::Frontmatter;
 use super::note_dates::parse_day;
+use super::shared_text::FrontmatterText;
 
 /// Maximum number of days of a page.
 const MAX_DAYS: usize = 1_000;
@@ -21,11 +21,11 @@ const FIRST_YEAR: i16 = 1000;
 pub fn page_dates<'a>(
     slug: &Slug,
     title: &str,
-    frontmatter: &str,
+    frontmatter: &FrontmatterText,
     timeline_days: impl Iterator<Item = &'a str>,
 ) -> Vec<Date> {
     let mut days = BTreeSet::new();
-    if let Ok(frontmatter) = Frontmatter::parse(frontmatter) {
+    if let Ok(frontmatter) = frontmatter.parsed() {
         for key in frontmatter.keys().filter(|key| !is_time_of_writing(key)) {
             days.extend(frontmatter.get(key).and_then(|value| leading_day(&value)));
         }
@@ -73,7 +73,7 @@ mod tests {
 
     fn days(slug: &str, title: &str, frontmatter: &str, timeline: &[&str]) -> Vec<String> {
         let slug = Slug::parse(slug).unwrap();
-        let days = page_dates(&slug, title, frontmatter, timeline.iter().copied());
+        let days = page_dates(&slug, title, &frontmatter.into(), timeline.iter().copied());
         days.iter().map(ToString::to_string).collect()
     }
 

@@ -8,7 +8,8 @@ use pulldown_cmark::{Event, HeadingLevel, LinkType, Parser, Tag, TagEnd};
 use super::file::is_markdown;
 use super::file_slug::{distinct_slug, plain_slug};
 use super::frontmatter::Frontmatter;
-use super::title::{derive_title, inline_options, link_text, shorten_line};
+use super::shared_text::Body;
+use super::title::{inline_options, link_text, shorten_line};
 
 /// Maximum length of a heading that is a title, in characters.
 const MAX_HEADING: usize = 300;
@@ -23,11 +24,11 @@ const HEADING_LINES: usize = 4;
 /// of its text. A page that was captured without both has its first sentence. `None` means that the
 /// title is the name of its file, see [`file_title`].
 #[must_use]
-pub fn title_of(slug: &Slug, frontmatter: &Frontmatter, body: &str) -> Option<String> {
+pub fn title_of(slug: &Slug, frontmatter: &Frontmatter, body: &Body) -> Option<String> {
     frontmatter
         .title()
-        .or_else(|| top_heading(body))
-        .or_else(|| is_captured(slug, frontmatter.raw()).then(|| derive_title(body)))
+        .or_else(|| body.top_heading().map(str::to_owned))
+        .or_else(|| is_captured(slug, frontmatter.raw()).then(|| body.derived_title().to_owned()))
 }
 
 /// Returns the title that a file at `path` gives its page: its name as written, without `.md`. An
@@ -72,8 +73,8 @@ pub fn file_title(path: &str, origin: Option<&str>) -> String {
 /// Returns whether the title of a page is only the beginning of a captured text. Such a title is
 /// only shown; it is not a name of the page.
 #[must_use]
-pub fn is_first_sentence(title: &str, slug: &Slug, frontmatter: &str, body: &str) -> bool {
-    is_captured(slug, frontmatter) && top_heading(body).is_none() && title == derive_title(body)
+pub fn is_first_sentence(title: &str, slug: &Slug, frontmatter: &str, body: &Body) -> bool {
+    is_captured(slug, frontmatter) && body.top_heading().is_none() && title == body.derived_title()
 }
 
 /// Returns whether a page was captured, so that its author gave it no file name. `frontmatter` is
@@ -222,7 +223,7 @@ mod tests {
     fn only_a_captured_page_has_a_sentence_as_title() {
         let (inbox, named) = ("inbox/2026-11-21-0123abcd", "projects/idea");
         let title = |slug: &str, raw: &str, body: &str| {
-            title_of(&Slug::parse(slug).unwrap(), &Frontmatter::parse(raw).unwrap(), body)
+            title_of(&Slug::parse(slug).unwrap(), &Frontmatter::parse(raw).unwrap(), &body.into())
         };
         assert_eq!(title(inbox, "", "Buy milk").as_deref(), Some("Buy milk"));
         assert_eq!(
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(title(named, "title: Own", "# Other").as_deref(), Some("Own"));
         assert_eq!(title("inbox/big-idea", "", "Buy milk"), None);
         let is_sentence = |slug: &str, title: &str, body: &str| {
-            is_first_sentence(title, &Slug::parse(slug).unwrap(), "", body)
+            is_first_sentence(title, &Slug::parse(slug).unwrap(), "", &body.into())
         };
         assert!(is_sentence(inbox, "Buy milk", "Buy milk"));
         assert!(!is_sentence(inbox, "Shopping", "Buy milk"));

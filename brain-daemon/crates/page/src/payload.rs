@@ -96,7 +96,7 @@ pub fn payload(media_type: MediaType, bytes: &[u8]) -> Result<Payload, PayloadEr
         MediaType::Plain | MediaType::Markdown => all_body(text),
         MediaType::Html => {
             let (fields, body) = html::markdown(text);
-            fields.into_payload(body)
+            fields.into_payload(body.into())
         }
         MediaType::Json => json::document(text)?,
     };
@@ -108,7 +108,7 @@ pub fn payload(media_type: MediaType, bytes: &[u8]) -> Result<Payload, PayloadEr
 
 fn all_body(text: &str) -> Payload {
     Payload {
-        document: Document { frontmatter: Frontmatter::empty(), body: text.to_owned() },
+        document: Document { frontmatter: Frontmatter::empty(), body: text.into() },
         url: None,
         warning: None,
     }

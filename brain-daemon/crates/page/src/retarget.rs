@@ -72,7 +72,7 @@ pub fn retarget_links(
     let frontmatter = rewrite.frontmatter(&document.frontmatter);
     let body = rewrite.body(&document.body);
     RewrittenDocument {
-        document: Document { frontmatter, body },
+        document: Document { frontmatter, body: body.into() },
         rewritten_count: rewrite.rewritten,
         not_updated: rewrite.not_updated,
     }

@@ -2,11 +2,12 @@
 
 use super::fence::Fences;
 use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
 /// One dated line.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TimelineEntry {
     /// The day, `YYYY-MM-DD`; it exists in the calendar.
     pub date: String,

@@ -26,13 +26,14 @@ use parking_lot::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::outbox::{Failure, Outbox, STRIPES};
+use crate::files::update::TextOfChange;
 use crate::preferred_source::preferred;
 use crate::presence::{Check, Presence, SourceRoot};
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_files::{Tree, is_away};
-use brain_store::{PageRecord, Reader, Store, StoreError};
+use brain_store::{Content, PageRecord, Reader, Store, StoreError};
 
 /// Why the directory of a source cannot be used, if another machine of a shared brain has it.
 pub const OF_ANOTHER_MACHINE: &str =
@@ -96,10 +97,17 @@ impl FileService {
     }
 
     /// Writes, moves or removes the file of a page, as its outbox row says. Takes in what another
-    /// program saved there.
-    pub fn update_file(&self, source: &SourceId, record: &PageRecord) -> FileReport {
+    /// program saved there. The text is read from the store, unless it is `content`, which the
+    /// change of `record` stored.
+    pub fn update_file(
+        &self,
+        source: &SourceId,
+        record: &PageRecord,
+        content: Option<&Content>,
+    ) -> FileReport {
         let mut path = self.shown_path(source, &record.source_path);
-        let (result, merged) = self.write_file(record.id);
+        let (result, merged) =
+            self.write_file(record.id, content.map(|content| (record.seq, content)));
         let problem = match result {
             Ok(written) => {
                 path = written.unwrap_or(path);
@@ -183,12 +191,16 @@ impl FileService {
 
     /// Processes the outbox row of a page once; see [`Self::write_file`]. Returns the path of its
     /// file, or `None` without a row.
-    fn update_file_by_id(&self, id: u64) -> Result<Option<PathBuf>, String> {
+    fn update_file_by_id(
+        &self,
+        id: u64,
+        text: Option<TextOfChange<'_>>,
+    ) -> Result<Option<PathBuf>, String> {
         let stripe = &self.outbox.stripes[id as usize % STRIPES];
         let _lock = stripe.lock();
         let was_foreign = self.failing().get(&id).is_some_and(|failure| failure.is_foreign);
         let is_recovering = self.recovering().contains(&id);
-        let outcome = self.try_update_file(id, was_foreign, is_recovering);
+        let outcome = self.try_update_file(id, text, was_foreign, is_recovering);
         // The check after an unclean end is done, unless the file could not be read.
         if is_recovering && !matches!(&outcome, Err(failure) if !failure.is_foreign) {
             self.recovering().remove(&id);
@@ -231,7 +243,7 @@ impl FileService {
         let mut failed = 0;
         for &id in ids.iter().take_while(|_| !self.stop.is_cancelled()) {
             // A page that cannot be read because of damage must not stop the others.
-            let updated = self.store.with_damage_report(|| Ok(self.write_file(id).0.is_ok()));
+            let updated = self.store.with_damage_report(|| Ok(self.write_file(id, None).0.is_ok()));
             failed += usize::from(!updated.unwrap_or(false));
         }
         if !ids.is_empty() {

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use brain_base::caller::{Caller, Visibility};
 use brain_config::Config;
-use brain_page::{file_title, is_first_sentence, page_dates, timeline};
+use brain_page::{file_title, is_first_sentence, page_dates};
 use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
 use brain_store::{Change, CommitHook, Content, PageRecord, Reader, Store, StoreError};
 
@@ -311,13 +311,13 @@ fn index_change(change: &Change) -> IndexChange {
             aliases: page.record.aliases.clone(),
             tags: page.record.tags.clone(),
             page_type: page.record.page_type.clone(),
-            body: page.content.body.as_str().into(),
+            body: page.content.body.to_arc(),
             updated_at: page.record.updated_at,
             days: page_dates(
                 &page.slug,
                 &page.record.title,
                 &page.content.frontmatter,
-                timeline(&page.content.body).iter().map(|entry| entry.date.as_str()),
+                page.content.body.timeline().iter().map(|entry| entry.date.as_str()),
             ),
         })),
     }

@@ -32,7 +32,6 @@ use std::sync::Arc;
 
 use brain_protocol::{
     Fault, FaultCode, Get, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteReply,
-    WriteStatus,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -49,8 +48,7 @@ use brain_config::PagesConfig;
 use brain_page::{self as page, hex};
 use brain_service::Environment;
 use brain_store::{
-    Content, LineChange, NewPage, PageRecord, Reader, Store, VersionRecord, WrittenPage,
-    unless_damaged,
+    Content, LineChange, PageRecord, Reader, Store, VersionRecord, WrittenPage, unless_damaged,
 };
 
 /// The operations on single pages.
@@ -138,16 +136,13 @@ impl PageService {
                 && former.record.provenance == record.provenance
                 && former.record.marks == record.marks
             {
-                let write = WrittenPage { status: WriteStatus::Unchanged, record };
+                let write = WrittenPage::unchanged(record);
                 return Ok(PageWrite { slug: slug.clone(), write, captured_at });
             }
-            let page = build_new_page(&slug, document, former.record.provenance, None, false)?;
-            let line_change = LineChange::OfVersion {
-                marks: former.record.marks,
-                has_outside_title: former.record.has_outside_title,
-            };
-            let page = NewPage { author: Some(author.clone()), line_change, ..page };
-            let write = draft.write_page(&source, &slug, page, now)?;
+            let PageRecord { provenance, marks, has_outside_title, .. } = former.record;
+            let change = (author.clone(), LineChange::OfVersion { marks, has_outside_title });
+            let page = build_new_page(&slug, document, provenance, None, change)?;
+            let write = draft.write_page(&source, &slug, &page, now)?;
             Ok(PageWrite { slug: slug.clone(), write, captured_at })
         })?;
         Ok(self.write_reply(source_id, outcome, Vec::new()))
@@ -186,9 +181,9 @@ fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content
         title: record.title,
         tags: record.tags,
         aliases: record.aliases,
-        content: page::file_text(&content.frontmatter, &content.body),
-        frontmatter: content.frontmatter,
-        body: content.body,
+        content: content.file_text(),
+        frontmatter: content.frontmatter.into(),
+        body: content.body.into(),
         content_hash: hex(&record.content_hash),
         chunks: record.chunks,
         created_at: rfc3339(record.created_at),

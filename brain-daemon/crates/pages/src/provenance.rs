@@ -12,8 +12,11 @@
 
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_page::{Frontmatter, RECEIVED};
-use brain_protocol::{MarkedLines, TrustLevel};
-use brain_store::{Author, LineChange, LineMark, NewPage, PageRecord, Provenance};
+use brain_protocol::{MarkedLines, Slug, SourceId, TrustLevel};
+use brain_store::{
+    Author, Content, Draft, LineChange, LineMark, NewPage, PageRecord, Provenance, StoreError,
+    WrittenPage,
+};
 
 use brain_base::caller::Caller;
 
@@ -332,17 +335,24 @@ pub(crate) fn write_provenance(
     frontmatter.set_all(&lines);
 }
 
-/// Removes the provenance keys from the frontmatter of a page of the owner. A page from outside
-/// keeps them: without them, its file would not say that others wrote it.
-pub(crate) fn without_provenance_keys(mut page: NewPage) -> NewPage {
-    if is_from_outside(page.provenance.source_kind.as_deref()) {
-        return page;
-    }
-    if let Ok(mut frontmatter) = Frontmatter::parse(&page.content.frontmatter) {
+/// Writes a page of the owner, without provenance keys in its frontmatter if its source is set so.
+/// A page from outside keeps them: without them, its file would not say that others wrote it.
+pub(crate) fn write_as_set(
+    draft: &mut Draft<'_>,
+    source: &SourceId,
+    slug: &Slug,
+    page: &NewPage,
+    now: i64,
+) -> Result<WrittenPage, StoreError> {
+    if draft.source_settings(source)?.without_provenance
+        && !is_from_outside(page.provenance.source_kind.as_deref())
+        && let Ok(mut frontmatter) = page.content.frontmatter.parsed().cloned()
+    {
         INGEST_KEYS.iter().for_each(|key| frontmatter.remove(key));
-        frontmatter.raw().clone_into(&mut page.content.frontmatter);
+        let content = Content { frontmatter: frontmatter.into(), ..page.content.clone() };
+        return draft.write_page(source, slug, &NewPage { content, ..page.clone() }, now);
     }
-    page
+    draft.write_page(source, slug, page, now)
 }
 
 /// Moves the claims that neither `record` nor `previous` confirms to `received`.

@@ -9,8 +9,8 @@ use brain_page::{
     self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, NoteDates, Target,
 };
 use brain_store::{
-    Content, Draft, FilePlan, Hash, LineChange, LinkRecord, NewPage, PageRecord, Provenance,
-    StoreError, TimelineRecord,
+    Author, Content, DerivedRows, Draft, FilePlan, Hash, LineChange, LinkRecord, NewPage,
+    PageRecord, Provenance, StoreError,
 };
 
 /// The type of a page whose frontmatter has none.
@@ -147,7 +147,7 @@ pub fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
 }
 
 /// Builds a page whose file brain writes. Its provenance goes into its frontmatter. `previous` is
-/// the provenance of the page that it replaces. `is_capture` is stored as [`NewPage::is_capture`].
+/// the provenance of the page that it replaces; `author` changes its lines.
 ///
 /// # Errors
 /// The same as for [`read_page`], and [`FaultCode::InvalidFrontmatter`] if the page has no
@@ -157,7 +157,7 @@ pub fn build_new_page(
     mut document: Document,
     provenance: Provenance,
     previous: Option<&Provenance>,
-    is_capture: bool,
+    (author, line_change): (impl Into<Option<Author>>, LineChange),
 ) -> Result<NewPage, Fault> {
     write_provenance(&mut document.frontmatter, &provenance, previous);
     // Earlier versions stored malformed TOML as text. Its file would now begin with an empty YAML
@@ -166,7 +166,7 @@ pub fn build_new_page(
         Document::parse(&document.body).map_err(|e| frontmatter_fault(slug.as_str(), &e))?;
     }
     let page = new_page(slug, document, provenance, FilePlan::Write)?;
-    Ok(NewPage { is_capture, ..page })
+    Ok(NewPage { author: author.into(), line_change, ..page })
 }
 
 /// Builds a page that is read from its author's file at `path`. The file is not changed.
@@ -192,7 +192,7 @@ fn new_page(
     provenance: Provenance,
     file: FilePlan,
 ) -> Result<NewPage, Fault> {
-    let Document { frontmatter, body } = document;
+    let Document { frontmatter, body } = &document;
     if frontmatter.raw().len() > MAX_FRONTMATTER {
         let message = format!(
             "{} bytes of frontmatter, more than {MAX_FRONTMATTER}",
@@ -202,22 +202,16 @@ fn new_page(
             .hint("shorten the title, the tags or other values in it"));
     }
     let aliases = frontmatter.aliases();
-    let (names, links) = names_and_links(slug, &aliases, &frontmatter, &body);
-    let timeline = page::timeline(&body)
-        .into_iter()
-        .map(|entry| TimelineRecord { date: entry.date, text: entry.text, source: entry.source })
-        .collect();
+    let (names, links) = names_and_links(slug, &aliases, frontmatter, body);
+    let tags = page::page_tags(frontmatter, body);
     Ok(NewPage {
-        page_type: type_of(&frontmatter),
-        title: page::title_of(slug, &frontmatter, &body),
-        dates: NoteDates::stated(slug, &frontmatter, &zone()),
-        tags: page::page_tags(&frontmatter, &body),
+        page_type: type_of(frontmatter),
+        title: page::title_of(slug, frontmatter, body),
+        dates: NoteDates::stated(slug, frontmatter, &zone()),
         aliases,
-        content_hash: page::content_digest(&body),
-        chunks: page::chunks(&body).len() as u32,
-        links,
-        names,
-        timeline,
+        content_hash: body.digest(),
+        chunks: page::chunks(body).len() as u32,
+        derived: DerivedRows { links, names, tags, timeline: body.timeline().to_vec() },
         provenance,
         // Callers set these if they know the author, or that all lines have one author.
         author: None,
@@ -225,7 +219,7 @@ fn new_page(
         is_capture: false,
         file,
         replaces: None,
-        content: Content { frontmatter: frontmatter.raw().to_owned(), body },
+        content: document.into(),
     })
 }
 
@@ -280,36 +274,35 @@ pub(crate) fn type_of(frontmatter: &Frontmatter) -> String {
         .unwrap_or_else(|| DEFAULT_TYPE.into())
 }
 
-/// Returns the keys to set in the frontmatter, so that it has a type and a title.
+/// Sets type and title in the frontmatter of a document.
 ///
 /// A requested type or title is always set. Otherwise a missing type becomes `DEFAULT_TYPE`. A
 /// missing title becomes the heading at the top of the body; without a heading, the name of the
 /// file at `file`; and without a file or if the heading is too long, the first usable line.
-pub fn type_and_title(
-    document: &Document,
+pub fn set_type_and_title(
+    document: &mut Document,
     page_type: Option<&str>,
     title: Option<&str>,
     file: Option<&str>,
-) -> Vec<(&'static str, String)> {
+) {
     let Document { frontmatter, body } = document;
-    let mut keys = Vec::with_capacity(2);
-    if let Some(page_type) = page_type {
-        keys.push(("type", page_type.to_owned()));
-    } else if frontmatter.page_type().is_none() {
-        keys.push(("type", DEFAULT_TYPE.to_owned()));
-    }
-    if let Some(title) = title {
-        keys.push(("title", title.trim().to_owned()));
-    } else if frontmatter.title().is_none() {
-        let heading = page::top_heading(body);
-        let title = match (heading, file) {
+    let page_type = page_type.or_else(|| frontmatter.page_type().is_none().then_some(DEFAULT_TYPE));
+    let from_file;
+    let title = match title {
+        Some(title) => Some(title.trim()),
+        None if frontmatter.title().is_some() => None,
+        None => Some(match (body.top_heading(), file) {
             (Some(heading), _) if heading.chars().count() <= page::MAX_TITLE => heading,
-            (None, Some(file)) => page::file_title(file, None),
-            (_, _) => page::derive_title(body),
-        };
-        keys.push(("title", title));
-    }
-    keys
+            (None, Some(file)) => {
+                from_file = page::file_title(file, None);
+                &from_file
+            }
+            (_, _) => body.derived_title(),
+        }),
+    };
+    let page_type = page_type.map(|page_type| ("type", page_type));
+    let keys: Vec<_> = page_type.into_iter().chain(title.map(|title| ("title", title))).collect();
+    frontmatter.set_all(&keys);
 }
 
 /// The values that decide the slug of a new text.
@@ -367,14 +360,14 @@ pub fn choose_slug(
 
 /// Parses a stored page. Its text was parsed before it was stored, so a failure means damage.
 pub fn stored_document(content: &Content) -> Result<Document, Fault> {
-    let frontmatter = Frontmatter::parse(&content.frontmatter).map_err(|e| {
+    let frontmatter = content.frontmatter.parsed().map_err(|e| {
         Fault::new(
             FaultCode::StoreDamaged,
             format!("the stored frontmatter of this page cannot be read: {e}"),
         )
         .hint("`brain history` has its former versions")
     })?;
-    Ok(Document { frontmatter, body: content.body.clone() })
+    Ok(Document { frontmatter: frontmatter.clone(), body: content.body.clone() })
 }
 
 /// Refuses a page type that is not one lower-case word: a letter, then letters, digits, `-` and
@@ -438,7 +431,13 @@ mod tests {
         let Ok(slug) = Slug::parse("post".to_owned()) else { panic!("a slug") };
         let write = |body: &str| {
             let document = Document { frontmatter: Frontmatter::empty(), body: body.into() };
-            build_new_page(&slug, document, Provenance::default(), None, false)
+            build_new_page(
+                &slug,
+                document,
+                Provenance::default(),
+                None,
+                (None, LineChange::SameMarks),
+            )
         };
         let fault = write("+++\ntitle = \n+++\n\nHello").map(|_| ()).err();
         assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::InvalidFrontmatter));

@@ -9,15 +9,13 @@ use brain_protocol::{Slug, SourceId};
 use redb::{ReadableTable, WriteTransaction};
 
 use super::change::{Change, ChangedPage};
-use super::error::unless_damaged;
 use super::pending_keys::PendingKeys;
-use super::record::{FileState, Hash, PageRecord};
+use super::record::{Content, FileState, Hash, PageRecord};
 use super::replica::{FILE_PART, Replica};
 use super::row_table::{RowChange, apply_changes, damaged_change, row_changes, take_part};
 use super::shared_log::LogBatch;
 use super::{Draft, StoreError, tables as t};
 use brain_files::AttachmentFiles;
-use brain_page as page;
 
 /// The most changes of a batch that searches find at once. A batch with more is indexed in the
 /// background, like an import.
@@ -118,18 +116,15 @@ fn apply_batch(
         let now = CurrentPage::read(&draft, id)?;
         draft.counters.seq = seq;
         let former = former.get(&id).and_then(Option::as_ref);
-        follow_file(&mut draft, id, former, now.as_ref())?;
+        let active = now.as_ref().filter(|now| now.record.deleted_at.is_none());
+        let content = active.map(|now| draft.content(&now.record)).transpose()?;
+        follow_file(&mut draft, id, former, now.as_ref(), content.as_ref())?;
         for row in [id, moved_file_id(seq)] {
             effects.files.extend(draft.outbox_row(row)?.map(|_| row));
         }
-        let page = match now.filter(|now| now.record.deleted_at.is_none()) {
-            Some(CurrentPage { source, slug, record }) => {
-                let content = draft.content(&record)?;
-                let is_from_file = false;
-                Some(ChangedPage { source, slug, record, content, is_from_file }.into())
-            }
-            None => None,
-        };
+        let page = now.zip(content).map(|(CurrentPage { source, slug, record }, content)| {
+            ChangedPage { source, slug, record, content, is_from_file: false }.into()
+        });
         effects.changes.push(Change { seq, id, page, is_bulk: false });
     }
     Ok((u64::from_le_bytes(*store_id), u64::from_le_bytes(*next_spooled)))
@@ -241,12 +236,14 @@ fn moved_file_id(seq: u64) -> u64 {
     seq | 1 << 63
 }
 
-/// Adds the outbox rows that bring the page's file to its state after a batch.
+/// Adds the outbox rows that bring the page's file to its state after a batch. `content` is the text
+/// of an active page.
 fn follow_file(
     draft: &mut Draft<'_>,
     id: u64,
     former: Option<&FormerPage>,
     now: Option<&CurrentPage>,
+    content: Option<&Content>,
 ) -> Result<(), StoreError> {
     let source = match (former, now) {
         (_, Some(now)) => &now.source,
@@ -281,17 +278,16 @@ fn follow_file(
         let is_changed = former.record.content_hash != record.content_hash;
         draft.move_file_rows(source, &former.record, record, synced, is_changed, &ours)?;
     }
-    match record.deleted_at {
-        None => {
+    match content {
+        Some(text) => {
             // The machine that read this text from its file, and was killed, finds it there.
-            let content = unless_damaged(draft.content(record))?;
-            ours.extend(content.map(|text| page::file_hash(&text.frontmatter, &text.body)));
+            ours.push(text.file_hash());
             let path = &record.source_path;
             draft.add_outbox_row(id, source.as_str(), path, FileState::Present, ours)
         }
-        Some(_) if former.is_some_and(|former| former.record.deleted_at.is_none()) => {
+        None if former.is_some_and(|former| former.record.deleted_at.is_none()) => {
             draft.move_to_trash(source, record, ours)
         }
-        Some(_) => Ok(()),
+        None => Ok(()),
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brain_page::{Frontmatter, hex, names_attachment};
+use brain_page::{hex, names_attachment};
 use redb::ReadableTable;
 
 use super::read::PageEntry;
@@ -74,9 +74,9 @@ impl Draft<'_> {
             return Ok(());
         }
         // A text that cannot be parsed changes nothing.
-        let Ok(frontmatter) = Frontmatter::parse(&content.frontmatter) else { return Ok(()) };
+        let Ok(frontmatter) = content.frontmatter.parsed() else { return Ok(()) };
         for (name, record) in rows {
-            let is_named = names_attachment(&frontmatter, &content.body, &name);
+            let is_named = names_attachment(frontmatter, &content.body, &name);
             if is_named != record.removed_at.is_none() {
                 let removed_at = (!is_named).then_some(now);
                 self.put_attachment(id, &name, &AttachmentRecord { removed_at, ..record }, now)?;

@@ -16,9 +16,7 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 fn write(store: &Store, name: &str, body: &str, now: i64) -> u64 {
     let (name, new) = (slug(name), page(body, &[], None));
     store
-        .write(move |draft| {
-            Ok(draft.write_page(&SourceId::default(), &name, new.clone(), now)?.record.id)
-        })
+        .write(move |draft| Ok(draft.write_page(&SourceId::default(), &name, &new, now)?.record.id))
         .unwrap()
 }
 

@@ -28,19 +28,24 @@ pub(super) fn store(path: &Path) -> Store {
             kind: "mentions".into(),
             raw: "p/1".into(),
         };
-        let entry =
-            TimelineRecord { date: "2026-11-21".into(), text: "opened".into(), source: None };
+        let entry = brain_page::TimelineEntry {
+            date: "2026-11-21".into(),
+            text: "opened".into(),
+            source: None,
+        };
         let new = NewPage {
             page_type: "note".into(),
             title: Some(format!("Title {n}")),
-            tags: vec!["harbour".into()],
             aliases: vec![],
             content_hash: brain_page::content_digest(&body),
-            content: Content { frontmatter: "a: 1\n".into(), body },
+            content: Content { frontmatter: "a: 1\n".into(), body: body.into() },
             chunks: 1,
-            links: vec![link.clone(), LinkRecord { slugs: vec!["nowhere".into()], ..link }],
-            names: vec![format!("name {n}")],
-            timeline: vec![entry],
+            derived: DerivedRows {
+                links: vec![link.clone(), LinkRecord { slugs: vec!["nowhere".into()], ..link }],
+                names: vec![format!("name {n}")],
+                tags: vec!["harbour".into()],
+                timeline: vec![entry],
+            },
             provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
             author: None,
             line_change: LineChange::SameMarks,
@@ -50,9 +55,7 @@ pub(super) fn store(path: &Path) -> Store {
             file: FilePlan::Write,
         };
         let source_id = source.clone();
-        store
-            .write(move |draft| draft.write_page(&source_id, &slug, new.clone(), i64::from(n)))
-            .unwrap();
+        store.write(move |draft| draft.write_page(&source_id, &slug, &new, i64::from(n))).unwrap();
     }
     store.check_links(&|| true).unwrap();
     store
@@ -83,12 +86,12 @@ fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
     let queued = JobRecord {
         state: JobState::Queued,
         client: "phone".into(),
-        source: "default".into(),
+        source: SourceId::default(),
         content_hash: brain_page::content_digest("taken in"),
         content_type: "text/plain".into(),
         bytes: 8,
         options: JobOptions::default(),
-        content: Content { frontmatter: String::new(), body: "taken in".into() },
+        content: Content { body: "taken in".into(), ..Content::default() },
         received_at: 95,
         finished_at: None,
         attempts: 0,

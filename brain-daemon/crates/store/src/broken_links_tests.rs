@@ -108,8 +108,9 @@ fn apply(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError>
     match *step {
         Step::Put(of, p, alias, link_bits) => {
             let names = names(&named(p), alias);
-            let new = NewPage { links: links(link_bits), names, ..page("text", &[], None) };
-            draft.write_page(&source(of), &named(p), new, now)?;
+            let mut new = page("text", &[], None);
+            new.derived = DerivedRows { links: links(link_bits), names, ..DerivedRows::default() };
+            draft.write_page(&source(of), &named(p), &new, now)?;
         }
         Step::Delete(of, p) => {
             if let Some(record) = found(draft, of, p, true)? {
@@ -223,8 +224,9 @@ fn write_pages(store: &Store, from: u32, to: u32) {
         .write(move |draft| {
             for n in from..to {
                 let mut new = page("text", &[], Some("hub"));
-                new.links.extend(page("", &[], Some(&format!("other/{n}"))).links);
-                draft.write_page(&SourceId::default(), &slug(&format!("p/{n}")), new, 1)?;
+                let more = page("", &[], Some(&format!("other/{n}")));
+                new.derived.links.extend(more.derived.links);
+                draft.write_page(&SourceId::default(), &slug(&format!("p/{n}")), &new, 1)?;
             }
             Ok(())
         })
@@ -250,7 +252,7 @@ fn many_changes_need_a_check_before_an_answer() {
     store
         .write(|draft| {
             let source = SourceId::default();
-            draft.write_page(&source, &slug("other/7"), page("x", &[], None), 2)?;
+            draft.write_page(&source, &slug("other/7"), &page("x", &[], None), 2)?;
             let record = draft.page(&source, &slug("p/500"))?.unwrap();
             draft.soft_delete(&source, &slug("p/500"), record, 2)
         })
@@ -264,7 +266,7 @@ fn many_changes_need_a_check_before_an_answer() {
                     Some(record) if !should_exist => {
                         draft.soft_delete(&source, &hub, record, 3).map(drop)
                     }
-                    _ => draft.write_page(&source, &hub, page("hub", &[], None), 3).map(drop),
+                    _ => draft.write_page(&source, &hub, &page("hub", &[], None), 3).map(drop),
                 }
             })
             .unwrap();
@@ -299,13 +301,13 @@ fn a_page_that_changes_during_a_check_is_checked_again() {
                     .write(move |draft| {
                         let (source, name) = (SourceId::default(), slug(&format!("p/{}", n * 50)));
                         let other = slug(&format!("other/{}", n * 50 + 1));
-                        draft.write_page(&source, &other, page("x", &[], None), 2)?;
+                        draft.write_page(&source, &other, &page("x", &[], None), 2)?;
                         match (n % 3, draft.page(&source, &name)?) {
                             (0, Some(record)) => {
                                 draft.soft_delete(&source, &name, record, 2).map(drop)
                             }
                             (1, _) => {
-                                draft.write_page(&source, &name, page("x", &[], None), 2).map(drop)
+                                draft.write_page(&source, &name, &page("x", &[], None), 2).map(drop)
                             }
                             _ => Ok(()),
                         }
@@ -330,9 +332,7 @@ fn damage_to_a_page_without_broken_links_is_ignored() {
     let store = open(&path);
     let put = |name: &str, link: &str| {
         let (name, new) = (slug(name), page("text", &[], Some(link)));
-        store
-            .write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), 1))
-            .unwrap()
+        store.write(move |draft| draft.write_page(&SourceId::default(), &name, &new, 1)).unwrap()
     };
     put("a", "b");
     let id = put("b", "a").record.id;

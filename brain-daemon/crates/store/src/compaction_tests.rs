@@ -33,7 +33,7 @@ fn make_wasteful(path: &Path) {
             (0..PAGES).try_for_each(|n| {
                 let new = page(&body(n), &["kept"], None);
                 draft
-                    .write_page(&SourceId::default(), &slug(&format!("note-{n}")), new, 1)
+                    .write_page(&SourceId::default(), &slug(&format!("note-{n}")), &new, 1)
                     .map(drop)
             })
         })
@@ -44,7 +44,7 @@ fn make_wasteful(path: &Path) {
                 let from = draft.job(id)?.unwrap();
                 let mut to =
                     JobRecord { state: JobState::Stored, finished_at: Some(6), ..from.clone() };
-                to.content.body = String::new();
+                to.content.body = "".into();
                 draft.change_job(id, &from, &to)
             })
         })

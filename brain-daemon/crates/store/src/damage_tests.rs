@@ -30,7 +30,7 @@ fn a_damaged_block_is_reported_with_the_file() {
         .collect();
     let write = move |draft: &mut Draft<'_>| {
         all.iter().try_for_each(|(slug, new)| {
-            draft.write_page(&SourceId::default(), slug, new.clone(), 1).map(drop)
+            draft.write_page(&SourceId::default(), slug, &new, 1).map(drop)
         })
     };
     store.write(write).unwrap();
@@ -113,7 +113,7 @@ fn lists_leave_out_a_damaged_record_and_name_it() {
         .collect();
     let write = move |draft: &mut Draft<'_>| {
         all.iter().try_for_each(|(slug, new)| {
-            draft.write_page(&SourceId::default(), slug, new.clone(), 1).map(drop)
+            draft.write_page(&SourceId::default(), slug, &new, 1).map(drop)
         })
     };
     store.write(write).unwrap();
@@ -199,13 +199,13 @@ fn damaged_text_is_reported_and_never_returned() {
                     let mut new =
                         page(&format!("the words of {n} in {round} ").repeat(60), &["tag"], None);
                     new.content.frontmatter =
-                        format!("note: frontmatter of {n} in {round}\n").repeat(10);
-                    new.timeline = vec![TimelineRecord {
+                        format!("note: frontmatter of {n} in {round}\n").repeat(10).into();
+                    new.derived.timeline = vec![brain_page::TimelineEntry {
                         date: "2026-11-23".into(),
                         text: format!("the event of {n} in {round}"),
                         source: None,
                     }];
-                    draft.write_page(&SourceId::default(), name, new, round)?;
+                    draft.write_page(&SourceId::default(), name, &new, round)?;
                 }
                 Ok(())
             })
@@ -274,9 +274,7 @@ fn a_damaged_page_names_its_backup_and_a_put_repairs_it() {
     let put = |body: &str| {
         let (name, new) =
             (name.clone(), NewPage { title: Some("Note".into()), ..page(body, &[], None) });
-        store
-            .write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), 1))
-            .unwrap()
+        store.write(move |draft| draft.write_page(&SourceId::default(), &name, &new, 1)).unwrap()
     };
     put("the first words\n");
     store.back_up(&backups.join("one.redb"), 86_400_000, &|_, _| true).unwrap();

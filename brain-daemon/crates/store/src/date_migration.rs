@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use brain_base::clock::zone;
-use brain_page::{FormerDates, Frontmatter, NoteDates};
+use brain_page::{FormerDates, NoteDates};
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadableTable, WriteTransaction};
 
@@ -36,9 +36,9 @@ pub(super) fn derive_dates(txn: &WriteTransaction) -> Result<(), StoreError> {
         let content = content.and_then(|row| from_bytes::<Content>(row.value()).ok());
         // A damaged text leaves its page as it is: reads report it.
         if let (Ok(slug), Some(content)) = (Slug::parse(name.to_owned()), content)
-            && let Ok(frontmatter) = Frontmatter::parse(&content.frontmatter)
+            && let Ok(frontmatter) = content.frontmatter.parsed()
         {
-            let stated = NoteDates::stated(&slug, &frontmatter, &zone());
+            let stated = NoteDates::stated(&slug, frontmatter, &zone());
             let dates = dates_of(stated, source, &record, file.as_ref());
             if dates != (record.created_at, record.updated_at) {
                 (record.created_at, record.updated_at) = dates;

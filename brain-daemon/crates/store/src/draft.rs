@@ -17,7 +17,6 @@ use super::record::{
 use super::replica::{Replica, RowChanges, read_id};
 use super::row_table::RowTable;
 use super::{StoreError, tables as t};
-use brain_page as page;
 
 /// A key of two texts: the source, then a slug, a path or a tag.
 type Pair = (&'static str, &'static str);
@@ -359,7 +358,22 @@ impl<'t> Draft<'t> {
         Ok(())
     }
 
-    /// Adds a page's new state to the changes.
+    /// Adds the new state of an active page to the changes.
+    pub(super) fn add_page_change(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: &PageRecord,
+        content: &Content,
+        is_from_file: bool,
+    ) {
+        let (source, slug, content) = (source.clone(), slug.clone(), content.clone());
+        let record = record.clone();
+        let page = ChangedPage { source, slug, record, content, is_from_file };
+        self.add_change(page.record.id, Some(page));
+    }
+
+    /// Adds a page's new state to the changes; `None` if it is deleted.
     pub(super) fn add_change(&mut self, id: u64, page: Option<ChangedPage>) {
         self.effects.feed.push(Change {
             seq: self.counters.seq,
@@ -404,7 +418,7 @@ impl<'t> Draft<'t> {
     /// damaged.
     pub(super) fn own_digest(&self, record: &PageRecord) -> Result<Option<Hash>, StoreError> {
         let content = unless_damaged(self.content(record))?;
-        Ok(content.map(|content| page::file_hash(&content.frontmatter, &content.body)))
+        Ok(content.map(|content| content.file_hash()))
     }
 
     /// Returns a former version of a page.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use brain_base::caller::Visibility;
-use brain_protocol::{Fault, FaultCode, JobState};
+use brain_protocol::{Fault, FaultCode, JobState, SourceId};
 use proptest::prelude::*;
 use redb::{Database, DatabaseError};
 
@@ -42,12 +42,12 @@ pub(super) fn job(body: &str, now: i64) -> JobRecord {
     JobRecord {
         state: JobState::Queued,
         client: "phone".into(),
-        source: "default".into(),
+        source: SourceId::default(),
         content_hash: brain_page::content_digest(body),
         content_type: "text/plain".into(),
         bytes: body.len() as u64,
         options: JobOptions::default(),
-        content: Content { frontmatter: String::new(), body: body.into() },
+        content: Content { body: body.into(), ..Content::default() },
         received_at: now,
         finished_at: None,
         attempts: 0,
@@ -168,7 +168,7 @@ fn registered_sources_are_cached_and_current() {
     let first = store.sources().unwrap();
     add(&store, "changes no source", 5);
     assert!(Arc::ptr_eq(&first, &store.sources().unwrap()));
-    let work = brain_protocol::SourceId::parse("work").unwrap();
+    let work = SourceId::parse("work").unwrap();
     let id = work.clone();
     store.write(move |draft| draft.put_source(&id, &SourceRecord::new(None, 5))).unwrap();
     assert_eq!(names(&store), ["default", "work"]);
@@ -290,7 +290,7 @@ proptest! {
                 Step::Store(n) => if let Some(id) = pick(&model, n, &waiting) {
                     change(&store, id, move |job| {
                         (job.state, job.finished_at) = (JobState::Stored, Some(now));
-                        job.content.body.clear();
+                        job.content.body = "".into();
                     });
                     model.insert(id, (JobState::Stored, now));
                 },
@@ -343,7 +343,7 @@ fn finished_jobs_free_the_space_of_their_texts() {
                     let former = draft.job(id)?.unwrap();
                     let mut finished = JobRecord { state: JobState::Stored, ..former.clone() };
                     finished.finished_at = Some(6);
-                    finished.content.body = String::new();
+                    finished.content.body = "".into();
                     draft.change_job(id, &former, &finished)
                 })
             })

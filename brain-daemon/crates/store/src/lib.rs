@@ -135,8 +135,7 @@ pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
     FileState, Hash, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Provenance, SourceRecord, SourceSettings, SyncResult, TimelineRecord, TokenRecord,
-    VersionRecord,
+    Provenance, SourceRecord, SourceSettings, SyncResult, TokenRecord, VersionRecord,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};

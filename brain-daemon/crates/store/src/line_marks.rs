@@ -9,7 +9,7 @@ use std::iter;
 
 use super::new_page::{LineChange, NewPage};
 use super::record::{Author, Content, LineMark, PageRecord};
-use brain_page::{changed_lines, file_text};
+use brain_page::changed_lines;
 
 /// The maximum number of marks of a page. If there are more, one mark covers all lines from the
 /// first marked line to the last.
@@ -44,8 +44,8 @@ impl NewPage {
         if author.is_none() && old.marks.is_empty() {
             return PageMarks { lines: Vec::new(), had_outside_title: old.has_outside_title };
         }
-        let text = |content: &Content| file_text(&content.frontmatter, &content.body);
-        let (before, after) = (content.map_or_else(String::new, text), text(&self.content));
+        let before = content.map_or_else(String::new, Content::file_text);
+        let after = self.content.file_text();
         // Without the former text, any line may be another author's, so all lines get a mark.
         let last = old.marks.last().filter(|_| content.is_none());
         let last = last.map(|mark| (&mark.author, mark.at));

@@ -76,7 +76,7 @@ fn make_golden_v80() {
             pages.insert(("default", name), encode_v80(&record).as_slice()).unwrap();
             ids.insert(id, ("default", name)).unwrap();
             let content =
-                Content { frontmatter: "tags: [old]\n".into(), body: format!("{title}\n") };
+                Content { frontmatter: "tags: [old]\n".into(), body: format!("{title}\n").into() };
             contents.insert(id, to_bytes(&content).unwrap().as_slice()).unwrap();
             changes.insert(id, id).unwrap();
             paths.insert(("default", record.source_path.as_str()), id).unwrap();
@@ -88,7 +88,7 @@ fn make_golden_v80() {
         }
         let former = VersionRecord80 {
             record: record80(2, 1, "Two, before", None),
-            content: Content { frontmatter: String::new(), body: "before\n".into() },
+            content: Content { body: "before\n".into(), ..Content::default() },
         };
         let mut versions = txn.open_table(t::VERSIONS).unwrap();
         versions.insert((2, 1), encode_v80(&former).as_slice()).unwrap();

@@ -4,12 +4,8 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
-use super::change::ChangedPage;
-use super::record::{
-    DerivedRows, FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes,
-};
+use super::record::{FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
 use super::{Draft, NewPage, StoreError};
-use brain_page as page;
 
 impl Draft<'_> {
     /// Moves an active page from the slug `from` to `to`, and gives it the text of `new`, which is
@@ -21,12 +17,12 @@ impl Draft<'_> {
         source: &SourceId,
         (from, to): (&Slug, &Slug),
         old: &PageRecord,
-        new: NewPage,
+        new: &NewPage,
         now: i64,
     ) -> Result<PageRecord, StoreError> {
         self.write_count += 1;
         let (id, former) = (old.id, self.content(old)?);
-        let mut ours = vec![page::file_hash(&former.frontmatter, &former.body)];
+        let mut ours = vec![former.file_hash()];
         let synced: Option<FileRecord> = self.file(source, &old.source_path)?;
         ours.extend(synced.iter().filter(|file| file.problem.is_none()).map(|file| file.digest));
         self.remove_derived(source, from, old)?;
@@ -57,21 +53,12 @@ impl Draft<'_> {
         } else {
             record.author.clone_from(&old.author);
         }
-        let derived = DerivedRows {
-            links: new.links,
-            names: new.names,
-            tags: record.tags.clone(),
-            timeline: new.timeline,
-        };
-        self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
-        self.insert_derived(source, &record, &derived);
-        self.record_added_names(source, to, id, &derived.names);
+        self.derived.insert(id, to_bytes(&new.derived)?.as_slice())?;
+        self.insert_derived(source, &record, &new.derived);
+        self.record_added_names(source, to, id, &new.derived.names);
         self.move_file_rows(source, old, &record, synced, is_changed, &ours)?;
         self.put_record(source, to, &record, Some((FileState::Present, ours)))?;
-        let (source, slug) = (source.clone(), to.clone());
-        let (page, content) = (record.clone(), new.content);
-        let page = ChangedPage { source, slug, record: page, content, is_from_file: false };
-        self.add_change(id, Some(page));
+        self.add_page_change(source, to, &record, &new.content, false);
         Ok(record)
     }
 

@@ -1,8 +1,6 @@
 //! A page to write, prepared before the writer runs.
 
-use super::record::{
-    Author, Content, Hash, LineMark, LinkRecord, PageRecord, Provenance, TimelineRecord,
-};
+use super::record::{Author, Content, DerivedRows, Hash, LineMark, PageRecord, Provenance};
 use brain_page::{self as page, FormerDates, NoteDates};
 
 /// A page to write, prepared before the writer runs.
@@ -12,8 +10,6 @@ pub struct NewPage {
     pub page_type: String,
     /// The page's title; `None` means the name of its file.
     pub title: Option<String>,
-    /// Its tags, in the author's order.
-    pub tags: Vec<String>,
     /// Other names of the page.
     pub aliases: Vec<String>,
     /// Its text.
@@ -22,12 +18,8 @@ pub struct NewPage {
     pub content_hash: Hash,
     /// Number of chunks of the body.
     pub chunks: u32,
-    /// Its links, not resolved.
-    pub links: Vec<LinkRecord>,
-    /// Its names for bare links.
-    pub names: Vec<String>,
-    /// Its dated lines.
-    pub timeline: Vec<TimelineRecord>,
+    /// Its links, names, tags and dated lines.
+    pub derived: DerivedRows,
     /// Origin of the page.
     pub provenance: Provenance,
     /// Dates that it and its file state.
@@ -53,7 +45,7 @@ impl NewPage {
             title: self.title.clone().unwrap_or_else(|| {
                 page::file_title(&record.source_path, self.provenance.source_uri.as_deref())
             }),
-            tags: self.tags.clone(),
+            tags: self.derived.tags.clone(),
             aliases: self.aliases.clone(),
             content_hash: self.content_hash,
             chunks: self.chunks,

@@ -99,8 +99,8 @@ impl Draft<'_> {
             let (id, value) = row?;
             if state_of_job(value.value())? == JobState::Stored
                 && let Some(job) = read::<JobRecord>(Some(value.value()))?
-                && job.source == source.as_str()
-                && (job.slug.as_deref() == Some(slug.as_str()) || texts.contains(&job.content_hash))
+                && job.source == *source
+                && (job.slug.as_ref() == Some(slug) || texts.contains(&job.content_hash))
             {
                 made_it.push(id.value());
             }

@@ -9,7 +9,8 @@ mod encoding;
 
 use std::borrow::Cow;
 
-use brain_protocol::{GrantType, JobState, Scopes, TokenKind};
+use brain_page::{Body, Document, FrontmatterText, TimelineEntry};
+use brain_protocol::{GrantType, JobState, Scopes, Slug, SourceId, TokenKind};
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
@@ -112,14 +113,34 @@ pub struct Provenance {
     pub ingested_at: Option<i64>,
 }
 
-/// A page's text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A page's text. Clones share it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// The YAML between the `---` lines, or the TOML after a line `+++`, verbatim; empty when there
     /// is none.
-    pub frontmatter: String,
+    pub frontmatter: FrontmatterText,
     /// The markdown below it, verbatim.
-    pub body: String,
+    pub body: Body,
+}
+
+impl Content {
+    /// Returns the text of the page's file.
+    #[must_use]
+    pub fn file_text(&self) -> String {
+        brain_page::file_text(&self.frontmatter, &self.body)
+    }
+
+    /// Returns the SHA-256 of [`Self::file_text`].
+    #[must_use]
+    pub fn file_hash(&self) -> Hash {
+        brain_page::file_hash(&self.frontmatter, &self.body)
+    }
+}
+
+impl From<Document> for Content {
+    fn from(Document { frontmatter, body }: Document) -> Self {
+        Self { frontmatter: frontmatter.into(), body }
+    }
 }
 
 /// Data derived from a page's text, from which rows of other tables are made. Stored with the page,
@@ -133,7 +154,7 @@ pub struct DerivedRows {
     /// Tags.
     pub tags: Vec<String>,
     /// Dated lines.
-    pub timeline: Vec<TimelineRecord>,
+    pub timeline: Vec<TimelineEntry>,
 }
 
 /// A link as written, not resolved: its target may appear or disappear later.
@@ -149,17 +170,6 @@ pub struct LinkRecord {
     pub kind: String,
     /// The target as written.
     pub raw: String,
-}
-
-/// A dated line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TimelineRecord {
-    /// `YYYY-MM-DD`.
-    pub date: String,
-    /// The line's text.
-    pub text: String,
-    /// The text in `[Source: …]`.
-    pub source: Option<String>,
 }
 
 /// A former version of a page with its text.
@@ -298,7 +308,7 @@ pub struct JobRecord {
     /// The client that sent it, as named in the audit.
     pub client: String,
     /// Source of the page.
-    pub source: String,
+    pub source: SourceId,
     /// SHA-256 of its text.
     pub content_hash: Hash,
     /// Media type, one of the accepted types.
@@ -318,7 +328,7 @@ pub struct JobRecord {
     /// Due time in Unix milliseconds: its key in `jobs_due`.
     pub due_at: i64,
     /// Slug of the stored page.
-    pub slug: Option<String>,
+    pub slug: Option<Slug>,
     /// Code and message of the last error.
     pub error: Option<(String, String)>,
     /// Duplicate keys: its keys in `jobs_seen`.
@@ -329,7 +339,7 @@ pub struct JobRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobOptions {
     /// The page's slug.
-    pub slug: Option<String>,
+    pub slug: Option<Slug>,
     /// The page's title.
     pub title: Option<String>,
     /// The page's type.
@@ -418,7 +428,7 @@ pub struct AuditRecord {
 
 /// Checks that the text matches the record; otherwise returns what is wrong.
 pub(super) fn check_text(record: &PageRecord, content: &Content) -> Result<(), &'static str> {
-    match brain_page::content_digest(&content.body) == record.content_hash {
+    match content.body.digest() == record.content_hash {
         true => Ok(()),
         false => Err("its text does not match its content hash"),
     }

@@ -58,7 +58,7 @@ fn run_step(
             let (name, text) = (name(n), format!("text {body}"));
             machine.store().write(move |draft| {
                 let new = page(&text, &["t"], Some("page-1"));
-                draft.write_page(&source, &name, new, i64::from(body)).map(|_| ())
+                draft.write_page(&source, &name, &new, i64::from(body)).map(|_| ())
             })?;
         }
         Step::Delete { page } | Step::Restore { page } | Step::Purge { page } => {
@@ -88,7 +88,7 @@ fn run_step(
                 }
                 let body = draft.content(&record)?.body;
                 let new = page(&body, &["t"], None);
-                draft.move_page(&source, (&from, &to), &record, new, 6000).map(|_| ())
+                draft.move_page(&source, (&from, &to), &record, &new, 6000).map(|_| ())
             })?;
         }
         Step::Job { key } => {

@@ -133,7 +133,7 @@ impl Machine {
         let reader = self.store().read(Visibility::All).unwrap();
         let record = reader.page(&SourceId::default(), &slug(name)).unwrap()?;
         let record = (record.deleted_at.is_none()).then_some(record)?;
-        Some(reader.content(&record).unwrap().body)
+        Some(reader.content(&record).unwrap().body.into())
     }
 
     fn outbox(&self) -> Vec<OutboxRow> {
@@ -253,7 +253,7 @@ fn a_deleted_moved_or_purged_page_takes_its_file_on_the_other_machine() {
             draft.soft_delete(&source, &slug("deleted"), deleted, 3000)?;
             let moved = record(draft, "moved")?.unwrap();
             let new = page("moved", &[], None);
-            draft.move_page(&source, (&slug("moved"), &slug("target")), &moved, new, 3000)?;
+            draft.move_page(&source, (&slug("moved"), &slug("target")), &moved, &new, 3000)?;
             let purged = record(draft, "purged")?.unwrap();
             draft.purge_page(&source, &slug("purged"), purged, 3000).map(|_| ())
         })
@@ -288,7 +288,7 @@ fn a_directory_belongs_to_the_machine_that_added_it() {
         let source = notes.clone();
         store
             .write(move |draft| {
-                draft.write_page(&source, &slug("note"), page(body, &[], None), 2000)
+                draft.write_page(&source, &slug("note"), &page(body, &[], None), 2000)
             })
             .unwrap()
     };
@@ -311,7 +311,7 @@ fn without_the_log_jobs_wait_and_other_writes_are_refused() {
     let (one, mut two, server) = two_machines(dir.path());
     server.lock().unwrap().fault = Some(LogFault::Away);
     let refused = two.store().write(|draft| {
-        draft.write_page(&SourceId::default(), &slug("x"), page("x", &[], None), 1).map(|_| ())
+        draft.write_page(&SourceId::default(), &slug("x"), &page("x", &[], None), 1).map(|_| ())
     });
     assert!(matches!(refused, Err(StoreError::Away(_))), "{refused:?}");
     let add = |store: &Store, body: &'static str, key: i64| {
@@ -433,7 +433,7 @@ fn a_source_that_another_machine_removes_keeps_its_files() {
     let source = notes.clone();
     two.store()
         .write(move |draft| {
-            draft.write_page(&source, &slug("note"), page("n", &[], None), 2000).map(|_| ())
+            draft.write_page(&source, &slug("note"), &page("n", &[], None), 2000).map(|_| ())
         })
         .unwrap();
     one.store().follow().unwrap();

@@ -150,8 +150,7 @@ fn spool_jobs(shared: &SharedState, spool: &mut Option<Spool>, mut batch: Batch)
 
 /// Returns what is kept in memory of a spooled job.
 fn without_text(job: JobRecord) -> JobRecord {
-    let content = Content { frontmatter: String::new(), body: String::new() };
-    JobRecord { content, ..job }
+    JobRecord { content: Content::default(), ..job }
 }
 
 /// Sends spooled jobs to the log as jobs of this brain, in order, and removes the spool when the

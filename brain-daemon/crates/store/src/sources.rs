@@ -3,7 +3,6 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
-use super::change::ChangedPage;
 use super::record::read;
 use super::record::{
     FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
@@ -206,10 +205,7 @@ impl Draft<'_> {
         self.outbox.remove(id)?;
         self.put_record(source, to, &record, None)?;
         let content = self.content(&record)?;
-        let (source, slug) = (source.clone(), to.clone());
-        let page =
-            ChangedPage { source, slug, record: record.clone(), content, is_from_file: true };
-        self.add_change(id, Some(page));
+        self.add_page_change(source, to, &record, &content, true);
         Ok(record)
     }
 

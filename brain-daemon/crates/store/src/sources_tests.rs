@@ -71,14 +71,11 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
     NewPage {
         page_type: "note".into(),
         title: Some(body.clone()),
-        tags: vec!["t".into()],
         aliases: vec![],
         content_hash: page::content_digest(&body),
-        content: Content { frontmatter: String::new(), body },
+        content: Content { body: body.into(), ..Content::default() },
         chunks: 1,
-        links,
-        names,
-        timeline: vec![],
+        derived: DerivedRows { links, names, tags: vec!["t".into()], timeline: vec![] },
         provenance: Provenance::default(),
         author: None,
         line_change: LineChange::SameMarks,
@@ -109,14 +106,14 @@ fn apply(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<
         Step::Import(p, body) => {
             let new = page(p, body, FilePlan::Keep(path(p)));
             let former = draft.page(of, &slug(p))?.map(|former| former.source_path);
-            let record = draft.write_page(of, &slug(p), new, now)?.record;
+            let record = draft.write_page(of, &slug(p), &new, now)?.record;
             if let Some(former) = former.filter(|former| *former != path(p)) {
                 draft.remove_file_record(of, &former)?;
             }
             draft.put_file(of, &path(p), &file_record(&record))?;
         }
         Step::Put(p, body) => {
-            _ = draft.write_page(of, &slug(p), page(p, body, FilePlan::Write), now)?;
+            _ = draft.write_page(of, &slug(p), &page(p, body, FilePlan::Write), now)?;
         }
         Step::Rename(p, q) => {
             let is_free =

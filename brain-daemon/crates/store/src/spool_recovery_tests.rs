@@ -32,7 +32,7 @@ fn a_killed_store_has_each_acknowledged_job_once() {
     for (id, body) in expected.clone() {
         let key = brain_page::content_digest(&body);
         let found = opened.write(move |draft| draft.latest_job_with_key(&key)).unwrap();
-        assert_eq!(found.map(|(id, record)| (id, record.content.body)), Some((id, body)));
+        assert_eq!(found.map(|(id, record)| (id, record.content.body)), Some((id, body.into())));
     }
     drop(opened);
     assert!(!spool_of(&killed).exists(), "the store has everything");

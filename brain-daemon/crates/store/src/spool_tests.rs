@@ -52,7 +52,7 @@ impl Op {
             Item(body) => draft.add_job(&job(body, 5)),
             Page(name) => {
                 let slug = Slug::parse(name).unwrap();
-                draft.write_page(&SourceId::default(), &slug, page(name, &[], None), 5)?;
+                draft.write_page(&SourceId::default(), &slug, &page(name, &[], None), 5)?;
                 Ok(0)
             }
             Refuses(body) => {
@@ -138,7 +138,7 @@ pub(super) fn items(store: &Store) -> Vec<(u64, String)> {
     let mut all = Vec::new();
     let reader = store.read(Visibility::All).unwrap();
     let each = |id, job: JobRecord| {
-        all.push((id, job.content.body));
+        all.push((id, job.content.body.into()));
         Ok(true)
     };
     reader.newest_jobs(u64::MAX, |_, _| true, each).unwrap();

@@ -42,14 +42,15 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
     NewPage {
         page_type: "note".into(),
         title: Some(body.into()),
-        tags: tags.iter().map(|&t| t.into()).collect(),
         aliases: vec![],
-        content: Content { frontmatter: String::new(), body: body.into() },
+        content: Content { body: body.into(), ..Content::default() },
         content_hash: brain_page::content_digest(body),
         chunks: 1,
-        links: link.into_iter().collect(),
-        names: vec![],
-        timeline: vec![],
+        derived: DerivedRows {
+            links: link.into_iter().collect(),
+            tags: tags.iter().map(|&t| t.into()).collect(),
+            ..DerivedRows::default()
+        },
         provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
         author: None,
         line_change: LineChange::SameMarks,
@@ -62,9 +63,7 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
 
 pub(super) fn put(store: &Store, name: &str, new: NewPage, now: i64) -> WrittenPage {
     let name = slug(name);
-    store
-        .write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), now))
-        .unwrap()
+    store.write(move |draft| draft.write_page(&SourceId::default(), &name, &new, now)).unwrap()
 }
 
 /// Returns the key and the linking page's id of each link row.
@@ -87,10 +86,11 @@ fn a_slug_link_leads_only_to_the_page_of_that_slug() {
     let store = open(&path);
     let bare = |name: &str| {
         let mut page = page("bare", &[], Some(name));
-        page.links[0].name = Some(name.into());
+        page.derived.links[0].name = Some(name.into());
         page
     };
-    let named = NewPage { names: vec!["index".into()], ..page("a page", &[], None) };
+    let mut named = page("a page", &[], None);
+    named.derived.names = vec!["index".into()];
     for name in ["index", "projects/index"] {
         put(&store, name, named.clone(), 1);
     }
@@ -122,7 +122,7 @@ fn a_failed_task_does_not_affect_its_batch() {
                     if n % 3 == 1 {
                         return Err(Fault::new(FaultCode::Conflict, "before writing").into());
                     }
-                    draft.write_page(&SourceId::default(), &name, page("x", &[], None), 1)?;
+                    draft.write_page(&SourceId::default(), &name, &page("x", &[], None), 1)?;
                     match n % 6 {
                         2 => Err(Fault::new(FaultCode::Conflict, "after writing").into()),
                         5 => panic!("a defect"),
@@ -163,9 +163,9 @@ fn a_page_changed_twice_in_a_transaction_has_its_last_rows() {
     let (name, other, source_id) = (slug("a"), slug("b"), source.clone());
     let id = store
         .write(move |draft| {
-            draft.write_page(&source_id, &name, page("one", &["x", "z"], Some("b")), 1)?;
-            draft.write_page(&source_id, &other, page("other", &["x"], None), 1)?;
-            Ok(draft.write_page(&source_id, &name, page("two", &["z", "y"], None), 2)?.record.id)
+            draft.write_page(&source_id, &name, &page("one", &["x", "z"], Some("b")), 1)?;
+            draft.write_page(&source_id, &other, &page("other", &["x"], None), 1)?;
+            Ok(draft.write_page(&source_id, &name, &page("two", &["z", "y"], None), 2)?.record.id)
         })
         .unwrap();
     let reader = store.read(Visibility::All).unwrap();

@@ -1,6 +1,6 @@
 //! 85 → 86: pages without a title of their own get the name of their file.
 
-use brain_page::{Frontmatter, file_title, title_of};
+use brain_page::{file_title, title_of};
 use brain_protocol::Slug;
 use redb::{ReadableTable, WriteTransaction};
 
@@ -19,11 +19,11 @@ pub(super) fn derive_titles(txn: &WriteTransaction) -> Result<(), StoreError> {
         let Some(content) = contents.get(record.id)? else { continue };
         let Ok(content) = from_bytes::<Content>(content.value()) else { continue };
         let (Ok(slug), Ok(frontmatter)) =
-            (Slug::parse(name.to_owned()), Frontmatter::parse(&content.frontmatter))
+            (Slug::parse(name.to_owned()), content.frontmatter.parsed())
         else {
             continue;
         };
-        let title = title_of(&slug, &frontmatter, &content.body).unwrap_or_else(|| {
+        let title = title_of(&slug, frontmatter, &content.body).unwrap_or_else(|| {
             file_title(&record.source_path, record.provenance.source_uri.as_deref())
         });
         if title != record.title {

@@ -65,7 +65,7 @@ pub(super) fn read_pages(txn: &WriteTransaction) -> Result<bool, StoreError> {
 /// Moves TOML from the text to the frontmatter. Returns whether there was any.
 pub(super) fn read_toml(record: &mut PageRecord, content: &mut Content) -> bool {
     // Malformed TOML stays as it is. So does a damaged text: reads report the damage.
-    if !may_have_toml(content) || page::content_digest(&content.body) != record.content_hash {
+    if !may_have_toml(content) || content.body.digest() != record.content_hash {
         return false;
     }
     let Ok(Document { frontmatter, body }) = Document::parse(&content.body) else { return false };
@@ -73,7 +73,7 @@ pub(super) fn read_toml(record: &mut PageRecord, content: &mut Content) -> bool 
         return false;
     }
     let text = std::mem::replace(&mut content.body, body);
-    frontmatter.raw().clone_into(&mut content.frontmatter);
+    content.frontmatter = frontmatter.clone().into();
     let body = &content.body;
     if let Some(title) = frontmatter.title().or_else(|| page::top_heading(body))
         && title != record.title
@@ -87,7 +87,7 @@ pub(super) fn read_toml(record: &mut PageRecord, content: &mut Content) -> bool 
     }
     record.tags = page::page_tags(&frontmatter, body);
     record.aliases = frontmatter.aliases();
-    record.content_hash = page::content_digest(body);
+    record.content_hash = body.digest();
     record.chunks = u32::try_from(page::chunks(body).len()).unwrap_or(u32::MAX);
     record.bytes = body.len() as u64;
     if !record.marks.is_empty() {

@@ -288,7 +288,7 @@ fn a_saved_version_leaves_tags_and_type_unchanged() {
     let (source, name) = (SourceId::default(), slug("a"));
     let keep = move |draft: &mut Draft<'_>| {
         let present = draft.page(&source, &name)?.unwrap();
-        draft.store_version(&source, &name, present, page("theirs", &[], None), 2)
+        draft.store_version(&source, &name, present, &page("theirs", &[], None), 2)
     };
     assert_eq!(store.write(keep).unwrap(), 1);
     drop(store);

@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 use brain_protocol::{Slug, SourceId, WriteStatus};
 use redb::ReadableTable;
 
-use super::change::ChangedPage;
 use super::error::unless_damaged;
 use super::line_marks::PageMarks;
-use super::record::{DerivedRows, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
+use super::record::{Content, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
 use super::tables::EVERY_PAGE;
 use super::{Draft, FilePlan, NewPage, StoreError};
 use brain_page as page;
@@ -27,6 +26,16 @@ pub struct WrittenPage {
     pub status: WriteStatus,
     /// The page after the write.
     pub record: PageRecord,
+    /// The text that was written; `None` if the page is unchanged.
+    pub content: Option<Content>,
+}
+
+impl WrittenPage {
+    /// Returns the result of a write that left the page as it was.
+    #[must_use]
+    pub fn unchanged(record: PageRecord) -> Self {
+        Self { status: WriteStatus::Unchanged, record, content: None }
+    }
 }
 
 /// What a write knows about its page before the record is made.
@@ -53,15 +62,15 @@ impl Draft<'_> {
         &mut self,
         source: &SourceId,
         slug: &Slug,
-        new: NewPage,
+        new: &NewPage,
         now: i64,
     ) -> Result<WrittenPage, StoreError> {
         self.check_registered(source)?;
         self.write_count += 1;
         let former = self.page(source, slug)?;
         let target = match &former {
-            None => self.target_of_new_page(source, slug, &new, now)?,
-            Some(old) => self.retire_version(source, slug, old, &new, now)?,
+            None => self.target_of_new_page(source, slug, new, now)?,
+            Some(old) => self.retire_version(source, slug, old, new, now)?,
         };
         if former.as_ref().is_none_or(|old| old.deleted_at.is_some()) {
             self.counters.active += 1;
@@ -86,25 +95,17 @@ impl Draft<'_> {
         if new.is_capture {
             self.captured.insert((content_at, id), ())?;
         }
-        let derived = DerivedRows {
-            links: new.links,
-            names: new.names,
-            tags: record.tags.clone(),
-            timeline: new.timeline,
-        };
         self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
         self.follow_attachments(id, &new.content, now)?;
-        self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
-        self.insert_derived(source, &record, &derived);
+        self.derived.insert(id, to_bytes(&new.derived)?.as_slice())?;
+        self.insert_derived(source, &record, &new.derived);
         if former.is_some() {
-            self.record_added_names(source, slug, id, &derived.names);
+            self.record_added_names(source, slug, id, &new.derived.names);
         }
         let is_from_file = matches!(new.file, FilePlan::Keep(_));
         self.put_record_as_planned(source, slug, &record, &new.file, own_digests)?;
-        let (source, slug, content) = (source.clone(), slug.clone(), new.content);
-        let page = ChangedPage { source, slug, record: record.clone(), content, is_from_file };
-        self.add_change(id, Some(page));
-        Ok(WrittenPage { status, record })
+        self.add_page_change(source, slug, &record, &new.content, is_from_file);
+        Ok(WrittenPage { status, record, content: Some(new.content.clone()) })
     }
 
     /// Reserves id and path of a page that does not exist.
@@ -155,7 +156,7 @@ impl Draft<'_> {
         let marks = new.marks(Some((old, content.as_ref())), now);
         let mut own_digests: Vec<Hash> = new.replaces.into_iter().collect();
         if let Some(content) = content {
-            own_digests.push(page::file_hash(&content.frontmatter, &content.body));
+            own_digests.push(content.file_hash());
             own_digests.extend(page::earlier_file_hash(&content.frontmatter, &content.body));
             let kept = VersionRecord { record: old.clone(), content };
             self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
@@ -210,7 +211,7 @@ impl Draft<'_> {
         source: &SourceId,
         slug: &Slug,
         mut record: PageRecord,
-        new: NewPage,
+        new: &NewPage,
         now: i64,
     ) -> Result<u32, StoreError> {
         self.write_count += 1;
@@ -226,16 +227,12 @@ impl Draft<'_> {
         let marks = new.marks(None, now);
         kept.has_outside_title = marks.has_outside_title(&new.line_change, None, &kept);
         kept.marks = marks.lines;
-        let kept = VersionRecord { record: kept, content: new.content };
+        let kept = VersionRecord { record: kept, content: new.content.clone() };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
         record.version += 1;
         self.touch(source, slug, &mut record, None)?;
         let content = self.content(&record)?;
-        let (source, slug) = (source.clone(), slug.clone());
-        self.add_change(
-            id,
-            Some(ChangedPage { source, slug, record, content, is_from_file: false }),
-        );
+        self.add_page_change(source, slug, &record, &content, false);
         Ok(version)
     }
 
@@ -253,9 +250,7 @@ impl Draft<'_> {
         let path = record.source_path.as_str();
         self.add_outbox_row(id, source.as_str(), path, FileState::Present, vec![replaced])?;
         let content = self.content(&record)?;
-        let (source, slug, page) = (source.clone(), slug.clone(), record.clone());
-        let page = ChangedPage { source, slug, record: page, content, is_from_file: false };
-        self.add_change(id, Some(page));
+        self.add_page_change(source, slug, &record, &content, false);
         Ok(record)
     }
 
@@ -314,9 +309,7 @@ impl Draft<'_> {
         self.insert_derived(source, &record, &derived);
         self.record_added_names(source, slug, id, &derived.names);
         let content = self.content(&record)?;
-        let (source, slug) = (source.clone(), slug.clone());
-        let page = ChangedPage { source, slug, record: record.clone(), content, is_from_file };
-        self.add_change(id, Some(page));
+        self.add_page_change(source, slug, &record, &content, is_from_file);
         Ok(record)
     }
 

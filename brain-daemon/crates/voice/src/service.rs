@@ -151,7 +151,7 @@ impl VoiceService {
         }
         let body = escape_paragraph(&single_line(text)) + "\n";
         let request = Capture {
-            content: Document { frontmatter, body }.render().into_bytes(),
+            content: Document { frontmatter, body: body.into() }.render().into_bytes(),
             origin: Origin::Argument,
             source: None,
             slug: None,

@@ -132,7 +132,7 @@ fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
     };
     text.push_str(&list("Close pages", &mut run.close.iter().map(|page_ref| &page_ref.page)));
     text.push_str(&list("Far pages", &mut run.far.iter().map(|page_ref| &page_ref.page)));
-    Document { frontmatter, body: text }.render()
+    Document { frontmatter, body: text.into() }.render()
 }
 
 /// Returns a link from a page in `source` to `page`.

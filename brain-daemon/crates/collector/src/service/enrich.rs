@@ -132,7 +132,7 @@ impl CollectorService {
             let EditResult { body, lines, mut keys, failures } = edit;
             let created = expect == Precondition::Absent;
             if let Some(body) = body.filter(|_| !dry_run) {
-                document.body = body;
+                document.body = body.into();
                 match self.write_enriched(caller, target, &document, expect) {
                     Err(fault) if fault.code == FaultCode::Conflict && retries.next().is_some() => {
                         continue;

@@ -144,7 +144,7 @@ impl EditPage {
                     return Ok(it);
                 }
             };
-            it.body = body.map_err(|error| edit_fault(&error))?;
+            it.body = body.map_err(|error| edit_fault(&error))?.into();
             Ok(it)
         })
     }
@@ -226,7 +226,7 @@ impl ToolCall for AddTimelineEntry {
                 }
             })?;
             Ok(added.map(|body| {
-                it.body = body;
+                it.body = body.into();
                 it
             }))
         })
@@ -297,7 +297,7 @@ pub(super) fn read(
 fn document(page: &Page) -> Result<Document, Fault> {
     let frontmatter = Frontmatter::parse(&page.frontmatter)
         .map_err(|error| Fault::new(FaultCode::StoreDamaged, error.to_string()))?;
-    Ok(Document { frontmatter, body: page.body.clone() })
+    Ok(Document { frontmatter, body: page.body.as_str().into() })
 }
 
 /// Adds a warning to a fault that may quote text from outside.

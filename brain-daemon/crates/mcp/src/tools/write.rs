@@ -141,7 +141,7 @@ fn replace_body(
         Err(fault) if fault.code == FaultCode::NotFound => Ok(None),
         // A repeated call is no conflict if the page already has this body.
         Err(fault) if fault.code == FaultCode::Conflict => match read(context, page, None)? {
-            current if current.body == body => {
+            current if body == current.body => {
                 WriteOutput::for_page(context, current, UNCHANGED).map(Some)
             }
             _ => Err(fault),

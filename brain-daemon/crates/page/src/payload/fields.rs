@@ -2,7 +2,7 @@
 
 use super::{Payload, fenced};
 use crate::frontmatter::{Frontmatter, MAX_FRONTMATTER};
-use crate::{Document, title, toml};
+use crate::{Body, Document, title, toml};
 
 /// Maximum length of a title, in characters. A longer one is cut, and kept in full with the other
 /// fields.
@@ -91,7 +91,7 @@ impl Fields {
     }
 
     /// Returns the payload of `body` with these fields as frontmatter.
-    pub(super) fn into_payload(self, mut body: String) -> Payload {
+    pub(super) fn into_payload(self, mut body: Body) -> Payload {
         let mut frontmatter = Frontmatter::empty();
         let scalars = [
             ("title", &self.title),
@@ -117,7 +117,7 @@ impl Fields {
             }
             if rest.len() >= MAX_BYTES || frontmatter.raw().len() > MAX_BYTES {
                 frontmatter.remove(RECEIVED);
-                body = format!("{}\n\n{}", body.trim_end(), fenced(language, &rest));
+                body = format!("{}\n\n{}", body.trim_end(), fenced(language, &rest)).into();
             }
         }
         Payload { document: Document { frontmatter, body }, url: self.url, warning: None }

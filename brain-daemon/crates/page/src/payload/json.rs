@@ -37,14 +37,14 @@ pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
             if body.trim().is_empty() {
                 return Err(PayloadError::Empty);
             }
-            return Ok(fields(members).into_payload(body));
+            return Ok(fields(members).into_payload(body.into()));
         }
     }
     if is_nothing(value.get()) {
         return Err(PayloadError::Empty);
     }
     let title = Some(json_title(value.get(), &mut members));
-    Ok(Fields { title, ..Fields::default() }.into_payload(fenced("json", value.get())))
+    Ok(Fields { title, ..Fields::default() }.into_payload(fenced("json", value.get()).into()))
 }
 
 /// Returns whether a value has no content: `null`, `{}`, `[]` or `""`.

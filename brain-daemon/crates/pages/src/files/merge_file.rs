@@ -10,7 +10,6 @@
 //! other contents than those of brain.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Slug, SourceId};
 
@@ -18,13 +17,13 @@ use super::outbox::Failure;
 use super::overwritten_edits::version_with;
 use crate::files::FileService;
 use crate::files::read::{FileToRead, ReadFile, Text, is_as_recorded, read_file};
-use crate::write_page::{build_new_page, stored_document};
+use crate::files::update::TextOfChange;
+use crate::write_page::build_new_page;
 use brain_base::caller::Visibility;
 use brain_files::{CommitTimes, stat_of};
-use brain_page::{Document, file_hash, file_text, merge};
+use brain_page::{Document, merge};
 use brain_store::{
-    Content, Draft, LineChange, NewPage, OutboxRow, PageRecord, Reader, StoreError, WrittenPage,
-    unless_damaged,
+    Content, Draft, LineChange, NewPage, OutboxRow, PageRecord, Reader, StoreError, unless_damaged,
 };
 
 /// Attempts to join texts while the page changes, and to write a file that is saved meanwhile.
@@ -100,8 +99,8 @@ impl FileService {
 
     /// Processes the outbox row of a page. If another program saved its file, takes that in first;
     /// then also returns the page.
-    pub(super) fn write_file(&self, id: u64) -> WriteResult {
-        let (mut result, mut merged) = (self.update_file_by_id(id), None);
+    pub(super) fn write_file(&self, id: u64, text: Option<TextOfChange<'_>>) -> WriteResult {
+        let (mut result, mut merged) = (self.update_file_by_id(id, text), None);
         for _ in 0..MAX_ATTEMPTS {
             if result.is_ok() || !self.failing().get(&id).is_some_and(|it| it.is_foreign) {
                 break;
@@ -109,11 +108,11 @@ impl FileService {
             match self.merge_file(id) {
                 Ok(FileMerge::Changed(record)) => {
                     merged = Some(record);
-                    result = self.update_file_by_id(id);
+                    result = self.update_file_by_id(id, text);
                 }
                 // The other program has changed the file back; or it is no regular file.
                 Ok(FileMerge::Same) => {
-                    result = self.update_file_by_id(id);
+                    result = self.update_file_by_id(id, text);
                     break;
                 }
                 Ok(FileMerge::Conflict(version)) => {
@@ -154,7 +153,7 @@ impl FileService {
         let merged = self.merge_file(id)?;
         if matches!(merged, FileMerge::Changed(_)) {
             // A file that cannot be written is reported with the other failures.
-            let _ = self.write_file(id);
+            let _ = self.write_file(id, None);
         }
         Ok(merged)
     }
@@ -209,7 +208,7 @@ impl FileService {
                 None => None,
                 Some(row) => match self.join(&reader, &differing, row, &page.content)? {
                     // The file has the changes of the page already.
-                    Some(joined) if joined.render() == rendered(&page.content)? => None,
+                    Some(joined) if joined.render() == page.content.file_text() => None,
                     Some(joined) => Some(joined),
                     None => {
                         let version = self.keep_text_of_file(&reader, &differing, &page)?;
@@ -250,7 +249,7 @@ impl FileService {
             size: 0,
             slug: slug.clone(),
             has_page: true,
-            synced_digest: Some(file_hash(&content.frontmatter, &content.body)),
+            synced_digest: Some(content.file_hash()),
             provenance: Some(record.provenance.clone()),
         };
         // The file of a source that is away is read when it is back.
@@ -282,9 +281,10 @@ impl FileService {
         theirs: &Content,
     ) -> Result<Option<Document>, Fault> {
         let base = self.last_written(reader, differing, row)?;
-        let text = |content: &Content| file_text(&content.frontmatter, &content.body);
         let joined = base
-            .and_then(|base| merge(&text(&base), &text(&differing.content), &text(theirs)))
+            .and_then(|base| {
+                merge(&base.file_text(), &differing.content.file_text(), &theirs.file_text())
+            })
             .filter(|joined| joined.len() <= MAX_CONTENT);
         Ok(joined.and_then(|joined| Document::parse(&joined).ok()))
     }
@@ -301,9 +301,7 @@ impl FileService {
         let DifferingFile { record, content, .. } = differing;
         let finished = self.store.finished_outbox_rows().into_iter();
         let written = finished.filter(|(page, _)| *page == record.id).map(|(_, seq)| seq).max();
-        let is_own = |content: &Content| {
-            row.own_digests.contains(&file_hash(&content.frontmatter, &content.body))
-        };
+        let is_own = |content: &Content| row.own_digests.contains(&content.file_hash());
         let mut base = is_own(content).then(|| content.clone());
         for former in reader.versions(record.id)? {
             let Some(version) = reader.version(record.id, former.version)? else { continue };
@@ -330,7 +328,7 @@ impl FileService {
             if !is_current(draft, &source, &slug, &record)? {
                 return Ok(None);
             }
-            let written = draft.write_page(&source, &slug, page.clone(), now)?.record;
+            let written = draft.write_page(&source, &slug, &page, now)?.record;
             draft.put_file(&source, &file.path, &file.row(Some(written.id), written.seq, None))?;
             Ok(Some(written))
         })
@@ -347,20 +345,14 @@ impl FileService {
         let now = self.clock.now();
         let DifferingFile { source, slug, record, file, .. } = differing;
         let provenance = record.provenance.clone();
-        let page = build_new_page(&slug, joined, provenance.clone(), Some(&provenance), false)?;
-        let page = Arc::new(NewPage {
-            author: from_file.author.clone(),
-            line_change: LineChange::SameMarks,
-            replaces: Some(file.digest),
-            ..page
-        });
+        let change = (from_file.author.clone(), LineChange::SameMarks);
+        let page = build_new_page(&slug, joined, provenance.clone(), Some(&provenance), change)?;
+        let page = NewPage { replaces: Some(file.digest), ..page };
         Ok(self.store.write(move |draft| {
             if !is_current(draft, &source, &slug, &record)? {
                 return Ok(None);
             }
-            let WrittenPage { record, .. } =
-                draft.write_page(&source, &slug, NewPage::clone(&page), now)?;
-            Ok(Some(record))
+            Ok(Some(draft.write_page(&source, &slug, &page, now)?.record))
         })?)
     }
 
@@ -382,17 +374,11 @@ impl FileService {
         self.store.write(move |draft| {
             let current = draft.page(&source, &slug)?.filter(|current| current.id == id);
             match current.filter(|current| current.deleted_at.is_none()) {
-                Some(current) => {
-                    draft.store_version(&source, &slug, current, page.clone(), now).map(Some)
-                }
+                Some(current) => draft.store_version(&source, &slug, current, &page, now).map(Some),
                 None => Ok(None),
             }
         })
     }
-}
-
-fn rendered(content: &Content) -> Result<String, Fault> {
-    Ok(stored_document(content)?.render())
 }
 
 /// Returns whether the page is as it was read. Runs in the writer.

@@ -110,7 +110,7 @@ impl FileService {
             match current.filter(|current| current.deleted_at.is_none()) {
                 Some(current) => {
                     let version =
-                        draft.store_version(&page_source, &page_slug, current, new.clone(), now)?;
+                        draft.store_version(&page_source, &page_slug, current, &new, now)?;
                     Ok(Some(version))
                 }
                 None => Ok(None),

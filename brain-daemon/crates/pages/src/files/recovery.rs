@@ -11,8 +11,7 @@ use crate::files::FileService;
 use brain_base::caller::Visibility;
 use brain_base::home::Home;
 use brain_files::is_torn;
-use brain_page::{file_hash, file_text};
-use brain_store::{Content, Hash, Store, StoreError};
+use brain_store::{Hash, Store, StoreError};
 
 impl FileService {
     /// Records which files a power loss may have torn, and removes the record of a clean end. Must
@@ -65,17 +64,16 @@ impl FileService {
                 return Ok(false);
             };
             let current = reader.content(&record)?;
-            if is_torn(bytes, file_text(&current.frontmatter, &current.body).as_bytes()) {
+            if is_torn(bytes, current.file_text().as_bytes()) {
                 return Ok(true);
             }
             for former in reader.versions(id)?.into_iter().take(ours.len()) {
                 let Some(version) = reader.version(id, former.version)? else { continue };
-                let Content { frontmatter, body } = &version.content;
                 // A version can also have the text of another program.
-                if !ours.contains(&file_hash(frontmatter, body)) {
+                if !ours.contains(&version.content.file_hash()) {
                     continue;
                 }
-                let text = file_text(frontmatter, body);
+                let text = version.content.file_text();
                 if is_torn(bytes, text.as_bytes()) {
                     return Ok(true);
                 }

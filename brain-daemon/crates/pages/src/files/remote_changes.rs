@@ -39,7 +39,7 @@ impl FileService {
             }
             // A page that cannot be read because of damage must not stop the others.
             map_in_parallel(&chunk, |id| {
-                self.store.with_damage_report(|| Ok(self.write_file(*id).0.is_ok()))
+                self.store.with_damage_report(|| Ok(self.write_file(*id, None).0.is_ok()))
             });
         }
         false

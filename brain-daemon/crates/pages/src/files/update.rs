@@ -14,12 +14,17 @@ use brain_files::{Outcome, OwnContents, Tree, refusal};
 use brain_page as page;
 use brain_store::{Content, FileRecord, FileState, OutboxRow, Reader};
 
+/// The text that a change of a page stored, with the sequence number of the change.
+pub(super) type TextOfChange<'a> = (u64, &'a Content);
+
 impl FileService {
-    /// Processes the outbox row of a page. Set `strict` if brain possibly never wrote the file at
+    /// Processes the outbox row of a page. Reads the text from the store, unless the row belongs to
+    /// the change of `text`. Set `strict` if brain possibly never wrote the file at
     /// the page's path, and `is_recovering` if a power loss may have left that file incomplete.
     pub(super) fn try_update_file(
         &self,
         id: u64,
+        text: Option<TextOfChange<'_>>,
         strict: bool,
         is_recovering: bool,
     ) -> Result<Option<PathBuf>, Failure> {
@@ -32,7 +37,8 @@ impl FileService {
         };
         self.check_root(&tree, &row)?;
         let file_path = tree.path_of(&row.path);
-        let update = FileUpdate { service: self, id, row, tree, file_path };
+        let content = text.filter(|(seq, _)| *seq == row.seq).map(|(_, content)| content);
+        let update = FileUpdate { service: self, id, row, content, tree, file_path };
         let Some(outcome) = update.run(reader, strict, is_recovering)? else { return Ok(None) };
         update.finish(&outcome)
     }
@@ -62,6 +68,8 @@ struct FileUpdate<'a> {
     /// The id of the page.
     id: u64,
     row: OutboxRow,
+    /// The text of the page, if the caller has it.
+    content: Option<&'a Content>,
     tree: Arc<Tree>,
     file_path: PathBuf,
 }
@@ -79,7 +87,7 @@ impl FileUpdate<'_> {
         let own = OwnContents { digests: &row.own_digests, is_torn: &torn, is_recovering };
         if is_recovering && matches!(row.target_state, FileState::Present | FileState::Trashed) {
             let Some(content) = self.content(&reader)? else { return Ok(None) };
-            let text = page::file_text(&content.frontmatter, &content.body);
+            let text = content.file_text();
             let is_trashed = row.target_state == FileState::Trashed;
             self.tree
                 .recover(path, &text, &own, is_trashed, id)
@@ -96,6 +104,9 @@ impl FileUpdate<'_> {
 
     /// Returns the content of the page, if it exists.
     fn content(&self, reader: &Reader) -> Result<Option<Content>, Failure> {
+        if let Some(content) = self.content {
+            return Ok(Some(content.clone()));
+        }
         let page = reader.by_id_including_deleted(self.id).map_err(|e| failure(&e))?;
         let Some((_, _, record)) = page else { return Ok(None) };
         reader.content(&record).map(Some).map_err(|e| failure(&e))
@@ -122,7 +133,7 @@ impl FileUpdate<'_> {
         {
             return Ok(Some(Outcome::Done));
         }
-        let text = page::file_text(&content.frontmatter, &content.body);
+        let text = content.file_text();
         let outcome = tree.put(path, &text, own, self.id).map_err(|e| self.io_failure(&e))?;
         if matches!(outcome, Outcome::Done) && may_be_trashed {
             tree.remove_trashed_copy(path, &text, own, self.id).map_err(|e| self.io_failure(&e))?;
@@ -175,9 +186,6 @@ fn failure(error: &dyn Display) -> Failure {
 
 /// Returns whether a file with these bytes has the content of this page.
 fn has_text(bytes: &[u8], content: &Content) -> bool {
-    page::decode_text(bytes).ok().and_then(|text| page::Document::parse(text).ok()).is_some_and(
-        |document| {
-            document.frontmatter.raw() == content.frontmatter && document.body == content.body
-        },
-    )
+    let document = page::decode_text(bytes).ok().and_then(|text| page::Document::parse(text).ok());
+    document.is_some_and(|document| Content::from(document) == *content)
 }

@@ -10,7 +10,7 @@ use crate::write_page::{
 };
 use brain_base::caller::Caller;
 use brain_page::{self as page, EditError};
-use brain_store::{LineChange, NewPage};
+use brain_store::LineChange;
 
 impl PageService {
     /// Adds text to a page, in one transaction. The page keeps its provenance. Lines from an AI
@@ -29,19 +29,19 @@ impl PageService {
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             let mut document = stored_document(&draft.content(&record)?)?;
             document.body = page::append(&document.body, section.as_deref(), &text)
-                .map_err(|error| append_fault(&error))?;
+                .map_err(|error| append_fault(&error))?
+                .into();
             check_size(document.body.len(), slug.as_str())?;
             let captured_at = document.frontmatter.get("captured_at");
             let provenance = record.provenance;
-            let page =
-                build_new_page(&slug, document, provenance.clone(), Some(&provenance), false)?;
             // A line that the owner adds does not remove the marks of other lines.
             let line_change = match route.line_change() {
                 LineChange::ByPageAuthor => LineChange::SameMarks,
                 change => change,
             };
-            let page = NewPage { author: Some(route.author(uri.clone())), line_change, ..page };
-            let write = draft.write_page(&source_id, &slug, page, now)?;
+            let (own, change) = (provenance.clone(), (route.author(uri.clone()), line_change));
+            let page = build_new_page(&slug, document, own, Some(&provenance), change)?;
+            let write = draft.write_page(&source_id, &slug, &page, now)?;
             Ok(PageWrite { slug: slug.clone(), write, captured_at })
         })?;
         Ok(self.write_reply(source, outcome, Vec::new()))

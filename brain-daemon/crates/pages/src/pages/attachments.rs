@@ -23,8 +23,8 @@ use brain_page::{
 };
 use brain_service::health::{Finding, fail, ok};
 use brain_store::{
-    AttachmentRecord, Draft, Hash, MAX_SHARED_ATTACHMENT, NamedAttachment, NewPage, PageEntry,
-    PageRecord, Reader, StoreError,
+    AttachmentRecord, Draft, Hash, MAX_SHARED_ATTACHMENT, NamedAttachment, PageEntry, PageRecord,
+    Reader, StoreError,
 };
 
 /// Maximum time in which the check of `doctor` compares files with their hashes.
@@ -149,7 +149,7 @@ impl PageService {
     ) -> Result<AttachmentChange, Fault> {
         let now = self.clock.now();
         let (source_id, slug) = (source.clone(), page.slug.clone());
-        let (author, lines) = author_of_change(caller);
+        let change = author_of_change(caller);
         Ok(self.files.write_page((source, &page.slug), move |draft| {
             let page = draft.page(&source_id, &slug)?.filter(|page| page.deleted_at.is_none());
             let page = page.ok_or_else(|| StoreError::from(no_page(&source_id, &slug)))?;
@@ -159,9 +159,9 @@ impl PageService {
             if !is_document_changed {
                 return Ok(AttachmentChange { status, page, record });
             }
-            let new = build_new_page(&slug, document, page.provenance.clone(), None, false)?;
-            let new = NewPage { author: Some(author.clone()), line_change: lines.clone(), ..new };
-            let page = draft.write_page(&source_id, &slug, new, now)?.record;
+            let provenance = page.provenance;
+            let new = build_new_page(&slug, document, provenance, None, change.clone())?;
+            let page = draft.write_page(&source_id, &slug, &new, now)?.record;
             Ok(AttachmentChange { status, page, record })
         })?)
     }
@@ -176,7 +176,7 @@ impl PageService {
     ) -> Result<AttachReply, Fault> {
         let warnings = match change.status {
             ChangeStatus::Unchanged => Vec::new(),
-            _ => self.files.update_file(source, &change.page).warnings(),
+            _ => self.files.update_file(source, &change.page, None).warnings(),
         };
         let reader = self.store.read(caller.visibility())?;
         Ok(AttachReply {

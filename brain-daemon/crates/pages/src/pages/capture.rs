@@ -1,23 +1,23 @@
 //! `capture`: stores text as a page, under `inbox/` unless the request names a slug. Without a
 //! slug, content that repeats within 24 hours is not stored again.
 
+use std::sync::Arc;
+
 use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteReply, WriteStatus};
 
 use crate::file_input::read_input;
 use crate::pages::PageService;
 use crate::pages::capture_input::{CaptureInput, NewCapture};
 use crate::pages::queued_capture::can_be_queued;
-use crate::provenance::{
-    CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, without_provenance_keys,
-};
+use crate::provenance::{CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, write_as_set};
 use crate::write_page::{
     SlugRequest, check_origin, check_type, choose_slug, clean_tags, inbox_slug, origin_route,
-    origin_uri, stored_document, type_and_title, type_of,
+    origin_uri, set_type_and_title, stored_document, type_of,
 };
 use brain_base::caller::Caller;
 use brain_base::clock::day;
-use brain_page::{Document, Frontmatter, content_digest, derive_title, hex};
-use brain_store::{Draft, LineChange, PageRecord, Reader, StoreError, WrittenPage};
+use brain_page::{Document, Frontmatter, hex};
+use brain_store::{Content, Draft, LineChange, PageRecord, Reader, StoreError, WrittenPage};
 
 /// Types that cause no warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
@@ -62,7 +62,7 @@ impl PageService {
         merge_flags(&mut document, &request)?;
         let reader = self.store.read(caller.visibility())?;
         let (source, _) = crate::sources::resolve(caller, &reader, request.source.as_ref())?;
-        let hash = content_digest(&document.body);
+        let hash = document.body.digest();
         let duplicate =
             request.slug.is_none().then(|| self.dedup.find_in(&self.store, &source, hash, now));
         let (slug, duplicate) = (request.slug, duplicate.flatten());
@@ -89,11 +89,13 @@ impl PageService {
                     Some(slug) => slug.clone(),
                     None => inbox_slug(&day(now), &hash, 0)?,
                 };
-                let candidate = input.new_page(slug, former)?;
-                let (to_write, page) = (input.clone(), candidate.clone());
-                match self.store.write(move |draft| write_capture(draft, &to_write, &page)) {
-                    Err(StoreError::Away(reason)) if is_new_text && can_be_queued(input.route) => {
-                        return self.queue_capture(input, candidate, &reason);
+                let capture = Arc::new((input.new_page(slug, former)?, input));
+                let task = Arc::clone(&capture);
+                match self.store.write(move |draft| write_capture(draft, &task.1, &task.0)) {
+                    Err(StoreError::Away(reason))
+                        if is_new_text && can_be_queued(capture.1.route) =>
+                    {
+                        return self.queue_capture(&capture.1, &capture.0, &reason);
                     }
                     result => result?,
                 }
@@ -113,7 +115,8 @@ impl PageService {
         outcome: PageWrite,
         mut warnings: Vec<String>,
     ) -> WriteReply {
-        let PageWrite { slug, write: WrittenPage { status, record }, captured_at } = outcome;
+        let PageWrite { slug, write, captured_at } = outcome;
+        let (status, record) = (write.status, &write.record);
         let mut merged = None;
         let (written, path) = if status == WriteStatus::Unchanged {
             let file_path = self.files.file_path_of(&source, &record.source_path);
@@ -121,13 +124,13 @@ impl PageService {
             let shown_path = self.files.shown_path(&source, &record.source_path);
             (!self.files.is_failing(record.id) && exists, shown_path)
         } else {
-            let report = self.files.update_file(&source, &record);
+            let report = self.files.update_file(&source, record, write.content.as_ref());
             warnings.extend(report.warnings());
             merged = report.merged;
             (report.is_written, report.path)
         };
         // Another program saved the file at the same moment, and the page has both texts now.
-        let record = merged.map_or(record, |merged| *merged);
+        let record = merged.map_or(write.record, |merged| *merged);
         WriteReply {
             slug,
             status,
@@ -185,11 +188,8 @@ fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> 
         _ => None,
     };
     let (page_type, title) = (request.page_type.as_deref(), request.title.as_deref());
-    let keys = type_and_title(document, page_type, title, file);
+    set_type_and_title(document, page_type, title, file);
     let Document { frontmatter, .. } = document;
-    for (key, value) in &keys {
-        frontmatter.set(key, value);
-    }
     if !request.tags.is_empty() {
         let mut tags = frontmatter.tags();
         add_tags(&mut tags, clean_tags(&request.tags)?);
@@ -208,7 +208,7 @@ fn merge_frontmatter(
     page: &mut Frontmatter,
 ) -> bool {
     let input = &capture.document.frontmatter;
-    let derived_title = derive_title(&capture.document.body);
+    let derived_title = capture.document.body.derived_title();
     let mut except = vec!["tags"];
     except.extend(INGEST_KEYS);
     if input.title().is_none_or(|title| title == derived_title) {
@@ -251,6 +251,7 @@ fn write_capture(
         day: &day(input.now),
     };
     let (slug, existing) = choose_slug(draft, &slug_request)?;
+    let rebuilt;
     let new_capture = match existing {
         Some(record) if record.deleted_at.is_none() && record.content_hash == input.hash => {
             let mut page = stored_document(&draft.content(&record)?)?;
@@ -263,28 +264,34 @@ fn write_capture(
                 false => LineChange::ByOtherAuthor,
             };
             let former = Some(FormerPage::from(&record));
-            input.complete_page(slug, page, record.provenance, lines, former)?
+            rebuilt = input.complete_page(slug, page, record.provenance, lines, former)?;
+            &rebuilt
         }
         existing => {
             let former = existing.as_ref().map(FormerPage::from);
             match slug == candidate.slug && former == candidate.former {
-                true => candidate.clone(),
-                false => input.new_page(slug, former)?,
+                true => candidate,
+                false => {
+                    rebuilt = input.new_page(slug, former)?;
+                    &rebuilt
+                }
             }
         }
     };
-    let NewCapture { slug, mut page, captured_at, .. } = new_capture;
-    if draft.source_settings(&input.source)?.without_provenance {
-        page = without_provenance_keys(page);
-    }
-    let write = draft.write_page(&input.source, &slug, page, input.now)?;
-    Ok(PageWrite { slug, write, captured_at })
+    let NewCapture { slug, page, .. } = new_capture;
+    let write = write_as_set(draft, &input.source, slug, page, input.now)?;
+    Ok(PageWrite { slug: slug.clone(), write, captured_at: captured_at(&page.content) })
+}
+
+/// Returns when the text of a page was captured, as its frontmatter says.
+pub(super) fn captured_at(content: &Content) -> Option<String> {
+    content.frontmatter.parsed().ok()?.get("captured_at")
 }
 
 /// Returns the result of a capture that changes nothing.
 fn unchanged_write(slug: Slug, record: PageRecord, frontmatter: &Frontmatter) -> PageWrite {
-    let write = WrittenPage { status: WriteStatus::Unchanged, record };
-    PageWrite { slug, write, captured_at: frontmatter.get("captured_at") }
+    let captured_at = frontmatter.get("captured_at");
+    PageWrite { slug, write: WrittenPage::unchanged(record), captured_at }
 }
 
 fn no_content(document: &Document) -> Fault {

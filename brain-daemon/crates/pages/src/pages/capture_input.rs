@@ -9,7 +9,6 @@ use brain_page::Document;
 use brain_store::{Hash, LineChange, NewPage, Provenance};
 
 /// The input of a capture, checked and parsed.
-#[derive(Clone)]
 pub(super) struct CaptureInput {
     pub(super) source: SourceId,
     pub(super) slug: Option<Slug>,
@@ -66,13 +65,11 @@ impl CaptureInput {
             vec![("captured_at", now.as_str()), ("captured_via", self.route.captured_via())];
         keys.retain(|(key, _)| document.frontmatter.get(key).is_none());
         document.frontmatter.set_all(&keys);
-        let captured_at = document.frontmatter.get("captured_at");
-        let is_automatic = self.slug.is_none();
         let previous = former.as_ref().map(|former| &former.provenance);
-        let page = build_new_page(&slug, document, provenance, previous, is_automatic)?;
-        let author = Some(self.route.author(self.uri.clone()));
-        let page = NewPage { author, line_change, ..page };
-        Ok(NewCapture { slug, page, captured_at, former })
+        let change = (self.route.author(self.uri.clone()), line_change);
+        let page = build_new_page(&slug, document, provenance, previous, change)?;
+        let page = NewPage { is_capture: self.slug.is_none(), ..page };
+        Ok(NewCapture { slug, page, former })
     }
 
     /// Returns whether the owner captures, on the command line or in the browser.
@@ -82,11 +79,9 @@ impl CaptureInput {
 }
 
 /// The page of a capture, ready to be stored.
-#[derive(Clone)]
 pub(super) struct NewCapture {
     pub(super) slug: Slug,
     pub(super) page: NewPage,
-    pub(super) captured_at: Option<String>,
     /// The page that it replaces.
     pub(super) former: Option<FormerPage>,
 }

@@ -5,8 +5,8 @@ use brain_protocol::{Diff, DiffOther, DiffReply, Fault, FaultCode, Slug, SourceI
 use super::former_version;
 use crate::pages::{PageService, page_argument};
 use brain_base::caller::Caller;
-use brain_page::{UnifiedDiff, file_text, program_copy, unified_diff};
-use brain_store::{Content, PageEntry, PageRecord, Reader, StoreError};
+use brain_page::{UnifiedDiff, program_copy, unified_diff};
+use brain_store::{PageEntry, PageRecord, Reader, StoreError};
 
 impl PageService {
     /// Returns the difference between two versions of a page.
@@ -14,12 +14,13 @@ impl PageService {
         let reader = self.store.read(caller.visibility())?;
         let (source, slug, record) = self.find(caller, &reader, &request.page)?;
         let text = |number: u32| -> Result<String, Fault> {
-            let Content { frontmatter, body } = match number {
-                0 => return Ok(String::new()),
-                number if number == record.version => reader.content(&record)?,
-                number => former_version(&reader, &record, &request.page, number)?.content,
-            };
-            Ok(file_text(&frontmatter, &body))
+            Ok(match number {
+                0 => String::new(),
+                number if number == record.version => reader.content(&record)?.file_text(),
+                number => {
+                    former_version(&reader, &record, &request.page, number)?.content.file_text()
+                }
+            })
         };
         let is_plain = request.from.is_none() && request.to.is_none();
         let copy = program_copy(&record.source_path).filter(|_| is_plain);
@@ -75,7 +76,7 @@ impl PageService {
         reader: &Reader,
         (source, slug, record): PageEntry,
     ) -> Result<DiffReply, Fault> {
-        let Content { frontmatter, body } = reader.content(&record)?;
+        let page = reader.content(&record)?.file_text();
         let path = self.files.shown_path(&source, &record.source_path).display().to_string();
         let text = self.files.text_of_file(reader, &source, &record).ok_or_else(|| {
             let message = format!("{path} cannot be read as text, or is not there");
@@ -83,7 +84,6 @@ impl PageService {
                 .hint(format!("to write the page there: `brain keep {slug} page`"))
         })?;
         let name = format!("{slug}@{}", record.version);
-        let page = file_text(&frontmatter, &body);
         let diff = unified_diff(&page, &text, (&name, &record.source_path)).ok_or_else(|| {
             let message = format!("\"{slug}\" and its file differ in too many lines");
             Fault::new(FaultCode::TooLarge, message)
@@ -99,10 +99,7 @@ fn diff_with_original(
     (source, slug, record): PageEntry,
     (original, original_record): &(Slug, PageRecord),
 ) -> Result<DiffReply, Fault> {
-    let text = |record: &PageRecord| {
-        let Content { frontmatter, body } = reader.content(record)?;
-        Ok::<_, StoreError>(file_text(&frontmatter, &body))
-    };
+    let text = |record: &PageRecord| Ok::<_, StoreError>(reader.content(record)?.file_text());
     let names = (slug.to_string(), original.to_string());
     let texts = (text(&record)?, text(original_record)?);
     let diff = unified_diff(&texts.0, &texts.1, (&names.0, &names.1)).ok_or_else(|| {

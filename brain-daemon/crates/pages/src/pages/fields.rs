@@ -10,7 +10,7 @@ use crate::provenance::{INGEST_KEYS, author_of_change};
 use crate::write_page::{build_new_page, clean_tags, stored_document};
 use brain_base::caller::Caller;
 use brain_page::{self as page, Document, is_link_key};
-use brain_store::{NewPage, PageRecord, StoreError, WrittenPage};
+use brain_store::{PageRecord, StoreError, WrittenPage};
 
 impl PageService {
     /// Lists all tags, or adds and removes tags of a page.
@@ -31,7 +31,10 @@ impl PageService {
         let change = TagChange { add, remove, slug: slug.clone(), argument: page_argument(&page) };
         let (source, update) = self.edit(caller, &page, move |document| change.apply(document))?;
         let warnings = match &update {
-            Some(applied) => self.files.update_file(&source, &applied.record).warnings(),
+            Some(applied) => self
+                .files
+                .update_file(&source, &applied.record, applied.content.as_ref())
+                .warnings(),
             None => Vec::new(),
         };
         let tags = match &update {
@@ -99,7 +102,10 @@ impl PageService {
             Ok(())
         })?;
         let warnings = match &update {
-            Some(applied) => self.files.update_file(&source, &applied.record).warnings(),
+            Some(applied) => self
+                .files
+                .update_file(&source, &applied.record, applied.content.as_ref())
+                .warnings(),
             None => Vec::new(),
         };
         let status = match (&update, remove) {
@@ -123,7 +129,7 @@ impl PageService {
         let now = self.clock.now();
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, page)?;
         let (source_id, slug) = (source.clone(), page.slug.clone());
-        let (author, line_change) = author_of_change(caller);
+        let author = author_of_change(caller);
         let applied = self.files.write_page((&source, &page.slug), move |draft| {
             let record = draft.page(&source_id, &slug)?.filter(|r| r.deleted_at.is_none());
             let record: PageRecord =
@@ -131,13 +137,11 @@ impl PageService {
             let content = draft.content(&record)?;
             let mut document = stored_document(&content)?;
             change(&mut document)?;
-            if document.frontmatter.raw() == content.frontmatter && document.body == content.body {
+            if content.frontmatter == document.frontmatter.raw() && document.body == content.body {
                 return Ok(None);
             }
-            let page = build_new_page(&slug, document, record.provenance, None, false)?;
-            let author = Some(author.clone());
-            let page = NewPage { author, line_change: line_change.clone(), ..page };
-            draft.write_page(&source_id, &slug, page, now).map(Some)
+            let page = build_new_page(&slug, document, record.provenance, None, author.clone())?;
+            draft.write_page(&source_id, &slug, &page, now).map(Some)
         })?;
         Ok((source, applied))
     }

@@ -54,7 +54,7 @@ impl PageService {
             KeptSide::Page => self.files.keep_page(record.id, &argument)?,
             KeptSide::File => self.files.keep_file(record.id, &argument)?,
         };
-        let write = WrittenPage { status, record };
+        let write = WrittenPage { status, record, content: None };
         let slug = request.page.slug.clone();
         Ok(self.write_reply(source, PageWrite { slug, write, captured_at: None }, warnings))
     }

@@ -51,15 +51,15 @@ impl PageService {
                 }
                 draft.adopt_versions(source, &into.0, &into.1, &from.1)?;
                 draft.adopt_attachments(from.1.id, into.1.id, now)?;
-                let merged = draft.write_page(source, &into.0, new.clone(), now)?.record;
+                let merged = draft.write_page(source, &into.0, new, now)?.record;
                 let deleted = draft.soft_delete(source, &from.0, from.1.clone(), now)?;
                 let others = link_updates.write(draft, change, now)?;
                 Ok::<_, StoreError>(Some((merged, deleted, others)))
             })?;
             let Some((merged, deleted, others)) = written else { continue };
-            let report = self.files.update_file(&plan.source, &merged);
+            let report = self.files.update_file(&plan.source, &merged, None);
             let mut warnings = report.warnings();
-            warnings.extend(self.files.update_file(&plan.source, &deleted).warnings());
+            warnings.extend(self.files.update_file(&plan.source, &deleted, None).warnings());
             warnings.extend(self.update_files(&others));
             return Ok(MoveReply {
                 status: PageChange::Merged,
@@ -121,19 +121,19 @@ impl PageService {
         let mut merged = updated.document;
         if !appended.document.body.trim().is_empty() {
             merged.body = page::append(&merged.body, None, &appended.document.body)
-                .map_err(|error| Fault::new(FaultCode::InvalidRequest, error.to_string()))?;
+                .map_err(|error| Fault::new(FaultCode::InvalidRequest, error.to_string()))?
+                .into();
         }
         check_size(merged.body.len(), into_slug.as_str())?;
         let change = author_of_change(caller);
         // If any line of the appended page is from outside, all its lines are marked as being from
         // outside.
-        let (author, line_change) = match outside_author(&from) {
+        let appended_by = match outside_author(&from) {
             Some(author) => (author, LineChange::ByOtherAuthor),
             None => change.clone(),
         };
         let own = into.provenance.clone();
-        let new = build_new_page(&into_slug, merged, own, Some(&into.provenance), false)?;
-        let new = NewPage { author: Some(author), line_change, ..new };
+        let new = build_new_page(&into_slug, merged, own, Some(&into.provenance), appended_by)?;
         let (from, into) = ((from_slug, from), (into_slug, into));
         Ok(MergePlan { source, from, into, new, link_updates, change })
     }

@@ -11,8 +11,7 @@ use brain_page::{
     retarget_links,
 };
 use brain_store::{
-    Author, Draft, LineChange, LinkRecord, NewPage, PageEntry, PageRecord, Reader, Resolution,
-    StoreError,
+    Author, Draft, LineChange, LinkRecord, PageEntry, PageRecord, Reader, Resolution, StoreError,
 };
 
 /// A move of a page to another slug. Links to the page must lead to that slug afterwards.
@@ -235,15 +234,14 @@ impl LinkUpdates {
     pub(super) fn write(
         &self,
         draft: &mut Draft<'_>,
-        (author, lines): &(Author, LineChange),
+        change: &(Author, LineChange),
         now: i64,
     ) -> Result<Vec<(SourceId, PageRecord)>, StoreError> {
         let mut written = Vec::with_capacity(self.pages.len());
         for ((source, slug, record), document) in &self.pages {
             let provenance = record.provenance.clone();
-            let page = build_new_page(slug, document.clone(), provenance, None, false)?;
-            let page = NewPage { author: Some(author.clone()), line_change: lines.clone(), ..page };
-            written.push((source.clone(), draft.write_page(source, slug, page, now)?.record));
+            let page = build_new_page(slug, document.clone(), provenance, None, change.clone())?;
+            written.push((source.clone(), draft.write_page(source, slug, &page, now)?.record));
         }
         Ok(written)
     }

@@ -8,11 +8,11 @@ use brain_protocol::{
 
 use crate::file_input::read_input;
 use crate::pages::PageService;
-use crate::pages::capture::PageWrite;
+use crate::pages::capture::{PageWrite, captured_at};
 use crate::pages::find_page::written_source;
 use crate::provenance::{
     FormerPage, INGEST_KEYS, IngestRoute, PUT_PAGE, is_from_outside, move_unverified_provenance,
-    without_provenance_keys,
+    write_as_set,
 };
 use crate::write_page::{
     build_new_page, check_expected, check_origin, origin_route, origin_uri, stored_document,
@@ -32,7 +32,6 @@ struct PutPage {
     /// brain adds its own.
     frontmatter: Frontmatter,
     page: NewPage,
-    captured_at: Option<String>,
 }
 
 /// The text of a put, and how it arrived.
@@ -63,14 +62,13 @@ impl PutText {
         };
         move_unverified_provenance(&mut frontmatter, &provenance, previous);
         let document = Document { frontmatter: frontmatter.clone(), body };
-        let captured_at = frontmatter.get("captured_at");
-        let page = build_new_page(&self.slug, document, provenance, previous, false)?;
-        let author = Some(route.author(uri.clone()));
         // In an editor the owner sees single lines of others, and changes other ones: the marks
         // stay. `brain trust` is the way to make all lines the owner's.
         let line_change = if self.is_edit { LineChange::SameMarks } else { route.line_change() };
-        let page = NewPage { replaces: self.replaces, author, line_change, ..page };
-        Ok(PutPage { former, frontmatter, page, captured_at })
+        let change = (route.author(uri.clone()), line_change);
+        let page = build_new_page(&self.slug, document, provenance, previous, change)?;
+        let page = NewPage { replaces: self.replaces, ..page };
+        Ok(PutPage { former, frontmatter, page })
     }
 
     fn is_empty(&self) -> bool {
@@ -100,8 +98,7 @@ impl PutWrite {
             true => None,
             false => Some(text.build_page(former)?),
         };
-        let PutPage { former, frontmatter, page, captured_at } =
-            rebuilt.as_ref().unwrap_or(candidate);
+        let PutPage { former, frontmatter, page } = rebuilt.as_ref().unwrap_or(candidate);
         let effect = write_effect(
             existing.clone(),
             |page| draft.content(page),
@@ -116,17 +113,12 @@ impl PutWrite {
         let becomes_owners =
             !text.is_edit && former.as_ref().is_some_and(|it| it.would_become_owners(text.route));
         if let (Effect::Unchanged(record), false) = (effect, becomes_owners) {
-            let stored = stored_document(&draft.content(&record)?)?;
-            let captured_at = stored.frontmatter.get("captured_at");
-            let write = WrittenPage { status: WriteStatus::Unchanged, record: *record };
+            let captured_at = captured_at(&draft.content(&record)?);
+            let write = WrittenPage::unchanged(*record);
             return Ok(PageWrite { slug: slug.clone(), write, captured_at });
         }
-        let mut page = page.clone();
-        if draft.source_settings(source)?.without_provenance {
-            page = without_provenance_keys(page);
-        }
-        let write = draft.write_page(source, slug, page, text.now)?;
-        Ok(PageWrite { slug: slug.clone(), write, captured_at: captured_at.clone() })
+        let write = write_as_set(draft, source, slug, page, text.now)?;
+        Ok(PageWrite { slug: slug.clone(), write, captured_at: captured_at(&page.content) })
     }
 
     /// Checks the precondition. A client may repeat a put whose reply it did not get: the page then

@@ -8,6 +8,7 @@ use brain_page::hex;
 use brain_protocol::{Fault, JobState, WriteReply, WriteStatus};
 use brain_store::{JobOptions, JobRecord, StoreError};
 
+use super::capture::captured_at;
 use super::capture_input::{CaptureInput, NewCapture};
 use crate::pages::PageService;
 use crate::provenance::{CAPTURE_CLI, IngestRoute, VOICE};
@@ -30,24 +31,24 @@ impl PageService {
     /// Keeps a capture for later. `reason` says why the server is away.
     pub(super) fn queue_capture(
         &self,
-        input: CaptureInput,
-        capture: NewCapture,
+        input: &CaptureInput,
+        capture: &NewCapture,
         reason: &str,
     ) -> Result<WriteReply, Fault> {
-        let NewCapture { slug, page, captured_at, .. } = capture;
+        let NewCapture { slug, page, .. } = capture;
         let record = JobRecord {
             state: JobState::Queued,
             client: client_of(input.route).unwrap_or(caller::CAPTURE).into(),
-            source: input.source.as_str().into(),
+            source: input.source.clone(),
             content_hash: input.hash,
             content_type: "text/markdown".into(),
             bytes: page.content.body.len() as u64,
             options: JobOptions {
-                slug: input.slug.map(String::from),
+                slug: input.slug.clone(),
                 uri: Some(input.uri.clone()),
                 ..JobOptions::default()
             },
-            content: page.content,
+            content: page.content.clone(),
             received_at: input.now,
             finished_at: None,
             attempts: 0,
@@ -68,17 +69,17 @@ impl PageService {
              sends it when the server answers"
         );
         Ok(WriteReply {
-            slug,
+            slug: slug.clone(),
             status: WriteStatus::Queued,
             duplicate: false,
             chunks: page.chunks,
             content_hash: hex(&input.hash),
             written: false,
             path: String::new(),
-            source_id: input.source,
+            source_id: input.source.clone(),
             source_kind: Some(input.route.kind.into()),
-            source_uri: Some(input.uri),
-            captured_at,
+            source_uri: Some(input.uri.clone()),
+            captured_at: captured_at(&page.content),
             warnings: vec![warning],
             version: 1,
         })

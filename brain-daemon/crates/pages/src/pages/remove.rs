@@ -47,7 +47,7 @@ impl PageService {
             check_expected(expect.as_ref(), &slug, Some(&record))?;
             draft.soft_delete(&source_id, &slug, record, now)
         })?;
-        let report = self.files.update_file(&source, &record);
+        let report = self.files.update_file(&source, &record, None);
         Ok(DeleteReply {
             status: PageChange::SoftDeleted,
             slug: request.slug.clone(),
@@ -76,7 +76,7 @@ impl PageService {
                 Some(_) => draft.restore(&source_id, &slug, record),
             }
         })?;
-        let report = self.files.update_file(&source, &record);
+        let report = self.files.update_file(&source, &record, None);
         Ok(RestoreReply {
             status: PageChange::Restored,
             slug: request.slug.clone(),

@@ -51,7 +51,7 @@ impl PageService {
                 if !is_current || !link_updates.are_current(draft)? {
                     return Ok(None);
                 }
-                let moved = draft.move_page(source, (from, to), record, new.clone(), now)?;
+                let moved = draft.move_page(source, (from, to), record, new, now)?;
                 let others = link_updates.write(draft, change, now)?;
                 Ok::<_, StoreError>(Some((moved, others)))
             })?;
@@ -100,10 +100,8 @@ impl PageService {
         let mut link_updates = moved.update_backlinks(reader)?;
         let own = moved.update_own_links(reader, &document)?;
         link_updates.not_updated.extend(own.not_updated.iter().map(|raw| format!("{to}: {raw}")));
-        let new = build_new_page(&to, own.document, record.provenance.clone(), None, false)?;
-        let change = author_of_change(caller);
-        let (author, line_change) = change.clone();
-        let new = NewPage { author: Some(author), line_change, ..new };
+        let (provenance, change) = (record.provenance.clone(), author_of_change(caller));
+        let new = build_new_page(&to, own.document, provenance, None, change.clone())?;
         Ok(RenamePlan { source, from, to, record, new, link_updates, change })
     }
 
@@ -115,7 +113,7 @@ impl PageService {
         others: &WrittenPages,
     ) -> MoveReply {
         self.files.move_file(&plan.source, &plan.record.source_path, &moved.source_path);
-        let report = self.files.update_file(&plan.source, moved);
+        let report = self.files.update_file(&plan.source, moved, None);
         let mut warnings = report.warnings();
         warnings.extend(self.update_files(others));
         // Removes the file at the former path if it could not be moved.
@@ -140,7 +138,8 @@ impl PageService {
 
     /// Writes the files of pages. Returns warnings about files that were not written.
     pub(crate) fn update_files(&self, pages: &WrittenPages) -> Vec<String> {
-        let reports = pages.iter().map(|(source, record)| self.files.update_file(source, record));
+        let reports =
+            pages.iter().map(|(source, record)| self.files.update_file(source, record, None));
         reports.flat_map(|report| report.warnings()).collect()
     }
 }

@@ -9,8 +9,8 @@ use crate::pages::PageService;
 use crate::provenance::{marked_lines, trust_of};
 use brain_base::caller::Caller;
 use brain_base::clock::parse_day;
-use brain_page::{TimelineEntry, file_text, split_marked, timeline};
-use brain_store::{PageRecord, Reader, StoreError, TimelineRecord};
+use brain_page::{TimelineEntry, split_marked, timeline};
+use brain_store::{PageRecord, Reader, StoreError};
 
 const MAX_LIMIT: u32 = 1000;
 /// The first and the last possible day. Days are compared as text.
@@ -46,7 +46,7 @@ impl PageService {
                 None => None,
             };
             // Successive lines of the same page need one read of its dated lines.
-            let mut last: Option<(u64, Vec<TimelineRecord>, Vec<TimelineEntry>)> = None;
+            let mut last: Option<(u64, Vec<TimelineEntry>, Vec<TimelineEntry>)> = None;
             reader.timeline(since, until, |(source, slug, record), position| {
                 if only_source.as_ref().is_some_and(|only| only != source) {
                     return Ok(true);
@@ -122,7 +122,7 @@ pub(super) fn outside_entries(
         return Ok(Vec::new());
     }
     let content = reader.content(page)?;
-    let (text, marks) = (file_text(&content.frontmatter, &content.body), marked_lines(&page.marks));
+    let (text, marks) = (content.file_text(), marked_lines(&page.marks));
     let parts = split_marked(&text, 1, &marks).into_iter();
     Ok(parts.filter(|(mark, _)| mark.is_some()).flat_map(|(_, part)| timeline(part)).collect())
 }
@@ -130,7 +130,7 @@ pub(super) fn outside_entries(
 /// Returns a dated line as a row of a reply, without the path of its file. `outside` has the
 /// entries of the page that are from outside.
 pub(super) fn row(
-    entry: TimelineRecord,
+    entry: TimelineEntry,
     slug: Slug,
     source_id: SourceId,
     page: &PageRecord,

@@ -1,7 +1,7 @@
 //! `today`: creates the daily note.
 
 use brain_protocol::{
-    Fault, FaultCode, Origin, PageRef, Precondition, Put, Slug, Today, WriteReply, WriteStatus,
+    Fault, FaultCode, Origin, PageRef, Precondition, Put, Slug, Today, WriteReply,
 };
 
 use crate::pages::PageService;
@@ -27,7 +27,7 @@ impl PageService {
         let reader = self.store.read(caller.visibility())?;
         let (source, _) = crate::sources::resolve(caller, &reader, page.source.as_ref())?;
         if let Some(record) = reader.page(&source, &page.slug)? {
-            let write = WrittenPage { status: WriteStatus::Unchanged, record };
+            let write = WrittenPage::unchanged(record);
             let outcome = PageWrite { slug: page.slug, write, captured_at: None };
             drop(reader);
             return Ok(self.write_reply(source, outcome, Vec::new()));

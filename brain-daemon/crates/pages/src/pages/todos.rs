@@ -34,8 +34,8 @@ impl PageService {
                     .as_ref()
                     .and_then(|_| self.files.text_of_file(&reader, &source_id, &record));
                 let text = file
-                    .filter(|text| text.ends_with(&content.body))
-                    .unwrap_or_else(|| page::file_text(&content.frontmatter, &content.body));
+                    .filter(|text| text.ends_with(content.body.as_str()))
+                    .unwrap_or_else(|| content.file_text());
                 let above = page::lines_above_body(&text, &content.body);
                 todos.extend(tasks.into_iter().skip(skipped).map(|task| TodoRow {
                     slug: slug.clone(),

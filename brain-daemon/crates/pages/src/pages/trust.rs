@@ -1,13 +1,13 @@
 //! `trust`: makes all lines of a page the owner's.
 
-use brain_protocol::{Fault, Trust, WriteReply, WriteStatus};
+use brain_protocol::{Fault, Trust, WriteReply};
 
 use crate::pages::capture::PageWrite;
 use crate::pages::{PageService, no_page};
 use crate::provenance::{PUT_PAGE, is_from_outside};
 use crate::write_page::{build_new_page, stored_document};
 use brain_base::caller::Caller;
-use brain_store::{LineChange, NewPage, Provenance, StoreError, WrittenPage};
+use brain_store::{LineChange, Provenance, StoreError, WrittenPage};
 
 /// The uri of the author of a version that `brain trust` wrote.
 const TRUST_URI: &str = "cli:trust";
@@ -28,7 +28,7 @@ impl PageService {
             let captured_at = document.frontmatter.get("captured_at");
             let is_outside = is_from_outside(record.provenance.source_kind.as_deref());
             if !is_outside && record.marks.is_empty() {
-                let write = WrittenPage { status: WriteStatus::Unchanged, record };
+                let write = WrittenPage::unchanged(record);
                 return Ok(PageWrite { slug: slug.clone(), write, captured_at });
             }
             let previous = record.provenance;
@@ -39,10 +39,9 @@ impl PageService {
                 },
                 false => previous.clone(),
             };
-            let page = build_new_page(&slug, document, provenance, Some(&previous), false)?;
-            let author = Some(PUT_PAGE.author(TRUST_URI.into()));
-            let page = NewPage { author, line_change: LineChange::ByPageAuthor, ..page };
-            let write = draft.write_page(&source, &slug, page, now)?;
+            let change = (PUT_PAGE.author(TRUST_URI.into()), LineChange::ByPageAuthor);
+            let page = build_new_page(&slug, document, provenance, Some(&previous), change)?;
+            let write = draft.write_page(&source, &slug, &page, now)?;
             Ok(PageWrite { slug: slug.clone(), write, captured_at })
         })?;
         Ok(self.write_reply(target, outcome, Vec::new()))

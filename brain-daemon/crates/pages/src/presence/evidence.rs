@@ -7,7 +7,6 @@ use brain_protocol::MAX_CONTENT;
 
 use super::PartCheck;
 use brain_files::digest;
-use brain_page::file_hash;
 use brain_store::{PageRecord, StoreError, unless_damaged};
 
 /// What was found of the files of the pages of one part, so far.
@@ -99,5 +98,5 @@ fn is_unchanged(check: &PartCheck<'_>, page: &PageRecord, text: &[u8]) -> Result
         return Ok(true);
     }
     let content = unless_damaged(check.reader.content(page))?;
-    Ok(content.is_some_and(|content| file_hash(&content.frontmatter, &content.body) == found))
+    Ok(content.is_some_and(|content| content.file_hash() == found))
 }

@@ -163,7 +163,7 @@ impl BackupService {
             let text = self
                 .store
                 .with_damage_report(|| content_of_version(&reader, listed))
-                .map(|content| page::file_text(&content.frontmatter, &content.body));
+                .map(|content| content.file_text());
             bytes += text.as_ref().map_or(0, String::len);
             out.push(text);
         }

@@ -16,7 +16,7 @@ use brain_base::caller::Visibility;
 use brain_files::{IgnoreRules, RootDir};
 use brain_pages::files::read::{ReadFile, Text};
 use brain_service::batch::BATCH;
-use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncResult};
+use brain_store::{Draft, FileRecord, SourceRecord, StoreError, SyncResult};
 
 /// The maximum number of attempts for a file whose page changes during the sync.
 const MAX_OBSERVATIONS: usize = 3;
@@ -253,7 +253,6 @@ fn carry_out(
             file.row(Some(record.id), record.seq, None)
         }
         (Verdict::Write { former, .. }, Text::Page(page)) => {
-            let page = NewPage::clone(page);
             let record = draft.write_page(source, &file.slug, page, now)?.record;
             if let Some(former) = former.as_ref().filter(|former| **former != file.path) {
                 draft.remove_file_record(source, former)?;

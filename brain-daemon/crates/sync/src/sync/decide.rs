@@ -9,7 +9,6 @@ use std::sync::Arc;
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 
 use brain_files::{IgnoreRules, RootDir, Stat, stat_of};
-use brain_page::file_hash;
 use brain_pages::files::read::{ReadFile, Text};
 use brain_pages::provenance::SYNC;
 use brain_store::{
@@ -295,8 +294,7 @@ impl SyncContext {
         }
         // The file repairs a damaged page.
         let stored = unless_damaged(view.content(record))?;
-        let page_digest =
-            stored.as_ref().map(|stored| file_hash(&stored.frontmatter, &stored.body));
+        let page_digest = stored.as_ref().map(Content::file_hash);
         let has_same_content = match (&file.text, &stored) {
             (Text::Page(page), Some(stored)) => page.content == *stored,
             _ => false,

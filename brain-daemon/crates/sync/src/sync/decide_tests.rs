@@ -59,9 +59,8 @@ impl Fixture {
         let Text::Page(page) = self.read("text~.md").text else { unreachable!() };
         let file = if by_daemon { FilePlan::Write } else { FilePlan::Keep(path.into()) };
         let (page, slug) = (NewPage { file, ..*page }, Slug::from_path(path).unwrap());
-        let write = move |draft: &mut Draft<'_>| {
-            draft.write_page(&SourceId::default(), &slug, page.clone(), 1000)
-        };
+        let write =
+            move |draft: &mut Draft<'_>| draft.write_page(&SourceId::default(), &slug, &page, 1000);
         self.store.write(write).unwrap().record
     }
 

@@ -164,7 +164,7 @@ impl ImportRun<'_> {
     fn accept_batch(
         &mut self,
         batch: Vec<Result<ImportPage, ImportFailure>>,
-    ) -> Result<Vec<PageRecord>, Fault> {
+    ) -> Result<Vec<WrittenPage>, Fault> {
         let (done, total) = (self.done, self.total);
         if !self.should_continue() {
             let message = format!("the import ended early, after {done} of {total} files");
@@ -270,7 +270,7 @@ impl SyncService {
         pages: Vec<ImportPage>,
         dry_run: bool,
         tally: &mut Tally,
-    ) -> Result<Vec<PageRecord>, Fault> {
+    ) -> Result<Vec<WrittenPage>, Fault> {
         let now = self.env.clock.now();
         let id = source.clone();
         if dry_run {
@@ -289,24 +289,22 @@ impl SyncService {
                     &page.content.body,
                 )?;
                 out.push(match effect {
-                    Effect::Unchanged(record) => {
-                        Some(WrittenPage { status: WriteStatus::Unchanged, record: *record })
-                    }
+                    Effect::Unchanged(record) => Some(WrittenPage::unchanged(*record)),
                     Effect::Blank => None,
-                    Effect::Write(_) => Some(draft.write_page(&id, slug, page.clone(), now)?),
+                    Effect::Write(_) => Some(draft.write_page(&id, slug, page, now)?),
                 });
             }
             Ok(out)
         })?;
-        let mut changed: Vec<PageRecord> = Vec::with_capacity(applied.len());
+        let mut changed = Vec::with_capacity(applied.len());
         for (path, applied) in paths.into_iter().zip(applied) {
             match applied {
                 Some(WrittenPage { status: WriteStatus::Unchanged, .. }) => {
                     tally.count(WriteStatus::Unchanged);
                 }
-                Some(WrittenPage { status, record }) => {
-                    tally.count(status);
-                    changed.push(record);
+                Some(page) => {
+                    tally.count(page.status);
+                    changed.push(page);
                 }
                 None => tally.refuse_blank(path),
             }
@@ -336,8 +334,10 @@ impl SyncService {
     }
 
     /// Writes the files of stored pages. Returns the problems.
-    fn write_files(&self, source: &SourceId, changed: &[PageRecord]) -> Vec<String> {
-        let write = |record: &PageRecord| self.pages.files.update_file(source, record).problem;
+    fn write_files(&self, source: &SourceId, changed: &[WrittenPage]) -> Vec<String> {
+        let write = |page: &WrittenPage| {
+            self.pages.files.update_file(source, &page.record, page.content.as_ref()).problem
+        };
         map_in_parallel(changed, write).into_iter().flatten().collect()
     }
 }
@@ -401,18 +401,18 @@ fn read_page(
             true => stored_provenance(slug).map_err(|error| error.to_string())?,
             false => None,
         };
-        let author = Some(IMPORT.author(uri.clone()));
+        // All lines get the author of the page.
+        let change = (IMPORT.author(uri.clone()), LineChange::ByPageAuthor);
         let provenance =
             IMPORT.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
         let frontmatter = document.frontmatter.clone();
         let mut verified_frontmatter = frontmatter.clone();
         move_unverified_provenance(&mut verified_frontmatter, &provenance, None);
-        let page = build_new_page(slug, document, provenance, None, false)
+        let page = build_new_page(slug, document, provenance, None, change)
             .map_err(|fault| fault.message)?;
-        // All lines get the author of the page.
         let (commits, file) = (commits.get(path).copied(), Some(file_times(&meta)));
         let dates = NoteDates { commits, file, ..page.dates };
-        let page = NewPage { author, line_change: LineChange::ByPageAuthor, dates, ..page };
+        let page = NewPage { dates, ..page };
         let (path, slug) = (path.to_owned(), slug.clone());
         Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page })
     };

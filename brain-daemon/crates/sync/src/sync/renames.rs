@@ -10,7 +10,7 @@ use super::compare::{KnownFiles, MissingPage, covers};
 use super::decide::{SyncContext, View};
 use brain_base::clock::zone;
 use brain_files::Stat;
-use brain_page::{FormerDates, NoteDates, file_hash, file_text, file_title, title_of};
+use brain_page::{FormerDates, NoteDates, file_title, title_of};
 use brain_pages::files::read::{FileToRead, read_bytes, row, uri};
 use brain_pages::write_page::{names_and_links, stored_document};
 use brain_service::batch::map_in_parallel;
@@ -114,8 +114,8 @@ impl RenameSearch<'_> {
                 gone.files.push(DigestedFile { path: path.into(), digests: Vec::new() });
                 continue;
             };
-            let mut digests = vec![file_hash(&content.frontmatter, &content.body)];
-            gone.sizes.insert(file_text(&content.frontmatter, &content.body).len() as u64);
+            let mut digests = vec![content.file_hash()];
+            gone.sizes.insert(content.file_text().len() as u64);
             // The file may have had other bytes than the text of its page.
             if let Some(row) = self.known.rows.get(path)
                 && row.page == Some(page.record.id)

@@ -4,7 +4,6 @@
 
 use brain_base::caller::Visibility;
 use brain_files::{RootDir, TRASH, stat_of};
-use brain_page::file_hash;
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, SyncedSource};
 use brain_store::{
     Content, FileState, Hash, OutboxRow, PageRecord, Reader, StoreError, unless_damaged,
@@ -166,7 +165,7 @@ fn is_former_version(
     record: &PageRecord,
     digest: Hash,
 ) -> Result<bool, StoreError> {
-    let has_digest = |content: &Content| file_hash(&content.frontmatter, &content.body) == digest;
+    let has_digest = |content: &Content| content.file_hash() == digest;
     let current = unless_damaged(reader.content(record))?;
     if current.is_none_or(|current| has_digest(&current)) {
         return Ok(false);

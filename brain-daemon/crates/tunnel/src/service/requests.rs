@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::sync::mpsc;
 
 use brain_protocol::{
-    Fault, FaultCode, IngestStatus, JobId, JobState, Slug, SourceId, TunnelReplay,
-    TunnelReplayReply, TunnelRequest, TunnelRequests, TunnelRequestsReply,
+    Fault, FaultCode, IngestStatus, JobId, JobState, TunnelReplay, TunnelReplayReply,
+    TunnelRequest, TunnelRequests, TunnelRequestsReply,
 };
 use parking_lot::{Mutex, MutexGuard};
 
@@ -67,10 +67,9 @@ impl TunnelService {
             )
         })?;
         let content = self.job_content(id, &job)?;
-        let source_exists =
-            self.store.sources()?.iter().any(|(source, _)| source.as_str() == job.source.as_str());
+        let source_exists = self.store.sources()?.iter().any(|(source, _)| *source == job.source);
         if !source_exists {
-            let message = format!("source \"{}\" of {id} is not registered", job.source.as_str());
+            let message = format!("source \"{}\" of {id} is not registered", job.source);
             return Err(Fault::new(FaultCode::UnknownSource, message).hint(
                 "register it again: `brain sources add`, or let the sender repeat the request",
             ));
@@ -104,18 +103,13 @@ impl TunnelService {
             return Ok(job.content.clone());
         }
         let reader = self.store.read(Visibility::All)?;
-        let slug = job.slug.as_deref().and_then(|slug| {
-            Some((SourceId::parse(job.source.as_str()).ok()?, Slug::parse(slug).ok()?))
-        });
-        let page = match slug {
-            Some((source, slug)) => reader.page_even_deleted(&source, &slug)?,
+        let page = match &job.slug {
+            Some(slug) => reader.page_even_deleted(&job.source, slug)?,
             None => None,
         };
         match page.filter(|page| page.content_hash == job.content_hash) {
             // The frontmatter of the page belongs to brain; the job has the item's own options.
-            Some(page) => {
-                Ok(Content { frontmatter: String::new(), body: reader.content(&page)?.body })
-            }
+            Some(page) => Ok(Content { body: reader.content(&page)?.body, ..Content::default() }),
             None => Err(Fault::new(
                 FaultCode::Conflict,
                 format!("{id} cannot be replayed: the page that it became was changed or deleted"),

@@ -13,7 +13,7 @@ use brain_base::clock::{day, rfc3339};
 use brain_page::{self as page, Document, Frontmatter, escape_inline, normalize_name, single_line};
 use brain_pages::provenance::VOICE;
 use brain_pages::write_page::{build_new_page, stored_document};
-use brain_store::{LineChange, NewPage, Provenance, Reader, StoreError};
+use brain_store::{LineChange, Provenance, Reader, StoreError};
 
 /// The folder of call pages.
 const FOLDER: &str = "calls/";
@@ -83,14 +83,13 @@ impl VoiceService {
             if !add_lines(&mut document, &turn, &lines)? {
                 return Ok(None);
             }
-            let page =
-                build_new_page(&slug, document, provenance, former_provenance.as_ref(), false)?;
-            let author = Some(author.clone());
-            let page = NewPage { author, line_change: LineChange::ByOtherAuthor, ..page };
-            draft.write_page(&source_id, &slug, page, now).map(Some)
+            let (former, change) = (former_provenance.as_ref(), LineChange::ByOtherAuthor);
+            let change = (author.clone(), change);
+            let page = build_new_page(&slug, document, provenance, former, change)?;
+            draft.write_page(&source_id, &slug, &page, now).map(Some)
         })?;
         if let Some(applied) = applied {
-            self.files.update_file(&source, &applied.record);
+            self.files.update_file(&source, &applied.record, applied.content.as_ref());
         }
         Ok(())
     }
@@ -126,7 +125,7 @@ fn new_call_page(turn: &VoiceTurn, now: i64) -> Document {
     ]);
     // The alias by which the page is found again.
     frontmatter.set_list("aliases", std::slice::from_ref(&turn.call));
-    Document { frontmatter, body: format!("## {TRANSCRIPT}\n") }
+    Document { frontmatter, body: format!("## {TRANSCRIPT}\n").into() }
 }
 
 /// Lines for a page: heading, prefix that identifies the line, and text.
@@ -200,7 +199,8 @@ fn add_lines(
             format!("## {heading}\n\n{line}")
         };
         let body = page::append(&document.body, has_heading.then_some(*heading), &text);
-        document.body = body.map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        let body = body.map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        document.body = body.into();
         changed = true;
     }
     if let VoiceEvent::Ended(state) = &turn.event {

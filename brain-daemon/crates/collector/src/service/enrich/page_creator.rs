@@ -93,7 +93,7 @@ pub(super) fn new_page(author: &Author) -> Document {
     frontmatter.set("x", handle);
     frontmatter.set_list("tags", &["social".to_owned()]);
     let body = format!("Known from X, as [@{handle}]({}).\n", profile_url(author));
-    Document { frontmatter, body }
+    Document { frontmatter, body: body.into() }
 }
 
 /// Returns the keys of all pages that enrichment ever created, so that a removed page is not
