@@ -6,9 +6,9 @@
 //! [`InProcess`] implements the daemon's [`HttpClient`](brain_net::HttpClient). The fake is as
 //! strict as the real platform about tokens, parameters and values.
 //!
-//! If the test data has the platform's OpenAPI document, the fake validates its responses to valid
-//! tokens, except streams, before it applies planned faults. After a mismatch, dropping the
-//! platform fails the test.
+//! The fake validates its responses to valid tokens, except streams, by the platform's OpenAPI
+//! document before it applies planned faults. After a mismatch, dropping the platform fails the
+//! test.
 //!
 //! - `world`: accounts and posts; `objects`: their JSON.
 //! - `answers`: the endpoints; `params`: their parameters; `query`: the search language.
@@ -203,7 +203,7 @@ struct State {
 struct Inner {
     state: Mutex<State>,
     time: Time,
-    schema: Option<&'static Schema>,
+    schema: &'static Schema,
 }
 
 impl Drop for Inner {

@@ -1,15 +1,17 @@
-//! The platform's OpenAPI document. Validation is stricter than the document: an object may have
-//! only listed fields, except in `allOf`. So validation finds misspelt fields.
+//! The platform's OpenAPI document, reduced to the imitated endpoints. Validation is stricter than
+//! the document: an object may have only listed fields, except in `allOf`. So validation finds
+//! misspelt fields.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
 use super::endpoint;
-use crate::shared_data;
 
+/// The document. `reduce_openapi.py` makes it from the published one.
+const DOCUMENT: &str = include_str!("../../fixtures/platform/openapi.json");
 /// The prefix of references to schemas.
 const SCHEMA_PREFIX: &str = "#/components/schemas/";
 
@@ -22,17 +24,36 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Returns the document, which the process loads once, or reports a skip if the test data does
-    /// not have it.
-    pub(super) fn shared() -> Option<&'static Self> {
-        static SHARED: OnceLock<Option<Schema>> = OnceLock::new();
-        SHARED
-            .get_or_init(|| {
-                let text = std::fs::read(shared_data("x-openapi.json")?)
-                    .expect("the document cannot be read");
-                Some(Self::new(serde_json::from_slice(&text).expect("the document is not JSON")))
-            })
-            .as_ref()
+    /// Returns the document, which the process parses once.
+    pub(super) fn shared() -> &'static Self {
+        static SHARED: LazyLock<Schema> = LazyLock::new(|| {
+            Schema::new(serde_json::from_str(DOCUMENT).expect("the document is not JSON"))
+        });
+        &SHARED
+    }
+
+    /// Returns the names of the query parameters of an endpoint.
+    #[cfg(test)]
+    pub(super) fn query_parameters(&self, endpoint: &str) -> Vec<&str> {
+        let parameters = self.operation(endpoint)["parameters"].as_array();
+        let parameters = parameters.expect("the document does not have the endpoint");
+        let of_query = parameters.iter().filter(|parameter| parameter["in"] == "query");
+        of_query.filter_map(|parameter| parameter["name"].as_str()).collect()
+    }
+
+    /// Returns an endpoint's operation, or `null`.
+    fn operation(&self, endpoint: &str) -> &Value {
+        let (method, path) = endpoint.split_once(' ').unwrap_or(("GET", endpoint));
+        let path = path.replace(":id", "{id}").replace(":username", "{username}");
+        &self.paths[&path][method.to_lowercase()]
+    }
+
+    /// Returns the name of the schema of an endpoint's answers.
+    fn response_schema(&self, endpoint: &str) -> Option<&str> {
+        // The platform creates rules with status 201; the document has only 200.
+        let content = &self.operation(endpoint)["responses"]["200"]["content"];
+        let schema = &content["application/json"]["schema"];
+        schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMA_PREFIX))
     }
 
     fn new(mut document: Value) -> Self {
@@ -63,12 +84,7 @@ impl Schema {
         if status >= 400 {
             return self.validate_problem(&value);
         }
-        let (method, path) = endpoint.split_once(' ').unwrap_or(("GET", endpoint));
-        let path = path.replace(":id", "{id}").replace(":username", "{username}");
-        // The platform creates rules with status 201; the document has only 200.
-        let responses = &self.paths[&path][method.to_lowercase()]["responses"];
-        let schema = &responses["200"]["content"]["application/json"]["schema"];
-        let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMA_PREFIX));
+        let name = self.response_schema(endpoint);
         self.validate_with_errors(
             name.ok_or_else(|| format!("the document does not have {endpoint}"))?,
             &value,
@@ -80,13 +96,7 @@ impl Schema {
     /// # Errors
     /// When the line does not match: a description of the first violation.
     pub fn validate_line(&self, line: &Value) -> Result<(), String> {
-        let (method, path) = ("get", endpoint::STREAM);
-        let schema =
-            &self.paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"];
-        let name = schema["$ref"]
-            .as_str()
-            .and_then(|name| name.strip_prefix(SCHEMA_PREFIX))
-            .unwrap_or_default();
+        let name = self.response_schema(endpoint::STREAM).unwrap_or_default();
         self.validate_with_errors(name, line)
     }
 
@@ -186,7 +196,7 @@ fn collect_included_schemas<'a>(
     }
 }
 
-/// Forbids unlisted fields, except in parts of `allOf` and in examples.
+/// Forbids unlisted fields, except in parts of `allOf`.
 fn forbid_unlisted_fields(schema: &mut Value) {
     match schema {
         Value::Array(list) => list.iter_mut().for_each(forbid_unlisted_fields),
@@ -196,9 +206,7 @@ fn forbid_unlisted_fields(schema: &mut Value) {
             {
                 object.entry("additionalProperties").or_insert(Value::Bool(false));
             }
-            let has_own_fields = |(key, _): &(&String, &mut Value)| {
-                key.as_str() != "allOf" && key.as_str() != "example"
-            };
+            let has_own_fields = |(key, _): &(&String, &mut Value)| key.as_str() != "allOf";
             object
                 .iter_mut()
                 .filter(has_own_fields)
