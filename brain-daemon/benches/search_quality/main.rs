@@ -57,8 +57,6 @@ fn main() {
     }
     let value_of = |flag: &str| args.iter().position(|a| a == flag).and_then(|i| args.get(i + 1));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let data = std::env::var_os("BRAIN_RETRIEVAL_DATA")
-        .map_or_else(|| root.join("../shared/data/retrieval"), PathBuf::from);
     let only = value_of("--only");
     let is_selected =
         |set: &Set| only.is_none_or(|only| only.split(',').any(|name| set.name == name));
@@ -82,16 +80,13 @@ fn main() {
         }
         return;
     }
-    let mut sets: Vec<Set> = Vec::new();
-    match fs::read_dir(&data) {
-        Ok(found) => {
-            let mut dirs: Vec<PathBuf> = found.filter_map(|e| Some(e.ok()?.path())).collect();
-            dirs.retain(|dir| dir.join("qrels.tsv").exists());
-            dirs.sort();
-            sets = obsidian::with_obsidian_forms(dirs.iter().map(|dir| set::read(dir)).collect());
+    let mut sets = match std::env::var_os("BRAIN_RETRIEVAL_DATA") {
+        Some(dir) => sets_in(Path::new(&dir)),
+        None => {
+            eprintln!("SKIPPED: the test sets, because BRAIN_RETRIEVAL_DATA is not set");
+            Vec::new()
         }
-        Err(_) => eprintln!("SKIPPED: there is no {}; set BRAIN_RETRIEVAL_DATA", data.display()),
-    }
+    };
     sets.extend(films::sets());
     sets.retain(is_selected);
     let model = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from);
@@ -102,6 +97,15 @@ fn main() {
     if let Some(path) = path("--write") {
         fs::write(&path, page).expect("write the page");
     }
+}
+
+/// Returns the sets in `dir`, and those of a vault in the forms that Obsidian writes.
+fn sets_in(dir: &Path) -> Vec<Set> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let mut dirs: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    dirs.retain(|dir| dir.join("qrels.tsv").exists());
+    dirs.sort();
+    obsidian::with_obsidian_forms(dirs.iter().map(|dir| set::read(dir)).collect())
 }
 
 /// Measures a set without vectors and, with `model`, also with vectors.
