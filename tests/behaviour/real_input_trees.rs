@@ -1,50 +1,33 @@
 //! Directories as people have them: a vault of Obsidian, sites of Hugo and Jekyll, a repository
 //! with five years of history, and a project.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use brain_tests::run;
+use brain_tests::{run, vault};
 
 use crate::sync::write;
 
 /// The time of all files, 2024-06-01T08:00:00Z, in seconds since 1970.
 const FILE_TIME: u64 = 1_717_228_800;
 
-/// Writes the pages of `vault` to `dir` as an Obsidian vault: file names are titles, links are
-/// `[[Name]]`, a title that cannot be a file name is an alias, and dates are properties.
-pub(crate) fn write_obsidian_vault(vault: &Path, dir: &Path) {
-    let pages = pages_of(vault);
-    let names: BTreeMap<&str, String> =
-        pages.iter().map(|page| (page.path.as_str(), file_name(&page.title))).collect();
-    for page in &pages {
-        let name = &names[page.path.as_str()];
-        let mut properties = format!("tags:\n  - {}\n", page.kind);
-        if *name != page.title {
-            properties.push_str(&format!("aliases:\n  - \"{}\"\n", page.title));
-        }
-        if let (Some(first), Some(last)) = (page.days.first(), page.days.last()) {
-            properties.push_str(&format!("created: {first}\nupdated: {last}T10:00\n"));
-        }
-        let (folder, _) = page.path.split_once('/').unwrap();
-        let folder = format!("{}{}", folder[..1].to_uppercase(), &folder[1..]);
-        let body = with_wiki_links(&page.body, &names);
-        write(dir, &format!("{folder}/{name}.md"), format!("---\n{properties}---\n{body}"));
-    }
+/// Writes a vault of Obsidian: [`vault`], a daily note, an empty note, and what is no note.
+pub(crate) fn write_obsidian_vault(dir: &Path) {
+    vault::write(dir);
     for (path, content) in [
         (
             "Daily/2025-01-15.md",
-            "[[Mia Brown]] at [[Acme|the robots]], then [[1:1 Jack Davis + Rachel Garcia]].\n\n\
-             See [[Agentic Workflows#Timeline]], ![[chart.png]] and [[Not Yet Written]].\n",
+            "[[Amara Böhm]] at [[Amber & Sons|the boats]], then [[1:1 Amara Böhm + Felix \
+             Castell]].\n\n\
+             See [[Ferry Pricing#Timeline]], ![[chart.png]] and [[Not Yet Written]].\n",
         ),
         ("Scratch.md", ""),
         ("Attachments/chart.png", "not really"),
         (".obsidian/app.json", "{}"),
         (".obsidian/workspace.json", "{\"main\":{}}"),
-        (".obsidian/plugins/calendar/README.md", "# A plugin\n\n[[Mia Brown]]\n"),
+        (".obsidian/plugins/calendar/README.md", "# A plugin\n\n[[Amara Böhm]]\n"),
         (".trash/Old.md", "[[nowhere]]\n"),
     ] {
         write(dir, path, content);
@@ -198,73 +181,4 @@ fn set_times(dir: &Path) {
             }
         }
     }
-}
-
-/// A page of the shared vault.
-struct SharedPage {
-    /// Its path without `.md`.
-    path: String,
-    title: String,
-    kind: String,
-    body: String,
-    /// The days of its timeline.
-    days: Vec<String>,
-}
-
-fn pages_of(vault: &Path) -> Vec<SharedPage> {
-    let entries = |dir: &Path| -> Vec<PathBuf> {
-        let mut paths: Vec<PathBuf> =
-            fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-        paths.sort();
-        paths
-    };
-    let folders = entries(vault).into_iter().filter(|path| path.is_dir());
-    folders.flat_map(|folder| entries(&folder)).map(|file| page_of(vault, &file)).collect()
-}
-
-fn page_of(vault: &Path, file: &Path) -> SharedPage {
-    let text = fs::read_to_string(file).unwrap();
-    let (head, body) = text.strip_prefix("---\n").unwrap().split_once("---\n").unwrap();
-    let value = |key: &str| {
-        let value = head.lines().find_map(|line| line.strip_prefix(key)).unwrap();
-        value.trim().trim_matches('"').to_owned()
-    };
-    let entries = body.lines().filter_map(|line| line.strip_prefix("- **20"));
-    SharedPage {
-        path: file.strip_prefix(vault).unwrap().with_extension("").display().to_string(),
-        title: value("title:"),
-        kind: value("type:"),
-        days: entries.filter_map(|entry| Some(format!("20{}", entry.get(..8)?))).collect(),
-        body: body.to_owned(),
-    }
-}
-
-/// Returns the title without the characters that Obsidian refuses in a name.
-fn file_name(title: &str) -> String {
-    let name = title.replace([':', '/', '\\'], "-");
-    name.replace(['*', '?', '"', '<', '>', '|', '#', '^', '[', ']'], "").trim().to_owned()
-}
-
-/// Returns the text with `[[Name]]` and `[[Name|text]]` in place of links by path. The name of a
-/// missing page is the last part of its path.
-fn with_wiki_links(text: &str, names: &BTreeMap<&str, String>) -> String {
-    let mut parts = text.split('[');
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let link = part.split_once("](").and_then(|(shown, rest)| {
-            let (path, after) = rest.split_once(')')?;
-            Some((shown, path, after))
-        });
-        let Some((shown, path, after)) = link else {
-            out.push('[');
-            out.push_str(part);
-            continue;
-        };
-        let last = path.rsplit('/').next().unwrap();
-        match names.get(path).map_or(last, String::as_str) {
-            name if name == shown => out.push_str(&format!("[[{name}]]{after}")),
-            name => out.push_str(&format!("[[{name}|{shown}]]{after}")),
-        }
-    }
-    out
 }

@@ -21,8 +21,7 @@ let browser, brain, page, screens
 
 before(async () => {
   brain = await Brain.start('screens')
-  const pages = vault()
-  if (pages) await brain.run(['import', pages])
+  await brain.run(['import', vault(brain)])
   await usualPages(brain)
   browser = await launch()
   page = await signedIn(browser, brain)

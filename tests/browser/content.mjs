@@ -1,14 +1,13 @@
-// Pages for the tests: generated ones, and a directory of sample pages.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+// Pages for the tests: the vault of all tests, pages of random words, and one with all content.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 
-const VAULT = resolve(process.env.BRAIN_VAULT ?? '../shared/data/vault')
-
-/** Returns the directory with sample pages, or `null` with a notice. */
-export function vault() {
-  if (existsSync(VAULT)) return VAULT
-  console.error(`SKIPPED: the pages of ${VAULT}, because there is no such directory`)
-  return null
+/** Writes the vault of 240 notes that other tests use, too. Returns its directory. */
+export function vault(brain) {
+  const target = join(brain.dir, 'vault')
+  execFileSync(join(brain.programs, 'examples/brain-vault'), [target])
+  return target
 }
 
 const WORDS = ('river stone market garden winter letter engine summer harbour music paper bridge '

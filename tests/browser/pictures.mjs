@@ -5,7 +5,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Brain } from './brain.mjs'
 import { launch, signedIn } from './browsers.mjs'
-import { generatedPages, usualPages, vault } from './content.mjs'
+import { usualPages, vault } from './content.mjs'
 
 const SIZES = { desk: [1280, 800], phone: [390, 844] }
 const MAX_BYTES = 150_000
@@ -25,15 +25,14 @@ function shrink(path) {
 const brain = await Brain.start('pictures')
 const browser = await launch()
 try {
-  const pages = vault() ?? generatedPages(brain.dir, 240)
-  await brain.run(['import', pages])
+  await brain.run(['import', vault(brain)])
   await usualPages(brain)
   const page = await signedIn(browser, brain)
   const result = await page.$$eval('#results a.title', (all) => all.map((it) => it.pathname))
   const company = result.find((it) => it.includes('companies/')) ?? result.at(-1)
   const name = company.slice('/page/'.length)
   const screens = {
-    search: '/?q=seed+round+security',
+    search: '/?q=ferry+customers+in+winter',
     page: (await brain.run(['list', '--type', 'company', '--limit', '1', '--quiet'])).trim(),
     everything: '/page/all',
     edit: `/web/edit/${name}`,

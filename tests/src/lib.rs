@@ -23,6 +23,7 @@ mod process;
 pub mod telephony;
 pub mod tiny_model;
 pub mod tunnel;
+pub mod vault;
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -458,19 +459,4 @@ pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// Returns a path in the shared test data, or reports a skip if it does not exist.
-#[must_use]
-pub fn shared_data(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("BRAIN_TEST_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
-        PathBuf::from,
-    );
-    let path = root.join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    skip(&format!("{} does not exist; set BRAIN_TEST_DATA to the test data", path.display()));
-    None
 }
