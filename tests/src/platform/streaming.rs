@@ -386,9 +386,7 @@ impl Platform {
     /// When a line does not match: a description of the first violation.
     pub fn sent(&self) -> Result<Vec<Value>, String> {
         let sent = std::mem::take(&mut self.state().streaming.unread_lines);
-        if let Some(schema) = self.inner.schema {
-            sent.iter().try_for_each(|line| schema.validate_line(line))?;
-        }
+        sent.iter().try_for_each(|line| self.inner.schema.validate_line(line))?;
         Ok(sent)
     }
 }

@@ -31,7 +31,7 @@ enum Decision {
 
 impl Decision {
     /// Returns the number of the job, and the status of the reply in one word and in a sentence.
-    fn reply(&self) -> (u64, &'static str, &'static str) {
+    fn reply(&self) -> (u64, IngestStatus, &'static str) {
         match self {
             Self::Queued { id, .. } => {
                 (*id, IngestStatus::Queued, "the item is stored and will become a page shortly")
