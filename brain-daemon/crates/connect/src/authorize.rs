@@ -10,10 +10,9 @@ use url::Url;
 
 use super::discover::Server;
 use super::explain::{
-    clean_text, explain_foreign_answer, explain_net_error, explain_unexpected_answer,
-    json_error_code, redact_secret,
+    clean_text, explain_foreign_answer, explain_unexpected_answer, json_error_code, redact_secret,
 };
-use super::{StepFailure, StepResult, Target, fail, pass};
+use super::{StepFailure, StepResult, Target, fail, failure, pass};
 use crate::ConnectService;
 use brain_access::Access;
 use brain_base::random;
@@ -83,19 +82,18 @@ impl ConnectService {
                  --secret-file FILE",
             );
         }
-        let failure = |message: String| StepFailure {
-            message,
-            hint: "check the store with `brain doctor`".into(),
-        };
-        let suffix =
-            random::text::<6>(&*self.env.random).map_err(|error| failure(error.to_string()))?;
+        let store_failure =
+            |message: String| failure(message, "check the store with `brain doctor`");
+        let suffix = random::text::<6>(&*self.env.random)
+            .map_err(|error| store_failure(error.to_string()))?;
         let request = TokenCreate {
             name: format!("connect-test {suffix}"),
             scopes: Scope::Read.into(),
             sources: Vec::new(),
             expires_in: Some(LIFETIME_SECONDS),
         };
-        let created = self.access.token_create(&request).map_err(|fault| failure(fault.message))?;
+        let created =
+            self.access.token_create(&request).map_err(|fault| store_failure(fault.message))?;
         let temporary = TemporaryToken { access: &self.access, id: created.info.id };
         let hint = "this brain rejects its own new token: does the address lead to another brain?";
         let token = BearerToken {
@@ -129,24 +127,18 @@ fn request_token<'a>(
         None
     };
     let form = form.finish();
-    let answer = target.net.call(&HttpRequest {
-        url: &server.token_endpoint,
+    let answer = target.call(&HttpRequest {
         body: Some(form.as_bytes()),
         headers: &[
             ("content-type", "application/x-www-form-urlencoded"),
             ("accept", "application/json"),
         ],
         authorization: basic.as_ref(),
-        must_be_public: target.must_be_public(&server.token_endpoint),
-        is_complete: |_| false,
-    });
-    let answer = answer.map_err(|error| explain_net_error(target, &error))?;
+        ..target.get(&server.token_endpoint)
+    })?;
     if answer.status != 200 {
-        return Err(explain_refusal(
-            target,
-            &server.token_endpoint,
-            &redact_secret(answer, secret.expose()),
-        ));
+        let answer = redact_secret(answer, secret.expose());
+        return Err(explain_refusal(target, &server.token_endpoint, &answer));
     }
     let reply: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let token_type = reply["token_type"].as_str().unwrap_or_default();
@@ -188,9 +180,6 @@ fn explain_refusal(target: &Target<'_>, url: &Url, answer: &HttpResponse) -> Ste
             None => "check the proxies in front of the server, and the daemon's log",
         },
     };
-    let failure = explain_unexpected_answer(answer, hint);
-    StepFailure {
-        message: format!("{}: {}", clean_text(url.as_str(), 120), failure.message),
-        ..failure
-    }
+    let StepFailure { message, hint } = explain_unexpected_answer(answer, hint);
+    failure(format!("{}: {message}", clean_text(url.as_str(), 120)), hint)
 }

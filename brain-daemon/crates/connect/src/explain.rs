@@ -1,6 +1,6 @@
 //! Explains failed calls and unexpected answers, with the most common causes. No I/O.
 
-use super::{StepFailure, Target};
+use super::{StepFailure, Target, failure};
 use brain_net::{Error as NetError, HttpResponse, TlsError};
 
 /// Returns remote text on one line, cut to `max_chars` characters and `…`. Replaces control and
@@ -92,7 +92,7 @@ pub(super) fn explain_net_error(target: &Target<'_>, error: &NetError) -> StepFa
              limit of open files"
         }
     };
-    StepFailure { message: error.to_string(), hint: hint.into() }
+    failure(error.to_string(), hint)
 }
 
 /// Explains an answer that does not come from an MCP endpoint: a redirect, a tunnel's error, or an
@@ -101,7 +101,6 @@ pub(super) fn explain_foreign_answer(
     target: &Target<'_>,
     answer: &HttpResponse,
 ) -> Option<StepFailure> {
-    let failure = |message: String, hint: String| Some(StepFailure { message, hint });
     let status = answer.status;
     if (300..400).contains(&status) {
         let location = answer.header("location").unwrap_or_default();
@@ -113,19 +112,16 @@ pub(super) fn explain_foreign_answer(
         let hint = if is_login {
             "a login page blocks all clients: let /mcp and /.well-known pass without it (in \
              Cloudflare Access, by a bypass policy); brain itself requires tokens"
-                .to_owned()
         } else {
-            "clients do not follow redirects: use the address that it redirects to".to_owned()
+            "clients do not follow redirects: use the address that it redirects to"
         };
-        return failure(format!("it answers {status} and redirects to {location}"), hint);
+        return Some(failure(format!("it answers {status} and redirects to {location}"), hint));
     }
     if let Some(code) = answer.header("ngrok-error-code") {
         let hint = "the answer is from the tunnel: start its agent, and let it forward to \
                     127.0.0.1:8765 (http.public)";
-        return failure(
-            format!("the tunnel answers {status} with {}", clean_text(code, 40)),
-            hint.into(),
-        );
+        let code = clean_text(code, 40);
+        return Some(failure(format!("the tunnel answers {status} with {code}"), hint));
     }
     if matches!(status, 502..=504 | 520..=530) {
         let hint = if target.is_local() {
@@ -135,17 +131,15 @@ pub(super) fn explain_foreign_answer(
             "the tunnel reaches no brain: is the daemon up, and does the tunnel forward to \
              127.0.0.1:8765 (http.public)?"
         };
-        return failure(format!("it answers {status}{}", html_title(answer)), hint.into());
+        return Some(failure(format!("it answers {status}{}", html_title(answer)), hint));
     }
     let is_html =
         answer.media_type() == "text/html" || answer.body.trim_ascii_start().starts_with(b"<");
     if is_html {
         let hint = "this is a web page of the tunnel or of another server: check that the tunnel \
                     forwards to 127.0.0.1:8765, and switch off its warning or login page";
-        return failure(
-            format!("it answers {status} with an HTML page{}", html_title(answer)),
-            hint.into(),
-        );
+        let title = html_title(answer);
+        return Some(failure(format!("it answers {status} with an HTML page{title}"), hint));
     }
     None
 }
@@ -155,7 +149,7 @@ pub(super) fn explain_unexpected_answer(answer: &HttpResponse, hint: &str) -> St
     let body = String::from_utf8_lossy(&answer.body);
     let detail = json_error_text(&body).unwrap_or_else(|| clean_text(&body, 120));
     let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
-    StepFailure { message: format!("it answers {}{detail}", answer.status), hint: hint.into() }
+    failure(format!("it answers {}{detail}", answer.status), hint)
 }
 
 /// Returns code and message of a JSON error, cleaned, in one text.
