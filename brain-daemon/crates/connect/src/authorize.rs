@@ -10,8 +10,7 @@ use url::Url;
 
 use super::discover::Server;
 use super::explain::{
-    clean_text, explain_foreign_answer, explain_net_error, explain_unexpected_answer,
-    json_error_code, redact_secret,
+    clean_text, explain_foreign_answer, explain_unexpected_answer, json_error_code, redact_secret,
 };
 use super::{StepFailure, StepResult, Target, fail, pass};
 use crate::ConnectService;
@@ -83,17 +82,18 @@ impl ConnectService {
                  --secret-file FILE",
             );
         }
-        let failure =
+        let store_failure =
             |message: String| StepFailure::new(message, "check the store with `brain doctor`");
-        let suffix =
-            random::text::<6>(&*self.env.random).map_err(|error| failure(error.to_string()))?;
+        let suffix = random::text::<6>(&*self.env.random)
+            .map_err(|error| store_failure(error.to_string()))?;
         let request = TokenCreate {
             name: format!("connect-test {suffix}"),
             scopes: Scope::Read.into(),
             sources: Vec::new(),
             expires_in: Some(LIFETIME_SECONDS),
         };
-        let created = self.access.token_create(&request).map_err(|fault| failure(fault.message))?;
+        let created =
+            self.access.token_create(&request).map_err(|fault| store_failure(fault.message))?;
         let temporary = TemporaryToken { access: &self.access, id: created.info.id };
         let hint = "this brain rejects its own new token: does the address lead to another brain?";
         let token = BearerToken {
@@ -127,24 +127,18 @@ fn request_token<'a>(
         None
     };
     let form = form.finish();
-    let answer = target.net.call(&HttpRequest {
-        url: &server.token_endpoint,
+    let answer = target.call(&HttpRequest {
         body: Some(form.as_bytes()),
         headers: &[
             ("content-type", "application/x-www-form-urlencoded"),
             ("accept", "application/json"),
         ],
         authorization: basic.as_ref(),
-        must_be_public: target.must_be_public(&server.token_endpoint),
-        is_complete: |_| false,
-    });
-    let answer = answer.map_err(|error| explain_net_error(target, &error))?;
+        ..target.get(&server.token_endpoint)
+    })?;
     if answer.status != 200 {
-        return Err(explain_refusal(
-            target,
-            &server.token_endpoint,
-            &redact_secret(answer, secret.expose()),
-        ));
+        let answer = redact_secret(answer, secret.expose());
+        return Err(explain_refusal(target, &server.token_endpoint, &answer));
     }
     let reply: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let token_type = reply["token_type"].as_str().unwrap_or_default();

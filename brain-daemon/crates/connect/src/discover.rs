@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::explain::{
-    challenge_parameter, clean_text, explain_foreign_answer, explain_net_error,
-    explain_unexpected_answer, json_error_code,
+    challenge_parameter, clean_text, explain_foreign_answer, explain_unexpected_answer,
+    json_error_code,
 };
+use super::rpc::initialization;
 use super::{StepFailure, StepResult, Target, fail, is_loopback, pass, warn};
 use brain_net::{HttpRequest, HttpResponse};
 
@@ -28,16 +29,12 @@ pub(super) struct Server {
 
 /// Checks that the host answers. Warns if a remote host does not use TLS.
 pub(super) fn reach(target: &Target<'_>) -> StepResult<()> {
-    let answer = target.net.call(&HttpRequest {
-        url: &target.url,
-        body: None,
+    let answer = target.call(&HttpRequest {
         headers: &[("accept", "text/event-stream")],
-        authorization: None,
-        must_be_public: false,
         // Only the response head matters.
         is_complete: |_| true,
-    });
-    let answer = answer.map_err(|error| explain_net_error(target, &error))?;
+        ..target.get(&target.url)
+    })?;
     let host = target.url.host_str().unwrap_or_default();
     let from = answer.server_address.map_or_else(String::new, |address| format!(" at {address}"));
     if target.url.scheme() == "https" {
@@ -57,23 +54,18 @@ pub(super) fn reach(target: &Target<'_>) -> StepResult<()> {
 /// Checks that a request without a token is challenged. Returns the URL of the resource metadata.
 pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
     let initialize = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": { "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": { "name": "brain connect test", "version": "1" } },
+        "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialization(),
     })
     .to_string();
-    let answer = target.net.call(&HttpRequest {
-        url: &target.url,
+    let answer = target.call(&HttpRequest {
         body: Some(initialize.as_bytes()),
         headers: &[
             ("content-type", "application/json"),
             ("accept", "application/json, text/event-stream"),
         ],
-        authorization: None,
-        must_be_public: false,
         is_complete: |answer| answer.media_type() == "text/event-stream",
-    });
-    let answer = answer.map_err(|error| explain_net_error(target, &error))?;
+        ..target.get(&target.url)
+    })?;
     let origin = target.origin();
     if answer.status != 401 {
         return Err(explain_missing_challenge(target, &answer));
@@ -163,11 +155,7 @@ fn explain_missing_challenge(target: &Target<'_>, answer: &HttpResponse) -> Step
 pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> StepResult<String> {
     let found = read_json(target, metadata)?;
     let resource = found["resource"].as_str().unwrap_or_default();
-    let servers: Vec<&str> = found["authorization_servers"]
-        .as_array()
-        .map(|all| all.iter().filter_map(Value::as_str).collect())
-        .unwrap_or_default();
-    let Some(issuer) = servers.first().copied() else {
+    let Some(&issuer) = texts(&found["authorization_servers"]).first() else {
         return fail(
             "it names no authorization server (authorization_servers)",
             "without one, clients cannot get a token",
@@ -220,8 +208,8 @@ fn read_server_metadata(target: &Target<'_>, issuer: &str) -> Result<(Url, Value
                 clean_text(stated_issuer, 120),
                 clean_text(issuer, 120)
             ),
-            "clients compare each character, including the final slash: set http.base_url to \
-             the public address",
+            "clients compare each character, including the final slash: set http.base_url to the \
+             public address",
         ));
     }
     Ok((url, found))
@@ -230,12 +218,7 @@ fn read_server_metadata(target: &Target<'_>, issuer: &str) -> Result<(Url, Value
 /// Checks the metadata of the authorization server.
 pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
     let (url, found) = read_server_metadata(target, issuer)?;
-    let listed = |name: &str| -> Vec<&str> {
-        found[name]
-            .as_array()
-            .map(|all| all.iter().filter_map(Value::as_str).collect())
-            .unwrap_or_default()
-    };
+    let listed = |name: &str| texts(&found[name]);
     if !listed("code_challenge_methods_supported").contains(&"S256") {
         return fail(
             "it does not offer PKCE with S256 (code_challenge_methods_supported)",
@@ -307,28 +290,28 @@ fn endpoint(found: &Value, name: &str) -> Result<Url, StepFailure> {
     })
 }
 
+/// Returns the texts of a list; none if `value` is no list.
+fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
 /// Reads the JSON object at `url`.
 fn read_json(target: &Target<'_>, url: &Url) -> Result<Value, StepFailure> {
     let address = clean_text(url.as_str(), 160);
-    let with_address = |failure: StepFailure| failure.with_context(&address);
-    let answer =
-        target.get(url).map_err(|error| with_address(explain_net_error(target, &error)))?;
-    if let Some(failure) = explain_foreign_answer(target, &answer) {
-        return Err(with_address(failure));
-    }
-    if answer.status != 200 {
-        return Err(with_address(explain_unexpected_answer(
-            &answer,
-            "let the tunnel pass everything below /.well-known to 127.0.0.1:8765",
-        )));
-    }
-    let found: Option<Value> = serde_json::from_slice(&answer.body).ok().filter(Value::is_object);
-    found.ok_or_else(|| {
-        with_address(explain_unexpected_answer(
-            &answer,
-            "a JSON object is expected: check where the tunnel forwards to",
-        ))
-    })
+    let read = || {
+        let answer = target.call(&target.get(url))?;
+        if let Some(failure) = explain_foreign_answer(target, &answer) {
+            return Err(failure);
+        }
+        if answer.status != 200 {
+            let hint = "let the tunnel pass everything below /.well-known to 127.0.0.1:8765";
+            return Err(explain_unexpected_answer(&answer, hint));
+        }
+        let found = serde_json::from_slice(&answer.body).ok().filter(Value::is_object);
+        let hint = "a JSON object is expected: check where the tunnel forwards to";
+        found.ok_or_else(|| explain_unexpected_answer(&answer, hint))
+    };
+    read().map_err(|failure: StepFailure| failure.with_context(&address))
 }
 
 /// Returns whether two URLs are equal. URLs without a path may differ by a trailing slash.

@@ -101,7 +101,6 @@ pub(super) fn explain_foreign_answer(
     target: &Target<'_>,
     answer: &HttpResponse,
 ) -> Option<StepFailure> {
-    let failure = |message: String, hint: String| Some(StepFailure::new(message, hint));
     let status = answer.status;
     if (300..400).contains(&status) {
         let location = answer.header("location").unwrap_or_default();
@@ -113,19 +112,16 @@ pub(super) fn explain_foreign_answer(
         let hint = if is_login {
             "a login page blocks all clients: let /mcp and /.well-known pass without it (in \
              Cloudflare Access, by a bypass policy); brain itself requires tokens"
-                .to_owned()
         } else {
-            "clients do not follow redirects: use the address that it redirects to".to_owned()
+            "clients do not follow redirects: use the address that it redirects to"
         };
-        return failure(format!("it answers {status} and redirects to {location}"), hint);
+        return Some(StepFailure::new(format!("it answers {status} and redirects to {location}"), hint));
     }
     if let Some(code) = answer.header("ngrok-error-code") {
         let hint = "the answer is from the tunnel: start its agent, and let it forward to \
                     127.0.0.1:8765 (http.public)";
-        return failure(
-            format!("the tunnel answers {status} with {}", clean_text(code, 40)),
-            hint.into(),
-        );
+        let code = clean_text(code, 40);
+        return Some(StepFailure::new(format!("the tunnel answers {status} with {code}"), hint));
     }
     if matches!(status, 502..=504 | 520..=530) {
         let hint = if target.is_local() {
@@ -135,17 +131,15 @@ pub(super) fn explain_foreign_answer(
             "the tunnel reaches no brain: is the daemon up, and does the tunnel forward to \
              127.0.0.1:8765 (http.public)?"
         };
-        return failure(format!("it answers {status}{}", html_title(answer)), hint.into());
+        return Some(StepFailure::new(format!("it answers {status}{}", html_title(answer)), hint));
     }
     let is_html =
         answer.media_type() == "text/html" || answer.body.trim_ascii_start().starts_with(b"<");
     if is_html {
         let hint = "this is a web page of the tunnel or of another server: check that the tunnel \
                     forwards to 127.0.0.1:8765, and switch off its warning or login page";
-        return failure(
-            format!("it answers {status} with an HTML page{}", html_title(answer)),
-            hint.into(),
-        );
+        let title = html_title(answer);
+        return Some(StepFailure::new(format!("it answers {status} with an HTML page{title}"), hint));
     }
     None
 }

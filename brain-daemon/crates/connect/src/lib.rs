@@ -20,9 +20,11 @@ use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode, StepStatus};
 use url::{Host, Url};
 
 use brain_access::Access;
-use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
+use brain_net::{HttpClient, HttpRequest, HttpResponse};
 use brain_service::Environment;
 use brain_service::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
+
+use explain::explain_net_error;
 
 /// The tested endpoint, and the HTTP client for the test.
 struct Target<'a> {
@@ -54,16 +56,21 @@ impl Target<'_> {
         !(is_trusted || self.is_local() && is_loopback(url))
     }
 
-    /// Sends a GET request to a discovered address.
-    fn get(&self, url: &Url) -> Result<HttpResponse, NetError> {
-        self.net.call(&HttpRequest {
+    /// Returns a GET request for JSON.
+    fn get<'a>(&self, url: &'a Url) -> HttpRequest<'a> {
+        HttpRequest {
             url,
             body: None,
             headers: &[("accept", "application/json")],
             authorization: None,
             must_be_public: self.must_be_public(url),
             is_complete: |_| false,
-        })
+        }
+    }
+
+    /// Sends a request, and explains a network error.
+    fn call(&self, request: &HttpRequest<'_>) -> Result<HttpResponse, StepFailure> {
+        self.net.call(request).map_err(|error| explain_net_error(self, &error))
     }
 }
 

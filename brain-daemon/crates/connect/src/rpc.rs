@@ -5,16 +5,15 @@
 
 use serde_json::{Value, json};
 
-use super::Target;
 use super::authorize::BearerToken;
 use super::explain::{
-    challenge_parameter, clean_text, explain_foreign_answer, explain_net_error, json_error_text,
-    redact_secret,
+    challenge_parameter, clean_text, explain_foreign_answer, json_error_text, redact_secret,
 };
+use super::{StepFailure, Target};
 use brain_net::{HttpRequest, HttpResponse};
 
 /// The newest revision with a handshake.
-pub(super) const LEGACY: &str = "2025-11-25";
+const LEGACY: &str = "2025-11-25";
 /// The first revision without a handshake.
 pub(super) const MODERN: &str = "2026-07-28";
 
@@ -27,35 +26,28 @@ pub(super) struct Session<'a> {
     /// The server's session id.
     id: Option<String>,
     sent_requests: u64,
-}
-
-/// Why a request has no result.
-pub(super) struct RequestError {
-    /// What happened instead.
-    pub(super) message: String,
-    /// What to do about it, if known.
-    pub(super) hint: Option<String>,
+    /// What to do about a failure of unknown cause.
+    pub(super) default_hint: &'static str,
 }
 
 impl<'a> Session<'a> {
     /// Creates a session without a handshake.
-    pub(super) fn new(target: &'a Target<'a>, token: &'a BearerToken<'a>) -> Self {
-        Self { target, token, revision: None, id: None, sent_requests: 0 }
+    pub(super) fn new(
+        target: &'a Target<'a>,
+        token: &'a BearerToken<'a>,
+        default_hint: &'static str,
+    ) -> Self {
+        Self { target, token, revision: None, id: None, sent_requests: 0, default_hint }
     }
 
     /// Performs the handshake and returns the server's description.
     ///
     /// # Errors
     /// If a call fails, or the answer names no revision.
-    pub(super) fn initialize(&mut self) -> Result<Value, RequestError> {
-        let params =
-            json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client_info() });
-        let description = self.request("initialize", params)?;
+    pub(super) fn initialize(&mut self) -> Result<Value, StepFailure> {
+        let description = self.request("initialize", initialization())?;
         let Some(revision) = description["protocolVersion"].as_str() else {
-            return Err(RequestError {
-                message: "its greeting names no protocolVersion".into(),
-                hint: None,
-            });
+            return Err(StepFailure::new("its greeting names no protocolVersion", self.default_hint));
         };
         // The revision becomes a header of later requests.
         self.revision = Some(clean_text(revision, 20));
@@ -63,10 +55,10 @@ impl<'a> Session<'a> {
         let answer = self.post(&initialized, "notifications/initialized", None)?;
         match answer.status {
             200..=299 => Ok(description),
-            status => Err(RequestError {
-                message: format!("it answers {status} to the end of the handshake"),
-                hint: None,
-            }),
+            status => {
+                let message = format!("it answers {status} to the end of the handshake");
+                Err(StepFailure::new(message, self.default_hint))
+            }
         }
     }
 
@@ -79,7 +71,7 @@ impl<'a> Session<'a> {
         &mut self,
         method: &str,
         mut params: Value,
-    ) -> Result<Value, RequestError> {
+    ) -> Result<Value, StepFailure> {
         let is_modern = self.revision.is_none() && method != "initialize";
         if is_modern {
             params["_meta"] = json!({
@@ -102,10 +94,8 @@ impl<'a> Session<'a> {
             None => {
                 let code = clean_text(&reply["error"]["code"].to_string(), 20);
                 let text = clean_text(reply["error"]["message"].as_str().unwrap_or_default(), 160);
-                Err(RequestError {
-                    message: format!("the answer to {method} is error {code}: {text}"),
-                    hint: None,
-                })
+                let message = format!("the answer to {method} is error {code}: {text}");
+                Err(StepFailure::new(message, self.default_hint))
             }
         }
     }
@@ -117,7 +107,7 @@ impl<'a> Session<'a> {
         message: &Value,
         method: &str,
         name: Option<&str>,
-    ) -> Result<HttpResponse, RequestError> {
+    ) -> Result<HttpResponse, StepFailure> {
         let body = message.to_string();
         let mut headers = vec![
             ("content-type", "application/json"),
@@ -132,51 +122,42 @@ impl<'a> Session<'a> {
             None => {}
         }
         headers.extend(self.id.as_deref().map(|id| ("mcp-session-id", id)));
-        let call = HttpRequest {
-            url: &self.target.url,
+        let answer = self.target.call(&HttpRequest {
             body: Some(body.as_bytes()),
             headers: &headers,
             authorization: Some(&self.token.header),
-            must_be_public: false,
             is_complete: |answer| {
                 answer.media_type() == "text/event-stream" && reply(answer).is_some()
             },
-        };
-        let answer = self.target.net.call(&call).map_err(|error| {
-            let failure = explain_net_error(self.target, &error);
-            RequestError { message: failure.message, hint: Some(failure.hint) }
+            ..self.target.get(&self.target.url)
         })?;
         let header = self.token.header.expose();
         Ok(redact_secret(answer, header.strip_prefix("Bearer ").unwrap_or(header)))
     }
 
     /// Explains an answer without an MCP message.
-    fn explain_missing_reply(&self, answer: &HttpResponse) -> RequestError {
+    fn explain_missing_reply(&self, answer: &HttpResponse) -> StepFailure {
         let status = answer.status;
         let detail = json_error_text(&String::from_utf8_lossy(&answer.body));
         let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
         if status == 401 {
-            return RequestError {
-                message: format!("the token is rejected{detail}"),
-                hint: Some(self.token.rejection_hint.into()),
-            };
+            return StepFailure::new(format!("the token is rejected{detail}"), self.token.rejection_hint);
         }
         let error_code = challenge_parameter(answer, "error").unwrap_or_default();
         if status == 403 && error_code == "insufficient_scope" {
             let hint = "grant more: brain clients update NAME --scope read, or another token";
-            return RequestError {
-                message: format!("the scope of the token is not enough{detail}"),
-                hint: Some(hint.into()),
-            };
+            return StepFailure::new(format!("the scope of the token is not enough{detail}"), hint);
         }
-        match explain_foreign_answer(self.target, answer) {
-            Some(failure) => RequestError { message: failure.message, hint: Some(failure.hint) },
-            None => RequestError {
-                message: format!("it answers {status} without an MCP message{detail}"),
-                hint: None,
-            },
-        }
+        explain_foreign_answer(self.target, answer).unwrap_or_else(|| {
+            let message = format!("it answers {status} without an MCP message{detail}");
+            StepFailure::new(message, self.default_hint)
+        })
     }
+}
+
+/// Returns the parameters of `initialize`.
+pub(super) fn initialization() -> Value {
+    json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client_info() })
 }
 
 fn client_info() -> Value {

@@ -4,28 +4,26 @@ use serde_json::{Value, json};
 
 use super::authorize::BearerToken;
 use super::explain::clean_text;
-use super::rpc::{MODERN, RequestError, Session};
+use super::rpc::{MODERN, Session};
 use super::{StepFailure, StepResult, Target, fail, pass, warn};
 
 /// Maximum number of pages of the list of tools.
 const MAX_LIST_PAGES: usize = 20;
 /// Above this size, in tokens, a list of tools is expensive for a model.
 const EXPENSIVE_TOKENS: usize = 8000;
-
-fn failed_request(error: RequestError, default_hint: &str) -> StepFailure {
-    StepFailure::new(error.message, error.hint.unwrap_or_else(|| default_hint.to_owned()))
-}
+/// What to do if no greeting works, for an unknown reason.
+const GREETING_HINT: &str = "no revision of MCP works there: check the server at this path";
 
 /// Asks a server that speaks [`MODERN`] for its description and its revisions.
-fn discover(session: &mut Session<'_>) -> Result<(Value, Vec<String>), RequestError> {
+fn discover(session: &mut Session<'_>) -> Result<(Value, Vec<String>), StepFailure> {
     let description = session.request("server/discover", json!({}))?;
     let revisions = revisions(&description);
     match revisions.iter().any(|revision| revision == MODERN) {
         true => Ok((description, revisions)),
-        false => Err(RequestError {
-            message: format!("its answer to server/discover does not name {MODERN}"),
-            hint: None,
-        }),
+        false => {
+            let message = format!("its answer to server/discover does not name {MODERN}");
+            Err(StepFailure::new(message, GREETING_HINT))
+        }
     }
 }
 
@@ -35,11 +33,13 @@ pub(super) fn greet<'a>(
     target: &'a Target<'a>,
     token: &'a BearerToken<'a>,
 ) -> StepResult<Session<'a>> {
-    let mut modern = Session::new(target, token);
-    let modern_result = discover(&mut modern);
-    let mut legacy = Session::new(target, token);
-    let legacy_result = legacy.initialize();
-    match (modern_result, legacy_result) {
+    let mut modern = Session::new(target, token, GREETING_HINT);
+    let mut legacy = Session::new(target, token, GREETING_HINT);
+    let results = (discover(&mut modern), legacy.initialize());
+    for session in [&mut modern, &mut legacy] {
+        session.default_hint = "check the daemon's log";
+    }
+    match results {
         (Ok((description, revisions)), Ok(greeting)) => {
             let agreed = legacy.revision.unwrap_or_default();
             let message = format!(
@@ -75,11 +75,8 @@ pub(super) fn greet<'a>(
                 true => legacy.message,
                 false => format!("{}; {}", modern.message, legacy.message),
             };
-            let error = RequestError { message: both, hint: legacy.hint.or(modern.hint) };
-            Err(failed_request(
-                error,
-                "no revision of MCP works there: check the server at this path",
-            ))
+            let is_explained = legacy.hint != GREETING_HINT;
+            Err(StepFailure::new(both, if is_explained { legacy.hint } else { modern.hint }))
         }
     }
 }
@@ -111,9 +108,7 @@ pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
     let mut cursor = None::<String>;
     for _ in 0..MAX_LIST_PAGES {
         let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-        let page = session
-            .request("tools/list", params)
-            .map_err(|error| failed_request(error, "check the daemon's log"))?;
+        let page = session.request("tools/list", params)?;
         let Some(tools) = page["tools"].as_array() else {
             return fail(
                 "its answer to tools/list has no list of tools",
@@ -157,9 +152,7 @@ pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
 /// Checks that a search returns results that chat products can cite.
 pub(super) fn search(session: &mut Session<'_>) -> StepResult<()> {
     let call = json!({ "name": "search", "arguments": { "query": "brain" } });
-    let found = session
-        .request("tools/call", call)
-        .map_err(|error| failed_request(error, "check the daemon's log"))?;
+    let found = session.request("tools/call", call)?;
     let text = found["content"][0]["text"].as_str().unwrap_or_default();
     if found["isError"] == Value::Bool(true) {
         return fail(

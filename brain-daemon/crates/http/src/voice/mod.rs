@@ -134,6 +134,10 @@ impl utoipa::IntoResponses for VoiceResponses {
             .description("Markup for the provider")
             .content("text/xml", markup);
         responses.insert("200".to_owned(), RefOr::T(success.build()));
+        // A setting stays missing: the answer has no `Retry-After`.
+        if let Some(RefOr::T(not_set_up)) = responses.get_mut("503") {
+            not_set_up.headers.clear();
+        }
         responses
     }
 }
