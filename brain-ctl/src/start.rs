@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, Hint};
 use interprocess::local_socket::Stream;
 
 use crate::{
@@ -69,7 +69,7 @@ pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fau
         code.copied().unwrap_or(FaultCode::Internal),
         text("message").unwrap_or_default(),
     );
-    Err(Fault { hint: text("hint"), ..fault })
+    Err(Fault { hint: text("hint").map(Hint::from), ..fault })
 }
 
 /// Connects to the daemon. Starts one first if none listens and no other client starts one.

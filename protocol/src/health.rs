@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{JobCounts, WorkerStatus};
+use crate::{Hint, JobCounts, WorkerStatus};
 
 /// `brain status`: shows the state of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ pub struct Check {
     /// The observation.
     pub message: String,
     /// What to do, usually a command.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 /// The result of a check.
@@ -119,7 +119,7 @@ pub struct Step {
     /// The observation.
     pub message: String,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// Its duration in milliseconds.
     pub took_ms: u64,
 }

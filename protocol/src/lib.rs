@@ -9,6 +9,7 @@ mod attachments;
 mod browser;
 mod codec;
 mod collector;
+mod command;
 mod completion;
 mod conflict;
 mod connect;
@@ -23,6 +24,7 @@ mod fault;
 mod frame;
 mod health;
 mod hello;
+mod hint;
 mod home_owner;
 mod ideas;
 mod io_reason;
@@ -51,6 +53,7 @@ pub use attachments::*;
 pub use browser::*;
 pub use codec::{CodecError, decode, encode};
 pub use collector::*;
+pub use command::{Command, shell_word};
 pub use completion::*;
 pub use conflict::*;
 pub use connect::*;
@@ -65,6 +68,7 @@ pub use fault::{Exit, Fault, FaultCode, SIZE_LIMIT_HINT};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use health::*;
 pub use hello::{HELLO_LEN, Hello, HelloError};
+pub use hint::Hint;
 pub use home_owner::{own_home_hint, refuse_root};
 pub use ideas::*;
 pub use io_reason::io_reason;
@@ -94,7 +98,7 @@ pub const VERSION: &str = "0.1.0.0";
 ///
 /// Types are encoded by position, so fields and variants are appended. bincode has no versioning,
 /// so every change of the encoding of [`Request`], [`Reply`] or [`Event`] must raise the number.
-pub const PROTOCOL: u16 = 17;
+pub const PROTOCOL: u16 = 18;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

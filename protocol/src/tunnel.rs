@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{JobId, Step};
+use crate::{Hint, JobId, Step};
 
 /// `brain tunnel setup`: sets the tunnel up, step by step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct TunnelStatusReply {
     /// The last observation, for people.
     pub message: String,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// The public address, if there is one.
     pub url: Option<String>,
     /// When the tunnel came up at this address.

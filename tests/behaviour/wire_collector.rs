@@ -167,7 +167,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         name: "token".into(),
         status: "warned".into(),
         message: "m".into(),
-        hint: some_text("h"),
+        hint: Some("h".into()),
         took_ms: 70_000,
     };
     let setup =

@@ -95,7 +95,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             Reply::MachinesStatus(MachinesStatusReply {
                 state: "away".into(),
                 message: "m".into(),
-                hint: some("h"),
+                hint: Some("h".into()),
                 since: Some(time()),
                 name: some("laptop"),
                 brain: some("ab"),

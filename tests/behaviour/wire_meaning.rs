@@ -93,7 +93,7 @@ fn ask_reply() -> AskReply {
         }],
         unknown: some_text("when"),
         passages: vec![hit()],
-        hint: some_text("h"),
+        hint: Some("h".into()),
         model: some_text("m"),
         cost: spending(),
         degraded: some_text("d"),

@@ -328,7 +328,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     name: "clock".into(),
                     status: CheckStatus::Warn,
                     message: "m".into(),
-                    hint: some("date -u"),
+                    hint: Some("date -u".into()),
                 }],
             }),
         ),

@@ -62,14 +62,14 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         name: "agent".into(),
         status: "passed".into(),
         message: "m".into(),
-        hint: some_text("h"),
+        hint: Some("h".into()),
         took_ms: 70_000,
     };
     let status = TunnelStatusReply {
         provider: "ngrok".into(),
         state: "up".into(),
         message: "m".into(),
-        hint: some_text("h"),
+        hint: Some("h".into()),
         url: some_text("https://e.org"),
         up_since: Some(time()),
         checked_at: Some(time()),

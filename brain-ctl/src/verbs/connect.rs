@@ -104,12 +104,11 @@ mod tests {
     use crate::output::width;
 
     fn step(name: &str, status: &str, message: &str, hint: Option<&str>) -> Step {
-        let hint = hint.map(str::to_owned);
         Step {
             name: name.into(),
             status: status.into(),
             message: message.into(),
-            hint,
+            hint: hint.map(Into::into),
             took_ms: 1234,
         }
     }

@@ -3,6 +3,7 @@
 //! Revisions up to 2025-11-25 begin with a handshake. From 2026-07-28 on, each request is
 //! self-contained.
 
+use brain_protocol::{Command, Hint, hint};
 use serde_json::{Value, json};
 
 use super::Target;
@@ -34,7 +35,7 @@ pub(super) struct RequestError {
     /// What happened instead.
     pub(super) message: String,
     /// What to do about it, if known.
-    pub(super) hint: Option<String>,
+    pub(super) hint: Option<Hint>,
 }
 
 impl<'a> Session<'a> {
@@ -158,15 +159,18 @@ impl<'a> Session<'a> {
         if status == 401 {
             return RequestError {
                 message: format!("the token is rejected{detail}"),
-                hint: Some(self.token.rejection_hint.into()),
+                hint: Some(self.token.rejection_hint.clone()),
             };
         }
         let error_code = challenge_parameter(answer, "error").unwrap_or_default();
         if status == 403 && error_code == "insufficient_scope" {
-            let hint = "grant more: brain clients update NAME --scope read, or another token";
+            let hint = hint!(
+                "grant more: {}, or another token",
+                Command::ClientsUpdate { client: None, scope: Some("read".into()) }
+            );
             return RequestError {
                 message: format!("the scope of the token is not enough{detail}"),
-                hint: Some(hint.into()),
+                hint: Some(hint),
             };
         }
         match explain_foreign_answer(self.target, answer) {

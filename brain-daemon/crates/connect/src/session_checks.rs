@@ -1,5 +1,6 @@
 //! Checks of an MCP session: greeting, list of tools, and a search.
 
+use brain_protocol::{Command, hint};
 use serde_json::{Value, json};
 
 use super::authorize::BearerToken;
@@ -13,10 +14,7 @@ const MAX_LIST_PAGES: usize = 20;
 const EXPENSIVE_TOKENS: usize = 8000;
 
 fn failed_request(error: RequestError, default_hint: &str) -> StepFailure {
-    StepFailure {
-        message: error.message,
-        hint: error.hint.unwrap_or_else(|| default_hint.to_owned()),
-    }
+    StepFailure { message: error.message, hint: error.hint.unwrap_or_else(|| default_hint.into()) }
 }
 
 /// Asks a server that speaks [`MODERN`] for its description and its revisions.
@@ -167,7 +165,7 @@ pub(super) fn search(session: &mut Session<'_>) -> StepResult<()> {
     if found["isError"] == Value::Bool(true) {
         return fail(
             format!("the search fails: {}", clean_text(text, 160)),
-            "check store and index with `brain doctor`",
+            hint!("check store and index with {}", Command::Doctor),
         );
     }
     let reply: Value = serde_json::from_str(text).unwrap_or_default();

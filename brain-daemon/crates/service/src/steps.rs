@@ -1,7 +1,7 @@
 //! Runs a check step by step, and records the result and the duration of each step. A failed step
 //! has no value, so that the caller can end the check.
 
-use brain_protocol::Step;
+use brain_protocol::{Hint, Step};
 
 use brain_base::clock::Clock;
 
@@ -12,7 +12,7 @@ pub struct StepSuccess<T> {
     /// The result in words.
     pub message: String,
     /// A problem that does not fail the step, and its remedy.
-    pub warning: Option<String>,
+    pub warning: Option<Hint>,
 }
 
 /// The result of a step that failed.
@@ -20,7 +20,7 @@ pub struct StepFailure {
     /// The result in words.
     pub message: String,
     /// The remedy.
-    pub hint: String,
+    pub hint: Hint,
 }
 
 /// The result of a step.
@@ -38,7 +38,7 @@ pub fn pass<T>(value: T, message: impl Into<String>) -> StepResult<T> {
 ///
 /// # Errors
 /// Never.
-pub fn warn<T>(value: T, message: impl Into<String>, warning: impl Into<String>) -> StepResult<T> {
+pub fn warn<T>(value: T, message: impl Into<String>, warning: impl Into<Hint>) -> StepResult<T> {
     Ok(StepSuccess { value, message: message.into(), warning: Some(warning.into()) })
 }
 
@@ -46,7 +46,7 @@ pub fn warn<T>(value: T, message: impl Into<String>, warning: impl Into<String>)
 ///
 /// # Errors
 /// Always.
-pub fn fail<T>(message: impl Into<String>, hint: impl Into<String>) -> StepResult<T> {
+pub fn fail<T>(message: impl Into<String>, hint: impl Into<Hint>) -> StepResult<T> {
     Err(StepFailure { message: message.into(), hint: hint.into() })
 }
 

@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, Ideas, IdeasReply, Spending, usd};
+use brain_protocol::{
+    ClosePage, Command, FarPage, Idea, IdeaPrompt, Ideas, IdeasReply, Spending, usd,
+};
 
 use super::profile::Profile;
 use super::run_state::{CrossState, Run};
@@ -130,14 +132,14 @@ fn failed_crosses_note(run: &Run) -> Option<String> {
         CrossState::Failed { why } => Some(why),
         _ => None,
     })?;
-    let name = run.profile.as_str();
+    let (profile, run) = (Some(run.profile.as_str().into()), Some(run.run_id.clone()));
     let (crosses, first) = match failed {
         1 => ("cross", ""),
         _ => ("crosses", "the first: "),
     };
     Some(format!(
-        "{failed} {crosses} failed ({first}{why}); to retry: brain {name} --resume {}",
-        run.run_id
+        "{failed} {crosses} failed ({first}{why}); to retry: {}",
+        Command::IdeasResume { profile, run }
     ))
 }
 

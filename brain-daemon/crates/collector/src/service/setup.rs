@@ -1,7 +1,8 @@
 //! `brain collector setup`: seven steps; a failed step ends the setup. It can be repeated.
 
 use brain_protocol::{
-    CollectorDigest, CollectorRun, CollectorSetup, CollectorSetupReply, Fault, FaultCode, Secret,
+    CollectorDigest, CollectorRun, CollectorSetup, CollectorSetupReply, Command, Fault, FaultCode,
+    Secret, hint,
 };
 use serde_json::json;
 
@@ -41,7 +42,7 @@ struct CheckedToken {
 fn step_of_fault(fault: Fault) -> StepFailure {
     StepFailure {
         message: fault.message,
-        hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
+        hint: fault.hint.unwrap_or_else(|| hint!("run {}", Command::Doctor)),
     }
 }
 
@@ -199,9 +200,10 @@ impl<'a> SetupRun<'a> {
                      token never does",
                     fault.message
                 ),
-                hint: "name the account; looking it up checks the token, too: \
-                       `brain collector setup --handle NAME`"
-                    .to_owned(),
+                hint: hint!(
+                    "name the account; looking it up checks the token, too: {}",
+                    Command::CollectorSetupHandle { handle: None }
+                ),
             });
         };
         let lookup = self.call(token, |platform| platform.by_username(&handle))?;
@@ -214,10 +216,11 @@ impl<'a> SetupRun<'a> {
             Err(fault) if fault.reason == FaultReason::NotFound => Ok((None, message)),
             Err(fault) if fault.reason == FaultReason::Unauthorized => Err(StepFailure {
                 message: format!("the platform does not take {token_origin}: {}", fault.message),
-                hint: "it must be the app's bearer token (not its API key or secret) or a user's \
-                       access token; create one in the platform's developer console, then `brain \
-                       collector setup --token-file FILE`"
-                    .to_owned(),
+                hint: hint!(
+                    "it must be the app's bearer token (not its API key or secret) or a user's \
+                     access token; create one in the platform's developer console, then {}",
+                    Command::CollectorSetupToken
+                ),
             }),
             Err(fault) => Err(not_checked(fault)),
         }
@@ -255,8 +258,11 @@ impl<'a> SetupRun<'a> {
         {
             return fail(
                 format!("--handle is @{requested}, but collector.handle is @{configured}"),
-                "change collector.handle in config.toml (`brain config path`), restart the daemon, \
-                 and run setup again",
+                hint!(
+                    "change collector.handle in config.toml ({}), restart the daemon, and run \
+                     setup again",
+                    Command::ConfigPath
+                ),
             );
         }
         let handle = self.handle();
@@ -266,7 +272,7 @@ impl<'a> SetupRun<'a> {
             (None, None) => {
                 return fail(
                     "there is no handle to look up",
-                    "`brain collector setup --handle NAME`",
+                    Command::CollectorSetupHandle { handle: None },
                 );
             }
             (Some(handle), _) => self.look_up(&checked.token, &handle)?,
@@ -299,9 +305,10 @@ impl<'a> SetupRun<'a> {
                         "the platform has no account @{handle}, or it is suspended: {}",
                         fault.message
                     ),
-                    hint: "check the spelling in `brain collector setup --handle NAME` and \
-                           collector.handle"
-                        .to_owned(),
+                    hint: hint!(
+                        "check the spelling in {} and collector.handle",
+                        Command::CollectorSetupHandle { handle: None }
+                    ),
                 },
                 _ => failed_request(&format!("@{handle} could not be looked up"), fault),
             }
@@ -399,9 +406,10 @@ impl<'a> SetupRun<'a> {
             (),
             format!(
                 "the digest has {posts} posts{more} by {} accounts; let an agent read it two or \
-                 three times a day (`brain collector digest --json`, or the MCP tool), and then \
-                 run `brain collector enrich`",
-                digest.authors.len()
+                 three times a day (`{}`, or the MCP tool), and then run `{}`",
+                digest.authors.len(),
+                Command::CollectorDigestJson,
+                Command::CollectorEnrich
             ),
         )
     }
@@ -413,8 +421,11 @@ impl<'a> SetupRun<'a> {
             return warn(
                 (),
                 "no runs are scheduled: collector.enabled is false",
-                "set it to true in config.toml and restart the daemon, or let another program run \
-                 `brain collector collect`",
+                hint!(
+                    "set it to true in config.toml and restart the daemon, or let another program \
+                     run {}",
+                    Command::CollectorCollect
+                ),
             );
         }
         let next = task.next_start(self.service.env.clock.now());

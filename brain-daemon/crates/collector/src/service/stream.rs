@@ -91,7 +91,7 @@ impl CollectorService {
         let (run_inputs, base, http_client, data, state) = match inputs {
             Ok(inputs) => inputs,
             Err(fault) => {
-                let hint = fault.hint.as_deref().unwrap_or_default();
+                let hint = fault.hint.clone().unwrap_or_default();
                 self.set_stream_status(NOT_READY, &format!("{}; {hint}", fault.message));
                 return self.pause(RETRY_UNREADY, None, || {});
             }

@@ -2,7 +2,7 @@
 
 use crate::{Condition, Delivery, Error, Replica, newest};
 use brain_base::clock::rfc3339;
-use brain_protocol::{Fault, LeaseRow, MachinesStatusReply};
+use brain_protocol::{Command, Fault, Hint, LeaseRow, MachinesStatusReply};
 
 use brain_store::Reader;
 
@@ -18,7 +18,7 @@ impl MachineService {
         let mut reply = MachinesStatusReply {
             state: "not_shared".into(),
             message: "this brain is on this machine only".into(),
-            hint: Some("brain machines init".into()),
+            hint: Some(Command::MachinesInit.into()),
             since: None,
             name: None,
             brain: None,
@@ -114,7 +114,7 @@ fn ask_server(replica: &Replica, reply: &mut MachinesStatusReply) -> Result<(), 
 }
 
 /// Returns the state's name, its description, the hint, and its beginning.
-fn condition(condition: Condition) -> (String, String, Option<String>, Option<String>) {
+fn condition(condition: Condition) -> (String, String, Option<Hint>, Option<String>) {
     match condition {
         Condition::Starting => {
             ("starting".into(), "the server was not called yet".into(), None, None)

@@ -1,7 +1,7 @@
 //! Counts the results of a sync, and builds the report about a source.
 
 use brain_protocol::{
-    Fault, IgnoredFiles, Pull, Slug, SourceId, SyncConflict, SyncedSource, WriteStatus,
+    Command, Fault, IgnoredFiles, Pull, Slug, SourceId, SyncConflict, SyncedSource, WriteStatus,
 };
 
 use super::AWAY;
@@ -141,7 +141,8 @@ impl Tally {
                 1 => "1 page has no file any more; to delete it".to_owned(),
                 count => format!("{count} pages have no file any more; to delete them"),
             };
-            problems.push(format!("{pages}: brain sync --source {} --yes", report.source_id));
+            let source = Some(report.source_id.to_string());
+            problems.push(format!("{pages}: {}", Command::SyncDeletions { source }));
         }
         if report.pull.status == "failed" {
             let message = report.pull.message.as_deref().unwrap_or("it failed");

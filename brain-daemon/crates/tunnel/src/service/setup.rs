@@ -1,6 +1,6 @@
 //! `brain tunnel setup`: seven steps, each checked before the next. Can be repeated.
 
-use brain_protocol::{Fault, FaultCode, TunnelSetupReply};
+use brain_protocol::{Command, Fault, FaultCode, TunnelSetupReply, hint};
 use serde_json::json;
 
 use super::{TOKEN, WatchdogState, watchdog};
@@ -13,7 +13,7 @@ use brain_service::{Heartbeat, Progress};
 fn step_of_fault(fault: Fault) -> StepFailure {
     StepFailure {
         message: fault.message,
-        hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
+        hint: fault.hint.unwrap_or_else(|| hint!("run {}", Command::Doctor)),
     }
 }
 
@@ -23,7 +23,7 @@ fn step_of_report<T>(report: &TunnelCheck) -> StepResult<T> {
     fail(
         format!("{}: {}", report.diagnosis.state, report.diagnosis.message),
         hint.unwrap_or_else(|| {
-            "look at `brain tunnel status` and the daemon's log, then run setup again".into()
+            hint!("look at {} and the daemon's log, then run setup again", Command::TunnelStatus)
         }),
     )
 }
