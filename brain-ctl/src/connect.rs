@@ -362,7 +362,7 @@ mod tests {
         for part in [VERSION, "0.9.0.0", &ours, &theirs, "77"] {
             assert!(fault.message.contains(part), "{}", fault.message);
         }
-        assert!(fault.hint.is_some_and(|h| h.contains("brain stop")));
+        assert!(fault.hint.is_some_and(|h| h.to_string().contains("brain stop")));
         let _ = serve.join();
     }
 
@@ -420,7 +420,7 @@ mod tests {
         let Err(fault) = answer else { panic!("{answer:?}") };
         assert_eq!((fault.code, fault.code.exit() as u8), (FaultCode::Timeout, 1));
         assert!(fault.message.contains("the daemon sent nothing for"), "{}", fault.message);
-        let hint = fault.hint.unwrap_or_default();
+        let hint = fault.hint.unwrap_or_default().to_string();
         assert!(hint.contains("may have succeeded or may still run"), "{hint}");
         assert!(
             hint.contains("check before you repeat it") && hint.contains("brain status"),
@@ -460,6 +460,10 @@ mod tests {
         let long = PathBuf::from(format!("/tmp/{}", "x".repeat(200)));
         let result = connect(&long);
         let Err(ConnectError::Fault(fault)) = result else { panic!("long path") };
-        assert!(fault.hint.is_some_and(|h| h.contains("BRAIN_SOCKET")), "{}", fault.message);
+        assert!(
+            fault.hint.is_some_and(|h| h.to_string().contains("BRAIN_SOCKET")),
+            "{}",
+            fault.message
+        );
     }
 }

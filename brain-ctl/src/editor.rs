@@ -95,7 +95,7 @@ impl EditedFile {
             Ok(text) if text != self.original => {
                 let message = format!("{}; your text is in {}", fault.message, self.path.display());
                 let hint = fault.hint.unwrap_or_else(|| {
-                    format!("store it with `brain put SLUG --file {}`", self.path.display())
+                    format!("store it with `brain put SLUG --file {}`", self.path.display()).into()
                 });
                 Fault::new(fault.code, message).hint(hint)
             }

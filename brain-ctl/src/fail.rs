@@ -130,7 +130,7 @@ mod tests {
         let fault = file("read", Path::new("/no/such"), &io::Error::from_raw_os_error(2));
         assert_eq!(fault.message, "cannot read /no/such: ENOENT: no such file or directory");
         assert_eq!(fault.code, FaultCode::Io);
-        assert!(fault.hint.is_some_and(|hint| hint.starts_with("check the path")));
+        assert!(fault.hint.is_some_and(|hint| hint.to_string().starts_with("check the path")));
         assert_eq!(
             file("write", Path::new("x"), &io::Error::from_raw_os_error(28)).code,
             FaultCode::DiskFull

@@ -370,7 +370,7 @@ mod tests {
     fn the_hint_for_a_directory_names_import() {
         let Err(fault) = for_put(Some(Path::new("/tmp"))) else { panic!("accepted") };
         assert_eq!(fault.code, FaultCode::Io);
-        assert!(fault.hint.is_some_and(|h| h.contains("brain import /tmp")));
+        assert!(fault.hint.is_some_and(|h| h.to_string().contains("brain import /tmp")));
     }
 
     #[test]
@@ -397,7 +397,7 @@ mod tests {
             read_secret(&path, "the hint").map_err(|fault| (fault.code, fault.hint))
         };
         assert_eq!(read(" two words/%\r\n"), Ok(Secret::new("two words/%")));
-        let refused = Err((FaultCode::InvalidRequest, Some("the hint".to_owned())));
+        let refused = Err((FaultCode::InvalidRequest, Some("the hint".into())));
         for text in ["", " \n", "one\ntwo", &"x".repeat(5000)] {
             assert_eq!(read(text), refused, "{}", text.len());
         }

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, Hint};
 use interprocess::local_socket::Stream;
 
 use crate::{
@@ -67,7 +67,7 @@ pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fau
     let code = text("code").and_then(|code| FaultCode::parse(&code));
     let message = text("message").unwrap_or_default();
     let fault = Fault::new(code.unwrap_or(FaultCode::Internal), message);
-    Err(Fault { hint: text("hint"), ..fault })
+    Err(Fault { hint: text("hint").map(Hint::from), ..fault })
 }
 
 /// Connects to the daemon. Starts one first if none listens and no other client starts one.

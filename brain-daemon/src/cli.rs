@@ -172,7 +172,10 @@ pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault>
                 });
                 format!("{reply}\n")
             } else {
-                format!("{key} = {written}\na running daemon uses it after: brain restart\n")
+                format!(
+                    "{key} = {written}\na running daemon uses it after: {}\n",
+                    brain_protocol::Command::Restart
+                )
             })
         }
         Action::Check { file: Some(file) } => {

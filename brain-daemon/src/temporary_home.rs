@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use brain_base::home::Home;
-use brain_protocol::{Fault, FaultCode, TEMPORARY_HOME_MARKER};
+use brain_protocol::{Command, Fault, FaultCode, TEMPORARY_HOME_MARKER, hint};
 
 /// Maximum number of attempts to remove the home. Threads that outlast the shutdown can still write
 /// a file.
@@ -22,11 +22,15 @@ pub fn run(home: &Home, serve: impl FnOnce() -> Result<(), Fault>) -> Result<(),
     let root = home.root().display();
     if !home.root().join(TEMPORARY_HOME_MARKER).is_file() {
         let message = format!("{root} is not a temporary home, so --temporary does not serve it");
-        return Err(Fault::new(FaultCode::Usage, message).hint("try brain out: brain demo"));
+        return Err(
+            Fault::new(FaultCode::Usage, message).hint(hint!("try brain out: {}", Command::Demo))
+        );
     }
     if home.store().exists() {
         let message = format!("{root} has a store already, so --temporary does not serve it");
-        return Err(Fault::new(FaultCode::Usage, message).hint("try brain out: brain demo"));
+        return Err(
+            Fault::new(FaultCode::Usage, message).hint(hint!("try brain out: {}", Command::Demo))
+        );
     }
     let served = serve();
     let removed = remove(home);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Hit, Slug, SourceId, Spending};
+use crate::{Hint, Hit, Slug, SourceId, Spending};
 
 /// `brain ask`: answers a question from pages, with citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct AskReply {
     /// The passages that the model read, best first.
     pub passages: Vec<Hit>,
     /// Why there is no answer or an incomplete one, and what to do.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// The model that answered.
     pub model: Option<String>,
     /// Its cost.

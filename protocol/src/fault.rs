@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Hint;
 use crate::words::words;
 
 /// A failure, as all interfaces report it.
@@ -12,7 +13,7 @@ pub struct Fault {
     /// What failed, for people.
     pub message: String,
     /// What to do, for people.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 impl Fault {
@@ -23,7 +24,7 @@ impl Fault {
 
     /// Adds a hint.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
         self.hint = Some(hint.into());
         self
     }

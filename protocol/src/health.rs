@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::words::words;
-use crate::{JobCounts, WorkerStatus};
+use crate::{Hint, JobCounts, WorkerStatus};
 
 /// `brain status`: shows the state of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ pub struct Check {
     /// The observation.
     pub message: String,
     /// What to do, usually a command.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 /// The result of a check.
@@ -133,7 +133,7 @@ pub struct Step {
     /// The observation.
     pub message: String,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// Its duration in milliseconds.
     pub took_ms: u64,
 }

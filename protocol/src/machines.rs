@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Secret;
 use crate::words::words;
+use crate::{Hint, Secret};
 
 /// How a machine reaches the server of a shared brain. Secrets that are missing here are looked
 /// for in the environment, the credentials of systemd and the home.
@@ -179,7 +179,7 @@ pub struct MachinesStatusReply {
     /// The state in words.
     pub message: String,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// Since when the server is away, or this machine has stopped.
     pub since: Option<String>,
     /// The name of this machine.

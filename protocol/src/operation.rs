@@ -12,7 +12,7 @@ use crate::{
     ClientRevoke, ClientUpdate, Clients, CollectorAlerts, CollectorAlertsReply, CollectorCollect,
     CollectorCurve, CollectorDeletions, CollectorDeletionsReply, CollectorDigest, CollectorEnrich,
     CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply, CollectorStatus,
-    CollectorStatusReply, Complete, Completions, ConflictList, Conflicts, ConnectReport,
+    CollectorStatusReply, Command, Complete, Completions, ConflictList, Conflicts, ConnectReport,
     ConnectTest, Costs, CostsReply, Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest,
     Doctor, DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph,
     GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns,
@@ -28,7 +28,7 @@ use crate::{
     TimelineDaysReply, TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply,
     TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply,
     TunnelRequests, TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
-    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
+    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply, hint,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -52,7 +52,8 @@ pub trait Operation: Into<Request> {
     fn read_reply(reply: Reply) -> Result<Self::Reply, Fault> {
         Self::Reply::try_from(reply).map_err(|UnexpectedReply| {
             let message = format!("the daemon returned an unexpected answer to `{}`", Self::NAME);
-            Fault::new(FaultCode::Internal, message).hint("restart the daemon: brain restart")
+            Fault::new(FaultCode::Internal, message)
+                .hint(hint!("restart the daemon: {}", Command::Restart))
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Recognises the folders of sync programs by the marks that they leave in them.
 
+use crate::{Command, Hint, hint};
 use std::path::{Path, PathBuf};
 
 /// A folder that a program syncs with other machines.
@@ -40,12 +41,14 @@ impl SyncedFolder {
 
     /// Returns what to do about it.
     #[must_use]
-    pub fn way_out(&self, home: &Path) -> String {
-        format!(
-            "run `brain stop`, move {} to a directory that is not synced, and set BRAIN_HOME to \
-             it; notes in {} can be a source: `brain sources add NAME --path DIR`",
-            home.display(),
-            self.folder.display()
+    pub fn way_out(&self, home: &Path) -> Hint {
+        hint!(
+            "run {}, move {} to a directory that is not synced, and set BRAIN_HOME to it; notes in \
+             {} can be a source: {}",
+            Command::Stop,
+            home.display().to_string(),
+            self.folder.display().to_string(),
+            Command::SourcesAdd { source: None, path: None }
         )
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::words::words;
-use crate::{IngestStatus, JobId, Step, StepStatus};
+use crate::{Hint, IngestStatus, JobId, Step, StepStatus};
 
 /// `brain tunnel setup`: sets the tunnel up, step by step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ pub struct TunnelStatusReply {
     /// The last observation, for people.
     pub message: String,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// The public address, if there is one.
     pub url: Option<String>,
     /// When the tunnel came up at this address.

@@ -146,6 +146,39 @@ fn no_file_has_more_than_500_lines() {
     }
 }
 
+/// Hints name commands of the client as `brain_protocol::Command`. Only its table has their words;
+/// the pages of the interfaces may name commands, because people read them.
+#[test]
+fn only_the_table_of_commands_has_their_words() {
+    let commands = brain_protocol::Command::all(|_| None);
+    let names: BTreeSet<String> = commands
+        .iter()
+        .map(|command| command.to_string().split(' ').take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    let is_below = |path: &PathBuf| {
+        let path = path.strip_prefix(root()).unwrap().display().to_string();
+        path != "protocol/src/command.rs"
+            && !["/web/", "/http/", "/mcp/", "/tests/", "/benches/", "/examples/", "/fakes/"]
+                .iter()
+                .any(|part| path.contains(part))
+            && !path.ends_with("tests.rs")
+    };
+    for path in [files(&root().join("protocol")), files(&root().join("brain-daemon"))]
+        .concat()
+        .into_iter()
+        .filter(is_below)
+    {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.split("#[cfg(test)]\nmod ").next().unwrap().replace("\\\n", "");
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let words: Vec<&str> =
+                line.split(|c: char| c.is_whitespace() || "`\";,.:()".contains(c)).collect();
+            let named = words.windows(2).map(|pair| pair.join(" ")).find(|it| names.contains(it));
+            assert_eq!(named, None, "{}: use `Command`: {line}", path.display());
+        }
+    }
+}
+
 /// Returns all Rust files below `dir`.
 pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let found = rust_files(dir);

@@ -258,7 +258,11 @@ fn failed_backups_are_reported_and_retried() {
     let check = fixture.check();
     assert_eq!(check.status, CheckStatus::Warn);
     assert!(
-        check.hint.unwrap().starts_with(&format!("brain backup {}/by-hand-", backup_dir.display()))
+        check
+            .hint
+            .unwrap()
+            .to_string()
+            .starts_with(&format!("brain backup create {}/by-hand-", backup_dir.display()))
     );
     assert_eq!(
         fixture.backup_names(),

@@ -231,7 +231,7 @@ fn an_unregistered_source_exits_with_4_and_a_hint() {
     assert_eq!(error["code"], "unknown_source");
     let message = format!("{} {}", error["message"], error["hint"]);
     assert!(
-        message.contains("work") && message.contains("brain sources add work --path <path>"),
+        message.contains("work") && message.contains("brain sources add work --path DIR"),
         "{message}"
     );
     assert!(

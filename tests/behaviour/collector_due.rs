@@ -193,7 +193,8 @@ fn failed_runs_have_a_hint_and_do_not_stop_later_runs() {
     let fault = fixture.brain().collector.collect_due().unwrap_err();
     assert_eq!(fault.code, FaultCode::ServiceFailed);
     assert!(
-        fault.message.contains("credits") && fault.hint.unwrap().contains("brain collector status")
+        fault.message.contains("credits")
+            && fault.hint.unwrap().to_string().contains("brain collector status")
     );
     assert!(fixture.lines.0.lock().unwrap().last().unwrap().ends_with(":payment_required"));
     assert!(!fixture.run_if_due(), "a failed run is not repeated at once");

@@ -127,7 +127,7 @@ fn an_import_names_each_file_that_it_leaves_out() {
     for (path, part) in [
         ("deep/meeting.ics", "a calendar (iCalendar), which brain cannot read"),
         ("wiki.html", "a TiddlyWiki in one HTML page"),
-        ("page.html", "`brain capture --file`"),
+        ("page.html", "`brain capture --file FILE`"),
         ("scan.pdf", "not markdown"),
         ("link.md", "symbolic link"),
         ("pictures/29.png", "not markdown"),

@@ -271,7 +271,7 @@ fn an_item_without_source_goes_to_the_first_granted_one() {
     assert_eq!(code(fixture.send_as(&bound, named("default"))), FaultCode::Forbidden);
     let fault = fixture.send_as(&bound, named("nowhere")).unwrap_err();
     assert_eq!(fault.code, FaultCode::UnknownSource);
-    let hint = fault.hint.unwrap();
+    let hint = fault.hint.unwrap().to_string();
     assert!(hint.ends_with("family, work"), "the hint names only permitted sources: {hint}");
     assert_eq!(
         code(fixture.send_as(&granted("lost", Scope::Write, &["gone"]), text("x"))),

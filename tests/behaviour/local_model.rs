@@ -268,7 +268,7 @@ fn assert_refused(file: &str, expected: &str, damage: impl FnOnce(&Path)) {
             fault.message.contains(file) && fault.message.contains(expected),
             "{file}, {expected}: {fault:?}"
         );
-        assert!(fault.hint.unwrap().contains("brain model install"));
+        assert!(fault.hint.unwrap().to_string().contains("brain model install"));
         let dir_path = dir.path().to_str().unwrap();
         assert!(
             !fault.message.contains(dir_path),

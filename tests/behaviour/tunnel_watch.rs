@@ -15,8 +15,8 @@ use brain_base::random::SystemRandom;
 use brain_config::Config;
 use brain_core::{Brain, ExternalDependencies, NoProgress, StandardOutput};
 use brain_protocol::{
-    CheckStatus, ClientRegister, Doctor, FaultCode, GrantType, Reply, Request, Scopes, Step,
-    TunnelSetup, TunnelSetupReply, TunnelStart, TunnelState, TunnelStatus, TunnelStatusReply,
+    CheckStatus, ClientRegister, Command, Doctor, FaultCode, GrantType, Reply, Request, Scopes,
+    Step, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelState, TunnelStatus, TunnelStatusReply,
     TunnelStop,
 };
 use brain_tests::expect_reply;
@@ -149,7 +149,7 @@ fn without_a_tunnel_nothing_is_done_and_a_hint_is_shown() {
     assert_eq!(fixture.brain().tunnel.check_tunnel(), None);
     let status = fixture.status(Request::TunnelStatus(TunnelStatus));
     assert_eq!((status.state.as_str(), status.url), ("off", None));
-    assert!(status.hint.unwrap().contains("tunnel.provider"));
+    assert!(status.hint.unwrap().to_string().contains("tunnel.provider"));
     assert_eq!(fixture.ask(Request::TunnelStart(TunnelStart)).unwrap_err(), FaultCode::NotSetUp);
     assert_eq!(fixture.setup().steps[0].status.as_str(), "failed");
     assert!(fixture.programs.started().is_empty());
@@ -380,7 +380,7 @@ fn doctor_reports_the_state_of_the_tunnel() {
     assert_eq!(tunnel_check(&fixture), (Ok, "not checked yet".into(), None));
     fixture.check_and_advance();
     let (status, message, hint) = tunnel_check(&fixture);
-    assert_eq!((status, hint.as_deref()), (Warn, Some("brain tunnel status")), "{message}");
+    assert_eq!((status, hint), (Warn, Some(Command::TunnelStatus.into())), "{message}");
     assert!(message.starts_with("agent_down: "), "{message}");
     fixture.set_tunnel_up("https://a.ngrok.app");
     fixture.net.number.refuse(1);
@@ -399,13 +399,13 @@ fn doctor_reports_the_state_of_the_tunnel() {
     fixture.time.advance(60 * 60 * 1000);
     let (status, message, hint) = tunnel_check(&fixture);
     assert!(status == Warn && message.contains("has not run since 2026-11-21T10:"), "{message}");
-    assert_eq!(hint.as_deref(), Some("brain tunnel start"));
+    assert_eq!(hint, Some(Command::TunnelStart.into()));
     fixture.status(Request::TunnelStop(TunnelStop));
     fixture.net.answers.remove(API);
     fixture.check_and_advance();
     let (status, message, hint) = tunnel_check(&fixture);
     assert!(status == Warn && message.starts_with("stopped: "), "{message}");
-    assert_eq!(hint.as_deref(), Some("brain tunnel start"));
+    assert_eq!(hint, Some(Command::TunnelStart.into()));
     let path = fixture.dir.path().join("home/secrets/tunnel-authtoken");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(tunnel_check(&fixture).0, Fail);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::verbs;
-use brain_protocol::{Exit, FaultCode, OPERATIONS};
+use brain_protocol::{Command as Hinted, Exit, FaultCode, OPERATIONS};
 
 #[test]
 fn the_command_tree_is_valid() {
@@ -124,7 +124,10 @@ fn a_typo_is_refused_with_the_nearest_name() {
     ] {
         let fault = usage_error(args);
         assert_eq!(fault.code, FaultCode::Usage, "{args:?}");
-        assert!(fault.hint.as_ref().is_some_and(|h| h.contains(nearest)), "{args:?}: {fault:?}");
+        assert!(
+            fault.hint.as_ref().is_some_and(|h| h.to_string().contains(nearest)),
+            "{args:?}: {fault:?}"
+        );
     }
 }
 
@@ -141,12 +144,16 @@ fn invalid_arguments_are_usage_errors() {
         assert_eq!(usage_error(args).code.exit(), Exit::Usage, "{args:?}");
     }
     let dash = usage_error(&["brain", "capture", "- buy milk"]).hint;
-    assert!(dash.as_ref().is_some_and(|hint| hint.contains("put `--` before")), "{dash:?}");
+    assert!(
+        dash.as_ref().is_some_and(|hint| hint.to_string().contains("put `--` before")),
+        "{dash:?}"
+    );
     for args in [&["brain", "get", "--foo"][..], &["brain", "--quiet", "get", "--source"]] {
         let hint = usage_error(args).hint;
-        let names_help = hint.as_ref().is_some_and(|hint| hint.contains("brain get --help"));
+        let names_help =
+            hint.as_ref().is_some_and(|hint| hint.to_string().contains("brain get --help"));
         assert!(
-            names_help && !hint.as_ref().is_some_and(|hint| hint.contains("capture")),
+            names_help && !hint.as_ref().is_some_and(|hint| hint.to_string().contains("capture")),
             "{hint:?}"
         );
     }
@@ -169,4 +176,46 @@ fn json_flag_is_found_if_parsing_fails() {
         parse(&args, verbs::ALL, verbs::summary::run),
         CommandLine::Invalid { json: false, .. }
     ));
+}
+
+/// Splits a line as a POSIX shell does, without expansions.
+fn shell_words(line: &str) -> Vec<String> {
+    let (mut words, mut quoted) = (vec![String::new()], false);
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        let Some(word) = words.last_mut() else { break };
+        match c {
+            '\'' => quoted = !quoted,
+            '\\' if !quoted => word.extend(chars.next()),
+            ' ' if !quoted => words.push(String::new()),
+            c => word.push(c),
+        }
+    }
+    assert!(!quoted, "{line}");
+    words
+}
+
+#[test]
+fn commands_in_hints_exist_and_quote_their_arguments() {
+    for sample in ["plain", "two words", "it's", "-dash", "--yes", "\"$HOME\"; `ls`", "ümlaut", ""]
+    {
+        let argument = |field: &str| {
+            Some(match field {
+                "max_cost" => "0.05".to_owned(),
+                "profile" => "brainstorm".to_owned(),
+                "version" => "3".to_owned(),
+                _ => sample.to_owned(),
+            })
+        };
+        for command in Hinted::all(argument) {
+            let line = command.to_string();
+            let words = shell_words(line.split(" && ").next().unwrap_or_default());
+            let args: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+            match parse(&args, verbs::ALL, verbs::summary::run) {
+                CommandLine::Run { .. } => {}
+                CommandLine::Invalid { fault, .. } => panic!("{line}: {fault}"),
+                CommandLine::Print(_) => panic!("{line} prints help"),
+            }
+        }
+    }
 }

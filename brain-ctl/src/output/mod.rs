@@ -183,7 +183,11 @@ fn fault_text(fault: &Fault) -> String {
     let mut text =
         format!("brain: {} {}\n", paint::stderr().red("error:"), clean_lines(&fault.message));
     if let Some(hint) = &fault.hint {
-        text.push_str(&format!("  {} {}\n", paint::stderr().bold("hint:"), clean_lines(hint)));
+        text.push_str(&format!(
+            "  {} {}\n",
+            paint::stderr().bold("hint:"),
+            clean_lines(&hint.to_string())
+        ));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brain_protocol::{AskReply, Citation, Exit, Fault, Hits, SourceId, usd};
+use brain_protocol::{AskReply, Citation, Exit, Fault, Hint, Hits, SourceId, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
@@ -202,7 +202,7 @@ struct Json<'a> {
     citations: &'a [Citation],
     unknown: &'a Option<String>,
     passages: &'a [brain_protocol::Hit],
-    hint: &'a Option<String>,
+    hint: &'a Option<Hint>,
     model: &'a Option<String>,
     cost: Cost,
     degraded: &'a Option<String>,
@@ -272,12 +272,12 @@ impl Show for AskOutput {
     }
 
     fn failures(&self) -> Vec<String> {
-        self.reply.hint.iter().filter(|_| self.reply.partial).cloned().collect()
+        self.reply.hint.iter().filter(|_| self.reply.partial).map(ToString::to_string).collect()
     }
 
     fn notes(&self) -> Vec<String> {
         let reply = &self.reply;
-        let hint = reply.hint.iter().filter(|_| !reply.partial).cloned();
+        let hint = reply.hint.iter().filter(|_| !reply.partial).map(ToString::to_string);
         let degraded =
             reply.degraded.iter().map(|reason| format!("results may be incomplete: {reason}"));
         // Only the reply to `--estimate` has a model and no answer.

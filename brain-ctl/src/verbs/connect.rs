@@ -104,7 +104,7 @@ mod tests {
     use crate::output::width;
 
     fn step(name: &str, status: StepStatus, message: &str, hint: Option<&str>) -> Step {
-        let hint = hint.map(str::to_owned);
+        let hint = hint.map(Into::into);
         Step { name: name.into(), status, message: message.into(), hint, took_ms: 1234 }
     }
 

@@ -76,10 +76,11 @@ impl Show for DoctorReply {
                 let lead = format!("{status}  {name:<name_width$}  ");
                 t.prose(&lead, name_width + 8, &check.message);
             }
-            match check.hint.as_deref().filter(|_| check.status != CheckStatus::Ok) {
+            let hint = check.hint.as_ref().map(ToString::to_string);
+            match hint.filter(|_| check.status != CheckStatus::Ok) {
                 // A command stays on one line, because users copy it.
-                Some(hint) if is_command(hint) => t.raw_line(&format!("      {}", clean(hint))),
-                Some(hint) => t.prose("      ", 6, hint),
+                Some(hint) if is_command(&hint) => t.raw_line(&format!("      {}", clean(&hint))),
+                Some(hint) => t.prose("      ", 6, &hint),
                 None => {}
             }
         }

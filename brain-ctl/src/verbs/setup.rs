@@ -16,7 +16,7 @@ use std::{
     },
 };
 
-use brain_protocol::{Exit, Fault, FaultCode};
+use brain_protocol::{Exit, Fault, FaultCode, Hint};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -353,7 +353,7 @@ fn run_brain(context: &Context, home: &Home, arguments: &[&str]) -> Result<Value
         format!("`brain {}` failed ({}); run it to see why", arguments.join(" "), output.status)
     });
     let fault = Fault::new(FaultCode::Io, message);
-    Err(Fault { hint: text("hint"), ..fault })
+    Err(Fault { hint: text("hint").map(Hint::from), ..fault })
 }
 
 /// Returns the message of a fault with its hint.

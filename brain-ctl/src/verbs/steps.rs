@@ -30,7 +30,7 @@ pub(super) fn write(t: &mut Text, steps: &[Step]) {
         let lead = format!("{result} {name} {:>6}  ", duration(step.took_ms));
         t.prose(&lead, name_width + 14, &step.message);
         if let Some(hint) = &step.hint {
-            t.prose("     ", 5, hint);
+            t.prose("     ", 5, &hint.to_string());
         }
     }
 }

@@ -159,7 +159,7 @@ impl Summary {
             };
             t.prose(&format!("{status}  "), 6, &format!("{}: {}", check.name, check.message));
             if let Some(hint) = &check.hint {
-                t.wrapped("      ", 6, hint);
+                t.wrapped("      ", 6, &hint.to_string());
             }
         }
         match (self.is_checked, self.attention.is_empty()) {

@@ -316,6 +316,8 @@ mod tests {
     fn the_admin_token_is_printed_only_on_a_terminal() {
         assert_eq!(require_terminal(true), Ok(()));
         let fault = require_terminal(false).map_err(|fault| (fault.code.exit() as u8, fault.hint));
-        assert!(matches!(fault, Err((3, Some(hint))) if hint.contains("secrets/admin-token")));
+        assert!(
+            matches!(fault, Err((3, Some(hint))) if hint.to_string().contains("secrets/admin-token"))
+        );
     }
 }

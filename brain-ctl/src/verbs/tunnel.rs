@@ -150,7 +150,7 @@ impl Show for StatusOutput {
         let state = status.state.as_str().replace('_', " ");
         field(t, "tunnel", &format!("{state}: {}", status.message));
         if let Some(hint) = &status.hint {
-            field(t, "", hint);
+            field(t, "", &hint.to_string());
         }
         if let Some(url) = &status.url {
             field(t, "address", url);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, hint};
 use interprocess::local_socket::tokio::{Listener as Socket, Stream};
 use interprocess::local_socket::traits::StreamCommon as _;
 use interprocess::local_socket::traits::tokio::Listener as _;
@@ -142,10 +142,12 @@ fn is_alive(path: &Path) -> bool {
 fn socket_in_use(path: &Path) -> Fault {
     let message =
         format!("another process listens on {} and does not serve this home", path.display());
-    Fault::new(FaultCode::Conflict, message).hint(
-        "if it is systemd, the next command starts the daemon through it (`brain status`); to run \
-         one by hand: `brain service uninstall`, or set BRAIN_SOCKET to another path",
-    )
+    Fault::new(FaultCode::Conflict, message).hint(hint!(
+        "if it is systemd, the next command starts the daemon through it ({}); to run one by hand: \
+         {}, or set BRAIN_SOCKET to another path",
+        Command::Status,
+        Command::ServiceUninstall
+    ))
 }
 
 impl Drop for Listener {

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brain_protocol::{
-    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, MAX_FRAME, Reply, Request, decode, encode,
+    Answer, Command, Event, Fault, FaultCode, HELLO_LEN, Hello, MAX_FRAME, Reply, Request, decode,
+    encode, hint,
 };
 use interprocess::local_socket::tokio::Stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -102,11 +103,12 @@ async fn serve_requests(
         let request: Request = match decode(&payload) {
             Ok(request) => request,
             Err(error) => {
-                let fault = Fault::new(
-                    FaultCode::BadFrame,
-                    format!("this is not a request: {error}"),
-                )
-                .hint("client and daemon must be of the same build: `brain stop`, then try again");
+                let fault =
+                    Fault::new(FaultCode::BadFrame, format!("this is not a request: {error}"))
+                        .hint(hint!(
+                            "client and daemon must be of the same build: {}, then try again",
+                            Command::Stop
+                        ));
                 send(stream, &Answer::Fault(fault)).await?;
                 return Err("not a request");
             }
@@ -227,10 +229,10 @@ async fn execute(
         Ok(Ok(reply)) => Answer::Reply(reply),
         Ok(Err(fault)) => Answer::Fault(fault),
         Err(_) => Answer::Fault(
-            Fault::new(FaultCode::Internal, "a defect in brain ended this request").hint(
-                "`brain doctor` checks the store; the daemon's log has the details; please \
-                    report them",
-            ),
+            Fault::new(FaultCode::Internal, "a defect in brain ended this request").hint(hint!(
+                "{} checks the store; the daemon's log has the details; please report them",
+                Command::Doctor
+            )),
         ),
     })
 }

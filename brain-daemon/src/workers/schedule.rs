@@ -114,7 +114,7 @@ impl Schedule {
 
 /// Logs the failure of a job.
 pub(super) fn log_failure(name: &str, fault: &Fault) {
-    let hint = fault.hint.as_deref().unwrap_or_default();
+    let hint = fault.hint.clone().unwrap_or_default().to_string();
     tracing::warn!(%fault, hint, job = name, "scheduled job failed");
 }
 

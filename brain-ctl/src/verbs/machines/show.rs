@@ -141,7 +141,7 @@ impl Show for MachinesStatusReply {
         let state = self.state.as_str().replace('_', " ");
         field(t, "state", &format!("{state}: {}", self.message));
         if let Some(hint) = &self.hint {
-            field(t, "", hint);
+            field(t, "", &hint.to_string());
         }
         if let Some(since) = &self.since {
             field(t, "since", &format_to_minute(since));

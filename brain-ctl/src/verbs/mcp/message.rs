@@ -143,8 +143,7 @@ pub(super) fn unanswered(id: &Value) -> Vec<u8> {
 pub(super) fn unreachable(id: &Value, fault: &Fault) -> Vec<u8> {
     let mut message = fault.message.clone();
     if let Some(hint) = &fault.hint {
-        message.push_str("; ");
-        message.push_str(hint);
+        message.push_str(&format!("; {hint}"));
     }
     error(Some(id), INTERNAL_ERROR, &message)
 }

@@ -157,6 +157,6 @@ mod tests {
         }
         let long = format!("/{}", "x".repeat(MAX_SOCKET_PATH));
         let fault = socket(&paths("/p", None, &long)).expect_err("too long");
-        assert!(fault.hint.is_some_and(|hint| hint.contains("BRAIN_SOCKET")));
+        assert!(fault.hint.is_some_and(|hint| hint.to_string().contains("BRAIN_SOCKET")));
     }
 }

@@ -67,7 +67,8 @@ impl AdminTokenHolder {
         let mut holder = Self { secrets, configured, loaded: RwLock::new(Err(not_loaded())) };
         let loaded = holder.load(random);
         if let Err(fault) = &loaded {
-            tracing::warn!(%fault, hint = fault.hint, "no admin token; HTTP administration is off");
+            let hint = fault.hint.as_ref().map(tracing::field::display);
+            tracing::warn!(%fault, hint, "no admin token; HTTP administration is off");
         }
         holder.loaded = RwLock::new(loaded);
         holder

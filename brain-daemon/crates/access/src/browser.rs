@@ -7,7 +7,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use brain_protocol::{BrowserOpen, BrowserOpenReply, Fault, FaultCode, PageRef, Secret};
+use brain_protocol::{
+    BrowserOpen, BrowserOpenReply, Command, Fault, FaultCode, PageRef, Secret, hint,
+};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -96,8 +98,10 @@ impl Access {
         let Some(mut address) = self.http_addresses().local else {
             let message = "the local HTTP listener is not open, so there is no web interface to \
                            open";
-            return Err(Fault::new(FaultCode::NotSetUp, message)
-                .hint("set http.local in the configuration; `brain status` shows the listeners"));
+            return Err(Fault::new(FaultCode::NotSetUp, message).hint(hint!(
+                "set http.local in the configuration; {} shows the listeners",
+                Command::Status
+            )));
         };
         if address.ip().is_unspecified() {
             address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use brain_protocol::GrantType;
+use brain_protocol::{Command, GrantType};
 use lru::LruCache;
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
@@ -61,7 +61,7 @@ struct Cache {
 /// A document, or the reason why there is none.
 struct CachedDocument {
     expires_at: i64,
-    result: Result<ClientMetadata, &'static str>,
+    result: Result<ClientMetadata, String>,
 }
 
 /// Returns whether a client id is an address. Ids that brain assigns are not.
@@ -89,10 +89,10 @@ impl ClientDocuments {
     /// # Errors
     /// `invalid_client` with the reason, which reveals nothing about the local network.
     pub(crate) fn metadata(&self, id: &str, now: i64) -> Result<ClientMetadata, OAuthFault> {
-        let refuse = |reason: &str| OAuthFault::new(OAuthError::InvalidClient, reason);
+        let refuse = |reason: String| OAuthFault::new(OAuthError::InvalidClient, reason);
         // An invalid address is neither cached nor counted, because nothing is fetched.
         if !has_path(id) || net::check_document_address(id).is_err() {
-            return Err(refuse(INVALID_ADDRESS));
+            return Err(refuse(INVALID_ADDRESS.into()));
         }
         {
             let mut cache = self.cache();
@@ -114,7 +114,7 @@ impl ClientDocuments {
     }
 
     /// Fetches a document. Returns its content, and its cache time in milliseconds.
-    fn fetch(&self, id: &str) -> Result<(ClientMetadata, i64), &'static str> {
+    fn fetch(&self, id: &str) -> Result<(ClientMetadata, i64), String> {
         let document = self.net.document(id).map_err(|error| fetch_error(&error))?;
         let metadata = parse(id, &document.body)?;
         let max_age = document
@@ -133,13 +133,13 @@ impl Cache {
     ///
     /// # Errors
     /// The message for the user when a limit is reached.
-    fn count_fetch(&mut self, host: &str, now: i64) -> Result<(), &'static str> {
+    fn count_fetch(&mut self, host: &str, now: i64) -> Result<(), String> {
         while self.fetches.front().is_some_and(|(at, _)| *at + WINDOW_MS <= now) {
             self.fetches.pop_front();
         }
         let from_host = self.fetches.iter().filter(|(_, other)| other == host).count();
         if from_host >= MAX_FETCHES_PER_HOST || self.fetches.len() >= MAX_FETCHES {
-            return Err("too many client documents were requested; try again in a minute");
+            return Err("too many client documents were requested; try again in a minute".into());
         }
         self.fetches.push_back((now, host.to_owned()));
         Ok(())
@@ -153,32 +153,36 @@ const INVALID_ADDRESS: &str = "the client's id is an address that brain does not
 
 /// Returns the message for a failed fetch. A host in the local network looks like one that does not
 /// exist.
-fn fetch_error(error: &NetError) -> &'static str {
+fn fetch_error(error: &NetError) -> String {
     match error {
-        NetError::InvalidAddress(_) => INVALID_ADDRESS,
+        NetError::InvalidAddress(_) => INVALID_ADDRESS.into(),
         NetError::NameNotFound(_) | NetError::NotPublic => {
-            "the client's document cannot be fetched: its host has no public address"
+            "the client's document cannot be fetched: its host has no public address".into()
         }
         NetError::Tls(_) => {
-            "the client's document cannot be fetched: its host cannot be verified (TLS)"
+            "the client's document cannot be fetched: its host cannot be verified (TLS)".into()
         }
-        NetError::TooLarge(_) => "the client's document is larger than 64 KiB",
-        NetError::NotJson => "the client's document is not JSON (application/json)",
+        NetError::TooLarge(_) => "the client's document is larger than 64 KiB".into(),
+        NetError::NotJson => "the client's document is not JSON (application/json)".into(),
         NetError::Status(300..=399) => {
-            "the client's document has moved, and brain does not follow redirects"
+            "the client's document has moved, and brain does not follow redirects".into()
         }
         NetError::Status(_) => {
-            "the client's document cannot be fetched: its host refuses it. Register the client \
-             yourself: brain clients register"
+            format!(
+                "the client's document cannot be fetched: its host refuses it. Register the client \
+                 yourself: {}",
+                Command::ClientsRegister
+            )
         }
         NetError::Timeout(_) | NetError::ConnectTimeout => {
             "the client's document cannot be fetched: its host does not answer within 5 seconds"
+                .into()
         }
         NetError::ConnectionRefused
         | NetError::Unreachable(_)
         | NetError::ConnectionBroken(_)
         | NetError::Setup(_) => {
-            "the client's document cannot be fetched: its host cannot be reached"
+            "the client's document cannot be fetched: its host cannot be reached".into()
         }
     }
 }
@@ -200,17 +204,18 @@ struct RawDocument {
 ///
 /// # Errors
 /// The message for the user if the document does not describe a client that brain can use.
-fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
+fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, String> {
     let raw: RawDocument =
         serde_json::from_slice(body).map_err(|_| "the client's document is not a JSON object")?;
     let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
     if text(&raw.client_id).as_deref() != Some(id) {
         return Err(
-            "the client's document is about another client: its client_id is not its own address",
+            "the client's document is about another client: its client_id is not its own address"
+                .into(),
         );
     }
     if raw.client_secret.is_some_and(|secret| !secret.is_null()) {
-        return Err("the client's document has a client_secret, which everybody can read");
+        return Err("the client's document has a client_secret, which everybody can read".into());
     }
     let name = text(&raw.client_name).ok_or("the client's document has no client_name")?;
     let name = validate::valid_name(&name).map_err(
@@ -224,7 +229,8 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
     if redirect_uris.is_empty() {
         return Err(
             "no redirect address in the client's document can be used: it needs one with https://, \
-             or with http:// and localhost, 127.0.0.1 or [::1]",
+             or with http:// and localhost, 127.0.0.1 or [::1]"
+                .into(),
         );
     }
     let mut methods = texts(&raw.token_endpoint_auth_method);
@@ -232,10 +238,11 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
     methods.sort();
     methods.dedup();
     if methods == ["private_key_jwt"] {
-        return Err(
+        return Err(format!(
             "the client authenticates with its own key (private_key_jwt), which brain does not \
-             support. Register it yourself: brain clients register",
-        );
+             support. Register it yourself: {}",
+            Command::ClientsRegister
+        ));
     }
     let names = texts(&raw.grant_types);
     let allowed = [GrantType::AuthorizationCode, GrantType::RefreshToken];
@@ -243,7 +250,7 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
         |kind: &GrantType| names.is_empty() || names.iter().any(|name| name == kind.as_str());
     let grant_types: Vec<GrantType> = allowed.into_iter().filter(is_named).collect();
     if !grant_types.contains(&GrantType::AuthorizationCode) {
-        return Err("the client's document does not name the grant type authorization_code");
+        return Err("the client's document does not name the grant type authorization_code".into());
     }
     Ok(ClientMetadata { name, redirect_uris, grant_types })
 }
@@ -277,7 +284,7 @@ mod tests {
         })
     }
 
-    fn with(name: &str, value: Value) -> Result<ClientMetadata, &'static str> {
+    fn with(name: &str, value: Value) -> Result<ClientMetadata, String> {
         let mut document = document();
         document[name] = value;
         parse(ID, document.to_string().as_bytes())

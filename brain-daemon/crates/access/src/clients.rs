@@ -2,7 +2,7 @@
 
 use brain_protocol::{
     Client, ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke,
-    ClientUpdate, Clients, Fault, FaultCode, GrantChange, GrantType, Scope, Scopes,
+    ClientUpdate, Clients, Command, Fault, FaultCode, GrantChange, GrantType, Scope, Scopes, hint,
 };
 
 use crate::Access;
@@ -95,7 +95,7 @@ impl Access {
                 FaultCode::Conflict,
                 format!("the client \"{}\" is revoked", before.name),
             )
-            .hint("register a new one: `brain clients register <name>`"));
+            .hint(hint!("register a new one: {}", Command::ClientsRegister)));
         }
         let after = ClientRecord {
             scopes: request.scopes.unwrap_or(before.scopes),
@@ -137,7 +137,7 @@ impl Access {
                 client.name
             );
             return Err(Fault::new(FaultCode::ConfirmationNeeded, message)
-                .hint(format!("`brain clients revoke {id} --yes`")));
+                .hint(Command::ClientsRevoke { client: Some(id.to_string()) }));
         }
         let now = self.clock.now();
         let mut update = GrantUpdate::default();
@@ -190,7 +190,7 @@ fn find(table: &GrantTable, text: &str) -> Result<(String, ClientRecord), Fault>
 
 fn unknown_client(text: &str) -> Fault {
     Fault::new(FaultCode::UnknownClient, format!("there is no client \"{}\"", printable(text)))
-        .hint("`brain clients list` shows them all")
+        .hint(hint!("{} shows them all", Command::ClientsList))
 }
 
 /// Returns a client as the owner sees it.

@@ -1,8 +1,8 @@
 //! Operations of the owner on personal tokens: create, list and revoke.
 
 use brain_protocol::{
-    Fault, FaultCode, GrantChange, Scope, TokenCreate, TokenCreateReply, TokenInfo, TokenKind,
-    TokenList, TokenRevoke, TokenRevokeReply, Tokens,
+    Command, Fault, FaultCode, GrantChange, Scope, TokenCreate, TokenCreateReply, TokenInfo,
+    TokenKind, TokenList, TokenRevoke, TokenRevokeReply, Tokens, hint,
 };
 
 use crate::Access;
@@ -52,8 +52,9 @@ impl Access {
                 FaultCode::Conflict,
                 format!("there is a token called \"{name}\" already"),
             )
-            .hint(format!(
-                "use another name, or revoke that token first: `brain token revoke \"{name}\"`"
+            .hint(hint!(
+                "use another name, or revoke that token first: {}",
+                Command::TokenRevoke { token: Some(name.to_string()) }
             )));
         }
         let token = random::secret(&*self.random, "brain_pt_")?;
@@ -162,8 +163,10 @@ fn unknown_token(text: &str) -> Fault {
     } else {
         format!("\"{}\"", printable(text))
     };
-    Fault::new(FaultCode::UnknownToken, format!("there is no token {name}"))
-        .hint("`brain token list --all` shows names and ids; the token itself is not a name")
+    Fault::new(FaultCode::UnknownToken, format!("there is no token {name}")).hint(hint!(
+        "{} shows names and ids; the token itself is not a name",
+        Command::TokenListAll
+    ))
 }
 
 /// Returns the id of a token: the first 8 bytes of its digest, in hexadecimal.

@@ -1,6 +1,6 @@
 //! Validates names of clients and tokens, and the sources of grants.
 
-use brain_protocol::{Fault, FaultCode, SourceId};
+use brain_protocol::{Command, Fault, FaultCode, SourceId, hint};
 
 use crate::Access;
 use brain_base::caller::Visibility;
@@ -66,9 +66,10 @@ impl Access {
         for id in sources {
             if !registered.iter().any(|(known, _)| known == id) {
                 let names: Vec<&str> = registered.iter().map(|(id, _)| id.as_str()).collect();
-                let hint = format!(
-                    "registered: {}; `brain sources add {id} --path <path>`",
-                    names.join(", ")
+                let hint = hint!(
+                    "registered: {}; {}",
+                    names.join(", "),
+                    Command::SourcesAdd { source: Some(id.to_string()), path: None }
                 );
                 return Err(Fault::new(
                     FaultCode::UnknownSource,

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brain_protocol::{
-    Ask, AskReply, Citation, Costs, CostsReply, Fault, FaultCode, Hit, Hits, Search, Spending, usd,
+    Ask, AskReply, Citation, Command, Costs, CostsReply, Fault, FaultCode, Hint, Hit, Hits, Search,
+    Spending, hint, usd,
 };
 
 use self::answer_filter::AnswerFilter;
@@ -65,8 +66,10 @@ impl AskService {
         progress: &dyn Progress,
     ) -> Result<AskReply, Fault> {
         if request.question.trim().is_empty() {
-            return Err(Fault::new(FaultCode::Usage, "the question is empty")
-                .hint("give one: `brain ask \"who runs the analytical engine?\"`"));
+            return Err(Fault::new(FaultCode::Usage, "the question is empty").hint(hint!(
+                "give one: {}",
+                Command::Ask { question: Some("who runs the analytical engine?".into()) }
+            )));
         }
         let question = self.search.parse(&request.question);
         let results = self.find_passages(caller, request, question.clone())?;
@@ -84,7 +87,7 @@ impl AskService {
         };
         // Without passages, the model is not asked.
         if results.hits.is_empty() {
-            return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
+            return Ok(AskReply { hint: Some(no_pages_hint()), ..unanswered });
         }
         let Some(model) = self.models.language_model(request.model.as_deref())? else {
             let source = request.source.as_ref();
@@ -93,7 +96,7 @@ impl AskService {
         };
         let passages = self.passages(caller, results.hits)?;
         if passages.is_empty() {
-            return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
+            return Ok(AskReply { hint: Some(no_pages_hint()), ..unanswered });
         }
         if request.estimate {
             return Ok(estimate(&model, passages, unanswered));
@@ -105,7 +108,8 @@ impl AskService {
         let citations =
             answer.cited.iter().filter_map(|number| citation(*number, &passages)).collect();
         let is_uncited = answer.cited.is_empty() && !answer.text.is_empty();
-        let hint = answer.problem.or_else(|| is_uncited.then(|| UNCITED_HINT.into()));
+        let hint =
+            answer.problem.map(Hint::from).or_else(|| is_uncited.then(|| UNCITED_HINT.into()));
         Ok(AskReply {
             answer: Some(answer.text),
             partial: answer.is_partial,
@@ -238,7 +242,9 @@ fn question(prompt: &str) -> Question<'_> {
 }
 
 /// The hint if no page can be read for the question.
-const NO_PAGES_HINT: &str = "no page matches the question; try other words: `brain search \"…\"`";
+fn no_pages_hint() -> Hint {
+    hint!("no page matches the question; try other words: {}", Command::Search { words: None })
+}
 /// The hint if the answer has no citation.
 const UNCITED_HINT: &str = "the answer cites none of your passages: it may be the model's own \
     knowledge, so compare it with the passages";
@@ -306,5 +312,5 @@ fn cost_fault(error: &CostError) -> Fault {
         CostError::OverBudget { .. } => FaultCode::OverBudget,
         CostError::Ledger { .. } => FaultCode::Io,
     };
-    Fault::new(code, error.to_string()).hint("check that file; see `brain doctor`")
+    Fault::new(code, error.to_string()).hint(hint!("check that file; see {}", Command::Doctor))
 }

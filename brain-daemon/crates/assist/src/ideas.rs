@@ -30,7 +30,8 @@ mod save_page;
 use std::sync::Arc;
 
 use brain_protocol::{
-    CallState, CostCall, Fault, FaultCode, IdeaRunsReply, IdeaStatus, Ideas, IdeasReply,
+    CallState, Command, CostCall, Fault, FaultCode, IdeaRunsReply, IdeaStatus, Ideas, IdeasReply,
+    hint,
 };
 
 use self::profile::Profile;
@@ -120,8 +121,9 @@ impl IdeaService {
         if run.profile != request.profile {
             let name = run.profile.as_str();
             let message = format!("the run \"{id}\" is a run of {name}");
+            let (profile, run) = (Some(name.into()), Some(id.clone()));
             return Err(
-                Fault::new(FaultCode::Usage, message).hint(format!("brain {name} --resume {id}"))
+                Fault::new(FaultCode::Usage, message).hint(Command::IdeasResume { profile, run })
             );
         }
         self.add_open_calls(&mut run);
@@ -191,8 +193,10 @@ fn check(request: &Ideas) -> Result<(), Fault> {
     if request.resume.is_none() {
         let question = request.question.trim();
         if question.is_empty() {
-            return Err(Fault::new(FaultCode::Usage, "the question is empty").hint(format!(
-                "brain {name} \"how could …?\"; `brain {name} --list-runs` lists former runs"
+            return Err(Fault::new(FaultCode::Usage, "the question is empty").hint(hint!(
+                "{}; {} lists former runs",
+                Command::Ideas { profile: Some(name.into()) },
+                Command::IdeasRuns { profile: Some(name.into()) }
             )));
         }
         let length = question.chars().count();

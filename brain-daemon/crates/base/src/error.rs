@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::file_system::instead_of_chmod;
-use brain_protocol::{Fault, FaultCode, Scope};
+use brain_protocol::{Fault, FaultCode, Hint, Scope};
 
 /// An error of the environment.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,11 @@ pub enum Error {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self { code: code_of(&error), message: error.to_string(), hint: hint_for(&error) }
+        Self {
+            code: code_of(&error),
+            message: error.to_string(),
+            hint: hint_for(&error).map(Hint::from),
+        }
     }
 }
 

@@ -194,7 +194,8 @@ mod tests {
             let error = Fault::from(ScheduledTask::new("collector", seconds, 0).unwrap_err());
             assert_eq!(error.code, FaultCode::InvalidConfig, "{seconds}");
             assert!(
-                error.message.contains("collector.every") && error.hint.unwrap().contains("30m")
+                error.message.contains("collector.every")
+                    && error.hint.unwrap().to_string().contains("30m")
             );
         }
     }

@@ -248,7 +248,7 @@ mod tests {
             write_file(&path, "hunter2", mode);
             let fault = Fault::from(secrets.find("some-name", None).unwrap_err());
             assert_eq!(fault.code, FaultCode::Forbidden);
-            let hint = fault.hint.clone().unwrap();
+            let hint = fault.hint.clone().unwrap().to_string();
             assert!(hint.contains(&format!("chmod 600 {}", path.display())), "{hint}");
             assert!(!format!("{fault:?}").contains("hunter2"));
         }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use brain_protocol::{Fault, FaultCode, StreamStatus};
+use brain_protocol::{Command, Fault, FaultCode, StreamStatus, hint};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
@@ -79,7 +79,7 @@ impl CollectorState {
             let message =
                 format!("the collector is busy: {other} has been running since {}", rfc3339(since));
             return Err(Fault::new(FaultCode::Busy, message)
-                .hint("wait until it ends; `brain collector status` shows its state"));
+                .hint(hint!("wait until it ends; {} shows its state", Command::CollectorStatus)));
         }
         *active = Some((operation, now));
         Ok(DirectoryGuard(self))

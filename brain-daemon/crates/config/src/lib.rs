@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use brain_base::home::Home;
 use brain_base::schedule::ScheduledTask;
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, hint};
 
 use loader::{Entry, Loader};
 
@@ -295,6 +295,9 @@ impl Config {
 }
 
 fn invalid(message: String) -> Fault {
-    Fault::new(FaultCode::InvalidConfig, message)
-        .hint("check again with `brain config check FILE`; `brain config show` lists all keys")
+    Fault::new(FaultCode::InvalidConfig, message).hint(hint!(
+        "check again with {}; {} lists all keys",
+        Command::ConfigCheckFile,
+        Command::ConfigShow
+    ))
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, hint};
 
 use super::invalid;
 use super::rules::{Form, Rule};
@@ -183,5 +183,5 @@ fn unknown(message: String, given: &str, known: impl Iterator<Item = &'static st
 /// one, and the command that lists all.
 pub(super) fn unknown_key(message: String, nearest: Option<&str>) -> Fault {
     let suggestion = nearest.map(|name| format!("did you mean \"{name}\"? ")).unwrap_or_default();
-    invalid(message).hint(format!("{suggestion}`brain config show` lists all keys"))
+    invalid(message).hint(hint!("{}{} lists all keys", suggestion, Command::ConfigShow))
 }

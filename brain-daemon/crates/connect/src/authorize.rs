@@ -4,7 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brain_protocol::{Credentials, Scope, Secret, TokenCreate, TokenRevoke};
+use brain_protocol::{Command, Credentials, Hint, Scope, Secret, TokenCreate, TokenRevoke, hint};
 use serde_json::Value;
 use url::Url;
 
@@ -26,15 +26,15 @@ pub(super) struct BearerToken<'a> {
     /// The value of the header `Authorization`.
     pub(super) header: Secret,
     /// What to do if the endpoint rejects it.
-    pub(super) rejection_hint: &'static str,
+    pub(super) rejection_hint: Hint,
     /// Revokes a temporary token when dropped.
     _temporary: Option<TemporaryToken<'a>>,
 }
 
 impl BearerToken<'_> {
-    fn new(token: &str, rejection_hint: &'static str) -> Self {
+    fn new(token: &str, rejection_hint: impl Into<Hint>) -> Self {
         let header = Secret::new(format!("Bearer {token}"));
-        Self { header, rejection_hint, _temporary: None }
+        Self { header, rejection_hint: rejection_hint.into(), _temporary: None }
     }
 }
 
@@ -63,8 +63,10 @@ impl ConnectService {
     ) -> StepResult<BearerToken<'_>> {
         match credentials {
             Credentials::Token(token) => {
-                let hint = "it has expired, was revoked, or is for another brain: brain token \
-                            create NAME --scope read";
+                let hint = hint!(
+                    "it has expired, was revoked, or is for another brain: {}",
+                    Command::TokenCreate { name: None, scope: Some("read".into()) }
+                );
                 pass(BearerToken::new(token.expose(), hint), "with the given token")
             }
             Credentials::Client { id, secret } => request_token(target, server, id, secret),
@@ -82,8 +84,9 @@ impl ConnectService {
                  --secret-file FILE",
             );
         }
-        let store_failure =
-            |message: String| StepFailure::new(message, "check the store with `brain doctor`");
+        let store_failure = |message: String| {
+            StepFailure::new(message, hint!("check the store with {}", Command::Doctor))
+        };
         let suffix = random::text::<6>(&*self.env.random)
             .map_err(|error| store_failure(error.to_string()))?;
         let request = TokenCreate {
@@ -160,24 +163,28 @@ fn request_token<'a>(
 
 /// Explains why the token endpoint at `url` gave no token.
 fn explain_refusal(target: &Target<'_>, url: &Url, answer: &HttpResponse) -> StepFailure {
-    let hint = match json_error_code(answer).as_str() {
+    let hint: Hint = match json_error_code(answer).as_str() {
         "invalid_client" => {
-            "id or secret is wrong, or the client was revoked: brain clients list --all"
+            hint!("id or secret is wrong, or the client was revoked: {}", Command::ClientsListAll)
         }
         "invalid_target" => {
-            "the server does not accept this address as its own: set http.base_url to it"
+            "the server does not accept this address as its own: set http.base_url to it".into()
         }
         "unauthorized_client" | "unsupported_grant_type" => {
             "this client needs the owner's consent: give a token, or register a client with a \
              secret"
+                .into()
         }
         "invalid_scope" => {
-            "the client is not granted `read`: brain clients update NAME --scope read"
+            hint!(
+                "the client is not granted `read`: {}",
+                Command::ClientsUpdate { client: None, scope: Some("read".into()) }
+            )
         }
-        "forbidden_host" => "set http.base_url to the public address",
+        "forbidden_host" => "set http.base_url to the public address".into(),
         _ => match explain_foreign_answer(target, answer) {
             Some(failure) => return failure,
-            None => "check the proxies in front of the server, and the daemon's log",
+            None => "check the proxies in front of the server, and the daemon's log".into(),
         },
     };
     explain_unexpected_answer(answer, hint).with_context(&clean_text(url.as_str(), 120))

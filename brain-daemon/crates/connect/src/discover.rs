@@ -3,6 +3,7 @@
 //! Connects, then reads the 401 challenge, the resource's metadata (RFC 9728) and the server's
 //! metadata (RFC 8414).
 
+use brain_protocol::{Command, hint};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -115,7 +116,7 @@ fn explain_missing_challenge(target: &Target<'_>, answer: &HttpResponse) -> Step
             "set the public address: http.base_url = \"{origin}\" (or add the name to \
              http.allowed_hosts)"
         );
-        return explain_unexpected_answer(answer, &hint);
+        return explain_unexpected_answer(answer, hint);
     }
     if let Some(failure) = explain_foreign_answer(target, answer) {
         return failure;
@@ -134,7 +135,7 @@ fn explain_missing_challenge(target: &Target<'_>, answer: &HttpResponse) -> Step
                 }
                 _ => format!("the path of brain's endpoint is /mcp: {origin}/mcp"),
             };
-            explain_unexpected_answer(answer, &hint)
+            explain_unexpected_answer(answer, hint)
         }
         403 => explain_unexpected_answer(
             answer,
@@ -251,8 +252,10 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
         );
     }
     if !accepts_documents && !offers_registration {
-        let warning = "apps cannot register: use `brain clients register` for each, or set \
-                       http.dynamic_registration";
+        let warning = hint!(
+            "apps cannot register: use {} for each, or set http.dynamic_registration",
+            Command::ClientsRegister
+        );
         return warn(server, message, warning);
     }
     // Clients of MCP revision 2025-03-26 read the metadata with the endpoint's path as suffix.

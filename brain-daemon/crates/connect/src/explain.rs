@@ -2,6 +2,7 @@
 
 use super::{StepFailure, Target};
 use brain_net::{Error as NetError, HttpResponse, TlsError};
+use brain_protocol::{Command, Hint, hint};
 
 /// Returns remote text on one line, cut to `max_chars` characters and `…`. Replaces control and
 /// invisible formatting characters by U+FFFD.
@@ -43,53 +44,63 @@ pub(super) fn redact_secret(mut answer: HttpResponse, secret: &str) -> HttpRespo
 
 /// Explains a network error.
 pub(super) fn explain_net_error(target: &Target<'_>, error: &NetError) -> StepFailure {
-    let hint = match error {
+    let hint: Hint = match error {
         NetError::NameNotFound(_) => {
             "check the spelling; if it is right, the DNS record is missing, or the tunnel does not \
              run"
+            .into()
         }
         NetError::ConnectionRefused if target.is_local() => {
-            "`brain status` shows where this brain serves HTTP; http.local and http.public set the \
-             ports"
+            hint!(
+                "{} shows where this brain serves HTTP; http.local and http.public set the ports",
+                Command::Status
+            )
         }
         NetError::ConnectionRefused => {
-            "start the tunnel or server of that host, and check the port"
+            "start the tunnel or server of that host, and check the port".into()
         }
         NetError::ConnectTimeout | NetError::Unreachable(_) => {
             "a firewall blocks it, or the host is down; hosted clients connect from the internet"
+                .into()
         }
         NetError::Tls(TlsError::Absent | TlsError::Closed) => {
-            "type http:// instead of https://, or let the tunnel serve https"
+            "type http:// instead of https://, or let the tunnel serve https".into()
         }
         NetError::Tls(TlsError::Expired) => {
-            "renew the certificate; if it is new, check this machine's clock"
+            "renew the certificate; if it is new, check this machine's clock".into()
         }
-        NetError::Tls(TlsError::NotYetValid) => "check this machine's clock",
+        NetError::Tls(TlsError::NotYetValid) => "check this machine's clock".into(),
         NetError::Tls(TlsError::WrongName) => {
-            "type the name that the certificate is for, or get one for this name"
+            "type the name that the certificate is for, or get one for this name".into()
         }
         NetError::Tls(TlsError::UnknownIssuer) => {
             "clients trust public certificate authorities only: use a tunnel or a server with such \
              a certificate"
+                .into()
         }
         NetError::Tls(TlsError::Other(_)) => {
-            "let another server or tunnel do TLS, at least TLS 1.2"
+            "let another server or tunnel do TLS, at least TLS 1.2".into()
         }
         NetError::NotPublic | NetError::InvalidAddress(_) => {
             "the endpoint names an address that is not public: behind a tunnel set http.base_url \
              to the public address"
+                .into()
         }
         NetError::Timeout(_) => {
             "clients give up after 10 seconds: check the load of the host and of proxies in \
              front of it"
+                .into()
         }
         NetError::TooLarge(_)
         | NetError::ConnectionBroken(_)
         | NetError::Status(_)
-        | NetError::NotJson => "another protocol is served there: check the port and the path",
+        | NetError::NotJson => {
+            "another protocol is served there: check the port and the path".into()
+        }
         NetError::Setup(_) => {
             "this machine cannot make the call: check its certificates (ca-certificates) and the \
              limit of open files"
+                .into()
         }
     };
     StepFailure::new(error.to_string(), hint)
@@ -112,10 +123,14 @@ pub(super) fn explain_foreign_answer(
         let hint = if is_login {
             "a login page blocks all clients: let /mcp and /.well-known pass without it (in \
              Cloudflare Access, by a bypass policy); brain itself requires tokens"
+                .into()
         } else {
-            "clients do not follow redirects: use the address that it redirects to"
+            "clients do not follow redirects: use the address that it redirects to".into()
         };
-        return Some(StepFailure::new(format!("it answers {status} and redirects to {location}"), hint));
+        return Some(StepFailure::new(
+            format!("it answers {status} and redirects to {location}"),
+            hint,
+        ));
     }
     if let Some(code) = answer.header("ngrok-error-code") {
         let hint = "the answer is from the tunnel: start its agent, and let it forward to \
@@ -125,11 +140,14 @@ pub(super) fn explain_foreign_answer(
     }
     if matches!(status, 502..=504 | 520..=530) {
         let hint = if target.is_local() {
-            "the server at this port reaches no brain: `brain status` shows where this brain \
-             serves HTTP"
+            hint!(
+                "the server at this port reaches no brain: {} shows where this brain serves HTTP",
+                Command::Status
+            )
         } else {
             "the tunnel reaches no brain: is the daemon up, and does the tunnel forward to \
              127.0.0.1:8765 (http.public)?"
+                .into()
         };
         return Some(StepFailure::new(format!("it answers {status}{}", html_title(answer)), hint));
     }
@@ -139,13 +157,19 @@ pub(super) fn explain_foreign_answer(
         let hint = "this is a web page of the tunnel or of another server: check that the tunnel \
                     forwards to 127.0.0.1:8765, and switch off its warning or login page";
         let title = html_title(answer);
-        return Some(StepFailure::new(format!("it answers {status} with an HTML page{title}"), hint));
+        return Some(StepFailure::new(
+            format!("it answers {status} with an HTML page{title}"),
+            hint,
+        ));
     }
     None
 }
 
 /// Describes an unexpected answer by its status and error text, with `hint` as the remedy.
-pub(super) fn explain_unexpected_answer(answer: &HttpResponse, hint: &str) -> StepFailure {
+pub(super) fn explain_unexpected_answer(
+    answer: &HttpResponse,
+    hint: impl Into<Hint>,
+) -> StepFailure {
     let body = String::from_utf8_lossy(&answer.body);
     let detail = json_error_text(&body).unwrap_or_else(|| clean_text(&body, 120));
     let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };

@@ -3,6 +3,7 @@
 //! Revisions up to 2025-11-25 begin with a handshake. From 2026-07-28 on, each request is
 //! self-contained.
 
+use brain_protocol::{Command, Hint, hint};
 use serde_json::{Value, json};
 
 use super::authorize::BearerToken;
@@ -47,7 +48,10 @@ impl<'a> Session<'a> {
     pub(super) fn initialize(&mut self) -> Result<Value, StepFailure> {
         let description = self.request("initialize", initialization())?;
         let Some(revision) = description["protocolVersion"].as_str() else {
-            return Err(StepFailure::new("its greeting names no protocolVersion", self.default_hint));
+            return Err(StepFailure::new(
+                "its greeting names no protocolVersion",
+                self.default_hint,
+            ));
         };
         // The revision becomes a header of later requests.
         self.revision = Some(clean_text(revision, 20));
@@ -141,11 +145,17 @@ impl<'a> Session<'a> {
         let detail = json_error_text(&String::from_utf8_lossy(&answer.body));
         let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
         if status == 401 {
-            return StepFailure::new(format!("the token is rejected{detail}"), self.token.rejection_hint);
+            return StepFailure::new(
+                format!("the token is rejected{detail}"),
+                self.token.rejection_hint.clone(),
+            );
         }
         let error_code = challenge_parameter(answer, "error").unwrap_or_default();
         if status == 403 && error_code == "insufficient_scope" {
-            let hint = "grant more: brain clients update NAME --scope read, or another token";
+            let hint = hint!(
+                "grant more: {}, or another token",
+                Command::ClientsUpdate { client: None, scope: Some("read".into()) }
+            );
             return StepFailure::new(format!("the scope of the token is not enough{detail}"), hint);
         }
         explain_foreign_answer(self.target, answer).unwrap_or_else(|| {

@@ -1,5 +1,6 @@
 //! Checks of an MCP session: greeting, list of tools, and a search.
 
+use brain_protocol::{Command, hint};
 use serde_json::{Value, json};
 
 use super::authorize::BearerToken;
@@ -157,7 +158,7 @@ pub(super) fn search(session: &mut Session<'_>) -> StepResult<()> {
     if found["isError"] == Value::Bool(true) {
         return fail(
             format!("the search fails: {}", clean_text(text, 160)),
-            "check store and index with `brain doctor`",
+            hint!("check store and index with {}", Command::Doctor),
         );
     }
     let reply: Value = serde_json::from_str(text).unwrap_or_default();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, DoctorStatus};
+use brain_protocol::{Check, CheckStatus, Command, Doctor, DoctorReply, DoctorStatus};
 
 use crate::doctor::process::Process;
 use crate::purge::PurgeService;
@@ -135,7 +135,7 @@ fn check(name: &str, finding: Result<Finding, String>) -> Check {
     let (status, message, hint) = match finding {
         Ok(Ok(finding)) => finding,
         Ok(Err(fault)) => (CheckStatus::Fail, fault.message, fault.hint),
-        Err(why) => (CheckStatus::Fail, why, Some("brain status".into())),
+        Err(why) => (CheckStatus::Fail, why, Some(Command::Status.into())),
     };
     Check { name: name.into(), status, message, hint }
 }
@@ -180,6 +180,6 @@ mod tests {
         assert_eq!(states, [("slow", fail), ("slower", fail), ("broken", fail), ("clock", ok)]);
         assert!(checks[2].message.contains("a defect in brain"), "{:?}", checks[2]);
         assert!(checks[0].message.contains("no answer within 3s"), "{:?}", checks[0]);
-        assert_eq!(checks[0].hint.as_deref(), Some("brain status"));
+        assert_eq!(checks[0].hint, Some(Command::Status.into()));
     }
 }

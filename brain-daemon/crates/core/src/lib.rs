@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use brain_protocol::{
-    Fault, FaultCode, McpReply, Operation, Reply, Request, StopReply, SyncedSource,
+    Fault, FaultCode, McpReply, Operation, Reply, Request, StopReply, SyncedSource, hint,
 };
 
 use brain_access::Access;
@@ -186,8 +186,8 @@ impl Brain {
             return fault;
         };
         let hint = match &fault.hint {
-            Some(hint) => format!("{notice}; {hint}"),
-            None => notice,
+            Some(hint) => hint!("{}; {}", notice, hint.clone()),
+            None => notice.into(),
         };
         Fault { hint: Some(hint), ..fault }
     }

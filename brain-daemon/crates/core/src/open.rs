@@ -10,7 +10,7 @@ use brain_config::Config;
 use brain_files::{IgnoreRules, markdown_files};
 use brain_machines::{LeaseTable, MachineService, complete_join};
 use brain_pages::index::{IndexFollower, index_id};
-use brain_protocol::{Fault, FaultCode, SyncedSource};
+use brain_protocol::{Command, Fault, FaultCode, SyncedSource, hint};
 use brain_retrieval::embedding::{EmbeddingState, combine_hooks};
 use brain_service::{ChangeFeed, Environment, StandardOutput};
 use brain_store::{Reader, Store, StoreOptions};
@@ -176,12 +176,14 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
     };
     let store = store.path().display();
     let message = format!("{store} opened without any page, but {evidence}");
-    Err(Fault::new(FaultCode::StoreDamaged, message).hint(format!(
-        "no page was changed; move {store} away and restore a backup: `brain backup restore FILE`; \
-         without a backup, move {} and {} away as well, and import the pages from there: \
-         `brain import DIR`",
-        home.index().display(),
-        home.pages().display()
+    Err(Fault::new(FaultCode::StoreDamaged, message).hint(hint!(
+        "no page was changed; move {} away and restore a backup: {}; without a backup, move {} and \
+         {} away as well, and import the pages from there: {}",
+        store.to_string(),
+        Command::BackupRestore { file: None },
+        home.index().display().to_string(),
+        home.pages().display().to_string(),
+        Command::Import
     )))
 }
 

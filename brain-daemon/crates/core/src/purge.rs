@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use brain_base::caller::Visibility;
-use brain_protocol::{Fault, FaultCode, PageChange, Purge, PurgeReply, SourceId};
+use brain_protocol::{Command, Fault, FaultCode, PageChange, Purge, PurgeReply, SourceId, hint};
 use brain_store::{FileState, PageRecord, PurgeName, Store, UnfinishedPurges};
 use parking_lot::Mutex;
 
@@ -15,7 +15,7 @@ use crate::store_identity;
 use brain_base::caller::Caller;
 use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
-use brain_pages::pages::{PageService, no_page, page_argument};
+use brain_pages::pages::{PageService, no_page};
 use brain_retrieval::embedding::EmbeddingService;
 use brain_service::Environment;
 use brain_service::health::{Finding, Health, HealthCheck, warn};
@@ -67,11 +67,11 @@ impl PurgeService {
         let status = if is_finished { PageChange::Purged } else { PageChange::Unfinished };
         if !is_finished {
             warnings.extend(problems);
-            warnings.push(
+            warnings.push(format!(
                 "brain tries again every minute, and after a restart, until the purge is finished; \
-                 `brain doctor` shows whether it is"
-                    .to_owned(),
-            );
+                 `{}` shows whether it is",
+                Command::Doctor
+            ));
         }
         if self.store.is_shared() {
             warnings.push(
@@ -244,8 +244,11 @@ impl PurgeService {
         let purges = if count == 1 { "1 purge is".into() } else { format!("{count} purges are") };
         warn(
             format!("{purges} not finished: {reason}"),
-            "brain finishes it by itself within a minute after that is mended; \
-             `brain doctor --fix` tries at once",
+            hint!(
+                "brain finishes it by itself within a minute after that is mended; {} tries at \
+                 once",
+                Command::DoctorFix
+            ),
         )
     }
 
@@ -258,23 +261,24 @@ impl PurgeService {
         number: u32,
     ) -> Result<u64, Fault> {
         let (source, slug, page_id) = (source.clone(), request.page.slug.clone(), record.id);
-        let argument = page_argument(&request.page);
+        let argument = request.page.to_string();
         Ok(self.store.write(move |draft| {
             let current = draft.page(&source, &slug)?.filter(|page| page.id == page_id);
             let current = current.ok_or_else(|| no_page(&source, &slug))?;
             if current.version == number {
                 let message = format!("version {number} of \"{slug}\" is the current one");
                 return Err(Fault::new(FaultCode::Conflict, message)
-                    .hint(format!(
-                        "change the text first (`brain edit {argument}`), then purge the former \
-                         version; without --version the whole page is purged"
+                    .hint(hint!(
+                        "change the text first ({}), then purge the former version; without \
+                         --version the whole page is purged",
+                        Command::Edit { page: Some(argument.clone()) }
                     ))
                     .into());
             }
             if !draft.purge_version(&source, &slug, page_id, number)? {
                 let message = format!("\"{slug}\" has no version {number}");
                 return Err(Fault::new(FaultCode::UnknownVersion, message)
-                    .hint(format!("see `brain history {argument}`"))
+                    .hint(hint!("see {}", Command::History { page: Some(argument.clone()) }))
                     .into());
             }
             Ok(1)

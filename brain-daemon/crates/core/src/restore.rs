@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use brain_protocol::{BackupReply, BackupStatus, Fault, FaultCode, SourceId};
+use brain_protocol::{BackupReply, BackupStatus, Command, Fault, FaultCode, SourceId, hint};
 
 use crate::open::{home_fault, store_options};
 use crate::{Brain, store_identity};
@@ -39,7 +39,7 @@ pub fn restore(
     }
     let file = file.canonicalize().map_err(|e| {
         Fault::new(FaultCode::Io, format!("cannot read {}: {e}", file.display()))
-            .hint("name a file that `brain backup` wrote")
+            .hint(hint!("name a file that {} wrote", Command::BackupCreate { file: None }))
     })?;
     let new_dirs = home.missing_directories();
     let result = home
@@ -140,16 +140,17 @@ impl SourceDirs<'_> {
         let absent = self.absent.into_iter().map(|(source, root)| {
             format!(
                 "the directory {root} of source \"{source}\" is not there: its pages are in the \
-                 store, their files are not written; `brain export DIR --source {source}` writes \
-                 them elsewhere"
+                 store, their files are not written; `{}` writes them elsewhere",
+                Command::ExportSource { directory: None, source: Some(source.to_string()) }
             )
         });
         let incomplete = self.untouched.into_iter().filter(|(_, (_, missing))| *missing > 0);
         absent.chain(incomplete.map(|(source, (root, missing))| {
             format!(
                 "the directory {root} of source \"{source}\" was left as it is, and {missing} \
-                 pages have no file in it: `brain export DIR --source {source}` writes them \
-                 elsewhere; a restore with `--write-source {source}` would have written them there"
+                 pages have no file in it: `{}` writes them elsewhere; a restore with \
+                 `--write-source {source}` would have written them there",
+                Command::ExportSource { directory: None, source: Some(source.to_string()) }
             )
         }))
     }
@@ -176,9 +177,10 @@ fn open_restored(
     brain.flush();
     let access = (clients + tokens > 0).then(|| {
         format!(
-            "access over HTTP is as in the backup, so later revocations are undone: \
-             personal tokens: {tokens}, `brain token list`; clients: {clients}, \
-             `brain clients list`; clients ask for new tokens"
+            "access over HTTP is as in the backup, so later revocations are undone: personal \
+             tokens: {tokens}, `{}`; clients: {clients}, `{}`; clients ask for new tokens",
+            Command::TokenList,
+            Command::ClientsList
         )
     });
     failing.into_iter().chain(access).collect()
@@ -205,9 +207,12 @@ fn check_sources(file: &Path, write_sources: &[SourceId]) -> Result<(), Fault> {
 fn store_exists(home: &Home) -> Fault {
     let store = home.store();
     let message = format!("{} is already there: nothing was restored", store.display());
-    Fault::new(FaultCode::Conflict, message).hint(format!(
-        "restore into another home: `BRAIN_HOME=<new directory> brain backup restore FILE`; \
-             or stop the daemon (`brain stop`) and move that file away first: `mv {0} {0}.old`",
-        store.display()
+    Fault::new(FaultCode::Conflict, message).hint(hint!(
+        "restore into another home: {}; or stop the daemon ({}) and move that file away first: `mv \
+         {} {}.old`",
+        Command::BackupRestore { file: None }.in_other_home(),
+        Command::Stop,
+        store.display().to_string(),
+        store.display().to_string()
     ))
 }

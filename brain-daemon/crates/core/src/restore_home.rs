@@ -10,7 +10,7 @@ use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
 use brain_base::write_fault;
 use brain_config::Config;
-use brain_protocol::{BackupReply, BackupStatus, Fault, FaultCode, SyncedSource};
+use brain_protocol::{BackupReply, BackupStatus, Command, Fault, FaultCode, SyncedSource, hint};
 use brain_store::{self as store, SCHEMA, StoreError, StoreOptions, VerifyReport};
 
 use crate::open::{home_fault, store_options};
@@ -69,9 +69,10 @@ pub fn restore_from_home(
     let unknown = attachments.ok().and_then(|files| files.forget_known(&known));
     warnings.extend(unknown.map(|dir| {
         format!(
-            "files of pages that were attached after the copy was made are in {}: `brain attach \
-             SLUG FILE` attaches them again",
-            dir.display()
+            "files of pages that were attached after the copy was made are in {}: `{}` attaches \
+             them again",
+            dir.display(),
+            Command::Attach { page: None }
         )
     }));
     let failing =
@@ -98,7 +99,7 @@ fn nothing_to_restore(home: &Home) -> Fault {
         home.root().display()
     );
     Fault::new(FaultCode::StoreDamaged, message)
-        .hint("restore a backup: `brain backup restore FILE`")
+        .hint(hint!("restore a backup: {}", Command::BackupRestore { file: None }))
 }
 
 /// Returns the report of the kept copy; `None` if there is no usable one.
@@ -153,7 +154,7 @@ fn check_needs_restore(home: &Home) -> Result<(), Fault> {
     match store::verify(&path, &|_, _| true) {
         Err(StoreError::Locked(_)) => {
             let message = format!("{} is the store of a running brain", path.display());
-            Err(Fault::new(FaultCode::StoreLocked, message).hint("brain stop"))
+            Err(Fault::new(FaultCode::StoreLocked, message).hint(Command::Stop))
         }
         Err(error) if error.is_damage() => Ok(()),
         Err(error) => Err(backup_fault(error)),
@@ -163,10 +164,12 @@ fn check_needs_restore(home: &Home) -> Result<(), Fault> {
                 path.display(),
                 report.pages
             );
-            Err(Fault::new(FaultCode::Conflict, message).hint(format!(
-                "start it: `brain status`; to use the kept copy nevertheless, first move that \
-                 file away: `mv {0} {0}.old`",
-                path.display()
+            Err(Fault::new(FaultCode::Conflict, message).hint(hint!(
+                "start it: {}; to use the kept copy nevertheless, first move that file away: `mv \
+                 {} {}.old`",
+                Command::Status,
+                path.display().to_string(),
+                path.display().to_string()
             )))
         }
     }

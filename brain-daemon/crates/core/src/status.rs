@@ -1,7 +1,7 @@
 //! The status of the daemon.
 
 use brain_base::permission::permit;
-use brain_protocol::{Doctor, Fault, Operation, StatusReply, VERSION};
+use brain_protocol::{Command, Doctor, Fault, Operation, StatusReply, VERSION};
 
 use crate::Brain;
 use brain_base::caller::Caller;
@@ -31,7 +31,7 @@ impl Brain {
         let mut workers = self.workers.list();
         let failing = workers.iter().filter_map(|it| Some((&it.name, it.failure.as_ref()?)));
         degraded.extend(failing.map(|(name, failure)| {
-            format!("the worker \"{name}\" failed at {}; see brain doctor", failure.at)
+            format!("the worker \"{name}\" failed at {}; see {}", failure.at, Command::Doctor)
         }));
         if permit(caller, Doctor::INFO).is_err() {
             // The message of a panic can contain text of a page, or a path.
@@ -65,7 +65,7 @@ impl Brain {
         let config = &self.env.config;
         config.has_changed_file().then(|| {
             let path = config.file().display();
-            format!("{path} has changed since the daemon started; to use it: brain restart")
+            format!("{path} has changed since the daemon started; to use it: {}", Command::Restart)
         })
     }
 }

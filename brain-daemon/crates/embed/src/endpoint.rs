@@ -13,7 +13,7 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use brain_protocol::Secret;
+use brain_protocol::{Command, Secret, hint};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -122,7 +122,7 @@ impl Endpoint {
         let model_error = |message: String, hint: &str| EmbedError {
             kind: EmbedErrorKind::Model,
             message,
-            hint: Some(hint.to_owned()),
+            hint: Some(hint.into()),
         };
         if settings.model.is_empty() {
             let message = "no embedding model is named".to_owned();
@@ -455,6 +455,6 @@ pub(crate) fn ledger_error(name: &str, fault: &CostError) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Budget,
         message: format!("the {name} was not called: {fault}"),
-        hint: Some("see `brain costs`; the ledger needs free disk space".into()),
+        hint: Some(hint!("see {}; the ledger needs free disk space", Command::Costs)),
     }
 }

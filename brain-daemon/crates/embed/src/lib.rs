@@ -12,6 +12,7 @@ mod rerank;
 mod settings;
 pub mod vectors;
 
+use brain_protocol::Hint;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -107,7 +108,7 @@ pub struct EmbedError {
     /// Message without secrets or text of pages.
     pub message: String,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 /// Kinds of errors.

@@ -17,7 +17,7 @@ use axum::body::Bytes;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, hint};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
@@ -85,8 +85,10 @@ pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<Listener, Fault> 
             std::io::ErrorKind::AddrInUse => FaultCode::Conflict,
             _ => FaultCode::Io,
         };
-        Fault::new(code, format!("cannot listen on {address} ({key}): {error}")).hint(format!(
-            "set {key} to a free address, or to \"off\": `brain config path` names the file"
+        Fault::new(code, format!("cannot listen on {address} ({key}): {error}")).hint(hint!(
+            "set {} to a free address, or to \"off\": {} names the file",
+            key,
+            Command::ConfigPath
         ))
     })?;
     Ok(Listener { socket, is_inherited: false })

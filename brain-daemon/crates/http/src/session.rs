@@ -11,7 +11,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, hint};
 
 use super::auth::{self, Resource};
 use super::session_store::{Purpose, SESSION_MS};
@@ -49,10 +49,11 @@ fn authenticate_owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError
         return Ok(caller);
     }
     let Some((id, _)) = session(app, headers, Purpose::Admin) else {
-        let fault = Fault::new(FaultCode::InvalidToken, "administration needs the owner").hint(
-            "send `Authorization: Bearer <admin token>`; `brain token admin` shows the token on a \
-             terminal",
-        );
+        let fault =
+            Fault::new(FaultCode::InvalidToken, "administration needs the owner").hint(hint!(
+                "send `Authorization: Bearer <admin token>`; {} shows the token on a terminal",
+                Command::TokenAdmin
+            ));
         let challenge = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
         return Err(HttpError::from(fault).with_header(WWW_AUTHENTICATE, challenge));
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brain_protocol::{JobId, JobState};
+use brain_protocol::{Command, JobId, JobState};
 
 use crate::IngestService;
 use brain_base::caller::Visibility;
@@ -35,17 +35,18 @@ impl IngestService {
             )?;
             let (id, why) = newest.unwrap_or_default();
             let message = format!(
-                "{} items failed after all attempts; the reason of the newest, {id}: {why}; \
-                 `brain jobs retry` tries all of them again",
-                counts.failed
+                "{} items failed after all attempts; the reason of the newest, {id}: {why}; `{}` \
+                 tries all of them again",
+                counts.failed,
+                Command::JobsRetry
             );
-            return warn(message, "brain jobs list --state failed");
+            return warn(message, Command::JobsListFailed);
         }
         match reader.next_due_job(self.clock.now())? {
             Some(at) if at + MAX_OVERDUE_MS < self.clock.now() => {
                 let message =
                     format!("{} items wait, and one is due since {}", counts.waiting, rfc3339(at));
-                warn(message, "brain jobs list --state queued")
+                warn(message, Command::JobsListQueued)
             }
             _ => ok(format!("{} items waiting", counts.waiting)),
         }

@@ -1,8 +1,8 @@
 //! Lists ingest jobs, and retries failed ones.
 
 use brain_protocol::{
-    Fault, FaultCode, IngestJob, JobError, JobId, JobList, JobRetry, JobRetryReply, JobShow,
-    JobState, Jobs, Operation as _,
+    Command, Fault, FaultCode, IngestJob, JobError, JobId, JobList, JobRetry, JobRetryReply,
+    JobShow, JobState, Jobs, Operation as _, SourceId, hint,
 };
 
 use crate::IngestService;
@@ -90,7 +90,7 @@ impl IngestService {
                         FaultCode::Conflict,
                         format!("{id} has not failed: it is {state}"),
                     )
-                    .hint("list failed jobs: `brain jobs list --state failed`"));
+                    .hint(hint!("list failed jobs: {}", Command::JobsListFailed)));
                 }
                 vec![number]
             }

@@ -1,6 +1,6 @@
 //! Errors of language models: what failed, what to do, and whether a retry makes sense.
 
-use brain_protocol::{Secret, is_direction_control};
+use brain_protocol::{Command, Hint, Secret, hint, is_direction_control};
 use serde_json::Value;
 use url::Url;
 
@@ -83,13 +83,13 @@ pub struct ModelError {
     /// What failed, for people. Never contains the key.
     pub message: String,
     /// What to do.
-    pub hint: String,
+    pub hint: Hint,
     /// The text received before the failure, without the model's reasoning.
     pub partial_text: String,
 }
 
 impl ModelError {
-    fn new(kind: ModelErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    fn new(kind: ModelErrorKind, message: impl Into<String>, hint: impl Into<Hint>) -> Self {
         Self { kind, message: message.into(), hint: hint.into(), partial_text: String::new() }
     }
 
@@ -101,11 +101,14 @@ impl ModelError {
     pub(super) fn from_cost(error: &CostError) -> Self {
         let (kind, hint) = match error {
             CostError::OverBudget { .. } => {
-                (ModelErrorKind::Budget, "raise the budget, or shorten the input")
+                (ModelErrorKind::Budget, "raise the budget, or shorten the input".into())
             }
             CostError::Ledger { .. } => (
                 ModelErrorKind::Ledger,
-                "paid calls need a writable ledger: make the file writable; see `brain doctor`",
+                hint!(
+                    "paid calls need a writable ledger: make the file writable; see {}",
+                    Command::Doctor
+                ),
             ),
         };
         Self::new(kind, error.to_string(), hint)
@@ -180,14 +183,14 @@ impl ModelError {
             _ => sanitized(&message, key),
         };
         let detail = if message.is_empty() { String::new() } else { format!(": {message}") };
-        let hint = match kind {
+        let hint: Hint = match kind {
             ModelErrorKind::Unauthorized => {
                 "check llm-api-key and llm.model: the key is rejected, or may not use this model"
                     .into()
             }
             ModelErrorKind::Payment => "add credit to the account, or choose another model".into(),
             ModelErrorKind::NotFound => {
-                format!("check llm.base_url, and that the service has the model \"{model}\"")
+                format!("check llm.base_url, and that the service has the model \"{model}\"").into()
             }
             ModelErrorKind::RateLimited(_) | ModelErrorKind::Overloaded => {
                 "the service is overloaded: retry later".into()

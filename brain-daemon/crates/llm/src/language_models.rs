@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, Secret, usd};
+use brain_protocol::{Command, Fault, FaultCode, Secret, usd};
 
 use crate::{Model, ModelError, ModelErrorKind, Settings};
 use brain_costs::{CostMeter, Ledger, Price};
@@ -55,22 +55,21 @@ impl LanguageModels {
 
     /// Checks the ledger, and the configuration of the model. Makes no call.
     fn check_language_model(&self) -> Finding {
-        const CONFIG_PATH_COMMAND: &str = "brain config path";
         if let Err(fault) = self.ledger.check() {
             let problem = format!("the ledger of paid calls cannot be written: {fault}");
-            return warn(problem, "brain costs");
+            return warn(problem, Command::Costs);
         }
         let Some(settings) = Settings::from_config(&self.env.config) else {
             return ok("none is configured (llm.provider)");
         };
         let Some(name) = settings.model.as_ref().or(settings.vision_model.as_ref()) else {
             let problem = "llm.provider is set, but neither llm.model nor llm.vision_model is";
-            return warn(problem, CONFIG_PATH_COMMAND);
+            return warn(problem, Command::ConfigPath);
         };
         let key = match self.llm_key() {
             Ok(key) => key,
             Err(fault) => {
-                let hint = fault.hint.unwrap_or_else(|| CONFIG_PATH_COMMAND.into());
+                let hint = fault.hint.unwrap_or_else(|| Command::ConfigPath.into());
                 return warn(fault.message, hint);
             }
         };
@@ -78,13 +77,13 @@ impl LanguageModels {
         let model = match Model::open(&settings, name, key, &*self.env.net, meter) {
             Ok(model) => model,
             Err(error) => {
-                return warn(format!("{}; {}", error.message, error.hint), CONFIG_PATH_COMMAND);
+                return warn(format!("{}; {}", error.message, error.hint), Command::ConfigPath);
             }
         };
         if settings.is_paid() && crate::price(&self.env.config).is_free() {
             let problem = "the provider charges for calls, but llm.price_in and llm.price_out are \
                            0: costs are not counted, and budgets have no effect";
-            return warn(problem, CONFIG_PATH_COMMAND);
+            return warn(problem, Command::ConfigPath);
         }
         let Price { input, output } = crate::price(&self.env.config);
         ok(format!(
@@ -113,5 +112,5 @@ pub fn model_fault(error: &ModelError) -> Fault {
         ModelErrorKind::Stopped => FaultCode::Cancelled,
         _ => FaultCode::ServiceFailed,
     };
-    Fault::new(code, &error.message).hint(&error.hint)
+    Fault::new(code, &error.message).hint(error.hint.clone())
 }

@@ -160,7 +160,8 @@ fn provider_service_requires_a_key() {
         let fault = open(provider, None, None, &net).err().unwrap();
         assert_eq!(fault.kind, ModelErrorKind::NoKey);
         assert!(
-            fault.hint.contains("secrets/llm-api-key") && fault.hint.contains("BRAIN_LLM_API_KEY")
+            fault.hint.to_string().contains("secrets/llm-api-key")
+                && fault.hint.to_string().contains("BRAIN_LLM_API_KEY")
         );
         assert!(net.requests().is_empty());
     }

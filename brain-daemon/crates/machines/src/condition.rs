@@ -1,7 +1,7 @@
 //! Whether this machine can use the log, and how errors of the log become errors of the store.
 
 use brain_commit_log::Error;
-use brain_protocol::{Fault, FaultCode, MachineState};
+use brain_protocol::{Command, Fault, FaultCode, MachineState, hint};
 use brain_store::StoreError;
 
 use crate::payload::Problem;
@@ -125,57 +125,83 @@ fn stop(error: &Error, text: String) -> Stop {
     let (state, hint) = match error {
         Error::Diverged { .. } => (
             MachineState::Diverged,
-            "the server was restored, it failed over and lost changes, or a former primary server \
-             is back and answers; if one is, stop it: this machine goes on when it reaches the \
-             right server. Otherwise `brain machines join` builds this machine's store again from \
-             the server, and keeps the present one as a file with what the server lost and with its \
-             queued items; docs/machines.md, section \"What a former store has\", says how to get \
-             them back",
+            hint!(
+                "the server was restored, it failed over and lost changes, or a former primary \
+                 server is back and answers; if one is, stop it: this machine goes on when it \
+                 reaches the right server. Otherwise {} builds this machine's store again from \
+                 the server, and keeps the present one as a file with what the server lost and \
+                 with its queued items; docs/machines.md, section \"What a former store has\", \
+                 says how to get them back",
+                Command::MachinesJoin
+            ),
         ),
         Error::Compacted { .. } => (
             MachineState::Compacted,
-            "this machine was away too long; `brain machines join` builds its store again from a \
-             snapshot, and keeps the present one as a file",
+            hint!(
+                "this machine was away too long; {} builds its store again from a snapshot, and \
+                 keeps the present one as a file",
+                Command::MachinesJoin
+            ),
         ),
         Error::TooNew { .. } => {
-            (MachineState::Newer, "update brain on this machine; reads go on meanwhile")
+            (MachineState::Newer, "update brain on this machine; reads go on meanwhile".into())
         }
         Error::NotRegistered { .. } => (
             MachineState::Removed,
-            "`brain machines join` adds this machine again; `brain machines leave` makes its \
-             store an ordinary one",
+            hint!(
+                "{} adds this machine again; {} makes its store an ordinary one",
+                Command::MachinesJoin,
+                Command::MachinesLeave
+            ),
         ),
         Error::WrongKey | Error::UnknownKey(_) => (
             MachineState::WrongKey,
-            "the key was replaced on another machine; give this machine the new words: \
-             `brain machines join --key-file FILE`",
+            hint!(
+                "the key was replaced on another machine; give this machine the new words: {}",
+                Command::MachinesJoinKey
+            ),
         ),
         Error::Forged(_) => (
             MachineState::Forged,
-            "someone changed the server's data, or it belongs to another brain; restore the server \
-             from its backup, then `brain machines join` on each machine",
+            hint!(
+                "someone changed the server's data, or it belongs to another brain; restore the \
+                 server from its backup, then {} on each machine",
+                Command::MachinesJoin
+            ),
         ),
         Error::Denied { .. } => (
             MachineState::Denied,
-            "correct the user's rights on the server, or give this machine another URL: \
-             `brain machines join --url-file FILE`",
+            hint!(
+                "correct the user's rights on the server, or give this machine another URL: {}",
+                Command::MachinesJoinUrl
+            ),
         ),
         Error::NotCreated { .. } => (
             MachineState::NoLog,
-            "the server's tables are missing; restore the server from its backup, or give this \
-             machine another URL: `brain machines join --url-file FILE`",
+            hint!(
+                "the server's tables are missing; restore the server from its backup, or give this \
+                 machine another URL: {}",
+                Command::MachinesJoinUrl
+            ),
         ),
         Error::ServerTooOld { .. } => {
-            (MachineState::ServerTooOld, "update the server to PostgreSQL 14")
+            (MachineState::ServerTooOld, "update the server to PostgreSQL 14".into())
         }
+        Error::File { .. } => (
+            MachineState::NoFile,
+            "correct the path in the server's URL, or make the file readable".into(),
+        ),
         Error::File { .. } => (
             MachineState::NoFile,
             "correct the path in the server's URL, or make the file readable",
         ),
         _ => (
             MachineState::Damaged,
-            "restore the server from its backup; or make this machine's store an ordinary one, \
-             `brain machines leave`, and share it again in another database",
+            hint!(
+                "restore the server from its backup; or make this machine's store an ordinary one, \
+                 {}, and share it again in another database",
+                Command::MachinesLeave
+            ),
         ),
     };
     Stop { state, fault: Fault::new(FaultCode::MachineStopped, text).hint(hint) }
@@ -186,9 +212,10 @@ pub(crate) fn other_brain(address: &str) -> Stop {
     let message = format!("the log at {address} belongs to another brain; nothing was read");
     Stop {
         state: MachineState::OtherBrain,
-        fault: Fault::new(FaultCode::MachineStopped, message).hint(
-            "give this machine the URL of its own brain: `brain machines join --url-file FILE`",
-        ),
+        fault: Fault::new(FaultCode::MachineStopped, message).hint(hint!(
+            "give this machine the URL of its own brain: {}",
+            Command::MachinesJoinUrl
+        )),
     }
 }
 
@@ -200,10 +227,11 @@ pub(crate) fn copied(name: &str) -> Stop {
     );
     Stop {
         state: MachineState::Copied,
-        fault: Fault::new(FaultCode::MachineStopped, message).hint(
-            "on the copy, stop brain, remove machines.json from its home, start brain, and run \
-             `brain machines join --name OTHER`; then restart brain here",
-        ),
+        fault: Fault::new(FaultCode::MachineStopped, message).hint(hint!(
+            "on the copy, stop brain, remove machines.json from its home, start brain, and run {}; \
+             then restart brain here",
+            Command::MachinesJoinAs
+        )),
     }
 }
 
@@ -214,18 +242,21 @@ pub(crate) fn unusable(number: u64, problem: Problem) -> Stop {
         Problem::Schema(schema) if schema > known => (
             MachineState::Newer,
             format!("change {number} has schema {schema}, and this program knows {known}"),
-            "update brain on this machine; reads go on meanwhile",
+            "update brain on this machine; reads go on meanwhile".into(),
         ),
         Problem::Schema(schema) => (
             MachineState::Older,
             format!("change {number} has schema {schema}, older than this program's {known}"),
-            "`brain machines join` builds this machine's store again from a snapshot; update brain \
-             on all machines",
+            hint!(
+                "{} builds this machine's store again from a snapshot; update brain on all \
+                 machines",
+                Command::MachinesJoin
+            ),
         ),
         Problem::Format => (
             MachineState::Newer,
             format!("change {number} has a format that this program does not know"),
-            "update brain on this machine; reads go on meanwhile",
+            "update brain on this machine; reads go on meanwhile".into(),
         ),
     };
     Stop { state, fault: Fault::new(FaultCode::MachineStopped, message).hint(hint) }
@@ -235,7 +266,7 @@ pub(crate) fn unusable(number: u64, problem: Problem) -> Stop {
 pub(crate) fn no_lease(lease: &str) -> Fault {
     let message = format!("this machine does not hold the lease \"{lease}\"; nothing was written");
     Fault::new(FaultCode::Conflict, message)
-        .hint("another machine runs this task; `brain machines list` says which")
+        .hint(hint!("another machine runs this task; {} says which", Command::MachinesList))
 }
 
 fn outcome_unknown(source: &Error) -> Fault {
@@ -245,9 +276,10 @@ fn outcome_unknown(source: &Error) -> Fault {
         source => source.to_string(),
     };
     let message = format!("the connection to the server broke during the write ({reason})");
-    Fault::new(FaultCode::OutcomeUnknown, message).hint(
-        "look at the page when `brain machines status` says ready: the write may be stored or not",
-    )
+    Fault::new(FaultCode::OutcomeUnknown, message).hint(hint!(
+        "look at the page when {} says ready: the write may be stored or not",
+        Command::MachinesStatus
+    ))
 }
 
 #[cfg(test)]
@@ -292,6 +324,6 @@ mod tests {
             "the connection to the server broke during the write (db.example.org:5432/brain: \
              connection reset by peer)"
         );
-        assert!(fault.hint.is_some_and(|hint| hint.contains("look at the page")));
+        assert!(fault.hint.is_some_and(|hint| hint.to_string().contains("look at the page")));
     }
 }

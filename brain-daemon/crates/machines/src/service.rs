@@ -28,7 +28,7 @@ use crate::{
 use brain_base::durable::unfinished_path;
 use brain_base::home::create_private_dir;
 use brain_base::{leases, write_fault};
-use brain_protocol::{Fault, FaultCode, MachineState};
+use brain_protocol::{Command, Fault, FaultCode, MachineState, hint};
 use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, Store, StoreError};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -168,10 +168,12 @@ impl MachineService {
             Ok(None) => format!("{shown} is missing, and the store is one of a shared brain"),
             Err(error) => format!("{shown} cannot be read: {error}"),
         };
-        Err(Fault::new(FaultCode::MachineStopped, problem).hint(
-            "restore that file; or `brain machines join` builds this machine's store again; or \
-             `brain machines leave` makes it an ordinary one",
-        ))
+        Err(Fault::new(FaultCode::MachineStopped, problem).hint(hint!(
+            "restore that file; or {} builds this machine's store again; or {} makes it an \
+             ordinary one",
+            Command::MachinesJoin,
+            Command::MachinesLeave
+        )))
     }
 
     /// Prepares the use of the log with the stored secrets.
@@ -246,7 +248,7 @@ impl MachineService {
             State::Unusable(fault) => Err(fault),
             State::Alone => {
                 Err(Fault::new(FaultCode::NotSetUp, "this brain is on this machine only")
-                    .hint("`brain machines init` shares it; see docs/machines.md"))
+                    .hint(hint!("{} shares it; see docs/machines.md", Command::MachinesInit)))
             }
         }
     }
@@ -344,8 +346,10 @@ impl MachineService {
             State::Unusable(_) => {
                 let message = "this machine cannot follow the other machines, so the token may \
                                have been revoked meanwhile";
-                return Err(Fault::new(FaultCode::ServerAway, message)
-                    .hint("try again later; the owner finds the reason in `brain doctor`"));
+                return Err(Fault::new(FaultCode::ServerAway, message).hint(hint!(
+                    "try again later; the owner finds the reason in {}",
+                    Command::Doctor
+                )));
             }
         };
         let limit = self.env.config.machines.max_token_age;

@@ -1,6 +1,6 @@
 //! Error messages for models: what went wrong, and which tool to call next.
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode};
 use rmcp::model::{CallToolResult, ContentBlock};
 
 use super::answer::shorten;
@@ -38,22 +38,24 @@ fn code_name(code: FaultCode) -> &'static str {
 /// Returns the fault's own hint, unless it names commands or options of the command line, or
 /// [`next_step`] is more useful.
 fn own_hint(fault: &Fault) -> Option<String> {
-    let hint = fault.hint.as_deref()?;
-    if hint.contains("`brain restore") {
+    let hint = fault.hint.as_ref()?;
+    if hint.commands().any(|command| matches!(command, Command::Restore { .. })) {
         return Some(
             "tell the user that the page was deleted; `restore_page` brings it back within 72 hours"
                 .into(),
         );
     }
+    let names_a_command = hint.commands().next().is_some();
+    let hint = hint.to_string();
     // The caller lacks a source, not a scope.
     if fault.code == FaultCode::Forbidden && hint.ends_with("sources") {
-        return Some(shorten(hint, MAX_MESSAGE_CHARS));
+        return Some(shorten(&hint, MAX_MESSAGE_CHARS));
     }
     let is_unsuitable =
-        hint.contains("brain ") || hint.contains("--") || fault.code == FaultCode::Forbidden;
+        names_a_command || hint.contains("--") || fault.code == FaultCode::Forbidden;
     // A hint that names a tool is more useful than general advice.
     let is_more_useful = next_step(fault.code).is_none() || hint.contains('`');
-    (!is_unsuitable && is_more_useful).then(|| shorten(hint, MAX_MESSAGE_CHARS))
+    (!is_unsuitable && is_more_useful).then(|| shorten(&hint, MAX_MESSAGE_CHARS))
 }
 
 /// Returns what a model should do after a failure of this kind.
@@ -88,10 +90,12 @@ fn next_step(code: FaultCode) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use brain_protocol::{Hint, hint};
+
     use super::*;
 
-    fn error_text(code: FaultCode, message: &str, hint: Option<&str>) -> String {
-        text(&Fault { code, message: message.into(), hint: hint.map(Into::into) })
+    fn error_text(code: FaultCode, message: &str, hint: Option<Hint>) -> String {
+        text(&Fault { code, message: message.into(), hint })
     }
 
     #[test]
@@ -99,14 +103,14 @@ mod tests {
         let missing = error_text(
             FaultCode::NotFound,
             "there is no page \"a\"",
-            Some("look for it: `brain search \"a\"`"),
+            Some(hint!("look for it: {}", Command::Search { words: None })),
         );
         let next = "find the page with `query`, or list slugs with `list_pages` and a prefix.";
         assert_eq!(missing, format!("not_found: there is no page \"a\". Next: {next}"));
         let deleted = error_text(
             FaultCode::NotFound,
             "the page \"a\" is soft-deleted",
-            Some("`brain restore a` brings it back"),
+            Some(hint!("{} brings it back", Command::Restore { page: Some("a".into()) })),
         );
         assert!(
             deleted.contains("Next: tell the user") && deleted.contains("`restore_page`"),
@@ -115,14 +119,17 @@ mod tests {
         let source = error_text(
             FaultCode::UnknownSource,
             "no",
-            Some("`brain sources add x --path <path>`; registered: a"),
+            Some(hint!("{}; registered: a", Command::SourcesAdd { source: None, path: None })),
         );
         assert!(
             source.ends_with("Next: `brain_status` lists the sources that you may use."),
             "{source}"
         );
-        let day =
-            error_text(FaultCode::Usage, "\"x\" is not a day.", Some("write it as YYYY-MM-DD"));
+        let day = error_text(
+            FaultCode::Usage,
+            "\"x\" is not a day.",
+            Some("write it as YYYY-MM-DD".into()),
+        );
         assert_eq!(day, "invalid_params: \"x\" is not a day. Next: write it as YYYY-MM-DD.");
         assert_eq!(error_text(FaultCode::Internal, "a defect", None), "internal: a defect.");
     }
@@ -130,8 +137,8 @@ mod tests {
     #[test]
     fn an_error_is_short_and_names_no_command() {
         for code in FaultCode::ALL {
-            let message =
-                error_text(code, &"long\n".repeat(9999), Some("use `brain get x`, or `--yes`"));
+            let hint = hint!("use {}, or `--yes`", Command::Get { page: None });
+            let message = error_text(code, &"long\n".repeat(9999), Some(hint));
             assert!(!message.contains("brain get") && !message.contains("--yes"), "{message}");
             assert!(message.chars().count() < MAX_MESSAGE_CHARS + 200 && !message.contains('\n'));
             assert!(message.contains(": long"), "{message}");
@@ -143,7 +150,7 @@ mod tests {
         let message = error_text(
             FaultCode::NotFound,
             "no section",
-            Some("its headings are A, B; `get_page` without section has all"),
+            Some("its headings are A, B; `get_page` without section has all".into()),
         );
         assert!(message.contains("its headings are A, B"), "{message}");
     }

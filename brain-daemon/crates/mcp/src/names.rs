@@ -2,7 +2,9 @@
 //! heading.
 
 use brain_page::top_heading;
-use brain_protocol::{Fault, FaultCode, Get, Hit, Page, PageRef, Search, Slug, SourceId};
+use brain_protocol::{
+    Command, Fault, FaultCode, Get, Hint, Hit, Page, PageRef, Search, Slug, SourceId,
+};
 
 use super::page_address::{self, PageAddress};
 use super::{MAX_QUOTED, ToolContext};
@@ -59,7 +61,8 @@ pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, F
         Err(fault) if fault.code == FaultCode::NotFound => fault,
         answer => return answer,
     };
-    let is_deleted = fault.hint.as_deref().is_some_and(|hint| hint.contains("restore"));
+    let is_restore = |command: &Command| matches!(command, Command::Restore { .. });
+    let is_deleted = fault.hint.iter().flat_map(Hint::commands).any(is_restore);
     match by_title(context, page.source.as_ref(), page.slug.as_str()) {
         Ok(Some(page)) if !is_deleted => context.run(Get { page, version: None }),
         _ => Err(fault),

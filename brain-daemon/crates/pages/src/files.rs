@@ -21,7 +21,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use brain_protocol::{Fault, MAX_CONTENT, Scope, SourceId};
+use brain_protocol::{Fault, Hint, MAX_CONTENT, Scope, SourceId, page_name};
 use parking_lot::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
@@ -319,26 +319,19 @@ impl FileService {
     }
 
     /// Returns the message of one failure, with the number of other failures, and the hint.
-    pub fn failing_files(&self) -> Option<(String, Option<String>)> {
+    pub fn failing_files(&self) -> Option<(String, Option<Hint>)> {
         let failing = self.failing();
         let (first, others) = (failing.values().next()?, failing.len() - 1);
         let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
         Some((format!("{}{more}", first.message), first.hint.clone()))
     }
 
-    /// Returns the arguments that name a page in a command.
-    fn page_argument(&self, id: u64) -> String {
-        let argument = || {
-            let reader = self.store.read(Visibility::All)?;
-            let Some((source, slug, _)) = reader.by_id_including_deleted(id)? else {
-                return Ok(None);
-            };
-            Ok::<_, StoreError>(Some(match preferred(&reader.sources()?) == source {
-                true => slug.to_string(),
-                false => format!("{slug} --source {source}"),
-            }))
-        };
-        argument().ok().flatten().unwrap_or_else(|| "SLUG".into())
+    /// Returns the argument that names a page in a command.
+    fn page_argument(&self, id: u64) -> Option<String> {
+        let reader = self.store.read(Visibility::All).ok()?;
+        let (source, slug, _) = reader.by_id_including_deleted(id).ok()??;
+        let default_source = preferred(&reader.sources().ok()?);
+        Some(page_name(default_source.as_str(), &source, &slug))
     }
 
     /// Forgets failures of pages without an outbox row.

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use brain_protocol::{Fault, FaultCode, Slug, SourceId};
+use brain_protocol::{Command, Fault, FaultCode, Slug, SourceId, hint};
 use parking_lot::Mutex;
 
 use brain_base::caller::{Caller, Visibility};
@@ -287,7 +287,7 @@ impl SharedState {
 /// Turns a failure of the index into a fault. Pages in the store are not affected.
 pub fn index_fault(error: &IndexError) -> Fault {
     Fault::new(FaultCode::Io, error.to_string())
-        .hint("run `brain stop`; the daemon rebuilds a damaged index at its next start")
+        .hint(hint!("run {}; the daemon rebuilds a damaged index at its next start", Command::Stop))
 }
 
 fn push(index: &Index, changes: &[Change], bulk: bool) {

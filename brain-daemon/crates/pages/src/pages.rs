@@ -31,7 +31,8 @@ pub mod trust;
 use std::sync::Arc;
 
 use brain_protocol::{
-    Fault, FaultCode, Get, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteReply,
+    Command, Fault, FaultCode, Get, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteReply,
+    WriteStatus, hint,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -116,7 +117,7 @@ impl PageService {
         if record.version == request.version {
             let message = format!("version {} of \"{slug}\" is the current one", request.version);
             return Err(Fault::new(FaultCode::Conflict, message)
-                .hint(format!("see `brain history {}`", page_argument(&page_ref))));
+                .hint(hint!("see {}", Command::History { page: Some(page_ref.to_string()) })));
         }
         // Fails early if there is no such version. The writer checks again.
         former_version(&reader, &record, &page_ref, request.version)?;
@@ -168,7 +169,7 @@ fn no_version(record: &PageRecord, page_ref: &PageRef, number: u32) -> Fault {
         page_ref.slug, record.version
     );
     Fault::new(FaultCode::UnknownVersion, message)
-        .hint(format!("see `brain history {}`", page_argument(page_ref)))
+        .hint(hint!("see {}", Command::History { page: Some(page_ref.to_string()) }))
 }
 
 fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {
@@ -219,16 +220,10 @@ fn version_row(record: &PageRecord, current: bool) -> VersionRow {
     }
 }
 
-/// Returns the page as an argument for a command in a hint. The argument includes the source if
-/// `page` names one.
-pub fn page_argument(page: &PageRef) -> String {
-    page.to_string()
-}
-
 /// Returns the fault for a missing page, with a hint how to search for it.
 pub fn no_page(source: &SourceId, slug: &Slug) -> Fault {
     let message = format!("there is no page \"{slug}\" in source \"{source}\"");
     let words = slug.name().replace(['-', '_'], " ");
-    let hint = format!("look for it: `brain search \"{words}\"`");
+    let hint = hint!("look for it: {}", Command::Search { words: Some(words.to_string()) });
     Fault::new(FaultCode::NotFound, message).hint(hint)
 }

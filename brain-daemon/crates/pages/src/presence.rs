@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use brain_protocol::SourceId;
+use brain_protocol::{Command, Hint, SourceId, hint};
 use parking_lot::Mutex;
 
 use self::evidence::Evidence;
@@ -186,10 +186,11 @@ impl Presence {
             return (!may_be_new).then_some(reason);
         }
         (!is_default && dir.is_symlink()).then(|| {
-            let dir = dir.display();
             format!(
-                "{dir} is a symbolic link now, and was a directory; if it leads to the right one: \
-                 `brain sources add {source} {dir}`"
+                "{} is a symbolic link now, and was a directory; if it leads to the right one: \
+                 `{}`",
+                dir.display(),
+                add_again(source, dir)
             )
         })
     }
@@ -488,9 +489,11 @@ pub fn away_reason(error: &io::Error) -> Option<String> {
 }
 
 /// Returns what the owner can do about a source that is away.
-pub fn away_hint(source: &SourceId, dir: &Path) -> String {
-    format!(
-        "mount it again; if this is the right directory now: `brain sources add {source} --path {}`",
-        brain_service::health::quoted(dir)
-    )
+pub fn away_hint(source: &SourceId, dir: &Path) -> Hint {
+    hint!("mount it again; if this is the right directory now: {}", add_again(source, dir))
+}
+
+fn add_again(source: &SourceId, dir: &Path) -> Command {
+    let (source, path) = (Some(source.to_string()), Some(dir.display().to_string()));
+    Command::SourcesAdd { source, path }
 }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brain_protocol::{
-    ChangeStatus, Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply,
-    SourcesReply, SymbolicLinks, io_reason,
+    ChangeStatus, Command, Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove,
+    SourceReply, SourcesReply, SymbolicLinks, hint, io_reason,
 };
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
@@ -88,9 +88,10 @@ impl SourceService {
             let relation = if dir.starts_with(&home) { "is inside" } else { "contains" };
             let message =
                 format!("{} {relation} brain's own home, {}", dir.display(), home.display());
-            return Err(Fault::new(FaultCode::Conflict, message).hint(
-                "give the directory of your notes; `brain import <dir>` copies them instead",
-            ));
+            return Err(Fault::new(FaultCode::Conflict, message).hint(hint!(
+                "give the directory of your notes; {} copies them instead",
+                Command::Import
+            )));
         }
         let Some(path) = dir.to_str().map(str::to_owned) else {
             let message = format!("the path {} is not UTF-8", dir.display());
@@ -142,7 +143,7 @@ impl SourceService {
                 FaultCode::Protected,
                 "the source \"default\" cannot be removed",
             )
-            .hint("to use another source by default: `brain sources default <name>`"));
+            .hint(hint!("to use another source by default: {}", Command::SourcesDefault)));
         }
         let row = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
         let unwritten_count = self.count_unwritten(&reader, id)?;
@@ -150,9 +151,9 @@ impl SourceService {
         let mut warnings = Vec::new();
         if unwritten_count > 0 {
             warnings.push(format!(
-                "the files of {} were not written: their content is lost after 72 hours; \
-                 see `brain doctor`",
-                count(unwritten_count, "page")
+                "the files of {} were not written: their content is lost after 72 hours; see `{}`",
+                count(unwritten_count, "page"),
+                Command::Doctor
             ));
         }
         if !request.yes {
@@ -162,8 +163,10 @@ impl SourceService {
                 count(row.pages, "page"),
                 row.path
             );
-            return Err(Fault::new(FaultCode::ConfirmationNeeded, message)
-                .hint(format!("to do it: `brain sources remove {id} --yes`")));
+            return Err(Fault::new(FaultCode::ConfirmationNeeded, message).hint(hint!(
+                "to do it: {}",
+                Command::SourcesRemove { source: Some(id.to_string()) }
+            )));
         }
         self.unregister(id)?;
         if row.default {
@@ -216,7 +219,10 @@ impl SourceService {
                     FaultCode::Cancelled,
                     format!("the removal of \"{id}\" ended early"),
                 )
-                .hint(format!("to continue: `brain sources remove {id} --yes`")));
+                .hint(hint!(
+                    "to continue: {}",
+                    Command::SourcesRemove { source: Some(id.to_string()) }
+                )));
             }
         }
         self.files.presence.forget(id);
@@ -283,16 +289,19 @@ fn register(
             Some(known) => {
                 let message = format!("the source \"{id}\" has the directory {known} already");
                 Err(Fault::new(FaultCode::Conflict, message)
-                    .hint(format!(
-                        "choose another name, or remove that source first (its files stay): \
-                         `brain sources remove {id} --yes`"
+                    .hint(hint!(
+                        "choose another name, or remove that source first (its files stay): {}",
+                        Command::SourcesRemove { source: Some(id.to_string()) }
                     ))
                     .into())
             }
             None => {
                 let message = format!("the source \"{id}\" is in brain's own home");
                 Err(Fault::new(FaultCode::Conflict, message)
-                    .hint("choose another name: `brain sources add <name> --path <path>`")
+                    .hint(hint!(
+                        "choose another name: {}",
+                        Command::SourcesAdd { source: None, path: None }
+                    ))
                     .into())
             }
         };
@@ -309,7 +318,7 @@ fn register(
         };
         let message = format!("{path} {relation} the directory of the source \"{other}\", {known}");
         return Err(Fault::new(FaultCode::Conflict, message)
-            .hint("a file belongs to one source: `brain sources list` shows them")
+            .hint(hint!("a file belongs to one source: {} shows them", Command::SourcesList))
             .into());
     }
     draft.put_source(id, &SourceRecord::new(Some(path.to_owned()), now))?;
@@ -324,7 +333,7 @@ fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
             FaultCode::UnknownSource,
             format!("source \"{id}\" is not registered any more"),
         )
-        .hint("see `brain sources list`")
+        .hint(hint!("see {}", Command::SourcesList))
         .into());
     }
     if preferred(&all) == *id {
@@ -377,7 +386,7 @@ fn directory(path: &str) -> Result<PathBuf, Fault> {
     })?;
     if !dir.is_dir() {
         return Err(Fault::new(FaultCode::Usage, format!("{path} is not a directory"))
-            .hint(format!("for one file: `brain capture --file {path}`")));
+            .hint(hint!("for one file: {}", Command::Capture { file: Some(path.to_string()) })));
     }
     std::fs::read_dir(&dir).map_err(|e| {
         Fault::new(FaultCode::Io, format!("cannot read {}: {}", dir.display(), io_reason(&e)))
@@ -430,8 +439,9 @@ pub fn resolve(
     let known: Vec<&str> = sources.iter().map(|(id, _)| id.as_str()).collect();
     tracing::debug!(caller = caller.name, source = requested.as_str(), "unknown source");
     let message = format!("source \"{requested}\" is not registered");
-    Err(Fault::new(FaultCode::UnknownSource, message).hint(format!(
-        "register it first: `brain sources add {requested} --path <path>`; registered: {}",
+    Err(Fault::new(FaultCode::UnknownSource, message).hint(hint!(
+        "register it first: {}; registered: {}",
+        Command::SourcesAdd { source: Some(requested.to_string()), path: None },
         known.join(", ")
     )))
 }

@@ -1,6 +1,8 @@
 //! Turns text into a page. All ways in share this code, so the same text gives the same page.
 
-use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Precondition, Slug, SourceId};
+use brain_protocol::{
+    Command, Fault, FaultCode, MAX_CONTENT, Origin, Precondition, Slug, SourceId, hint,
+};
 
 use crate::provenance::{IngestRoute, MAX_URI, MCP, WEBHOOK, is_uri, write_provenance};
 use brain_base::caller::Caller;
@@ -365,7 +367,7 @@ pub fn stored_document(content: &Content) -> Result<Document, Fault> {
             FaultCode::StoreDamaged,
             format!("the stored frontmatter of this page cannot be read: {e}"),
         )
-        .hint("`brain history` has its former versions")
+        .hint(hint!("{} has its former versions", Command::History { page: None }))
     })?;
     Ok(Document { frontmatter: frontmatter.clone(), body: content.body.clone() })
 }

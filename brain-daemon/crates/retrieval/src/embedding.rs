@@ -22,7 +22,7 @@ mod vector_writer;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brain_protocol::{Doctor, Operation as _, SourceId};
+use brain_protocol::{Doctor, Hint, Operation as _, SourceId};
 use parking_lot::Mutex;
 
 use brain_base::caller::Caller;
@@ -111,7 +111,7 @@ pub struct MeaningStatus {
     /// Pages without vectors.
     pub missing: u64,
     /// What prevents embedding or queries, with a hint.
-    pub problem: Option<(String, Option<String>)>,
+    pub problem: Option<(String, Option<Hint>)>,
 }
 
 /// The result of an embedding round.

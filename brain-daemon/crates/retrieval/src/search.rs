@@ -35,7 +35,7 @@ mod target_pages;
 use std::sync::Arc;
 use std::time::Instant;
 
-use brain_protocol::{Fault, FaultCode, Hits, MAX_HITS, Search, SourceId};
+use brain_protocol::{Command, Fault, FaultCode, Hits, MAX_HITS, Search, SourceId, hint};
 
 use self::run::SearchRun;
 use crate::embedding::EmbeddingService;
@@ -176,9 +176,11 @@ impl SearchService {
         parsed: &ParsedQuestion,
     ) -> Result<Question, Fault> {
         if request.query.trim().is_empty() {
-            return Err(Fault::new(FaultCode::Usage, "the query is empty").hint(
-                "give words: `brain search \"latency budget\"`; `brain list` shows all pages",
-            ));
+            return Err(Fault::new(FaultCode::Usage, "the query is empty").hint(hint!(
+                "give words: {}; {} shows all pages",
+                Command::Search { words: Some("latency budget".into()) },
+                Command::List
+            )));
         }
         let since = instant_argument(request.since.as_deref())?;
         let until = end_instant_argument(request.until.as_deref())?;

@@ -2,13 +2,12 @@
 //!
 //! The hint of a finding is a command to run, or an instruction.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use brain_protocol::{CheckStatus, Fault};
+use brain_protocol::{CheckStatus, Fault, Hint};
 
 /// The result of a check: status, message and hint. A fault counts as a failure.
-pub type Finding = Result<(CheckStatus, String, Option<String>), Fault>;
+pub type Finding = Result<(CheckStatus, String, Option<Hint>), Fault>;
 
 /// A service with health checks.
 pub trait Health: Send + Sync {
@@ -46,18 +45,11 @@ pub fn ok(message: impl Into<String>) -> Finding {
 }
 
 /// Returns the finding of a problem that leaves brain usable.
-pub fn warn(message: impl Into<String>, hint: impl Into<String>) -> Finding {
+pub fn warn(message: impl Into<String>, hint: impl Into<Hint>) -> Finding {
     Ok((CheckStatus::Warn, message.into(), Some(hint.into())))
 }
 
 /// Returns the finding of a failure.
-pub fn fail(message: impl Into<String>, hint: impl Into<String>) -> Finding {
+pub fn fail(message: impl Into<String>, hint: impl Into<Hint>) -> Finding {
     Ok((CheckStatus::Fail, message.into(), Some(hint.into())))
-}
-
-/// Returns a path, quoted for a shell if necessary.
-pub fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
-    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }

@@ -4,7 +4,7 @@
 //! write into the moved store, and create all other files again at the old path.
 
 use brain_base::home::Home;
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, Hint, hint};
 use brain_store::Store;
 
 /// Checks that the home is still at its path.
@@ -37,7 +37,7 @@ pub fn moved_home_message(home: &Home) -> String {
 
 /// Returns the message and the hint for a store whose path has another file or none, while the home
 /// is at its place.
-pub fn replaced_store(home: &Home, store: &Store) -> Option<(String, String)> {
+pub fn replaced_store(home: &Home, store: &Store) -> Option<(String, Hint)> {
     if home.has_moved() || !store.is_replaced() {
         return None;
     }
@@ -52,23 +52,33 @@ pub fn replaced_store(home: &Home, store: &Store) -> Option<(String, String)> {
         path.display()
     );
     let hint = match (store.current_path(), path.exists()) {
-        (Some(former), true) => format!(
-            "this daemon's store is {0} now; to go on with it: `mv {1} {1}.other`, then `mv {0} \
-             {1}`; to use the file at {1}: `brain restart`, which also takes in the files in pages/",
-            former.display(),
-            path.display()
+        (Some(former), true) => hint!(
+            "this daemon's store is {} now; to go on with it: `mv {} {}.other`, then `mv {} {}`; \
+             to use the file at {}: {}, which also takes in the files in pages/",
+            former.display().to_string(),
+            path.display().to_string(),
+            path.display().to_string(),
+            former.display().to_string(),
+            path.display().to_string(),
+            path.display().to_string(),
+            Command::Restart
         ),
         (Some(former), false) => {
-            format!("move it back: `mv {} {}`", former.display(), path.display())
+            format!("move it back: `mv {} {}`", former.display(), path.display()).into()
         }
         (None, is_there) => {
             let then = match is_there {
-                true => format!("`brain restart` uses the file at {}", path.display()),
-                false => format!("`brain stop` and move that file to {}", path.display()),
+                true => {
+                    hint!("{} uses the file at {}", Command::Restart, path.display().to_string())
+                }
+                false => {
+                    hint!("{} and move that file to {}", Command::Stop, path.display().to_string())
+                }
             };
-            format!(
-                "this daemon's store has no name any more: save it with `brain backup create \
-                 FILE`; then {then}"
+            hint!(
+                "this daemon's store has no name any more: save it with {}; then {}",
+                Command::BackupCreate { file: None },
+                then
             )
         }
     };

@@ -1,7 +1,7 @@
 //! Runs a check step by step, and records the result and the duration of each step. A failed step
 //! has no value, so that the caller can end the check.
 
-use brain_protocol::{Fault, Step, StepStatus};
+use brain_protocol::{Command, Fault, Hint, Step, StepStatus, hint};
 
 use brain_base::clock::Clock;
 
@@ -12,7 +12,7 @@ pub struct StepSuccess<T> {
     /// The result in words.
     pub message: String,
     /// A problem that does not fail the step, and its remedy.
-    pub warning: Option<String>,
+    pub warning: Option<Hint>,
 }
 
 /// The result of a step that failed.
@@ -20,12 +20,12 @@ pub struct StepFailure {
     /// The result in words.
     pub message: String,
     /// The remedy.
-    pub hint: String,
+    pub hint: Hint,
 }
 
 impl StepFailure {
     /// A failure with the result in words and the remedy.
-    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn new(message: impl Into<String>, hint: impl Into<Hint>) -> Self {
         Self { message: message.into(), hint: hint.into() }
     }
 
@@ -38,7 +38,7 @@ impl StepFailure {
 
 impl From<Fault> for StepFailure {
     fn from(fault: Fault) -> Self {
-        Self::new(fault.message, fault.hint.unwrap_or_else(|| "run `brain doctor`".into()))
+        Self::new(fault.message, fault.hint.unwrap_or_else(|| hint!("run {}", Command::Doctor)))
     }
 }
 
@@ -57,7 +57,7 @@ pub fn pass<T>(value: T, message: impl Into<String>) -> StepResult<T> {
 ///
 /// # Errors
 /// Never.
-pub fn warn<T>(value: T, message: impl Into<String>, warning: impl Into<String>) -> StepResult<T> {
+pub fn warn<T>(value: T, message: impl Into<String>, warning: impl Into<Hint>) -> StepResult<T> {
     Ok(StepSuccess { value, message: message.into(), warning: Some(warning.into()) })
 }
 
@@ -65,7 +65,7 @@ pub fn warn<T>(value: T, message: impl Into<String>, warning: impl Into<String>)
 ///
 /// # Errors
 /// Always.
-pub fn fail<T>(message: impl Into<String>, hint: impl Into<String>) -> StepResult<T> {
+pub fn fail<T>(message: impl Into<String>, hint: impl Into<Hint>) -> StepResult<T> {
     Err(StepFailure::new(message, hint))
 }
 

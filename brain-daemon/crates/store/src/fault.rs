@@ -3,7 +3,7 @@
 //! The only file of this crate that chooses codes of the wire and names commands of the client. It
 //! is not in `core`, because Rust allows `impl From` only in a crate that defines one of the types.
 
-use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT, SourceId};
+use brain_protocol::{Command, Fault, FaultCode, Hint, SIZE_LIMIT_HINT, SourceId, hint};
 
 use super::StoreError;
 use super::damaged_page::{Backup, DamagedPage};
@@ -58,105 +58,143 @@ const READ_ONLY_HINT: &str = "check the owner and mode of the home directory, an
     is mounted read-only: `mount -o remount,rw`; reads continue, and writes are accepted as soon \
     as the disk is writable";
 
-const DAMAGED_STORE_HINT: &str = "move brain.redb away, and brain.redb.spool if it is there, and \
-    restore a backup: `brain backup restore FILE`; the pages are also markdown files: move pages/ \
-    out of the home, and `brain import` imports them again";
+fn damaged_store_hint() -> Hint {
+    hint!(
+        "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: {}; the \
+     pages are also markdown files: move pages/ out of the home, and {} imports them again",
+        Command::BackupRestore { file: None },
+        Command::Import
+    )
+}
 
-const DAMAGED_ATTACHMENT_HINT: &str = "attach the same file again, `brain attach SLUG FILE`, or \
-    take it from a backup: `BRAIN_HOME=DIR brain backup restore FILE`, then `BRAIN_HOME=DIR brain \
-    attachments SLUG --get NAME`";
+fn damaged_attachment_hint() -> Hint {
+    hint!(
+        "attach the same file again, {}, or take it from a backup: {}, then {}",
+        Command::Attach { page: None },
+        Command::BackupRestore { file: None }.in_other_home(),
+        Command::AttachmentsGet { page: None }.in_other_home()
+    )
+}
 
 /// Returns what the user can do about the error.
-fn hint(error: &StoreError) -> Option<String> {
+fn hint(error: &StoreError) -> Option<Hint> {
     use StoreError as E;
-    let fixed = match error {
-        E::DiskFull(_) => "no stored data is lost; free space on that disk and try again",
-        E::SizeLimit(_) => SIZE_LIMIT_HINT,
+    Some(match error {
+        E::DiskFull(_) => "no stored data is lost; free space on that disk and try again".into(),
+        E::SizeLimit(_) => SIZE_LIMIT_HINT.into(),
         E::ReadOnly(failure) if failure.to_string().ends_with(REPLACED) => {
-            "`brain doctor` says where the file is now, and how to go on"
+            hint!("{} says where the file is now, and how to go on", Command::Doctor)
         }
-        E::ReadOnly(_) => READ_ONLY_HINT,
+        E::ReadOnly(_) => READ_ONLY_HINT.into(),
         E::Unreadable(_) => {
             "check the owner and mode of the file and of its directories: the daemon's user must \
              be able to read it"
+                .into()
         }
-        E::Io(_) => "run `brain doctor`",
-        E::Damaged(_) | E::Torn(_) => DAMAGED_STORE_HINT,
-        E::DamagedPage(page) => return Some(hint_for_page(page)),
+        E::Io(_) => hint!("run {}", Command::Doctor),
+        E::Damaged(_) | E::Torn(_) => damaged_store_hint(),
+        E::DamagedPage(page) => hint_for_page(page),
         E::DamagedText { .. } => {
-            "`brain get SLUG` names a backup with an intact copy; `brain put SLUG --file FILE` \
-             replaces the page"
+            hint!(
+                "{} names a backup with an intact copy; {} replaces the page",
+                Command::Get { page: None },
+                Command::PutFile { page: None, file: None }
+            )
         }
-        E::DamagedAttachment { .. } => DAMAGED_ATTACHMENT_HINT,
+        E::DamagedAttachment { .. } => damaged_attachment_hint(),
         E::DamagedSpool { .. } => {
             "move the spool away and keep it: the store is intact, but lacks the items in the spool"
+                .into()
         }
         E::LostJobs { .. } => {
-            "restore the file; or run `brain stop`: the next start continues without these jobs"
+            hint!(
+                "restore the file; or run {}: the next start continues without these jobs",
+                Command::Stop
+            )
         }
         E::UnequalCopy(_) => {
             "the store is unchanged, and the copy was removed; back up again, or to another disk"
+                .into()
         }
-        E::Locked(_) => "one daemon serves one home; `brain status` shows the one that runs",
+        E::Locked(_) => {
+            hint!("one daemon serves one home; {} shows the one that runs", Command::Status)
+        }
         E::Newer { .. } => {
             "install the version of brain that wrote it, or a newer one: an older version would \
              lose data"
+                .into()
         }
-        E::UnknownTable(_) => "please report it",
+        E::UnknownTable(_) => "please report it".into(),
         E::TargetExists(target) if target.is_dir() => {
-            let dir = target.display();
-            return Some(format!("name a file in it: `brain backup {dir}/brain.redb`"));
+            let file = target.join("brain.redb").display().to_string();
+            hint!("name a file in it: {}", Command::BackupCreate { file: Some(file) })
         }
-        E::TargetExists(_) => "a backup never replaces a file: choose another name",
-        E::NoFileName(_) => "name a file: `brain backup FILE`",
-        E::NoDirectory { dir, .. } => return Some(format!("mkdir -p {dir}")),
-        E::Cancelled(_) => "no file was left; run the command again",
+        E::TargetExists(_) => "a backup never replaces a file: choose another name".into(),
+        E::NoFileName(_) => hint!("name a file: {}", Command::BackupCreate { file: None }),
+        E::NoDirectory { dir, .. } => format!("mkdir -p {dir}").into(),
+        E::Cancelled(_) => "no file was left; run the command again".into(),
         E::UnknownSource(id) => {
-            return Some(format!("register it again: `brain sources add {id} --path <path>`"));
+            hint!(
+                "register it again: {}",
+                Command::SourcesAdd { source: Some(id.to_string()), path: None }
+            )
         }
-        E::QueueFull(_) => "try again in a moment",
+        E::QueueFull(_) => "try again in a moment".into(),
         E::Away(_) => {
-            "repeat the write when `brain machines status` says ready; reads, captures and ingest \
-             go on meanwhile"
+            hint!(
+                "repeat the write when {} says ready; reads, captures and ingest go on meanwhile",
+                Command::MachinesStatus
+            )
         }
-        E::Defect => "the log of the daemon has the details; please report it",
-        E::Closed => "try again; the next command starts the daemon again",
+        E::Defect => "the log of the daemon has the details; please report it".into(),
+        E::Closed => "try again; the next command starts the daemon again".into(),
         E::Refused(fault) => return fault.hint.clone(),
         E::BackupSource(error) => return hint(error),
-    };
-    Some(fixed.into())
+    })
 }
 
-fn hint_for_page(page: &DamagedPage) -> String {
+fn hint_for_page(page: &DamagedPage) -> Hint {
     let named = match page.source_id.as_str() {
         SourceId::DEFAULT => page.slug.clone(),
-        other => format!("{} --source {other}", page.slug),
+        other => format!("{other}:{}", page.slug),
     };
     let shown = match page.version {
-        Some(number) => format!("{named} --version {number}"),
-        None => named.clone(),
+        Some(number) => {
+            Command::GetVersion { page: Some(named.clone()), version: Some(number.to_string()) }
+        }
+        None => Command::Get { page: Some(named.clone()) },
     };
     let repair = match (page.version, page.is_text) {
-        (Some(_), _) => format!(
-            "the page itself, and each version that is not damaged, can still be read: \
-             `brain get {named}`, `brain get {named} --version N`"
+        (Some(_), _) => hint!(
+            "the page itself, and each version that is not damaged, can still be read: {}, {}",
+            Command::Get { page: Some(named.clone()) },
+            Command::GetVersion { page: Some(named), version: None }
         ),
-        (None, true) => format!(
-            "`brain put {named} --file FILE` replaces the page with its file, if that is intact"
+        (None, true) => hint!(
+            "{} replaces the page with its file, if that is intact",
+            Command::PutFile { page: Some(named), file: None }
         ),
         (None, false) => {
-            "the page's file may still be intact, and `brain export` writes all other pages".into()
+            hint!(
+                "the page's file may still be intact, and {} writes all other pages",
+                Command::Export
+            )
         }
     };
     match &page.backup {
         Backup::NotSearched => repair,
         Backup::NotFound => {
-            format!("{repair}; or restore a backup that you made: `brain backup restore FILE`")
+            hint!(
+                "{}; or restore a backup that you made: {}",
+                repair,
+                Command::BackupRestore { file: None }
+            )
         }
-        Backup::Found { path, .. } => format!(
-            "{repair}; from the backup: `BRAIN_HOME=DIR brain backup restore {}` restores a \
-             separate home in DIR, and `BRAIN_HOME=DIR brain get {shown}` shows the page",
-            path.display()
+        Backup::Found { path, .. } => hint!(
+            "{}; from the backup: {} restores a separate home in DIR, and {} shows the page",
+            repair,
+            Command::BackupRestore { file: Some(path.display().to_string()) }.in_other_home(),
+            shown.in_other_home()
         ),
     }
 }

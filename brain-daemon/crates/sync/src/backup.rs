@@ -9,7 +9,9 @@ pub mod unknown_attachments;
 
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Backup, BackupReply, BackupStatus, BackupVerify, Fault, FaultCode};
+use brain_protocol::{
+    Backup, BackupReply, BackupStatus, BackupVerify, Command, Fault, FaultCode, hint,
+};
 
 use crate::backup::scheduled_backup::BackupService;
 use brain_base::caller::Caller;
@@ -81,8 +83,9 @@ pub fn reply(status: BackupStatus, path: &Path, report: &VerifyReport) -> Backup
     if report.missing_attachments > 0 {
         warnings.push(format!(
             "{} files of pages are not in the backup: they were missing or damaged when it was \
-             made; `brain doctor` names them",
-            report.missing_attachments
+             made; `{}` names them",
+            report.missing_attachments,
+            Command::Doctor
         ));
     }
     BackupReply {
@@ -104,14 +107,17 @@ pub fn backup_fault(error: StoreError) -> Fault {
     match error {
         StoreError::Damaged(reason) => {
             Fault::new(FaultCode::StoreDamaged, format!("not a valid backup: {reason}")).hint(
-                "this file cannot be restored; look at another one: `brain backup verify FILE`",
+                hint!(
+                    "this file cannot be restored; look at another one: {}",
+                    Command::BackupVerify
+                ),
             )
         }
         StoreError::Locked(file_path) => Fault::new(
             FaultCode::StoreLocked,
             format!("{file_path} is the store of a running brain"),
         )
-        .hint("`brain backup FILE` makes a copy of this store"),
+        .hint(hint!("{} makes a copy of this store", Command::BackupCreate { file: None })),
         other => Fault::from(other),
     }
 }

@@ -30,7 +30,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Fault, FaultCode, SourceId, Sync, SyncReply, SyncStatus, SyncedSource};
+use brain_protocol::{
+    Command, Fault, FaultCode, SourceId, Sync, SyncReply, SyncStatus, SyncedSource, hint,
+};
 use parking_lot::{Mutex, MutexGuard};
 use run::SyncRun;
 use survey::scope;
@@ -117,7 +119,7 @@ impl SyncService {
         let began = Instant::now();
         if request.all && request.source.is_some() {
             return Err(Fault::new(FaultCode::Usage, "either one source or all of them")
-                .hint("brain sync --all, or brain sync --source <name>"));
+                .hint(hint!("{}, or {}", Command::SyncAll, Command::SyncSource { source: None })));
         }
         // A dry run changes nothing, so it need not wait.
         let _turn = if request.dry_run { None } else { Some(self.wait_for_turn(progress)?) };
@@ -160,9 +162,8 @@ impl SyncService {
         let sources = self.store.read(Visibility::All)?.sources()?;
         let Some((id, record)) = sources.into_iter().find(|(id, _)| id == source) else {
             let message = format!("source \"{source}\" is not registered");
-            return Err(
-                Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`")
-            );
+            return Err(Fault::new(FaultCode::UnknownSource, message)
+                .hint(hint!("see {}", Command::SourcesList)));
         };
         // After a sync with problems, only a sync of the whole source shows whether they persist.
         let changed_paths = scope(&self.sources.source_dir(&record), paths);

@@ -4,7 +4,7 @@
 //! target. Agents without `/config` are assumed to lead here; `/health` through the public address
 //! proves it.
 
-use brain_protocol::Secret;
+use brain_protocol::{Command, Secret, hint};
 use serde_json::Value;
 
 use super::{
@@ -130,28 +130,39 @@ impl Agent for Cloudflared {
 
     fn rejection(&self, line: &str) -> Option<Rejection> {
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        let token = "copy the tunnel's token from Cloudflare's dashboard into \
-                     secrets/tunnel-authtoken with mode 600, then `brain tunnel start`";
-        let (code, message, hint, is_permanent, about_token) = if has(&[
-            "Provided Tunnel token is not valid",
-        ]) {
-            ("", "cloudflared says that the token is not valid", token, true, true)
-        } else if has(&["Invalid tunnel secret", "Unauthorized: "]) {
-            ("", "Cloudflare rejects the tunnel's token", token, true, true)
-        } else if has(&["error code: 1015", "429 Too Many Requests"]) {
-            let hint = "brain retries; a named tunnel (tunnel.domain) has no such limit";
-            ("1015", "Cloudflare offers no more quick tunnels at the moment", hint, false, false)
-        } else if has(&[
-            "Cannot determine default origin certificate path",
-            "error locating origin cert",
-        ]) {
-            let hint = "put the tunnel's token into secrets/tunnel-authtoken, or run `cloudflared \
-                        tunnel login`; then `brain tunnel start`";
-            ("", "cloudflared has neither a token nor a certificate", hint, true, true)
-        } else {
-            return None;
-        };
-        let (code, message, hint) = (code.into(), message.into(), hint.into());
+        let token = hint!(
+            "copy the tunnel's token from Cloudflare's dashboard into secrets/tunnel-authtoken \
+             with mode 600, then {}",
+            Command::TunnelStart
+        );
+        let (code, message, hint, is_permanent, about_token) =
+            if has(&["Provided Tunnel token is not valid"]) {
+                ("", "cloudflared says that the token is not valid", token, true, true)
+            } else if has(&["Invalid tunnel secret", "Unauthorized: "]) {
+                ("", "Cloudflare rejects the tunnel's token", token, true, true)
+            } else if has(&["error code: 1015", "429 Too Many Requests"]) {
+                let hint = "brain retries; a named tunnel (tunnel.domain) has no such limit".into();
+                (
+                    "1015",
+                    "Cloudflare offers no more quick tunnels at the moment",
+                    hint,
+                    false,
+                    false,
+                )
+            } else if has(&[
+                "Cannot determine default origin certificate path",
+                "error locating origin cert",
+            ]) {
+                let hint = hint!(
+                    "put the tunnel's token into secrets/tunnel-authtoken, or run `cloudflared \
+                     tunnel login`; then {}",
+                    Command::TunnelStart
+                );
+                ("", "cloudflared has neither a token nor a certificate", hint, true, true)
+            } else {
+                return None;
+            };
+        let (code, message) = (code.into(), message.into());
         Some(Rejection { code, message, hint, is_permanent, is_about_token: about_token })
     }
 }

@@ -6,6 +6,7 @@ use brain_protocol::TunnelState;
 
 use super::{AgentStatus, Rejection, Settings};
 use brain_base::backoff::Backoff;
+use brain_protocol::Hint;
 
 /// Interval between checks, in milliseconds.
 pub const CHECK_INTERVAL_MS: i64 = 2 * 60 * 1000;
@@ -45,7 +46,7 @@ pub struct Diagnosis {
     /// A description of what was observed.
     pub message: String,
     /// What to do about it.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// The public address.
     pub url: Option<String>,
     /// The watchdog's action.
@@ -95,7 +96,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
 
 impl Diagnosis {
     /// Creates a diagnosis of an agent without the right tunnel.
-    fn new(state: TunnelState, message: String, hint: Option<String>, action: Action) -> Self {
+    fn new(state: TunnelState, message: String, hint: Option<Hint>, action: Action) -> Self {
         Self { state, message, hint, url: None, action }
     }
 }
@@ -157,13 +158,17 @@ fn diagnose_disconnection(name: &str, observation: &Observation) -> Diagnosis {
             let hint = format!(
                 "another program started that {name}, so brain does not change it; check its log, \
                  or end it"
-            );
+            )
+            .into();
             Diagnosis::new(state, description.clone(), Some(hint), Action::Nothing)
         }
         (_, true) => Diagnosis::new(
             TunnelState::AgentDown,
             format!("{name} runs, but does not answer yet{last_error}"),
-            Some(format!("if this persists: set tunnel.api to the address of {name}'s local API")),
+            Some(
+                format!("if this persists: set tunnel.api to the address of {name}'s local API")
+                    .into(),
+            ),
             Action::Restart,
         ),
         (_, false) => diagnose_absence(name, observation),
@@ -176,7 +181,7 @@ fn diagnose_absence(name: &str, observation: &Observation) -> Diagnosis {
         return Diagnosis::new(
             TunnelState::AgentMissing,
             format!("{name} does not run, and there is no program \"{program}\" that can be run"),
-            Some(format!("install {name}, or set its path: tunnel.binary in config.toml")),
+            Some(format!("install {name}, or set its path: tunnel.binary in config.toml").into()),
             Action::Nothing,
         );
     }
@@ -208,7 +213,7 @@ fn diagnose_reachability(
                 "{name} has a tunnel at {url}, but http://127.0.0.1:{port}/health does not answer \
                  like brain: {reason}"
             ),
-            Some(format!("set http.public to 127.0.0.1:{port}, the port of tunnel.forward")),
+            Some(format!("set http.public to 127.0.0.1:{port}, the port of tunnel.forward").into()),
         ),
         (Ok(()), Some(Err(reason))) => diagnosis(
             TunnelState::Unreachable,
@@ -216,7 +221,7 @@ fn diagnose_reachability(
             Some(format!(
                 "try {url}/health from another machine, and check that the tunnel leads to port \
                  {port} of this machine; until the address is proved, brain refuses requests to it"
-            )),
+            ).into()),
         ),
         (Ok(()), Some(Ok(()))) => diagnosis(TunnelState::Up, format!("{url}/health answers"), None),
         (Ok(()), None) => diagnosis(TunnelState::Up, format!("{name} has a tunnel at {url}"), None),

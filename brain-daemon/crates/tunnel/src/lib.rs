@@ -26,7 +26,7 @@ mod watchdog_tests;
 
 use std::path::PathBuf;
 
-use brain_protocol::Secret;
+use brain_protocol::{Hint, Secret};
 use url::Url;
 
 use brain_net::{HttpClient, HttpRequest, HttpResponse};
@@ -162,7 +162,7 @@ pub struct Rejection {
     /// The meaning of the code.
     pub message: String,
     /// What to do about it.
-    pub hint: String,
+    pub hint: Hint,
     /// Whether retrying cannot help until someone changes something.
     pub is_permanent: bool,
     /// Whether the rejection is about the token.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use brain_protocol::Secret;
+use brain_protocol::{Command, Hint, Secret, hint};
 use serde_json::Value;
 
 use super::{
@@ -180,19 +180,21 @@ impl Agent for Ngrok {
 
 /// Returns for an error code of ngrok: what it means, what to do about it, and whether a retry is
 /// useless. `None` for codes that do not concern the agent.
-fn explain(number: u32, domain: &str) -> Option<(String, String, bool)> {
-    let token = "create or copy a token in ngrok's dashboard (Your Authtoken), put it into \
-                 secrets/tunnel-authtoken with mode 600, then \
-                 `brain tunnel start`";
+fn explain(number: u32, domain: &str) -> Option<(String, Hint, bool)> {
+    let token = hint!(
+        "create or copy a token in ngrok's dashboard (Your Authtoken), put it into \
+         secrets/tunnel-authtoken with mode 600, then {}",
+        Command::TunnelStart
+    );
     Some(match number {
         // These codes go to visitors of the public address and do not concern the agent.
         3004 | 3200 | 6024 | 8012 => return None,
-        105 => ("ngrok says that the authtoken is malformed".into(), token.into(), true),
-        107 => ("ngrok says that the authtoken is invalid or was reset".into(), token.into(), true),
-        4018 => ("ngrok requires an authtoken, but got none".into(), token.into(), true),
+        105 => ("ngrok says that the authtoken is malformed".into(), token, true),
+        107 => ("ngrok says that the authtoken is invalid or was reset".into(), token, true),
+        4018 => ("ngrok requires an authtoken, but got none".into(), token, true),
         102 | 103 => (
             "ngrok has suspended or blocked the account".into(),
-            "see ngrok's dashboard; then `brain tunnel start`".into(),
+            hint!("see ngrok's dashboard; then {}", Command::TunnelStart),
             true,
         ),
         108 => (
@@ -202,7 +204,7 @@ fn explain(number: u32, domain: &str) -> Option<(String, String, bool)> {
         ),
         120 | 121 => (
             "this agent is too old for ngrok".into(),
-            "install ngrok 3, then `brain tunnel start`".into(),
+            hint!("install ngrok 3, then {}", Command::TunnelStart),
             true,
         ),
         334 => (
@@ -227,7 +229,8 @@ fn explain(number: u32, domain: &str) -> Option<(String, String, bool)> {
             format!(
                 "https://ngrok.com/docs/errors/err_ngrok_{number} explains the code; brain \
                  retries"
-            ),
+            )
+            .into(),
             false,
         ),
     })

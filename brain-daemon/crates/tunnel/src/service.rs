@@ -14,7 +14,7 @@ mod watchdog;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use brain_protocol::{Fault, FaultCode, TunnelState, TunnelStatusReply};
+use brain_protocol::{Command, Fault, FaultCode, TunnelState, TunnelStatusReply};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use requests::RequestLog;
 use state_file::PersistentState;
@@ -193,7 +193,7 @@ impl TunnelService {
         self.state.stop_requested.store(false, Ordering::SeqCst);
         self.set_should_run(&mut watchdog_state, false)?;
         if watchdog_state.watchdog(&settings).stop() {
-            tracing::info!("[watchdog] ended the agent: `brain tunnel stop`");
+            tracing::info!("[watchdog] ended the agent: `{}`", Command::TunnelStop);
         }
         self.run_tunnel_check(&mut watchdog_state, &settings)?;
         drop(watchdog_state);

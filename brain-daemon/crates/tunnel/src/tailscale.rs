@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use brain_protocol::Secret;
+use brain_protocol::{Command, Secret, hint};
 use serde_json::Value;
 
 use super::{
@@ -102,26 +102,32 @@ impl Agent for Tailscale {
             {
                 (
                     "funnel is not enabled for this tailnet or machine",
-                    "enable it in Tailscale's admin console (MagicDNS, HTTPS certificates, and the \
-                 node attribute funnel), then `brain tunnel start`",
+                    hint!(
+                        "enable it in Tailscale's admin console (MagicDNS, HTTPS certificates, and \
+                         the node attribute funnel), then {}",
+                        Command::TunnelStart
+                    ),
                     true,
                 )
             } else if has(&["Logged out", "NeedsLogin", "not logged in"]) {
                 (
                     "this machine is not logged in to Tailscale",
-                    "`tailscale up`, then `brain tunnel start`",
+                    hint!("`tailscale up`, then {}", Command::TunnelStart),
                     true,
                 )
             } else if has(&["Access denied", "access denied"]) {
                 (
                     "this user may not change what tailscale serves",
-                    "once, as root: `tailscale set --operator=$USER`; then `brain tunnel start`",
+                    hint!(
+                        "once, as root: `tailscale set --operator=$USER`; then {}",
+                        Command::TunnelStart
+                    ),
                     true,
                 )
             } else if has(&["failed to connect to local tailscaled", "is Tailscale running?"]) {
                 (
                     "tailscaled does not run on this machine",
-                    "start it: `systemctl start tailscaled`; brain retries",
+                    "start it: `systemctl start tailscaled`; brain retries".into(),
                     false,
                 )
             } else {
@@ -130,7 +136,7 @@ impl Agent for Tailscale {
         Some(Rejection {
             code: String::new(),
             message: message.into(),
-            hint: hint.into(),
+            hint,
             is_permanent,
             is_about_token: false,
         })

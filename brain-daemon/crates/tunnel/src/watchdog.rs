@@ -1,6 +1,6 @@
 //! The watchdog: observes a tunnel and starts or stops its agent. Reads no clock.
 
-use brain_protocol::{Secret, TunnelState};
+use brain_protocol::{Command, Secret, TunnelState, hint};
 use url::Url;
 
 use super::diagnosis::{
@@ -67,8 +67,8 @@ struct Attempt {
 fn show_stopped(diagnosis: &mut Diagnosis) {
     if diagnosis.url.is_none() {
         diagnosis.state = TunnelState::Stopped;
-        diagnosis.message = format!("stopped by `brain tunnel stop`: {}", diagnosis.message);
-        diagnosis.hint = Some("`brain tunnel start` starts it".into());
+        diagnosis.message = format!("stopped by `{}`: {}", Command::TunnelStop, diagnosis.message);
+        diagnosis.hint = Some(hint!("{} starts it", Command::TunnelStart));
     }
     diagnosis.action = Action::Nothing;
 }

@@ -14,8 +14,8 @@ mod spoken_text;
 use std::sync::Arc;
 
 use brain_protocol::{
-    Capture, Fault, FaultCode, Origin, Scope, Scopes, Search, Secret, VoiceEvent, VoiceReply,
-    VoiceTurn,
+    Capture, Command, Fault, FaultCode, Origin, Scope, Scopes, Search, Secret, VoiceEvent,
+    VoiceReply, VoiceTurn, hint,
 };
 use call::TYPE;
 use callers::{is_among, uri};
@@ -100,7 +100,7 @@ impl VoiceService {
     pub fn voice(&self, caller: &Caller, turn: &VoiceTurn) -> Result<VoiceReply, Fault> {
         let settings = self.env.config.voice().ok_or_else(|| {
             Fault::new(FaultCode::NotSetUp, "the telephone is off")
-                .hint("set voice.enabled to true: `brain config path` names the file")
+                .hint(hint!("set voice.enabled to true: {} names the file", Command::ConfigPath))
         })?;
         check_ids(turn)?;
         let phrases = Phrases::of(&settings.language);

@@ -311,7 +311,7 @@ mod tests {
             let api = Api { overrides: vec![(method, status, body)], ..Api::new(number("")) };
             let error = api.update().unwrap_err();
             assert!(error.message.contains(message), "{error:?}");
-            assert!(error.hint.contains(hint), "{error:?}");
+            assert!(error.hint.to_string().contains(hint), "{error:?}");
             assert!(!format!("{error:?}").contains("hunter2"));
         }
         let mut taken = number("");
@@ -342,7 +342,7 @@ mod tests {
             };
             let error =
                 super::update_webhook(&api, &number, &Secret::new("t"), WEBHOOK).unwrap_err();
-            assert!(error.hint.contains("voice.api"), "{api_url}: {error:?}");
+            assert!(error.hint.to_string().contains("voice.api"), "{api_url}: {error:?}");
         }
         assert!(api.calls.lock().unwrap().is_empty());
     }

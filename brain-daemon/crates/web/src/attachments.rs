@@ -224,7 +224,8 @@ pub(crate) async fn attach(
         Ok((page, _)) => see_other(&page_path(&page.to_string())),
         Err(fault) if is_script => {
             let status = layout::status_of(&fault);
-            (status, Json([fault.message, fault.hint.unwrap_or_default()])).into_response()
+            (status, Json([fault.message, fault.hint.unwrap_or_default().to_string()]))
+                .into_response()
         }
         Err(fault) => layout::fault(&session, &fault),
     }

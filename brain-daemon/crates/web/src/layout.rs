@@ -165,7 +165,7 @@ pub(crate) fn fault(session: &Session, fault: &Fault) -> Response {
         h1 { "That did not work" }
         div class="notice bad" role="alert" {
             p { bdi { (Text(&fault.message)) } }
-            @if let Some(hint) = &fault.hint { p { bdi { (Text(hint)) } } }
+            @if let Some(hint) = &fault.hint { p { bdi { (Text(&hint.to_string())) } } }
         }
         p { a href="/" { "Back to the search" } }
     };

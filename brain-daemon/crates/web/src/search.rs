@@ -108,7 +108,7 @@ fn view(question: &SearchQuery, found: Result<Results, Fault>) -> Markup {
             (results::active_filters(question))
             div class="notice" role="alert" {
                 p { bdi { (Text(&fault.message)) } }
-                @if let Some(hint) = &fault.hint { p { bdi { (Text(hint)) } } }
+                @if let Some(hint) = &fault.hint { p { bdi { (Text(&hint.to_string())) } } }
             }
         },
     }

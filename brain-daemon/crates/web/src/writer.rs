@@ -109,7 +109,7 @@ pub(crate) async fn save(State(brain): State<Door>, form_post: FormPost) -> Resp
         Err(fault) => {
             draft.problem = Some(html! {
                 p { bdi { (Text(&fault.message)) } }
-                @if let Some(hint) = &fault.hint { p { bdi { (Text(hint)) } } }
+                @if let Some(hint) = &fault.hint { p { bdi { (Text(&hint.to_string())) } } }
             });
             screen(&form_post.session, StatusCode::UNPROCESSABLE_ENTITY, &draft)
         }

@@ -242,7 +242,7 @@ fn an_admin_token_that_others_can_read_is_not_used() {
     set_mode(0o644);
     fixture.reopen();
     assert!(!fixture.access().is_admin_token(first.expose()));
-    assert!(admin(&fixture, false).unwrap_err().hint.unwrap().contains("chmod 600"));
+    assert!(admin(&fixture, false).unwrap_err().hint.unwrap().to_string().contains("chmod 600"));
     assert!(fixture.access().summary().admin_token_problem.is_some());
     set_mode(0o600);
     assert_eq!(

@@ -200,7 +200,7 @@ mod tests {
     }
 
     fn error(reason: FailureReason) -> ModelError {
-        ModelError { reason, message: format!("{reason:?}"), hint: String::new() }
+        ModelError { reason, message: format!("{reason:?}"), hint: brain_protocol::Hint::default() }
     }
 
     fn crosses(count: usize) -> Vec<(usize, Prompt)> {

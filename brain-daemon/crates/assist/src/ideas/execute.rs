@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use brain_protocol::{Fault, IdeaPrompt, IdeaStatus, Ideas, IdeasReply, Spending, usd};
+use brain_protocol::{Command, Fault, IdeaPrompt, IdeaStatus, Ideas, IdeasReply, Spending, usd};
 use parking_lot::Mutex;
 
 use super::estimate::estimate;
@@ -320,11 +320,12 @@ impl IdeaService {
             Err(fault) => {
                 let hint = fault.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 reply_context.save_problem = Some(format!(
-                    "the ideas could not be saved as a page: {}{hint}; to try again: \
-                     brain {} --resume {} --save",
+                    "the ideas could not be saved as a page: {}{hint}; to try again: {}",
                     fault.message,
-                    run.profile.as_str(),
-                    run.run_id
+                    Command::IdeasSave {
+                        profile: Some(run.profile.as_str().into()),
+                        run: Some(run.run_id.clone())
+                    }
                 ));
             }
         }
@@ -344,7 +345,6 @@ impl IdeaService {
     /// Describes which phase failed, why, what was spent and how to continue.
     fn problem(&self, phase: &str, error: &ModelError, run: &Run, price: Price) -> String {
         let (all, open) = (run.crosses.len(), run.open_crosses().len());
-        let command = run.profile.as_str();
         let remaining_cost = estimate(
             price,
             open as u64,
@@ -353,7 +353,8 @@ impl IdeaService {
         );
         // The new budget covers twice the estimate of the remaining work, rounded up to a cent:
         // each call reserves its maximum cost.
-        let max_cost_flag = match error.reason {
+        let (profile, run_id) = (Some(run.profile.as_str().into()), Some(run.run_id.clone()));
+        let command = match error.reason {
             FailureReason::Budget => {
                 let needed = run
                     .cost
@@ -361,21 +362,21 @@ impl IdeaService {
                     .saturating_add(remaining_cost.saturating_mul(2))
                     .div_ceil(10_000)
                     * 10_000;
-                format!(" --max-cost {}", usd(needed))
+                let max_cost = Some(usd(needed));
+                Command::IdeasResumeWithin { profile, run: run_id, max_cost }
             }
-            _ => String::new(),
+            _ => Command::IdeasResume { profile, run: run_id },
         };
         let hint = match error.hint.is_empty() {
             true => String::new(),
             false => format!("; {}", error.hint),
         };
         format!(
-            "{phase}: {}{hint}; {} of {all} crosses are done and ${} was spent; to continue: brain \
-             {command} --resume {}{max_cost_flag}",
+            "{phase}: {}{hint}; {} of {all} crosses are done and ${} was spent; to continue: \
+             {command}",
             error.message,
             all - open,
-            usd(run.cost.actual),
-            run.run_id
+            usd(run.cost.actual)
         )
     }
 }

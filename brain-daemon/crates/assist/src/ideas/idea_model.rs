@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brain_protocol::IdeaProfile;
+use brain_protocol::{Hint, IdeaProfile};
 
 use super::prompt::Prompt;
 use brain_costs::Budget;
@@ -34,7 +34,7 @@ pub(super) struct ModelError {
     /// The description.
     pub(super) message: String,
     /// What the user can do; may be empty.
-    pub(super) hint: String,
+    pub(super) hint: Hint,
 }
 
 impl From<LlmError> for ModelError {

@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn error(reason: FailureReason) -> ModelError {
-        ModelError { reason, message: "no".into(), hint: String::new() }
+        ModelError { reason, message: "no".into(), hint: brain_protocol::Hint::default() }
     }
 
     /// Returns the judged ideas, the batch sizes, and the error that ended the phase.

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use brain_protocol::{Fault, FaultCode, Search};
+use brain_protocol::{Command, Fault, FaultCode, Search, hint};
 
 use super::distant_pages::{self, Candidate, DistantPages, Draw};
 use super::page_features;
@@ -84,10 +84,11 @@ impl IdeaService {
                 FaultCode::NotFound,
                 "no page is close to the question; nothing was spent",
             )
-            .hint(
-                "use words that occur in your pages (try `brain search`), or first write a page \
-                 about the topic",
-            ));
+            .hint(hint!(
+                "use words that occur in your pages (try {}), or first write a page about the \
+                 topic",
+                Command::Search { words: None }
+            )));
         }
         Ok(near)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use brain_protocol::{Fault, Judgement, Spending, usd};
+use brain_protocol::{Fault, Hint, Judgement, Spending, usd};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::cross::{self, CrossOutcome};
@@ -141,7 +141,7 @@ impl RunExecution<'_> {
                 usd(left),
                 usd(models.max_cost)
             ),
-            hint: String::new(),
+            hint: Hint::default(),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use brain_protocol::{
-    ClosePage, FarPage, Idea, IdeaPrompt, IdeaStatus, Ideas, IdeasReply, Spending, usd,
+    ClosePage, Command, FarPage, Idea, IdeaPrompt, IdeaStatus, Ideas, IdeasReply, Spending, usd,
 };
 
 use super::profile::Profile;
@@ -132,14 +132,14 @@ fn failed_crosses_note(run: &Run) -> Option<String> {
         CrossState::Failed { why } => Some(why),
         _ => None,
     })?;
-    let name = run.profile.as_str();
+    let (profile, run) = (Some(run.profile.as_str().into()), Some(run.run_id.clone()));
     let (crosses, first) = match failed {
         1 => ("cross", ""),
         _ => ("crosses", "the first: "),
     };
     Some(format!(
-        "{failed} {crosses} failed ({first}{why}); to retry: brain {name} --resume {}",
-        run.run_id
+        "{failed} {crosses} failed ({first}{why}); to retry: {}",
+        Command::IdeasResume { profile, run }
     ))
 }
 

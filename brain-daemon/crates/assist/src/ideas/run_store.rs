@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, hint};
 use parking_lot::Mutex;
 use serde::Deserialize;
 
@@ -165,7 +165,7 @@ impl RunStore {
 /// Returns the fault for a run that does not exist or that the caller cannot see.
 pub(super) fn no_run(run_id: &str) -> Fault {
     Fault::new(FaultCode::NotFound, format!("there is no run \"{}\"", run_id.escape_debug()))
-        .hint("list the runs: `brain brainstorm --list-runs`")
+        .hint(hint!("list the runs: {}", Command::IdeasRuns { profile: Some("brainstorm".into()) }))
 }
 
 /// The reason why a file is not a usable run.
@@ -308,7 +308,10 @@ mod tests {
             fault.message.contains("has format 2") && !fault.message.contains("damaged"),
             "{fault}"
         );
-        assert!(!fault.hint.unwrap_or_default().contains("remove"), "its ideas were paid for");
+        assert!(
+            !fault.hint.unwrap_or_default().to_string().contains("remove"),
+            "its ideas were paid for"
+        );
         let (runs, bad) = store.load_all().unwrap();
         assert_eq!((runs.len(), bad.len()), (0, 2), "{bad:?}");
         store.save(&Run { far: vec![], ..run("abcdefgk", 7) }).unwrap();

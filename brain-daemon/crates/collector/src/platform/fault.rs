@@ -1,6 +1,6 @@
 //! Platform errors: their meaning and what to do. No I/O.
 
-use brain_protocol::RunProblem;
+use brain_protocol::{Command, Hint, RunProblem, hint};
 use serde_json::{Map, Value};
 
 use crate::deletion::problem_name;
@@ -72,7 +72,7 @@ pub struct PlatformFault {
     /// The platform's message, or our own, on one line and cut. Never contains the token.
     pub message: String,
     /// What to do about it.
-    pub hint: String,
+    pub hint: Hint,
     /// The last segment of the problem's `type`, such as `unsupported-authentication`; may be
     /// empty.
     pub problem: String,
@@ -93,7 +93,7 @@ impl PlatformFault {
     pub(super) fn new(
         reason: FaultReason,
         message: impl Into<String>,
-        hint: impl Into<String>,
+        hint: impl Into<Hint>,
     ) -> Self {
         Self { reason, message: message.into(), hint: hint.into(), problem: String::new() }
     }
@@ -236,17 +236,20 @@ impl ErrorBody {
     }
 
     /// Returns the hint.
-    fn hint(&self, reason: FaultReason, status: u16) -> String {
+    fn hint(&self, reason: FaultReason, status: u16) -> Hint {
         let text = match reason {
             FaultReason::Unauthorized => {
-                "the bearer token is wrong, revoked or expired: `brain collector setup` with a new \
-                 one (the app's bearer token, not its key or secret)"
+                return hint!(
+                    "the bearer token is wrong, revoked or expired: {} with a new one (the app's \
+                     bearer token, not its key or secret)",
+                    Command::CollectorSetup
+                );
             }
             FaultReason::PaymentRequired => {
                 "the account has no credits left: add credits in the platform's developer console; \
                  the next run continues"
             }
-            FaultReason::Forbidden => return self.forbidden_hint(),
+            FaultReason::Forbidden => return self.forbidden_hint().into(),
             FaultReason::NotFound => {
                 "check `collector.user_id`, `collector.handle` and `collector.platform_api`"
             }
@@ -263,7 +266,8 @@ impl ErrorBody {
                     "the account's usage cap{} is reached: raise it in the platform's developer \
                      console, or wait for the next period",
                     period.unwrap_or_default()
-                );
+                )
+                .into();
             }
             FaultReason::TooManyConnections => {
                 "another connection is still open: close it, or wait until the platform closes it"
@@ -279,7 +283,7 @@ impl ErrorBody {
                 "check `collector.platform_api`; the next run asks again"
             }
         };
-        text.to_owned()
+        text.into()
     }
 
     /// Returns the hint for a 403.
@@ -357,5 +361,5 @@ pub(super) fn account_fault(
             "the account is protected or suspended: an app's token cannot read its posts".to_owned()
         }
     };
-    Some(PlatformFault { reason, message: error.message(200, secret), hint, problem })
+    Some(PlatformFault { reason, message: error.message(200, secret), hint: hint.into(), problem })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use brain_protocol::{CollectedStream, RunProblem, SkippedStream};
+use brain_protocol::{CollectedStream, Command, RunProblem, SkippedStream};
 
 use super::{RunState, StopCause};
 use crate::{
@@ -105,8 +105,10 @@ impl RunState<'_> {
                 settings.searches.iter().map(|query| Source::Search(query)).collect()
             }
             (_, None) => {
-                let message =
-                    "the account's id is unknown; `brain collector setup` looks it up".to_owned();
+                let message = format!(
+                    "the account's id is unknown; `{}` looks it up",
+                    Command::CollectorSetup
+                );
                 pulled.failure = Some(PullFailure {
                     reason: RunProblem::NoUser,
                     message,

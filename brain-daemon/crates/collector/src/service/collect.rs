@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::ErrorKind;
 
 use brain_base::leases;
-use brain_protocol::{CollectorRun, Fault, FaultCode, RunStatus, Secret};
+use brain_protocol::{CollectorRun, Command, Fault, FaultCode, RunStatus, Secret, hint};
 use serde_json::json;
 use url::Url;
 
@@ -118,10 +118,11 @@ impl CollectorService {
                 FaultCode::ServiceFailed,
                 format!("the collector's run failed: {why}"),
             )
-            .hint(
-                "`brain collector status` shows the state; `brain collector setup` checks \
-                    each step",
-            ));
+            .hint(hint!(
+                "{} shows the state; {} checks each step",
+                Command::CollectorStatus,
+                Command::CollectorSetup
+            )));
         }
         Ok(Some(run))
     }
@@ -137,12 +138,12 @@ impl CollectorService {
         let (state, damage) = State::peek(&Data::new(&settings.dir)).map_err(|f| data_fault(&f))?;
         let settings = Self::with_account(settings, &state);
         if settings.user_id.is_none() {
-            let handle = settings.handle.as_deref().unwrap_or("NAME");
+            let handle = settings.handle.clone();
             let damage = damage.map(|damage| format!(" ({damage})")).unwrap_or_default();
             let message = format!("the collector has no account to collect posts of{damage}");
-            return Err(Fault::new(FaultCode::NotSetUp, message).hint(format!(
-                "`brain collector setup --handle {handle}` looks up the account's id; or set \
-                    collector.user_id"
+            return Err(Fault::new(FaultCode::NotSetUp, message).hint(hint!(
+                "{} looks up the account's id; or set collector.user_id",
+                Command::CollectorSetupHandle { handle }
             )));
         }
         // `damage` is not returned: the run itself reports a damaged state.
@@ -161,7 +162,7 @@ impl CollectorService {
                 file.display()
             ),
         )
-        .hint("`brain collector setup --token-file FILE` checks a token and stores it")
+        .hint(hint!("{} checks a token and stores it", Command::CollectorSetupToken))
     }
 
     /// Returns the platform's URL and an HTTP client for it.

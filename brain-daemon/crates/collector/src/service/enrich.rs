@@ -12,8 +12,8 @@ mod posts_by_author;
 use std::collections::HashSet;
 
 use brain_protocol::{
-    CollectorEnrich, CollectorEnrichReply, EnrichedPage, Fault, FaultCode, Origin, PageRef,
-    Precondition, Put, Slug, SourceId, Sync, SyncStatus,
+    CollectorEnrich, CollectorEnrichReply, Command, EnrichedPage, Fault, FaultCode, Origin,
+    PageRef, Precondition, Put, Slug, SourceId, Sync, SyncStatus,
 };
 
 use super::collected_events::CollectedFiles;
@@ -104,8 +104,9 @@ impl CollectorService {
                 let problem = synced.sources.into_iter().find_map(|source| source.problem);
                 let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
                 Some(format!(
-                    "the sync at the end is {}{problem}; see `brain sync --no-pull`",
-                    synced.status
+                    "the sync at the end is {}{problem}; see `{}`",
+                    synced.status,
+                    Command::SyncNoPull
                 ))
             }
             Err(fault) => Some(format!("the sync at the end: {}", fault.message)),

@@ -1,5 +1,6 @@
 //! Health of the collector. Sends no request.
 
+use brain_protocol::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,15 +27,21 @@ impl CollectorService {
             return ok("off (`collector.enabled`)");
         }
         if self.platform_token()?.is_none() {
-            return ok("off: there is no token for the platform (`brain collector setup`)");
+            return ok(format!(
+                "off: there is no token for the platform (`{}`)",
+                Command::CollectorSetup
+            ));
         }
         let settings = self.collector_settings();
         let (state, damage) = State::peek(&Data::new(&settings.dir)).map_err(|f| data_fault(&f))?;
         if let Some(damage) = damage {
-            return warn(damage, "brain collector setup");
+            return warn(damage, Command::CollectorSetup);
         }
         if Self::with_account(settings, &state).user_id.is_none() {
-            return warn("there is a token, but no account", "brain collector setup --handle NAME");
+            return warn(
+                "there is a token, but no account",
+                Command::CollectorSetupHandle { handle: None },
+            );
         }
         let now = self.env.clock.now();
         let task = self.env.config.collector_task();
@@ -48,7 +55,7 @@ impl CollectorService {
         {
             let due = rfc3339(task.next_start(started));
             let problem = format!("a run was due at {due}, but did not begin");
-            return warn(problem, "brain collector collect");
+            return warn(problem, Command::CollectorCollect);
         }
         let Some(last) = state.last_report else {
             return ok(format!("on; the first run is at {}", rfc3339(task.next_start(now))));
@@ -58,7 +65,7 @@ impl CollectorService {
             let reason = last.reason.map_or("", RunProblem::as_str);
             let message = last.message.as_deref().unwrap_or_default();
             let problem = format!("the run at {} failed ({reason}): {message}", last.started_at);
-            return warn(problem, "brain collector setup");
+            return warn(problem, Command::CollectorSetup);
         }
         let skipped: Vec<String> = last
             .streams
@@ -70,7 +77,7 @@ impl CollectorService {
             .collect();
         if !skipped.is_empty() {
             let problem = format!("the run at {} skipped {}", last.started_at, skipped.join("; "));
-            return warn(problem, "brain collector status");
+            return warn(problem, Command::CollectorStatus);
         }
         ok(format!(
             "on; the last run was at {}, the next one is at {}",

@@ -1,8 +1,8 @@
 //! `brain collector setup`: seven steps; a failed step ends the setup. It can be repeated.
 
 use brain_protocol::{
-    CollectorDigest, CollectorRun, CollectorSetup, CollectorSetupReply, Fault, FaultCode,
-    RunStatus, Secret, StepStatus,
+    CollectorDigest, CollectorRun, CollectorSetup, CollectorSetupReply, Command, Fault, FaultCode,
+    RunStatus, Secret, StepStatus, hint,
 };
 use serde_json::json;
 
@@ -190,8 +190,10 @@ impl<'a> SetupRun<'a> {
                      token never does",
                     fault.message
                 ),
-                "name the account; looking it up checks the token, too: \
-                 `brain collector setup --handle NAME`",
+                hint!(
+                    "name the account; looking it up checks the token, too: {}",
+                    Command::CollectorSetupHandle { handle: None }
+                ),
             ));
         };
         let lookup = self.call(token, |platform| platform.by_username(&handle))?;
@@ -204,9 +206,11 @@ impl<'a> SetupRun<'a> {
             Err(fault) if fault.reason == FaultReason::NotFound => Ok((None, message)),
             Err(fault) if fault.reason == FaultReason::Unauthorized => Err(StepFailure::new(
                 format!("the platform does not take {token_origin}: {}", fault.message),
-                "it must be the app's bearer token (not its API key or secret) or a user's \
-                 access token; create one in the platform's developer console, then `brain \
-                 collector setup --token-file FILE`",
+                hint!(
+                    "it must be the app's bearer token (not its API key or secret) or a user's \
+                     access token; create one in the platform's developer console, then {}",
+                    Command::CollectorSetupToken
+                ),
             )),
             Err(fault) => Err(not_checked(fault)),
         }
@@ -239,8 +243,11 @@ impl<'a> SetupRun<'a> {
         {
             return fail(
                 format!("--handle is @{requested}, but collector.handle is @{configured}"),
-                "change collector.handle in config.toml (`brain config path`), restart the daemon, \
-                 and run setup again",
+                hint!(
+                    "change collector.handle in config.toml ({}), restart the daemon, and run \
+                     setup again",
+                    Command::ConfigPath
+                ),
             );
         }
         let handle = self.handle();
@@ -250,7 +257,7 @@ impl<'a> SetupRun<'a> {
             (None, None) => {
                 return fail(
                     "there is no handle to look up",
-                    "`brain collector setup --handle NAME`",
+                    Command::CollectorSetupHandle { handle: None },
                 );
             }
             (Some(handle), _) => self.look_up(&checked.token, &handle)?,
@@ -283,8 +290,10 @@ impl<'a> SetupRun<'a> {
                         "the platform has no account @{handle}, or it is suspended: {}",
                         fault.message
                     ),
-                    "check the spelling in `brain collector setup --handle NAME` and \
-                     collector.handle",
+                    hint!(
+                        "check the spelling in {} and collector.handle",
+                        Command::CollectorSetupHandle { handle: None }
+                    ),
                 ),
                 _ => failed_request(&format!("@{handle} could not be looked up"), fault),
             }
@@ -381,9 +390,10 @@ impl<'a> SetupRun<'a> {
             (),
             format!(
                 "the digest has {posts} posts{more} by {} accounts; let an agent read it two or \
-                 three times a day (`brain collector digest --json`, or the MCP tool), and then \
-                 run `brain collector enrich`",
-                digest.authors.len()
+                 three times a day (`{}`, or the MCP tool), and then run `{}`",
+                digest.authors.len(),
+                Command::CollectorDigestJson,
+                Command::CollectorEnrich
             ),
         )
     }
@@ -395,8 +405,11 @@ impl<'a> SetupRun<'a> {
             return warn(
                 (),
                 "no runs are scheduled: collector.enabled is false",
-                "set it to true in config.toml and restart the daemon, or let another program run \
-                 `brain collector collect`",
+                hint!(
+                    "set it to true in config.toml and restart the daemon, or let another program \
+                     run {}",
+                    Command::CollectorCollect
+                ),
             );
         }
         let next = task.next_start(self.service.env.clock.now());

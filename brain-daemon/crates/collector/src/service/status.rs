@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use brain_protocol::{
     Alert, AlertKind, CollectorAlertsReply, CollectorCounts, CollectorCurve,
-    CollectorDeletionsReply, CollectorPeriod, CollectorStatusReply, Curve, Deletion, Fault,
-    FaultCode, RateLimit, Snapshot,
+    CollectorDeletionsReply, CollectorPeriod, CollectorStatusReply, Command, Curve, Deletion,
+    Fault, FaultCode, RateLimit, Snapshot, hint,
 };
 
 use super::data_fault;
@@ -171,14 +171,16 @@ impl CollectorService {
         let id = PostId::parse(&request.id).ok_or_else(|| {
             let shown: String = request.id.chars().take(40).flat_map(char::escape_debug).collect();
             Fault::new(FaultCode::Usage, format!("\"{shown}\" is not the id of a post")).hint(
-                "an id has 1 to 19 digits, as in the post's URL; `brain collector digest` lists \
-                    posts",
+                hint!(
+                    "an id has 1 to 19 digits, as in the post's URL; {} lists posts",
+                    Command::CollectorDigest
+                ),
             )
         })?;
         let data = Data::new(&self.collector_settings().dir);
         data.curve(&id).map_err(|f| data_fault(&f))?.ok_or_else(|| {
             Fault::new(FaultCode::UnknownPost, format!("the collector has no post {id}"))
-                .hint("`brain collector digest` lists the collected posts")
+                .hint(hint!("{} lists the collected posts", Command::CollectorDigest))
         })
     }
 }

@@ -89,7 +89,7 @@ impl CollectorService {
         let (run_inputs, base, http_client, data, state) = match inputs {
             Ok(inputs) => inputs,
             Err(fault) => {
-                let hint = fault.hint.as_deref().unwrap_or_default();
+                let hint = fault.hint.clone().unwrap_or_default();
                 let message = format!("{}; {hint}", fault.message);
                 self.set_stream_status(ConnectionStatus::Waiting, &message);
                 self.state.stream_is_unready.store(true, Ordering::SeqCst);

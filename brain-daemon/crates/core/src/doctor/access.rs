@@ -1,5 +1,6 @@
 //! Health of access over HTTP: listeners, clients and tokens.
 
+use brain_protocol::{Command, hint};
 use std::sync::Arc;
 
 use brain_access::{Access, AccessSummary};
@@ -22,10 +23,10 @@ impl Health for AccessHealth {
 fn http(access: &Access) -> Finding {
     let addresses = access.http_addresses();
     if let Some(missing) = addresses.missing.first() {
-        return warn(missing, "brain config path");
+        return warn(missing, Command::ConfigPath);
     }
     if !addresses.exposed.is_empty() {
-        return warn(addresses.exposed.join("; "), "brain config path");
+        return warn(addresses.exposed.join("; "), Command::ConfigPath);
     }
     let served: Vec<String> =
         [addresses.local, addresses.public].iter().flatten().map(ToString::to_string).collect();
@@ -40,7 +41,7 @@ fn http(access: &Access) -> Finding {
 /// Warns if there is no admin token, or if personal tokens expire soon.
 fn clients(summary: AccessSummary) -> Finding {
     if let Some(fault) = summary.admin_token_problem {
-        let hint = fault.hint.unwrap_or_else(|| "brain token admin".into());
+        let hint = fault.hint.unwrap_or_else(|| Command::TokenAdmin.into());
         return warn(format!("there is no admin token: {}", fault.message), hint);
     }
     if !summary.expiring.is_empty() {
@@ -49,8 +50,11 @@ fn clients(summary: AccessSummary) -> Finding {
             .iter()
             .map(|(name, at)| format!("\"{name}\" at {}", rfc3339(*at)))
             .collect();
-        let hint =
-            "create new tokens: brain token create NAME --scope SCOPES; brain token list shows all";
+        let hint = hint!(
+            "create new tokens: {}; {} shows all",
+            Command::TokenCreate { name: None, scope: None },
+            Command::TokenList
+        );
         return warn(format!("tokens end soon: {}", expiring.join(", ")), hint);
     }
     let without_expiry = match summary.without_expiry.as_slice() {
@@ -78,7 +82,7 @@ mod tests {
         let (status, message, hint) = clients(summary.clone()).unwrap();
         assert_eq!(status, CheckStatus::Warn);
         assert_eq!(message, "tokens end soon: \"laptop\" at 1970-01-01T00:00:00.000Z");
-        assert!(hint.unwrap().contains("brain token create"));
+        assert!(hint.unwrap().to_string().contains("brain token create"));
         let none_expiring = AccessSummary { expiring: Vec::new(), ..summary };
         let (status, message, _) = clients(none_expiring).unwrap();
         assert_eq!(status, CheckStatus::Ok);

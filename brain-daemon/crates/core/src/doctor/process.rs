@@ -10,13 +10,13 @@ use brain_base::clock::rfc3339;
 use brain_base::file_system::instead_of_chmod;
 use brain_base::home::free_bytes;
 use brain_config::Config;
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, shell_word};
 use brain_store::Store;
 
 use brain_base::exposure::writable_by_others;
 use brain_pages::files::FileService;
 use brain_service::Environment;
-use brain_service::health::{Finding, Health, HealthCheck, fail, ok, quoted, warn};
+use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
 /// Free bytes on the disk below which the check warns.
 const LOW_FREE_BYTES: u64 = 500_000_000;
@@ -84,10 +84,10 @@ impl Process {
             return ok(path.to_string());
         }
         match Config::load(config.file(), |name| std::env::var(name).ok()) {
-            Ok(_) => warn(format!("{path} has changed since the daemon started"), "brain restart"),
+            Ok(_) => warn(format!("{path} has changed since the daemon started"), Command::Restart),
             Err(fault) => fail(
                 format!("the changed configuration cannot be used: {}", fault.message),
-                "brain config check",
+                Command::ConfigCheck,
             ),
         }
     }
@@ -119,7 +119,9 @@ impl Process {
         if meta.uid() == rustix::process::geteuid().as_raw() && mode & 0o077 != 0 {
             return fail(
                 format!("{} has mode {mode:04o}: others can open it", path.display()),
-                instead_of_chmod(&path).unwrap_or_else(|| format!("chmod 600 {}", quoted(&path))),
+                instead_of_chmod(&path).unwrap_or_else(|| {
+                    format!("chmod 600 {}", shell_word(&path.display().to_string()))
+                }),
             );
         }
         ok(format!("{}, mode {mode:04o}", path.display()))
@@ -133,7 +135,7 @@ impl Process {
         if let Some(notice) = self.files.read_only_notice() {
             return fail(notice, "mount -o remount,rw (as root), or move the home to another disk");
         }
-        let hint = format!("df -h {}", quoted(root));
+        let hint = format!("df -h {}", shell_word(&root.display().to_string()));
         if free < self.env.config.store.min_free_mb * 1_000_000 {
             fail(format!("{message}: writes are refused"), hint)
         } else if free < LOW_FREE_BYTES {
@@ -182,6 +184,7 @@ impl Process {
 /// Returns the finding of a file or directory that other users can change.
 fn exposed(path: &Path) -> Option<Finding> {
     let problem = writable_by_others(path)?;
-    let hint = instead_of_chmod(path).unwrap_or_else(|| format!("chmod go-w {}", quoted(path)));
+    let hint = instead_of_chmod(path)
+        .unwrap_or_else(|| format!("chmod go-w {}", shell_word(&path.display().to_string())));
     Some(fail(format!("{problem}; the programs that the configuration names do not run"), hint))
 }

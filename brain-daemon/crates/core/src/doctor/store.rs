@@ -1,5 +1,6 @@
 //! Health of the store.
 
+use brain_protocol::{Command, hint};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
@@ -77,8 +78,11 @@ fn size(store: &Store) -> Finding {
         return ok(format!("{shown}; the next start returns it to the file system"));
     }
     if usage.is_wasteful() {
-        let hint = "brain backup FILE, then `brain backup restore FILE` into an empty home: \
-                    a copy has no gaps";
+        let hint = hint!(
+            "{}, then {} into an empty home: a copy has no gaps",
+            Command::BackupCreate { file: None },
+            Command::BackupRestore { file: None }
+        );
         return warn(format!("{shown}, but a start cannot return that much"), hint);
     }
     ok(shown)
@@ -89,7 +93,7 @@ fn schema(store: &Store) -> Finding {
     if found == SCHEMA {
         ok(format!("{found}"))
     } else {
-        fail(format!("{found}, expected {SCHEMA}"), "brain stop")
+        fail(format!("{found}, expected {SCHEMA}"), Command::Stop)
     }
 }
 

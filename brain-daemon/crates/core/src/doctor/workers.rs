@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brain_base::workers::WorkerStates;
-use brain_protocol::{CheckStatus, WorkerFailure, WorkerState, WorkerStatus};
+use brain_protocol::{CheckStatus, Command, WorkerFailure, WorkerState, WorkerStatus, hint};
 
 use brain_service::health::{Finding, Health, HealthCheck, ok};
 
@@ -29,8 +29,11 @@ fn check(workers: &WorkerStates) -> Finding {
     if !failing.is_empty() {
         let is_down = workers.iter().any(|it| it.state == WorkerState::Restarting);
         let status = if is_down { CheckStatus::Fail } else { CheckStatus::Warn };
-        let hint = "the worker restarts by itself; if it fails again, run `brain stop`, and \
-                    report the message with the daemon's log";
+        let hint = hint!(
+            "the worker restarts by itself; if it fails again, run {}, and report the message with \
+             the daemon's log",
+            Command::Stop
+        );
         return Ok((status, failing.join("; "), Some(hint.into())));
     }
     let names = |is_configured: bool| -> String {
@@ -72,7 +75,7 @@ mod tests {
         assert_eq!(status, CheckStatus::Fail);
         let failed = "\"ingest\" failed at 2025-11-21T10:13:20.000Z";
         assert_eq!(message, format!("{failed}: a defect (restarts: 1)"));
-        assert!(hint.unwrap().contains("brain stop"));
+        assert!(hint.unwrap().commands().any(|it| *it == Command::Stop));
         let shown = brain.status(&owner).unwrap();
         assert_eq!(shown.workers, brain.workers.list());
         assert!(shown.degraded[0].contains("the worker \"ingest\" failed"), "{shown:?}");

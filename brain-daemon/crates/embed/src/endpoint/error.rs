@@ -52,7 +52,7 @@ impl EndpointLabel {
     /// Returns an error with the message `the embedding model … at … {problem}`.
     fn fault(&self, kind: EmbedErrorKind, problem: &str, hint: &str) -> EmbedError {
         let message = format!("the embedding model \"{}\" at {} {problem}", self.model, self.url);
-        EmbedError { kind, message, hint: Some(hint.to_owned()) }
+        EmbedError { kind, message, hint: Some(hint.into()) }
     }
 
     /// Decides what to do about a request without a complete response.

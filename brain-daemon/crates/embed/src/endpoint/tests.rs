@@ -220,7 +220,14 @@ fn only_temporary_errors_are_retried() {
     }
     let mut unkeyed = Fixture::new(|_, _| answer(401, &json!({}), &[]));
     unkeyed.key = None;
-    assert!(unkeyed.embed_error(&["x y"]).hint.unwrap().contains("secrets/embedding-api-key"));
+    assert!(
+        unkeyed
+            .embed_error(&["x y"])
+            .hint
+            .unwrap()
+            .to_string()
+            .contains("secrets/embedding-api-key")
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Errors of a model's files.
 
+use brain_protocol::{Command, hint};
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -11,7 +12,7 @@ pub(super) fn damaged(path: &Path, problem: impl Display) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Model,
         message: format!("the model's file {} {problem}", short_path(path)),
-        hint: Some("install a model with `brain model install`".into()),
+        hint: Some(hint!("install a model with {}", Command::ModelInstall { model: None })),
     }
 }
 
@@ -36,7 +37,7 @@ pub(super) fn changed(path: &Path) -> EmbedError {
             "the model's file {} is different from before: all vectors are computed again",
             short_path(path)
         ),
-        hint: Some("`brain model list` shows the progress".into()),
+        hint: Some(hint!("{} shows the progress", Command::ModelList)),
     }
 }
 

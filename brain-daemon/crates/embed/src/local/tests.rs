@@ -108,7 +108,7 @@ fn an_unusable_graph_is_refused_with_its_file_name() {
             fault.message.contains("model.onnx") && fault.message.contains(reason),
             "{reason}: {fault:?}"
         );
-        assert!(fault.hint.unwrap().contains("brain model install"));
+        assert!(fault.hint.unwrap().to_string().contains("brain model install"));
     }
 }
 

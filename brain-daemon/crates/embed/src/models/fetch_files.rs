@@ -378,6 +378,6 @@ mod tests {
     fn full_disk_is_reported() {
         let fault = model_file_fault(Path::new("/x"), &io::Error::from(ErrorKind::StorageFull));
         assert_eq!(fault.code, FaultCode::DiskFull);
-        assert!(fault.hint.unwrap().contains("make room"));
+        assert!(fault.hint.unwrap().to_string().contains("make room"));
     }
 }

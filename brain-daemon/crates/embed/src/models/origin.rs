@@ -287,7 +287,7 @@ mod tests {
         ] {
             let fault = origin_of(from).unwrap_err();
             assert_eq!(fault.code, code, "{from}");
-            assert!(fault.hint.as_ref().unwrap().contains(hint), "{from}: {fault:?}");
+            assert!(fault.hint.as_ref().unwrap().to_string().contains(hint), "{from}: {fault:?}");
             assert!(!fault.message.contains("word"), "{fault:?}");
         }
     }
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(file.location, directory.location);
         for (name, hint) in [("m.whl", "unpack it"), ("notes.txt", "model.safetensors")] {
             let fault = origin_of(model.join(name).to_str().unwrap()).unwrap_err();
-            assert!(fault.hint.as_ref().unwrap().contains(hint), "{fault:?}");
+            assert!(fault.hint.as_ref().unwrap().to_string().contains(hint), "{fault:?}");
         }
         let request = |name: &str| ModelInstall {
             from: model.to_str().unwrap().into(),

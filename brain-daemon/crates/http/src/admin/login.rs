@@ -5,7 +5,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::header::{SET_COOKIE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use brain_protocol::{Fault, FaultCode, Secret};
+use brain_protocol::{Command, Fault, FaultCode, Secret, hint};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -78,7 +78,7 @@ async fn login(State(app): State<AppState>, request: Request) -> Result<Response
         app.failures.logins.count(from, "", now).map_err(session::too_many_tokens)?;
         let fault =
             Fault::new(FaultCode::InvalidToken, "this is not the admin token of this brain")
-                .hint("`brain token admin` shows it on a terminal");
+                .hint(hint!("{} shows it on a terminal", Command::TokenAdmin));
         let challenge =
             HeaderValue::from_static(r#"Bearer realm="brain admin", error="invalid_token""#);
         return Err(HttpError::from(fault).with_header(WWW_AUTHENTICATE, challenge));

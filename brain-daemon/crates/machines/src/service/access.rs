@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{BrainId, Connection, Error, Identity, Keys, RootKey, ServerSecrets, open_settings};
-use brain_protocol::{Fault, FaultCode, MachinesAccess, Secret};
+use brain_protocol::{Command, Fault, FaultCode, MachinesAccess, Secret, hint};
 
 use super::MachineService;
 
@@ -35,17 +35,21 @@ pub(super) struct FormerSecret {
 /// Converts an error of the log outside of a running replica.
 pub(super) fn fault(error: &Error) -> Fault {
     match error {
-        Error::AlreadyCreated { .. } => Fault::new(FaultCode::Conflict, error.to_string())
-            .hint("`brain machines join` joins it; or name another schema with --namespace"),
-        Error::NotCreated { .. } => Fault::new(FaultCode::NotSetUp, error.to_string())
-            .hint("`brain machines init` on the machine that has your pages comes first"),
+        Error::AlreadyCreated { .. } => Fault::new(FaultCode::Conflict, error.to_string()).hint(
+            hint!("{} joins it; or name another schema with --namespace", Command::MachinesJoin),
+        ),
+        Error::NotCreated { .. } => Fault::new(FaultCode::NotSetUp, error.to_string()).hint(hint!(
+            "{} on the machine that has your pages comes first",
+            Command::MachinesInit
+        )),
         Error::NameTaken { .. } => Fault::new(FaultCode::Conflict, error.to_string())
             .hint("choose another name with --name NAME"),
         Error::WrongKey | Error::InvalidWords(_) => {
-            Fault::new(FaultCode::InvalidRequest, error.to_string()).hint(
-                "`brain machines init` and `rotate-key` showed the 24 words; a machine of this \
-                 brain has them in secrets/machines-key",
-            )
+            Fault::new(FaultCode::InvalidRequest, error.to_string()).hint(hint!(
+                "{} and `rotate-key` showed the 24 words; a machine of this brain has them in \
+                 secrets/machines-key",
+                Command::MachinesInit
+            ))
         }
         Error::NotFound(what) if what.contains("snapshot") => {
             Fault::new(FaultCode::NotFound, "the server has no snapshot to join from")
@@ -83,7 +87,7 @@ impl MachineService {
         let words = self.find(KEY)?.ok_or_else(|| missing(KEY, "the words of its key"))?;
         RootKey::from_words(words.expose()).map_err(|error| {
             Fault::new(FaultCode::MachineStopped, format!("the secret {KEY}: {error}"))
-                .hint("give this machine its words: `brain machines join --key-file FILE`")
+                .hint(hint!("give this machine its words: {}", Command::MachinesJoinKey))
         })
     }
 
@@ -221,10 +225,12 @@ impl MachineService {
 
 fn missing(name: &str, description: &str) -> Fault {
     let message = format!("this brain is shared, and this machine lacks {description}");
-    Fault::new(FaultCode::MachineStopped, message).hint(format!(
-        "restore the secret {name}, as secrets/{name} in the home or as BRAIN_{}; or give it with \
-         `brain machines join`",
-        name.to_uppercase().replace('-', "_")
+    Fault::new(FaultCode::MachineStopped, message).hint(hint!(
+        "restore the secret {}, as secrets/{} in the home or as BRAIN_{}; or give it with {}",
+        name.to_string(),
+        name.to_string(),
+        name.to_uppercase().replace('-', "_"),
+        Command::MachinesJoin
     ))
 }
 

@@ -3,7 +3,8 @@
 use crate::{Condition, Identity, PRESENCE};
 use brain_base::clock::rfc3339;
 use brain_protocol::{
-    Fault, FaultCode, MachineRemoval, MachineRemove, MachineRemoveReply, MachineRow, Machines,
+    Command, Fault, FaultCode, MachineRemoval, MachineRemove, MachineRemoveReply, MachineRow,
+    Machines, hint,
 };
 
 use super::access::fault;
@@ -77,8 +78,8 @@ impl MachineService {
             let is_last = engine.machines().is_ok_and(|machines| machines.len() == 1);
             if let Err(error) = engine.remove_machine(&name) {
                 warnings.push(format!(
-                    "the others still list this machine: {error}; on one of them, run \
-                     `brain machines remove {name}`"
+                    "the others still list this machine: {error}; on one of them, run `{}`",
+                    Command::MachinesRemove { name: Some(name.to_string()) }
                 ));
             } else if is_last {
                 let namespace = &log.identity().namespace;
@@ -115,21 +116,23 @@ impl MachineService {
         if request.name == log.identity().name {
             let message = format!("\"{}\" is this machine", request.name);
             return Err(Fault::new(FaultCode::Conflict, message)
-                .hint("`brain machines leave` removes this machine"));
+                .hint(hint!("{} removes this machine", Command::MachinesLeave)));
         }
         let engine = log.connection().engine();
         if !engine.remove_machine(&request.name).map_err(|e| fault(&e))? {
             let message = format!("this brain has no machine \"{}\"", request.name);
-            return Err(
-                Fault::new(FaultCode::NotFound, message).hint("`brain machines list` lists them")
-            );
+            return Err(Fault::new(FaultCode::NotFound, message)
+                .hint(hint!("{} lists them", Command::MachinesList)));
         }
         let mut warnings = vec![
             "it keeps its copy of the pages; change the server's password if it must not read on"
                 .to_owned(),
         ];
         if log.keyring().is_encrypted() {
-            warnings.push("it knows the key: `brain machines rotate-key` makes a new one".into());
+            warnings.push(format!(
+                "it knows the key: `{}` makes a new one",
+                Command::MachinesRotateKey
+            ));
         }
         let name = request.name.clone();
         Ok(MachineRemoveReply { status: MachineRemoval::Removed, name, warnings })

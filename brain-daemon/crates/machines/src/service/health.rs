@@ -1,5 +1,6 @@
 //! The check of the shared brain for `doctor`.
 
+use brain_protocol::{Command, hint};
 use std::sync::Arc;
 
 use crate::Condition;
@@ -31,7 +32,10 @@ impl MachineService {
             Condition::Away { reason, .. } => {
                 return warn(
                     format!("the server is away: {reason}"),
-                    "check the server and the network; `brain machines status` has details",
+                    hint!(
+                        "check the server and the network; {} has details",
+                        Command::MachinesStatus
+                    ),
                 );
             }
             Condition::Stopped { stop, .. } => {
@@ -41,7 +45,7 @@ impl MachineService {
             Condition::Ready => {}
         }
         if let Some(problem) = replica.problem() {
-            return fail(problem, "brain machines status");
+            return fail(problem, Command::MachinesStatus);
         }
         if let Some((head, seen_at)) = replica.log().last_head() {
             let ahead = seen_at - head.clock_ms;
@@ -59,7 +63,7 @@ impl MachineService {
                 Some(warning) => warn(warning, "correct the server's settings: docs/machines.md"),
                 None => ok(format!("follows {server}")),
             },
-            Err(error) => warn(error.to_string(), "brain machines status"),
+            Err(error) => warn(error.to_string(), Command::MachinesStatus),
         }
     }
 }

@@ -8,7 +8,9 @@ use crate::{
     download, open_settings,
 };
 use brain_base::write_fault;
-use brain_protocol::{Fault, FaultCode, MachinesAction, MachinesInit, MachinesInitReply, Secret};
+use brain_protocol::{
+    Command, Fault, FaultCode, MachinesAction, MachinesInit, MachinesInitReply, Secret,
+};
 use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
 
 use super::access::{FormerSecret, fault};
@@ -207,7 +209,8 @@ impl MachineService {
             if let Err(error) = self.store.unshare() {
                 tracing::error!(%error, "cannot make the store an ordinary one");
                 left.push(format!(
-                    "could not be made an ordinary one ({error}): `brain machines leave`"
+                    "could not be made an ordinary one ({error}): `{}`",
+                    Command::MachinesLeave
                 ));
                 return left;
             }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::{Connection, Durability, Error, Head, Identity, newest};
 use brain_protocol::{
-    Fault, FaultCode, MachinesAccess, MachinesAction, MachinesPlan, MachinesPlanReply,
+    Command, Fault, FaultCode, MachinesAccess, MachinesAction, MachinesPlan, MachinesPlanReply,
+    hint,
 };
 use brain_store::Reader;
 use sha2::{Digest, Sha256};
@@ -82,8 +83,13 @@ impl MachineService {
 
     fn plan_init(&self, request: &MachinesAccess) -> Result<Plan, Fault> {
         if !matches!(self.state(), State::Alone) {
-            return Err(Fault::new(FaultCode::Conflict, "this brain is shared already")
-                .hint("see `brain machines status`; to end sharing here: `brain machines leave`"));
+            return Err(Fault::new(FaultCode::Conflict, "this brain is shared already").hint(
+                hint!(
+                    "see {}; to end sharing here: {}",
+                    Command::MachinesStatus,
+                    Command::MachinesLeave
+                ),
+            ));
         }
         let access = self.complete(request, None)?;
         let connection = self.open(&access)?;
@@ -189,8 +195,9 @@ impl MachineService {
         ];
         if moved_pages > 0 {
             steps.push(format!(
-                "move this machine's {moved_pages} pages to pages.before-joining-{number}: `brain \
-                 import` can add them"
+                "move this machine's {moved_pages} pages to pages.before-joining-{number}: `{}` \
+                 can add them",
+                Command::Import
             ));
         }
         steps

@@ -1,7 +1,7 @@
 //! `brain machines rotate-key`, and what an interrupted one leaves.
 
 use crate::{Error, Keys, Replica, RootKey};
-use brain_protocol::{Fault, FaultCode, MachinesRotateKeyReply, Secret};
+use brain_protocol::{Command, Fault, FaultCode, MachinesRotateKeyReply, Secret, hint};
 
 use super::MachineService;
 use super::access::{KEY, fault};
@@ -19,8 +19,9 @@ impl MachineService {
         let replica = self.replica()?;
         let log = replica.log();
         if !log.keyring().is_encrypted() {
-            return Err(Fault::new(FaultCode::Conflict, "this brain is not encrypted")
-                .hint("`brain machines leave` on all machines, then init again, encrypts it"));
+            return Err(Fault::new(FaultCode::Conflict, "this brain is not encrypted").hint(
+                hint!("{} on all machines, then init again, encrypts it", Command::MachinesLeave),
+            ));
         }
         self.adopt_new_key(&replica)?;
         let (random, brain) = (&*self.env.random, log.identity().brain);
@@ -47,9 +48,12 @@ impl MachineService {
                 }
             }
             Err(error) => {
-                return Err(fault(&error).hint(format!(
-                    "the new key may be in force; its words are in secrets/{NEW_KEY}. Run \
-                     `brain machines rotate-key` again when `brain machines status` says ready"
+                return Err(fault(&error).hint(hint!(
+                    "the new key may be in force; its words are in secrets/{}. Run {} again when \
+                     {} says ready",
+                    NEW_KEY,
+                    Command::MachinesRotateKey,
+                    Command::MachinesStatus
                 )));
             }
         }
@@ -61,11 +65,10 @@ impl MachineService {
 
     /// Stores the words of the key that is in force now. Returns warnings for the owner.
     fn store_new_words(&self, words: &Secret) -> Result<Vec<String>, Fault> {
-        let mut warnings = vec![
-            "the other machines stop until they get the new words: \
-             `brain machines join --key-file FILE`"
-                .to_owned(),
-        ];
+        let mut warnings = vec![format!(
+            "the other machines stop until they get the new words: `{}`",
+            Command::MachinesJoinKey
+        )];
         match self.env.secrets.store(KEY, words) {
             Ok(_) => {
                 let _ = self.env.secrets.remove(NEW_KEY);

@@ -2,7 +2,7 @@
 
 use crate::{Condition, Delivery, Error, Replica, newest};
 use brain_base::clock::rfc3339;
-use brain_protocol::{Fault, LeaseRow, MachineState, MachinesStatusReply};
+use brain_protocol::{Command, Fault, Hint, LeaseRow, MachineState, MachinesStatusReply};
 
 use brain_store::Reader;
 
@@ -18,7 +18,7 @@ impl MachineService {
         let mut reply = MachinesStatusReply {
             state: MachineState::NotShared,
             message: "this brain is on this machine only".into(),
-            hint: Some("brain machines init".into()),
+            hint: Some(Command::MachinesInit.into()),
             since: None,
             name: None,
             brain: None,
@@ -114,7 +114,7 @@ fn ask_server(replica: &Replica, reply: &mut MachinesStatusReply) -> Result<(), 
 }
 
 /// Returns the state, its description, the hint, and its beginning.
-fn condition(condition: Condition) -> (MachineState, String, Option<String>, Option<String>) {
+fn condition(condition: Condition) -> (MachineState, String, Option<Hint>, Option<String>) {
     match condition {
         Condition::Starting => {
             (MachineState::Starting, "the server was not called yet".into(), None, None)

@@ -1,5 +1,6 @@
 //! Health of the outbox.
 
+use brain_protocol::Command;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ impl FileService {
             );
             return warn(
                 message,
-                format!("brain history {} --source {}", last.conflict.slug, last.source),
+                Command::History { page: Some(format!("{}:{}", last.source, last.conflict.slug)) },
             );
         }
         match failing {
@@ -38,7 +39,7 @@ impl FileService {
                     1 => "1 file differs from its page".to_owned(),
                     _ => format!("{waiting} files differ from their pages"),
                 };
-                let hint = hint.unwrap_or_else(|| "brain doctor --fix".into());
+                let hint = hint.unwrap_or_else(|| Command::DoctorFix.into());
                 warn(format!("{differ}: {message}"), hint)
             }
             None => ok(format!("{waiting} files waiting")),

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use brain_protocol::{Fault, FaultCode, MAX_CONTENT, WriteStatus};
+use brain_protocol::{Command, Fault, FaultCode, MAX_CONTENT, WriteStatus, hint};
 
 use super::merge_file::{DifferingFile, FileMerge, MAX_ATTEMPTS};
 use crate::files::FileService;
@@ -59,8 +59,9 @@ impl FileService {
             };
             let unusable = |reason: &str| {
                 let message = format!("the file cannot become the page: {reason}");
-                Fault::new(FaultCode::Conflict, message).hint(format!(
-                    "correct the file; or to write the page there: `brain keep {argument} page`"
+                Fault::new(FaultCode::Conflict, message).hint(hint!(
+                    "correct the file; or to write the page there: {}",
+                    Command::KeepPage { page: Some(argument.to_string()) }
                 ))
             };
             let page = match std::mem::replace(&mut differing.file.text, Text::AsRecorded) {
@@ -132,8 +133,10 @@ impl FileService {
         let path = &differing.file.path;
         let refuse = |reason: &str| {
             let message = format!("{path} cannot be kept: {reason}");
-            Fault::new(FaultCode::Conflict, message)
-                .hint(format!("move it to another directory, then `brain keep {argument} page`"))
+            Fault::new(FaultCode::Conflict, message).hint(hint!(
+                "move it to another directory, then {}",
+                Command::KeepPage { page: Some(argument.to_string()) }
+            ))
         };
         let reader = self.store.read(Visibility::All)?;
         let Some(tree) = self.tree(&reader, differing.source.as_str())? else { return Ok(None) };

@@ -11,7 +11,7 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Slug, SourceId};
+use brain_protocol::{Command, Fault, FaultCode, Hint, MAX_CONTENT, Slug, SourceId, hint};
 
 use super::outbox::Failure;
 use super::overwritten_edits::version_with;
@@ -129,9 +129,9 @@ impl FileService {
                     let message = format!(
                         "another program changed it, and it cannot become the page: {reason}"
                     );
-                    let page = self.page_argument(id);
-                    let hint = format!(
-                        "correct the file; or to write the page there: `brain keep {page} page`"
+                    let hint = hint!(
+                        "correct the file; or to write the page there: {}",
+                        Command::KeepPage { page: self.page_argument(id) }
                     );
                     result = Err(self.explain(id, &message, hint));
                     break;
@@ -159,16 +159,18 @@ impl FileService {
     }
 
     /// Returns how to settle a difference between a page and its file.
-    pub(super) fn keep_hint(&self, id: u64) -> String {
+    pub(super) fn keep_hint(&self, id: u64) -> Hint {
         let page = self.page_argument(id);
-        format!(
-            "compare them: `brain diff {page} --file`; then keep one, the other becomes a \
-             version: `brain keep {page} page` or `brain keep {page} file`"
+        hint!(
+            "compare them: {}; then keep one, the other becomes a version: {} or {}",
+            Command::DiffFile { page: page.clone() },
+            Command::KeepPage { page: page.clone() },
+            Command::KeepFile { page }
         )
     }
 
     /// Replaces message and hint of a failed write. Returns both as one text.
-    fn explain(&self, id: u64, message: &str, hint: String) -> String {
+    fn explain(&self, id: u64, message: &str, hint: Hint) -> String {
         let page = self.store.read(Visibility::All).and_then(|reader| reader.by_id(id));
         let file_path = page.ok().flatten().map(|(source, _, record)| {
             self.shown_path(&source, &record.source_path).display().to_string()

@@ -1,5 +1,6 @@
 //! The state of file writes, and why a file was not written.
 
+use brain_protocol::Hint;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ pub struct Outbox {
 pub(super) struct Failure {
     pub(super) message: String,
     /// What the owner can do about it.
-    pub(super) hint: Option<String>,
+    pub(super) hint: Option<Hint>,
     /// Whether another program wrote the file at the page's path.
     pub(super) is_foreign: bool,
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brain_protocol::SourceId;
+use brain_protocol::{Command, SourceId, hint};
 
 use crate::files::FileService;
 use crate::files::outbox::Failure;
@@ -159,13 +159,15 @@ impl FileUpdate<'_> {
                 });
             }
             Outcome::Emptied => {
-                let argument = self.service.page_argument(self.id);
                 return Err(Failure {
                     message: format!(
                         "{path} was emptied by another program, which may be about to write it, so \
                          brain did not replace it"
                     ),
-                    hint: Some(format!("to write the page there: `brain keep {argument} page`")),
+                    hint: Some(hint!(
+                        "to write the page there: {}",
+                        Command::KeepPage { page: self.service.page_argument(self.id) }
+                    )),
                     is_foreign: true,
                 });
             }

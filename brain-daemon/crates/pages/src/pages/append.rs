@@ -1,6 +1,6 @@
 //! `append`: adds text to the end of a page or of a section.
 
-use brain_protocol::{Append, Fault, FaultCode, MAX_CONTENT, WriteReply};
+use brain_protocol::{Append, Command, Fault, FaultCode, MAX_CONTENT, WriteReply, hint};
 
 use crate::pages::capture::PageWrite;
 use crate::pages::{PageService, no_page};
@@ -83,6 +83,7 @@ fn append_fault(error: &EditError) -> Fault {
         EditError::HeadingAmbiguous { .. } => {
             fault(FaultCode::InvalidRequest).hint("give one of these addresses as the section")
         }
-        _ => fault(FaultCode::InvalidRequest).hint("`brain edit` changes any part of a page"),
+        _ => fault(FaultCode::InvalidRequest)
+            .hint(hint!("{} changes any part of a page", Command::Edit { page: None })),
     }
 }

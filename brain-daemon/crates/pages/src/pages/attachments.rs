@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{
     Attach, AttachReply, Attachment, AttachmentContent, AttachmentGet, AttachmentList, Attachments,
-    ChangeStatus, Detach, Fault, FaultCode, PageRef, SourceId,
+    ChangeStatus, Command, Detach, Fault, FaultCode, PageRef, SourceId, hint,
 };
 
 use crate::pages::fields::check_plain;
-use crate::pages::{PageService, no_page, page_argument};
+use crate::pages::{PageService, no_page};
 use crate::provenance::author_of_change;
 use crate::write_page::{build_new_page, stored_document};
 use brain_base::caller::{Caller, Visibility};
@@ -72,7 +72,7 @@ impl PageService {
         (hash, bytes): (Hash, u64),
     ) -> Result<AttachmentChange, Fault> {
         let now = self.clock.now();
-        let (name, argument) = (name.to_owned(), page_argument(page));
+        let (name, argument) = (name.to_owned(), page.to_string());
         self.change(caller, source, page, move |draft, record, document| {
             let existing = draft.attachment(record.id, &name)?;
             let is_listed = lists_attachment(&document.frontmatter, &name);
@@ -80,9 +80,13 @@ impl PageService {
                 Some(own) if own.removed_at.is_none() && own.hash != hash => {
                     let message = format!("\"{argument}\" has another file \"{name}\"");
                     return Err(Fault::new(FaultCode::Conflict, message)
-                        .hint(format!(
+                        .hint(hint!(
                             "attach it with another name: `--name NAME`; or remove the other file: \
-                             `brain attachments {argument} --remove {name}`"
+                             {}",
+                            Command::AttachmentsRemove {
+                                page: Some(argument.clone()),
+                                name: Some(name.to_string())
+                            }
                         ))
                         .into());
                 }
@@ -109,7 +113,7 @@ impl PageService {
         let Detach { page, name } = request;
         let name = checked_name(&name)?;
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, &page)?;
-        let (removed, argument) = (name.clone(), page_argument(&page));
+        let (removed, argument) = (name.clone(), page.to_string());
         let change = self.change(caller, &source, &page, move |draft, record, document| {
             let own = draft.attachment(record.id, &removed)?;
             let Some(own) = own.filter(|own| own.removed_at.is_none()) else {
@@ -118,7 +122,10 @@ impl PageService {
             if names_attachment(&Frontmatter::empty(), &document.body, &removed) {
                 let message = format!("the text of \"{argument}\" names the file \"{removed}\"");
                 return Err(Fault::new(FaultCode::Conflict, message)
-                    .hint(format!("take it out of the text first: `brain edit {argument}`"))
+                    .hint(hint!(
+                        "take it out of the text first: {}",
+                        Command::Edit { page: Some(argument.clone()) }
+                    ))
                     .into());
             }
             let mut names = document.frontmatter.list(ATTACHMENTS);
@@ -231,7 +238,7 @@ impl PageService {
         let name = checked_name(&request.name)?;
         let own = reader.attachments_of(page.id, false)?;
         let Some((name, record)) = own.into_iter().find(|(own_name, _)| *own_name == name) else {
-            return Err(no_attachment(&page_argument(&request.page), &name));
+            return Err(no_attachment(&request.page.to_string(), &name));
         };
         if self.store.is_attachment_elsewhere(&record.hash, record.bytes) {
             return Err(on_another_machine(&request.page, &name));
@@ -250,10 +257,14 @@ impl PageService {
         }
         if bytes > max * 1_000_000 {
             let message = format!("\"{name}\" has {bytes} bytes, more than the limit of {max} MB");
-            return Err(Fault::new(FaultCode::TooLarge, message).hint(
-                "the limit is pages.max_attachment_mb, at most 16: \
-                 `brain config set pages.max_attachment_mb 16`, then `brain restart`",
-            ));
+            return Err(Fault::new(FaultCode::TooLarge, message).hint(hint!(
+                "the limit is pages.max_attachment_mb, at most 16: {}, then {}",
+                Command::ConfigSet {
+                    key: Some("pages.max_attachment_mb".into()),
+                    value: Some("16".into())
+                },
+                Command::Restart
+            )));
         }
         Ok(())
     }
@@ -298,9 +309,12 @@ impl PageService {
         }
         fail(
             format!("{} of {all} files are missing or damaged: {}", bad.len(), named.join(", ")),
-            "attach the same files again (`brain attach SLUG FILE`), or take them from a backup: \
-             `BRAIN_HOME=DIR brain backup restore FILE`, then `BRAIN_HOME=DIR brain attachments \
-             SLUG --get NAME`",
+            hint!(
+                "attach the same files again ({}), or take them from a backup: {}, then {}",
+                Command::Attach { page: None },
+                Command::BackupRestore { file: None }.in_other_home(),
+                Command::AttachmentsGet { page: None }.in_other_home()
+            ),
         )
     }
 }
@@ -312,8 +326,10 @@ fn on_another_machine(page: &PageRef, name: &str) -> Fault {
          {} MB",
         MAX_SHARED_ATTACHMENT >> 20
     );
-    Fault::new(FaultCode::NotFound, message)
-        .hint(format!("on that machine: `brain attachments {} --get NAME`", page_argument(page)))
+    Fault::new(FaultCode::NotFound, message).hint(hint!(
+        "on that machine: {}",
+        Command::AttachmentsGet { page: Some(page.to_string()) }
+    ))
 }
 
 /// Describes a damaged file: by its name on the first page that has it, or by its hash if only
@@ -354,10 +370,15 @@ pub(crate) fn check_mergeable(
     };
     if let Some((name, _)) = files.iter().find(differs) {
         let message = format!("both pages have a file \"{name}\", with different bytes");
-        return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
-            "first attach the file of {from_slug} with another name, and remove it with this one: \
-             `brain attach {from_slug} FILE --name NAME`, then `brain attachments {from_slug} \
-             --remove {name}`"
+        return Err(Fault::new(FaultCode::Conflict, message).hint(hint!(
+            "first attach the file of {} with another name, and remove it with this one: {}, then \
+             {}",
+            from_slug.to_string(),
+            Command::AttachAs { page: Some(from_slug.to_string()) },
+            Command::AttachmentsRemove {
+                page: Some(from_slug.to_string()),
+                name: Some(name.to_string())
+            }
         )));
     }
     Ok(files.into_iter().map(|(name, _)| name).collect())
@@ -368,13 +389,13 @@ fn checked_name(name: &str) -> Result<String, Fault> {
     attachment_name(name).map_err(|reason| {
         let message = format!("the name \"{}\" {reason}", name.escape_debug());
         Fault::new(FaultCode::InvalidRequest, message)
-            .hint("give the file another name: `brain attach SLUG FILE --name NAME`")
+            .hint(hint!("give the file another name: {}", Command::AttachAs { page: None }))
     })
 }
 
 fn no_attachment(page: &str, name: &str) -> Fault {
     Fault::new(FaultCode::NotFound, format!("\"{page}\" has no file \"{name}\""))
-        .hint(format!("see `brain attachments {page}`"))
+        .hint(hint!("see {}", Command::Attachments { page: Some(page.to_string()) }))
 }
 
 /// Builds the reply about a file, with all its pages that the caller can see.

@@ -1,9 +1,9 @@
 //! `diff`: compares two versions of a page, a page with its file, or a copy with its original.
 
-use brain_protocol::{Diff, DiffOther, DiffReply, Fault, FaultCode, Slug, SourceId};
+use brain_protocol::{Command, Diff, DiffOther, DiffReply, Fault, FaultCode, Slug, SourceId, hint};
 
 use super::former_version;
-use crate::pages::{PageService, page_argument};
+use crate::pages::PageService;
 use brain_base::caller::Caller;
 use brain_page::{UnifiedDiff, program_copy, unified_diff};
 use brain_store::{PageEntry, PageRecord, Reader, StoreError};
@@ -60,9 +60,13 @@ impl PageService {
         let diff = diff.ok_or_else(|| {
             let message =
                 format!("versions {from} and {to} of \"{slug}\" differ in too many lines");
-            let argument = page_argument(&request.page);
-            Fault::new(FaultCode::TooLarge, message).hint(format!(
-                "compare them with another program: `brain get {argument} --version {from}`"
+            let argument = request.page.to_string();
+            Fault::new(FaultCode::TooLarge, message).hint(hint!(
+                "compare them with another program: {}",
+                Command::GetVersion {
+                    page: Some(argument.clone()),
+                    version: Some(from.to_string())
+                }
             ))
         })?;
         let (added, removed) = (diff.added, diff.removed);
@@ -80,8 +84,10 @@ impl PageService {
         let path = self.files.shown_path(&source, &record.source_path).display().to_string();
         let text = self.files.text_of_file(reader, &source, &record).ok_or_else(|| {
             let message = format!("{path} cannot be read as text, or is not there");
-            Fault::new(FaultCode::NotFound, message)
-                .hint(format!("to write the page there: `brain keep {slug} page`"))
+            Fault::new(FaultCode::NotFound, message).hint(hint!(
+                "to write the page there: {}",
+                Command::KeepPage { page: Some(slug.to_string()) }
+            ))
         })?;
         let name = format!("{slug}@{}", record.version);
         let diff = unified_diff(&page, &text, (&name, &record.source_path)).ok_or_else(|| {

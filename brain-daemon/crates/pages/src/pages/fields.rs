@@ -1,11 +1,11 @@
 //! Changes to a page's frontmatter: tags and typed links.
 
 use brain_protocol::{
-    ChangeStatus, Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Slug, SourceId, TagCount,
-    TagCounts, Tags, TagsReply,
+    ChangeStatus, Command, Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Slug, SourceId,
+    TagCount, TagCounts, Tags, TagsReply, hint,
 };
 
-use crate::pages::{PageService, no_page, page_argument};
+use crate::pages::{PageService, no_page};
 use crate::provenance::{INGEST_KEYS, author_of_change};
 use crate::write_page::{build_new_page, clean_tags, stored_document};
 use brain_base::caller::Caller;
@@ -28,7 +28,7 @@ impl PageService {
             return Ok(TagsReply::OfPage(reply));
         }
         let slug = page.slug.clone();
-        let change = TagChange { add, remove, slug: slug.clone(), argument: page_argument(&page) };
+        let change = TagChange { add, remove, slug: slug.clone(), argument: page.to_string() };
         let (source, update) = self.edit(caller, &page, move |document| change.apply(document))?;
         let warnings = match &update {
             Some(applied) => self
@@ -57,7 +57,10 @@ impl PageService {
                 FaultCode::Usage,
                 "--add and --remove need the slug of one page",
             )
-            .hint("name it: `brain tags <slug> --add work`"));
+            .hint(hint!(
+                "name it: {}",
+                Command::TagsAdd { page: None, tag: Some("work".into()) }
+            )));
         }
         let reader = self.store.read(caller.visibility())?;
         let source = match &request.source {
@@ -168,8 +171,10 @@ impl TagChange {
                 "the tag \"{}\" is in the text of \"{slug}\", as #{tag}",
                 page::normalize_tag(tag)
             );
-            return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
-                "take it out of the text: `brain get {argument}`, edit, and `brain put {argument}`"
+            return Err(Fault::new(FaultCode::Conflict, message).hint(hint!(
+                "take it out of the text: {}, edit, and {}",
+                Command::Get { page: Some(argument.clone()) },
+                Command::Put { page: Some(argument.clone()) }
             )));
         }
         let before = document.frontmatter.tags();
@@ -204,7 +209,11 @@ pub(crate) fn check_plain(document: &Document, key: &str) -> Result<(), Fault> {
         FaultCode::Conflict,
         format!("\"{key}\" in this page's frontmatter is more than a list of words"),
     )
-    .hint("change it by hand: `brain get` the page, edit, and `brain put` it back"))
+    .hint(hint!(
+        "change it by hand: {} the page, edit, and {} it back",
+        Command::Get { page: None },
+        Command::Put { page: None }
+    )))
 }
 
 /// Refuses a kind of link that is not one lower-case word of up to 64 bytes, or that is a

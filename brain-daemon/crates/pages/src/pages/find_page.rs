@@ -4,10 +4,10 @@
 //! in other sources. Requests that only read may shorten the slug, as git shortens hashes: to a
 //! unique beginning of the slug or of its last part.
 
-use brain_protocol::{Fault, FaultCode, PageRef, Precondition, Put, Slug, SourceId};
+use brain_protocol::{Command, Fault, FaultCode, PageRef, Precondition, Put, Slug, SourceId, hint};
 
 use super::similar_pages::{self, SimilarPage};
-use crate::pages::{PageService, page_argument};
+use crate::pages::PageService;
 use crate::preferred_source::preferred;
 use brain_base::caller::Caller;
 use brain_base::clock::local_minute;
@@ -121,12 +121,16 @@ impl PageLookup {
             similar.iter().map(|page| self.name(&page.source, &page.slug)).collect();
         let Some(first) = names.first() else {
             let words = slug.name().replace(['-', '_'], " ");
-            return Fault::new(FaultCode::NotFound, message)
-                .hint(format!("look for it: `brain search \"{words}\"`"));
+            return Fault::new(FaultCode::NotFound, message).hint(hint!(
+                "look for it: {}",
+                Command::Search { words: Some(words.to_string()) }
+            ));
         };
         let hint = match is_read {
-            true => format!("to read the first one: `brain get {first}`"),
-            false => format!("a change needs the whole slug, for example {first}"),
+            true => {
+                hint!("to read the first one: {}", Command::Get { page: Some(first.to_string()) })
+            }
+            false => format!("a change needs the whole slug, for example {first}").into(),
         };
         let message = format!("{message}; similar pages: {}", names.join(", "));
         Fault::new(FaultCode::NotFound, message).hint(hint)
@@ -283,9 +287,9 @@ pub(super) fn written_source(
 fn check_active(page_ref: &PageRef, record: PageRecord) -> Result<PageRecord, Fault> {
     let Some(at) = record.deleted_at else { return Ok(record) };
     let message = format!("the page \"{}\" is soft-deleted", page_ref.slug);
-    Err(Fault::new(FaultCode::NotFound, message).hint(format!(
-        "`brain restore {}` brings it back until {}",
-        page_argument(page_ref),
+    Err(Fault::new(FaultCode::NotFound, message).hint(hint!(
+        "{} brings it back until {}",
+        Command::Restore { page: Some(page_ref.to_string()) },
         local_minute(at + RECOVERY_MS)
     )))
 }

@@ -2,8 +2,8 @@
 
 use brain_protocol::{Conflict, Conflicts, Fault, FaultCode, Keep, KeptSide, WriteReply};
 
+use crate::pages::PageService;
 use crate::pages::capture::PageWrite;
-use crate::pages::{PageService, page_argument};
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_store::WrittenPage;
@@ -49,7 +49,7 @@ impl PageService {
             return Err(Fault::new(FaultCode::Conflict, message)
                 .hint("run the command on the machine that has the directory"));
         }
-        let argument = page_argument(&request.page);
+        let argument = request.page.to_string();
         let (status, record, warnings) = match request.side {
             KeptSide::Page => self.files.keep_page(record.id, &argument)?,
             KeptSide::File => self.files.keep_file(record.id, &argument)?,

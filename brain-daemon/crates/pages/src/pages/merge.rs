@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use brain_base::clock::rfc3339;
-use brain_protocol::{Fault, FaultCode, Merge, MoveReply, PageChange, PageRef, Slug, SourceId};
+use brain_protocol::{
+    Command, Fault, FaultCode, Merge, MoveReply, PageChange, PageRef, Slug, SourceId, hint,
+};
 
 use crate::pages::PageService;
 use crate::pages::append::check_size;
@@ -89,7 +91,7 @@ impl PageService {
         let (_, into) = self.active(caller, reader, &into_ref)?;
         if from.id == into.id {
             return Err(Fault::new(FaultCode::Usage, "a page cannot be merged with itself")
-                .hint("name two pages: `brain merge FROM INTO`"));
+                .hint(hint!("name two pages: {}", Command::Merge)));
         }
         let (from_slug, into_slug) = (request.page.slug.clone(), request.into.clone());
         let from_text = stored_document(&reader.content(&from)?)?;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use brain_protocol::{
-    Fault, FaultCode, Origin, PageRef, Precondition, Put, Slug, SourceId, WriteReply, WriteStatus,
+    Command, Fault, FaultCode, Origin, PageRef, Precondition, Put, Slug, SourceId, WriteReply,
+    WriteStatus, hint,
 };
 
 use crate::file_input::read_input;
@@ -254,13 +255,15 @@ fn refuse_empty(slug: &str, exists: bool) -> Fault {
     let (message, hint) = if exists {
         (
             format!("empty content would blank the page \"{slug}\"; it was left as it is"),
-            "`--allow-empty` does it (the present version is kept); `brain delete` removes the \
-             page",
+            hint!(
+                "`--allow-empty` does it (the present version is kept); {} removes the page",
+                Command::Delete { page: None }
+            ),
         )
     } else {
         (
             format!("there is nothing to put under \"{slug}\""),
-            "give the page on standard input or with `--file PATH`",
+            "give the page on standard input or with `--file PATH`".into(),
         )
     };
     Fault::new(FaultCode::EmptyContent, message).hint(hint)

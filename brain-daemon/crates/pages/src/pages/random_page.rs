@@ -1,6 +1,6 @@
 //! `random`: reads a random page.
 
-use brain_protocol::{Fault, FaultCode, Get, Page, PageRef, Random};
+use brain_protocol::{Command, Fault, FaultCode, Get, Page, PageRef, Random, hint};
 
 use crate::pages::PageService;
 use brain_base::caller::Caller;
@@ -31,8 +31,11 @@ impl PageService {
             None => None,
         };
         let Some((source, slug, _)) = page else {
-            return Err(Fault::new(FaultCode::NotFound, "no page matches")
-                .hint("list pages: brain list; list tags: brain tags"));
+            return Err(Fault::new(FaultCode::NotFound, "no page matches").hint(hint!(
+                "list pages: {}; list tags: {}",
+                Command::List,
+                Command::Tags
+            )));
         };
         let page = PageRef { source: Some(source), slug };
         self.get(caller, &Get { page, version: None })

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use brain_base::leases;
-use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageChange, PageRef, RestoreReply};
+use brain_protocol::{
+    Command, Delete, DeleteReply, Fault, FaultCode, PageChange, PageRef, RestoreReply, hint,
+};
 
 use crate::pages::dedup::WINDOW_MS;
-use crate::pages::{PageService, no_page, page_argument};
+use crate::pages::{PageService, no_page};
 use crate::write_page::check_expected;
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::{local_minute, rfc3339};
@@ -32,14 +34,15 @@ impl PageService {
         let now = self.clock.now();
         let source = self.source_of(caller, request, false)?;
         let (source_id, slug) = (source.clone(), request.slug.clone());
-        let argument = page_argument(request);
+        let argument = request.to_string();
         let record = self.files.write_page((&source, &request.slug), move |draft| {
             let record = draft.page(&source_id, &slug)?;
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             if let Some(at) = record.deleted_at {
                 let message = format!("\"{slug}\" is soft-deleted already");
-                let hint = format!(
-                    "`brain restore {argument}` brings it back until {}",
+                let hint = hint!(
+                    "{} brings it back until {}",
+                    Command::Restore { page: Some(argument.clone()) },
                     local_minute(at + RECOVERY_MS)
                 );
                 return Err(Fault::new(FaultCode::AlreadySoftDeleted, message).hint(hint).into());
@@ -62,14 +65,14 @@ impl PageService {
         let now = self.clock.now();
         let source = self.source_of(caller, request, true)?;
         let (source_id, slug) = (source.clone(), request.slug.clone());
-        let argument = page_argument(request);
+        let argument = request.to_string();
         let record = self.store.write(move |draft| {
             let record = draft.page(&source_id, &slug)?;
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             match record.deleted_at {
                 None => {
                     Err(Fault::new(FaultCode::AlreadyActive, format!("\"{slug}\" is not deleted"))
-                        .hint(format!("read it: `brain get {argument}`"))
+                        .hint(hint!("read it: {}", Command::Get { page: Some(argument.clone()) }))
                         .into())
                 }
                 Some(at) if at + RECOVERY_MS <= now => Err(no_page(&source_id, &slug).into()),
@@ -128,7 +131,7 @@ impl PageService {
         match oldest {
             Some(at) if at + RECOVERY_MS + PURGE_GRACE_MS < self.clock.now() => warn(
                 format!("pages deleted at {} are still there", rfc3339(at)),
-                "brain doctor --fix",
+                Command::DoctorFix,
             ),
             Some(at) => ok(format!("the next one is due at {}", rfc3339(at + RECOVERY_MS))),
             None => ok("nothing is deleted"),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, MoveReply, PageChange, Rename, Slug, SourceId};
+use brain_protocol::{
+    Command, Fault, FaultCode, MoveReply, PageChange, Rename, Slug, SourceId, hint,
+};
 
 use crate::pages::PageService;
 use crate::pages::page_move::{LinkUpdates, PageMove};
@@ -82,7 +84,7 @@ impl PageService {
             let path = file_path(&to);
             let message = format!("there is a file \"{path}\" in source \"{source}\" already");
             return Err(Fault::new(FaultCode::Conflict, message)
-                .hint("move it away, or take it in first: `brain sync`"));
+                .hint(hint!("move it away, or take it in first: {}", Command::Sync)));
         }
         let document = stored_document(&reader.content(&record)?)?;
         let Document { frontmatter, body } = &document;
@@ -149,7 +151,7 @@ fn slug_taken_fault(to: &Slug) -> Fault {
         FaultCode::Conflict,
         format!("there is a page \"{to}\" already, perhaps a deleted one"),
     )
-    .hint("choose another slug, or join the two pages: `brain merge FROM INTO`")
+    .hint(hint!("choose another slug, or join the two pages: {}", Command::Merge))
 }
 
 pub(crate) fn changing_fault(slug: &Slug) -> Fault {

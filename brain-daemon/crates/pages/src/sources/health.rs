@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_protocol::SourceId;
+use brain_protocol::{Command, SourceId};
 
 use super::own_sources;
 use super::watch_state::WatchState;
@@ -41,14 +41,14 @@ impl SourceService {
             .filter_map(|(id, record)| Some((id, self.directory_problem(id, record)?)))
             .collect();
         if !unusable.is_empty() {
-            return fail(summary(unusable), "brain sources list");
+            return fail(summary(unusable), Command::SourcesList);
         }
         let sync_problems: Vec<_> = sources
             .iter()
             .filter_map(|(id, record)| Some((id, record.last_sync.clone()?.problem?)))
             .collect();
         if let Some((id, _)) = sync_problems.first() {
-            let hint = format!("brain sync --source {id}");
+            let hint = Command::SyncSource { source: Some(id.to_string()) };
             return warn(summary(sync_problems), hint);
         }
         ok(format!("{} registered, all there{copies}", sources.len()))
@@ -71,7 +71,7 @@ impl SourceService {
             }
             WatchState::Failing(problem) => warn(
                 format!("{problem}; the sources are scanned every minute instead"),
-                "brain sync --all",
+                Command::SyncAll,
             ),
         }
     }
@@ -99,9 +99,12 @@ fn count_copies(
     }
     Ok(match count {
         0 => String::new(),
-        1 => format!("; {at_least}1 page is a copy that a sync program made: brain diff COPY"),
-        _ => {
-            format!("; {at_least}{count} pages are copies that sync programs made: brain diff COPY")
+        1 => {
+            format!("; {at_least}1 page is a copy that a sync program made: {}", Command::DiffCopy)
         }
+        _ => format!(
+            "; {at_least}{count} pages are copies that sync programs made: {}",
+            Command::DiffCopy
+        ),
     })
 }

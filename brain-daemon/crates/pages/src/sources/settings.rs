@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brain_protocol::{
-    ChangeStatus, Fault, FaultCode, SourceId, SourceReply, SourceSet, SourceSettings,
+    ChangeStatus, Command, Fault, FaultCode, SourceId, SourceReply, SourceSet, SourceSettings, hint,
 };
 
 use crate::sources::SourceService;
@@ -22,10 +22,10 @@ impl SourceService {
         if record.path.is_none() && (settings.include.is_some() || settings.exclude.is_some()) {
             let message =
                 format!("the source \"{id}\" is in brain's own home: all of its files are pages");
-            return Err(Fault::new(FaultCode::Usage, message).hint(
-                "only a source with a directory of its own can leave files out; \
-                     add one: `brain sources add <name> --path <path>`",
-            ));
+            return Err(Fault::new(FaultCode::Usage, message).hint(hint!(
+                "only a source with a directory of its own can leave files out; add one: {}",
+                Command::SourcesAdd { source: None, path: None }
+            )));
         }
         self.check_patterns(&self.source_dir(&record), &settings)?;
         let source = id.clone();

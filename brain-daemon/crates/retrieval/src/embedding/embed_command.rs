@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use brain_protocol::{Embed, EmbedReply, Fault, FaultCode};
+use brain_protocol::{Command, Embed, EmbedReply, Fault, FaultCode, Hint, hint};
 
 use super::{EmbeddingService, Progress};
 use brain_embed::{EmbedError, EmbedErrorKind};
@@ -63,12 +63,15 @@ impl EmbeddingService {
 }
 
 /// Returns the fault for a missing model.
-fn no_model(problem: Option<(String, Option<String>)>) -> Fault {
+fn no_model(problem: Option<(String, Option<Hint>)>) -> Fault {
     let (message, hint) =
         problem.unwrap_or_else(|| ("no embedding model is installed or configured".into(), None));
-    let default_hint = "install one, `brain model install all-minilm-l6-v2`, or set \
-                        embedding.provider; see docs/meaning.md";
-    Fault::new(FaultCode::NotFound, message).hint(hint.unwrap_or_else(|| default_hint.into()))
+    Fault::new(FaultCode::NotFound, message).hint(hint.unwrap_or_else(|| {
+        hint!(
+            "install one, {}, or set embedding.provider; see docs/meaning.md",
+            Command::ModelInstall { model: Some("all-minilm-l6-v2".into()) }
+        )
+    }))
 }
 
 /// Returns the fault for work that ended early.
@@ -93,9 +96,9 @@ fn embed_fault(fault: &EmbedError, pages: u64) -> Fault {
         | EmbedErrorKind::Changed => FaultCode::Io,
     };
     let message = format!("{pages} pages got vectors before this failure: {}", fault.message);
-    let hint = fault
-        .hint
-        .clone()
-        .unwrap_or_else(|| "`brain model list` shows the status of search by meaning".into());
-    Fault::new(code, message).hint(hint)
+    Fault::new(code, message).hint(
+        fault.hint.clone().unwrap_or_else(|| {
+            hint!("{} shows the status of search by meaning", Command::ModelList)
+        }),
+    )
 }

@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply};
+use brain_protocol::{Command, Fault, FaultCode, ModelInstall, ModelInstallReply, hint};
 use sha2::{Digest as _, Sha256};
 
 use super::estimate::approximate_time;
@@ -119,7 +119,8 @@ impl EmbeddingService {
             .map(|seconds| format!(", which takes {}", approximate_time(seconds)))
             .unwrap_or_default();
         let background = format!(
-            "pages get their vectors in the background{time}: `brain model list` shows the progress"
+            "pages get their vectors in the background{time}: `{}` shows the progress",
+            Command::ModelList
         );
         let message = match provider {
             _ if is_reranker(target_dir) => format!(
@@ -281,9 +282,9 @@ fn verify(
 ) -> Result<ModelFacts, Fault> {
     let unusable = |fault: EmbedError| {
         let message = format!("this model cannot be used: {}", fault.message);
-        Fault::new(FaultCode::Io, message).hint(
-            fault.hint.unwrap_or_else(|| "`brain model install all-minilm-l6-v2` works".into()),
-        )
+        Fault::new(FaultCode::Io, message).hint(fault.hint.unwrap_or_else(|| {
+            hint!("{} works", Command::ModelInstall { model: Some("all-minilm-l6-v2".into()) })
+        }))
     };
     if !should_continue() {
         return Err(cancelled());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use brain_protocol::{Fault, KnownModelRow, ModelRow, Models};
+use brain_protocol::{Command, Fault, KnownModelRow, ModelRow, Models};
 
 use super::{Caller, EmbeddingService};
 use brain_base::home::Home;
@@ -64,12 +64,14 @@ impl EmbeddingService {
     fn check_embedding(&self) -> Finding {
         let status = self.meaning_status();
         let Some(model) = status.model else {
-            return ok("none: search goes by words; `brain model install all-minilm-l6-v2` adds \
-                       search by meaning");
+            return ok(format!(
+                "none: search goes by words; `{}` adds search by meaning",
+                Command::ModelInstall { model: Some("all-minilm-l6-v2".into()) }
+            ));
         };
         if let Some((problem, hint)) = status.problem {
             let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-            return warn(format!("{problem}{hint}"), "brain embed --stale");
+            return warn(format!("{problem}{hint}"), Command::EmbedStale);
         }
         let missing = match status.missing {
             0 => String::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Doctor, Operation as _};
+use brain_protocol::{Command, Doctor, Operation as _, hint};
 use parking_lot::Mutex;
 
 use super::models::installed_reranker;
@@ -100,7 +100,10 @@ impl EmbeddingService {
             (_, None) => installed_reranker(&self.env.home).ok_or_else(|| EmbedError {
                 kind: EmbedErrorKind::Model,
                 message: "no reranker is installed".into(),
-                hint: Some("`brain model install DIR`, or search.rerank = \"off\"".into()),
+                hint: Some(hint!(
+                    "{}, or search.rerank = \"off\"",
+                    Command::ModelInstall { model: None }
+                )),
             })?,
         };
         let mut loaded = self.state.reranker.loaded.lock();

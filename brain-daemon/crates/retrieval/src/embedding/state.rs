@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use brain_protocol::SourceId;
+use brain_protocol::{Hint, SourceId};
 use lru::LruCache;
 use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::Notify;
@@ -42,7 +42,7 @@ pub struct EmbeddingState {
     /// Detects imports, during which background rounds pause.
     pub(super) background_throttle: Mutex<BackgroundThrottle>,
     /// The problem that prevents embedding, and a hint.
-    problem: Mutex<Option<(String, Option<String>)>>,
+    problem: Mutex<Option<(String, Option<Hint>)>>,
 }
 
 /// The state that the commit hook uses.
@@ -151,11 +151,11 @@ impl Default for EmbeddingState {
 }
 
 impl EmbeddingState {
-    pub(super) fn problem(&self) -> Option<(String, Option<String>)> {
+    pub(super) fn problem(&self) -> Option<(String, Option<Hint>)> {
         self.problem.lock().clone()
     }
 
-    pub(super) fn set_problem(&self, problem: Option<(String, Option<String>)>) {
+    pub(super) fn set_problem(&self, problem: Option<(String, Option<Hint>)>) {
         *self.problem.lock() = problem;
     }
 }

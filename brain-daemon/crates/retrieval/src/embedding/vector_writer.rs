@@ -60,7 +60,7 @@ impl EmbeddingService {
                 tracing::warn!(error, "cannot write vectors; they are only in memory");
             }
             let hint = "make room on that disk; then they are written".to_owned();
-            self.state.set_problem(Some((error.clone(), Some(hint))));
+            self.state.set_problem(Some((error.clone(), Some(hint.into()))));
         } else if round_state.flush_failed && round_state.failures == 0 {
             self.state.set_problem(None);
         }

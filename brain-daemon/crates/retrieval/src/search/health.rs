@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brain_protocol::Fault;
+use brain_protocol::{Command, Fault, hint};
 
 use crate::search::SearchService;
 use brain_base::caller::Visibility;
-use brain_service::health::{Finding, Health, HealthCheck, fail, ok, quoted, warn};
+use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
 impl Health for SearchService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
@@ -19,9 +19,9 @@ impl Health for SearchService {
 impl SearchService {
     fn check_index(&self) -> Finding {
         if let Some(reason) = self.index.degraded() {
-            return warn(reason, "brain status");
+            return warn(reason, Command::Status);
         }
-        let Some(index) = self.index.get() else { return fail("not open", "brain stop") };
+        let Some(index) = self.index.get() else { return fail("not open", Command::Stop) };
         let count = || -> Result<(u64, u64), Fault> {
             Ok((index.doc_count(), self.store.read(Visibility::All)?.counts()?.active))
         };
@@ -55,9 +55,9 @@ fn difference([docs, pages]: [u64; 2], incomplete_reason: Option<String>, dir: &
     match incomplete_reason {
         Some(why) => warn(
             format!("the index is catching up: {numbers}; {why}"),
-            "brain status shows when it is up to date",
+            hint!("{} shows when it is up to date", Command::Status),
         ),
-        None => warn(numbers, format!("brain stop && rm -r {}", quoted(dir))),
+        None => warn(numbers, Command::StopAndRemove { path: Some(dir.display().to_string()) }),
     }
 }
 
@@ -72,9 +72,9 @@ mod tests {
         let (_, message, hint) =
             difference([5, 9], Some("an import is at work".into()), dir).unwrap();
         assert!(message.starts_with("the index is catching up"), "{message}");
-        assert!(!hint.unwrap().contains("rm "));
+        assert!(!hint.unwrap().to_string().contains("rm "));
         let (_, message, hint) = difference([5, 9], None, dir).unwrap();
         assert_eq!(message, "the index has 5 pages, the store 9");
-        assert_eq!(hint.unwrap(), "brain stop && rm -r /home/me/.brain/index");
+        assert_eq!(hint.unwrap().to_string(), "brain stop && rm -r /home/me/.brain/index");
     }
 }

@@ -4,7 +4,8 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use brain_protocol::{Fault, Hit, SourceId};
+use brain_protocol::{Command, Fault, Hit, SourceId};
+use jiff::civil::Date;
 
 use super::SearchService;
 use super::dated::{DatedPages, order_answers};
@@ -291,7 +292,9 @@ impl<'a> SearchRun<'a> {
         let more_damaged = damaged.len().saturating_sub(1);
         let damaged = damaged.into_iter().next().map(|first| match more_damaged {
             0 => first,
-            _ => format!("{first} ({more_damaged} more are damaged, too: see `brain doctor`)"),
+            _ => {
+                format!("{first} ({more_damaged} more are damaged, too: see `{}`)", Command::Doctor)
+            }
         });
         Ok((hits.into_hits(), truncated, damaged))
     }

@@ -358,10 +358,11 @@ impl Target {
                     fault.message
                 ),
                 hint: Some(match error.kind() {
-                    K::FileTooLarge => format!("{SIZE_LIMIT_HINT}, with {dir_path} emptied"),
+                    K::FileTooLarge => format!("{SIZE_LIMIT_HINT}, with {dir_path} emptied").into(),
                     _ => format!(
                         "choose another disk, or make room, empty {dir_path}, and export again"
-                    ),
+                    )
+                    .into(),
                 }),
                 ..fault
             });

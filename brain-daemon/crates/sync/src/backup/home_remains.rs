@@ -6,11 +6,8 @@ use brain_base::clock::rfc3339;
 use brain_base::home::Home;
 use brain_base::mount_points::absent_mount_point;
 use brain_files::{IgnoreRules, markdown_files};
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, Hint, hint};
 use brain_store::{KeptCopy, StoreError, check_not_torn, is_closed, read_kept_copy};
-
-/// The command that uses what a home has.
-const COMMAND: &str = "`brain backup restore --from-home`";
 
 /// The kept copy and the files of pages in a home.
 pub struct HomeRemains {
@@ -35,22 +32,23 @@ impl HomeRemains {
     }
 
     /// Returns what the owner can do with it; `None` if nothing is there.
-    fn offer(&self, home: &Home) -> Option<String> {
+    fn offer(&self, home: &Home) -> Option<Hint> {
         let (pages, files) = (home.pages().display().to_string(), self.files.len());
-        match &self.kept {
-            Some(kept) => Some(format!(
-                "{COMMAND} restores the copy of {} with {} pages, which the daemon kept in {}, \
-                 and what the {files} files in {pages} have since",
+        let result = match &self.kept {
+            Some(kept) => format!(
+                "restores the copy of {} with {} pages, which the daemon kept in {}, and what the \
+                 {files} files in {pages} have since",
                 rfc3339(kept.made_at),
                 kept.pages,
                 self.kept_path.display(),
-            )),
-            None if files > 0 => Some(format!(
-                "{COMMAND} makes a new store from the {files} files in {pages}; former versions \
-                 are only in a backup"
-            )),
-            None => None,
-        }
+            ),
+            None if files > 0 => format!(
+                "makes a new store from the {files} files in {pages}; former versions are only in \
+                 a backup"
+            ),
+            None => return None,
+        };
+        Some(hint!("{} {}", Command::BackupRestoreFromHome, result))
     }
 }
 
@@ -67,9 +65,10 @@ pub fn check_store(home: &Home) -> Result<(), Fault> {
             return Ok(());
         };
         let message = format!("{} is not there, but a copy of it is", path.display());
-        return Err(Fault::new(FaultCode::StoreDamaged, message).hint(format!(
-            "{offer}; or move the store back; for a new, empty brain, set BRAIN_HOME to another \
-             directory"
+        return Err(Fault::new(FaultCode::StoreDamaged, message).hint(hint!(
+            "{}; or move the store back; for a new, empty brain, set BRAIN_HOME to another \
+             directory",
+            offer
         )));
     }
     // A copy of the home may have begun before the daemon started, and ended after that.
@@ -109,10 +108,11 @@ pub fn store_fault(home: &Home, error: StoreError) -> Fault {
     }
     let Some(offer) = HomeRemains::of(home).offer(home) else { return fault };
     let store = home.store();
-    let hint = format!(
-        "{offer}; {} is set aside, and nothing is removed; or move it away and restore a backup: \
-         `brain backup restore FILE`",
-        store.display()
+    let hint = hint!(
+        "{}; {} is set aside, and nothing is removed; or move it away and restore a backup: {}",
+        offer,
+        store.display().to_string(),
+        Command::BackupRestore { file: None }
     );
     fault.hint(hint)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
 use brain_base::threads::lower_priority;
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command, Fault, FaultCode, hint};
 use brain_store::{StoreError, read_kept_copy, sweep_unfinished};
 
 use super::target_fault;
@@ -115,8 +115,11 @@ impl BackupService {
     /// Checks whether the kept copy is there and recent.
     pub(crate) fn check_kept_copy(&self) -> Finding {
         let target = self.env.home.kept_copy();
-        let hint = "exclude brain.redb from backups of the home, and back up with \
-                    `brain backup create FILE` instead; see docs/backup.md";
+        let hint = hint!(
+            "exclude brain.redb from backups of the home, and back up with {} instead; see \
+             docs/backup.md",
+            Command::BackupCreate { file: None }
+        );
         let Some(max_mb) = self.env.config.backup.kept_max_mb else {
             return ok("off: backup.kept_max_mb is 0");
         };
@@ -140,7 +143,7 @@ impl BackupService {
         let opened_at = self.schedule.opened_at;
         let is_late = age > limit && self.env.clock.now() - opened_at > limit;
         if is_late && self.store.state()? != copy.state {
-            return warn(format!("old: it was made at {made_at}"), "brain restart");
+            return warn(format!("old: it was made at {made_at}"), Command::Restart);
         }
         ok(format!("{}: made at {made_at}, {} pages", target.display(), copy.pages))
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brain_base::leases;
-use brain_protocol::{BackupFile, BackupListReply, Fault, FaultCode};
+use brain_protocol::{BackupFile, BackupListReply, Command, Fault, FaultCode, Hint};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::backup::kept_copy_state::KeptCopyState;
@@ -148,8 +148,10 @@ impl BackupService {
             return ok("none by schedule: backup.dir is not set");
         };
         let now = self.env.clock.now();
-        let manual_command =
-            || format!("brain backup {}", dir.join(manual_file_name(now)).display());
+        let manual_command = || {
+            let file = dir.join(manual_file_name(now)).display().to_string();
+            Hint::from(Command::BackupCreate { file: Some(file) })
+        };
         let last_failure = self.schedule.attempts().last_failure.clone();
         if let Some((at, fault)) = last_failure {
             let hint = fault.hint.filter(|_| !dir.is_dir()).unwrap_or_else(manual_command);

@@ -4,13 +4,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use brain_protocol::SourceId;
+use brain_protocol::{Command, SourceId};
 
 use super::compare::MissingPage;
 use super::survey::Survey;
 use super::tally::Tally;
 use brain_page::{CopyProgram, program_copy};
-use brain_service::health::quoted;
 
 /// The maximum number of paths that a message names.
 const MAX_NAMED: usize = 3;
@@ -31,8 +30,9 @@ pub(super) fn warn(survey: &Survey, tally: &mut Tally) {
             _ => format!("{count} files are copies that {} made after conflicts", program.name()),
         };
         tally.warn(format!(
-            "{copies}: {first}{}; to compare a copy with its original: brain diff COPY",
-            if *count > 1 { ", …" } else { "" }
+            "{copies}: {first}{}; to compare a copy with its original: {}",
+            if *count > 1 { ", …" } else { "" },
+            Command::DiffCopy
         ));
     }
 }
@@ -71,11 +71,13 @@ pub(super) fn hold_replaced(
             path.as_str(),
             format!(
                 "it is gone, and {} left {} in its place after a conflict, so the page stays; to \
-                 take one in: brain put {} --source {source} --file {}",
+                 take one in: {}",
                 program.name(),
                 names.join(" and "),
-                page.slug,
-                quoted(&root.join(first))
+                Command::PutFile {
+                    page: Some(format!("{source}:{}", page.slug)),
+                    file: Some(root.join(first).display().to_string())
+                }
             ),
         );
         false

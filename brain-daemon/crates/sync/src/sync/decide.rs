@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
+use brain_protocol::{Command, Fault, FaultCode, Slug, SourceId, WriteStatus, hint};
 
 use brain_files::{IgnoreRules, RootDir, Stat, stat_of};
 use brain_pages::files::read::{ReadFile, Text};
@@ -140,7 +140,7 @@ impl SyncContext {
                 let message =
                     format!("the source \"{}\" was removed while it was synchronised", self.source);
                 Err(Fault::new(FaultCode::UnknownSource, message)
-                    .hint("see `brain sources list`")
+                    .hint(hint!("see {}", Command::SourcesList))
                     .into())
             }
         }
@@ -414,9 +414,10 @@ impl SyncContext {
 /// Returns why an empty file does not become its page.
 fn empty_file(file: &ReadFile) -> String {
     format!(
-        "it is empty, and would blank its page, which stays; to write the page there: \
-         `brain keep {0} page`; to delete the page: `brain delete {0}`",
-        file.slug
+        "it is empty, and would blank its page, which stays; to write the page there: `{}`; to \
+         delete the page: `{}`",
+        Command::KeepPage { page: Some(file.slug.to_string()) },
+        Command::Delete { page: Some(file.slug.to_string()) }
     )
 }
 

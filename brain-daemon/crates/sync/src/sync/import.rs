@@ -15,8 +15,8 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 
 use brain_protocol::{
-    Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, SyncStatus,
-    WriteStatus,
+    Command, Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId,
+    SyncStatus, WriteStatus, hint,
 };
 
 use super::beside::links_warning;
@@ -257,8 +257,10 @@ impl SyncService {
         )?;
         if record.path.as_ref().is_some_and(|own| do_overlap(dir, Path::new(own))) {
             let message = format!("{} overlaps the directory of source \"{source}\"", request.path);
-            return Err(Fault::new(FaultCode::Usage, message)
-                .hint(format!("sync it instead: `brain sync --source {source}`")));
+            return Err(Fault::new(FaultCode::Usage, message).hint(hint!(
+                "sync it instead: {}",
+                Command::SyncSource { source: Some(source.to_string()) }
+            )));
         }
         Ok(source)
     }
@@ -365,7 +367,7 @@ fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
         }
         let message = format!("{path} is not a directory");
         return Err(Fault::new(FaultCode::Io, message)
-            .hint(format!("for one file: `brain capture --file {path}`")));
+            .hint(hint!("for one file: {}", Command::Capture { file: Some(path.to_string()) })));
     }
     if dir.starts_with(home) && !is_kept(&dir, home) {
         let message = format!("{path} is inside brain's own home");
@@ -430,7 +432,7 @@ fn reasons(dir: &Path, paths: Vec<String>, links: &[String]) -> Vec<ImportFailur
         match format_of_file(&dir.join(path)) {
             Some(format) => format!("{format}, which brain cannot read"),
             None if is_html(Path::new(path), b"") => {
-                "HTML; `brain capture --file` converts it".to_owned()
+                format!("HTML; `{}` converts it", Command::Capture { file: None })
             }
             None => "not markdown".to_owned(),
         }

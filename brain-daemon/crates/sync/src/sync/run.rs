@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, Pull, PullStatus, Slug, SourceId, SyncedSource};
+use brain_protocol::{
+    Command, Fault, FaultCode, Pull, PullStatus, Slug, SourceId, SyncedSource, hint,
+};
 
 use super::beside;
 use super::compare::{MissingPage, compare, covers};
@@ -293,7 +295,7 @@ impl<'a> SyncRun<'a> {
         let (id, total) = (self.id, self.tally.report.files);
         let message = format!("the sync of \"{id}\" ended early, after {done} of {total} files");
         Err(Fault::new(FaultCode::Cancelled, message)
-            .hint("the files stored so far stay; the next `brain sync` continues"))
+            .hint(hint!("the files stored so far stay; the next {} continues", Command::Sync)))
     }
 
     /// Returns whether the same disks are mounted as before the walk. Files that the walk did not

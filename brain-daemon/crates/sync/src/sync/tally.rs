@@ -1,8 +1,8 @@
 //! Counts the results of a sync, and builds the report about a source.
 
 use brain_protocol::{
-    Fault, IgnoredFiles, Pull, PullStatus, Slug, SourceId, SyncConflict, SyncStatus, SyncedSource,
-    WriteStatus,
+    Command, Fault, IgnoredFiles, Pull, PullStatus, Slug, SourceId, SyncConflict, SyncStatus,
+    SyncedSource, WriteStatus,
 };
 
 use super::decide::Verdict;
@@ -140,7 +140,8 @@ impl Tally {
                 1 => "1 page has no file any more; to delete it".to_owned(),
                 count => format!("{count} pages have no file any more; to delete them"),
             };
-            problems.push(format!("{pages}: brain sync --source {} --yes", report.source_id));
+            let source = Some(report.source_id.to_string());
+            problems.push(format!("{pages}: {}", Command::SyncDeletions { source }));
         }
         if report.pull.status == PullStatus::Failed {
             let message = report.pull.message.as_deref().unwrap_or("it failed");

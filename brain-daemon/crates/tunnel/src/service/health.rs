@@ -1,5 +1,6 @@
 //! Health of the tunnel, from the watchdog's last check. No network.
 
+use brain_protocol::Command;
 use std::sync::Arc;
 
 use crate::service::TunnelService;
@@ -31,7 +32,7 @@ impl TunnelService {
             let checked_at = status.checked_at.unwrap_or_default();
             return warn(
                 format!("the watchdog has not run since {checked_at}"),
-                "brain tunnel start",
+                Command::TunnelStart,
             );
         }
         let summary = format!("{}: {}", status.state, status.message);
@@ -40,13 +41,13 @@ impl TunnelService {
                 match status.telephone.filter(|text| !text.starts_with("https://")) {
                     Some(text) => warn(
                         format!("{summary}; the telephone number is {text}"),
-                        "brain tunnel status",
+                        Command::TunnelStatus,
                     ),
                     None => ok(summary),
                 }
             }
-            TunnelState::Stopped => warn(summary, "brain tunnel start"),
-            _ => warn(summary, "brain tunnel status"),
+            TunnelState::Stopped => warn(summary, Command::TunnelStart),
+            _ => warn(summary, Command::TunnelStatus),
         }
     }
 }

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::sync::mpsc;
 
 use brain_protocol::{
-    Fault, FaultCode, IngestStatus, JobId, JobState, TunnelReplay, TunnelReplayReply,
-    TunnelRequest, TunnelRequests, TunnelRequestsReply,
+    Command, Fault, FaultCode, IngestStatus, JobId, JobState, Slug, SourceId, TunnelReplay,
+    TunnelReplayReply, TunnelRequest, TunnelRequests, TunnelRequestsReply, hint,
 };
 use parking_lot::{Mutex, MutexGuard};
 
@@ -61,18 +61,20 @@ impl TunnelService {
     pub fn replay(&self, request: &TunnelReplay) -> Result<TunnelReplayReply, Fault> {
         let id = JobId(self.ingest.job_number(request.job_id));
         let job = self.store.read_queue()?.job(id.0)?.ok_or_else(|| {
-            Fault::new(FaultCode::UnknownJob, format!("there is no job {id}")).hint(
-                "jobs are kept for 24 hours after they became pages, and 7 days after they \
-                       failed: `brain jobs list`",
-            )
+            Fault::new(FaultCode::UnknownJob, format!("there is no job {id}")).hint(hint!(
+                "jobs are kept for 24 hours after they became pages, and 7 days after they failed: \
+                 {}",
+                Command::JobsList
+            ))
         })?;
         let content = self.job_content(id, &job)?;
         let source_exists = self.store.sources()?.iter().any(|(source, _)| *source == job.source);
         if !source_exists {
-            let message = format!("source \"{}\" of {id} is not registered", job.source);
-            return Err(Fault::new(FaultCode::UnknownSource, message).hint(
-                "register it again: `brain sources add`, or let the sender repeat the request",
-            ));
+            let message = format!("source \"{}\" of {id} is not registered", job.source.as_str());
+            return Err(Fault::new(FaultCode::UnknownSource, message).hint(hint!(
+                "register it again: {}, or let the sender repeat the request",
+                Command::SourcesAdd { source: None, path: None }
+            )));
         }
         // Replays the item as it arrived: with the same client and options.
         let (sender, receiver) = mpsc::channel();

@@ -1,6 +1,6 @@
 //! `brain tunnel setup`: seven steps, each checked before the next. Can be repeated.
 
-use brain_protocol::{Fault, FaultCode, StepStatus, TunnelSetupReply, TunnelState};
+use brain_protocol::{Command, Fault, FaultCode, StepStatus, TunnelSetupReply, TunnelState, hint};
 use serde_json::json;
 
 use super::{TOKEN, WatchdogState, watchdog};
@@ -15,7 +15,7 @@ fn step_of_report<T>(report: &TunnelCheck) -> StepResult<T> {
     fail(
         format!("{}: {}", report.diagnosis.state, report.diagnosis.message),
         hint.unwrap_or_else(|| {
-            "look at `brain tunnel status` and the daemon's log, then run setup again".into()
+            hint!("look at {} and the daemon's log, then run setup again", Command::TunnelStatus)
         }),
     )
 }

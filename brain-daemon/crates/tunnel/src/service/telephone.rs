@@ -88,7 +88,7 @@ impl TunnelService {
                 None
             }
             Err(fault) => {
-                let hint = fault.hint.as_deref().unwrap_or_default();
+                let hint = fault.hint.clone().unwrap_or_default();
                 tracing::warn!(
                     "[watchdog] the telephone number is not changed: {fault}; {hint}; retrying \
                      later"

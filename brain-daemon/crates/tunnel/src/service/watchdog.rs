@@ -45,7 +45,7 @@ impl TunnelService {
             Err(fault) => {
                 let last_logged = Some((fault.code.as_str().to_owned(), fault.message.clone()));
                 if watchdog_state.last_logged != last_logged {
-                    let hint = fault.hint.as_deref().unwrap_or_default();
+                    let hint = fault.hint.clone().unwrap_or_default();
                     tracing::warn!("[watchdog] {fault}; {hint}");
                     watchdog_state.last_logged = last_logged;
                 }

@@ -29,7 +29,7 @@ pub(super) fn estimate_view(reply: &AskReply, limit: Option<u64>) -> Markup {
             None => {
                 p class="estimate" {
                     "It costs nothing."
-                    @if let Some(hint) = &reply.hint { " " bdi { (Text(hint)) } "." }
+                    @if let Some(hint) = &reply.hint { " " bdi { (Text(&hint.to_string())) } "." }
                 }
             }
         }
@@ -45,7 +45,7 @@ pub(super) fn answer_view(reply: &AskReply) -> Markup {
             }
             @if let Some(hint) = &reply.hint {
                 p class={ "notice" @if reply.partial { " bad" } } role="note" {
-                    bdi { (Text(hint)) }
+                    bdi { (Text(&hint.to_string())) }
                 }
             }
             @if let Some(reason) = &reply.degraded { p class="notice" { (Text(reason)) } }

@@ -84,13 +84,13 @@ fn respond(
 /// Shows a fault instead of a result.
 fn fault_view(fault: &Fault) -> Markup {
     let hint = match fault.code {
-        FaultCode::OverBudget => Some("Raise the budget, or let it read fewer pages."),
-        _ => fault.hint.as_deref(),
+        FaultCode::OverBudget => Some("Raise the budget, or let it read fewer pages.".into()),
+        _ => fault.hint.as_ref().map(ToString::to_string),
     };
     html! {
         div class="notice bad" role="alert" {
             p { bdi { (Text(&fault.message)) } }
-            @if let Some(hint) = hint { p { bdi { (Text(hint)) } } }
+            @if let Some(hint) = hint { p { bdi { (Text(&hint)) } } }
         }
     }
 }

@@ -113,7 +113,9 @@ fn checks_of(session: &Session, reply: &DoctorReply) -> Markup {
             html! { (Text(&check.name)) },
             html! {
                 (text(&check.message))
-                @if let Some(hint) = &check.hint { br; span class="facts" { (text(hint)) } }
+                @if let Some(hint) = &check.hint {
+                    br; span class="facts" { (text(&hint.to_string())) }
+                }
             },
         ]
     };

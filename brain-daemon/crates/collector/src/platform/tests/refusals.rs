@@ -178,7 +178,7 @@ fn every_refusal_has_a_reason_and_a_hint() {
         .unwrap_err();
         assert_eq!(fault.reason, reason, "{status} {body}");
         assert!(fault.message.contains(message), "{status}: {}", fault.message);
-        assert!(fault.hint.contains(hint), "{status} {message}: {}", fault.hint);
+        assert!(fault.hint.to_string().contains(hint), "{status} {message}: {}", fault.hint);
         assert_eq!(fault.reason.ends_the_run(), status == 401 || status == 402);
     }
 }
@@ -202,7 +202,7 @@ fn messages_are_one_short_line_without_the_token() {
     assert_eq!(fault.reason, FaultReason::Unreachable);
     assert!(
         fault.message.starts_with("platform.test: ")
-            && fault.hint.contains("collector.platform_api")
+            && fault.hint.to_string().contains("collector.platform_api")
     );
     assert_eq!(
         with_platform(&FakeClient::new(|_| Err(NetError::TooLarge(9))), me).unwrap_err().reason,

@@ -263,7 +263,10 @@ fn low_disk_space_keeps_vectors_in_memory() {
     assert_eq!(near(&brain, "boats moor"), [id], "the vectors are in memory");
     assert_eq!(std::fs::read_dir(dir.path().join("home/index/vectors")).unwrap().count(), 0);
     let (problem, hint) = brain.embedding.meaning_status().problem.unwrap();
-    assert!(problem.contains("MB free") && hint.unwrap().contains("make room"), "{problem}");
+    assert!(
+        problem.contains("MB free") && hint.unwrap().to_string().contains("make room"),
+        "{problem}"
+    );
 }
 
 #[test]
