@@ -86,7 +86,7 @@ impl ConnectService {
         let failure =
             |message: String| StepFailure::new(message, "check the store with `brain doctor`");
         let suffix =
-            random::text::<6>(&*self.env.random).map_err(|error| failure(error.to_string()))?;
+            random::text::<6>(&*self.random).map_err(|error| failure(error.to_string()))?;
         let request = TokenCreate {
             name: format!("connect-test {suffix}"),
             scopes: Scope::Read.into(),

@@ -36,9 +36,9 @@ impl BackupService {
         target: &Path,
         progress: &dyn Progress,
     ) -> Result<VerifyReport, Fault> {
-        let on_progress = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let on_progress = |done, total| progress.at(done, total) && !self.stop.is_cancelled();
         let report =
-            self.store.back_up(target, self.env.clock.now(), &on_progress).map_err(target_fault)?;
+            self.store.back_up(target, self.clock.now(), &on_progress).map_err(target_fault)?;
         let (pages, bytes) = (report.pages, report.bytes);
         tracing::info!(file = %target.display(), pages, bytes, "backup written");
         Ok(report)
@@ -52,7 +52,7 @@ impl BackupService {
         progress: &dyn Progress,
     ) -> Result<BackupReply, Fault> {
         let path = absolute(&request.path)?;
-        let on_progress = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let on_progress = |done, total| progress.at(done, total) && !self.stop.is_cancelled();
         let report = verify(&path, &on_progress).map_err(backup_fault)?;
         Ok(reply("sound", &path, &report))
     }
