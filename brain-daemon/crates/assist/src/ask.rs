@@ -24,8 +24,9 @@ use brain_llm::{
     Finish, LanguageModels, Model, ModelError, ModelErrorKind, Question, Reply, model_fault,
 };
 use brain_retrieval::search::{LinkAnswer, ParsedQuestion, SearchService};
-use brain_service::{Environment, Progress};
+use brain_service::Progress;
 use brain_store::Store;
+use tokio_util::sync::CancellationToken;
 
 /// Maximum number of pages read for a question.
 const MAX_PAGES: u32 = 50;
@@ -38,21 +39,21 @@ const MAX_LISTED_CALLS: u32 = 1000;
 
 /// Answers to questions, with citations.
 pub struct AskService {
-    pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
     pub(crate) search: Arc<SearchService>,
     pub(crate) models: Arc<LanguageModels>,
+    stop: CancellationToken,
 }
 
 impl AskService {
-    /// Creates the service.
+    /// Creates the service. `stop` ends answers early.
     pub fn new(
-        env: Environment,
         store: Arc<Store>,
         search: Arc<SearchService>,
         models: Arc<LanguageModels>,
+        stop: CancellationToken,
     ) -> Self {
-        Self { env, store, search, models }
+        Self { store, search, models, stop }
     }
 
     /// Answers a question from the pages that its caller can see.
@@ -102,7 +103,7 @@ impl AskService {
             return Ok(estimate(&model, passages, unanswered));
         }
         let budget = Budget::new(
-            request.max_cost.unwrap_or_else(|| self.env.config.llm.max_cost.millionths()),
+            request.max_cost.unwrap_or_else(|| self.models.config.max_cost.millionths()),
         );
         let answer = self.stream_answer(&model, &request.question, &passages, &budget, progress)?;
         let citations =
@@ -159,7 +160,7 @@ impl AskService {
                 text.push_str(&piece);
             }
         };
-        let should_continue = || progress.at(0, 0) && !self.env.stop.is_cancelled();
+        let should_continue = || progress.at(0, 0) && !self.stop.is_cancelled();
         let reply = model.stream(&request, Some(budget), &mut on_text, &should_continue);
         let tail = filter.end();
         if !tail.text.is_empty() {

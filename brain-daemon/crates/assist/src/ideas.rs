@@ -27,6 +27,7 @@ mod run_state;
 mod run_store;
 mod save_page;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use brain_protocol::{
@@ -38,13 +39,15 @@ use self::profile::Profile;
 use self::run_state::Run;
 use self::run_store::{RunStore, no_run, run_id};
 use brain_base::caller::Caller;
-use brain_base::random;
+use brain_base::clock::Clock;
+use brain_base::random::{self, Random};
 use brain_llm::LanguageModels;
 use brain_pages::pages::PageService;
 use brain_retrieval::embedding::EmbeddingService;
 use brain_retrieval::search::SearchService;
-use brain_service::{Environment, Progress};
+use brain_service::Progress;
 use brain_store::Store;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use run_store::ActiveRuns;
 
@@ -60,9 +63,21 @@ const MAX_IDEAS: u32 = 200;
 /// ledger entries belong to other runs.
 const MAX_STEP_MS: i64 = 60 * 60 * 1000;
 
+/// What [`IdeaService`] uses besides other services.
+pub struct IdeaEnvironment {
+    /// The directory of runs.
+    pub dir: PathBuf,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The source of ids, delimiters and choices.
+    pub random: Arc<dyn Random>,
+    /// Cancelled when runs should end after their next step.
+    pub stop: CancellationToken,
+}
+
 /// Makes ideas: `brainstorm` and `lsd`.
 pub struct IdeaService {
-    pub(crate) env: Environment,
+    pub(crate) env: IdeaEnvironment,
     pub(crate) store: Arc<Store>,
     pub(crate) pages: Arc<PageService>,
     pub(crate) search: Arc<SearchService>,
@@ -74,7 +89,7 @@ pub struct IdeaService {
 impl IdeaService {
     /// Creates the service.
     pub fn new(
-        env: Environment,
+        env: IdeaEnvironment,
         store: Arc<Store>,
         pages: Arc<PageService>,
         search: Arc<SearchService>,
@@ -104,7 +119,7 @@ impl IdeaService {
         progress: &dyn Progress,
     ) -> Result<IdeasReply, Fault> {
         check(request)?;
-        let store = RunStore::at(self.env.home.ideas());
+        let store = RunStore::at(self.env.dir.clone());
         let Some(id) = &request.resume else {
             let run = self.new_run(caller, request)?;
             let _guard = self
@@ -132,7 +147,7 @@ impl IdeaService {
 
     /// Lists the runs that the caller can see.
     pub fn idea_runs(&self, caller: &Caller) -> Result<IdeaRunsReply, Fault> {
-        let (runs, damaged) = RunStore::at(self.env.home.ideas()).load_all()?;
+        let (runs, damaged) = RunStore::at(self.env.dir.clone()).load_all()?;
         let visible = runs.iter().filter(|run| is_visible(caller, run));
         let runs =
             visible.map(|run| run.row(self.active_idea_runs.contains(&run.run_id))).collect();

@@ -100,6 +100,12 @@ impl Secrets {
         Ok(read(&path, true)?.map(|secret| FoundSecret { secret, origin: Origin::Home(path) }))
     }
 
+    /// Returns the place of the secret in the home.
+    #[must_use]
+    pub fn home_path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
     /// Returns the secret in the home, also if an earlier place has it.
     ///
     /// # Errors

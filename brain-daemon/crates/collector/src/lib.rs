@@ -38,7 +38,7 @@ pub use record::{
 };
 pub use reserve::{Endpoint, RESERVE, RateLimit, Rates, WINDOW_SECONDS};
 pub use run::{IncomingPost, Run, RunListener, RunResult};
-pub use service::CollectorService;
+pub use service::{CollectorEnvironment, CollectorService};
 pub use state::{Account, State, StreamState};
 pub use velocity::is_velocity_alert;
 

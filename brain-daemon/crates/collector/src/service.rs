@@ -18,6 +18,7 @@ mod status;
 mod stream;
 mod topics;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -25,15 +26,21 @@ use std::time::Instant;
 use brain_protocol::{Command, Fault, FaultCode, StreamStatus, hint};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::{DataFault, Settings, State, UserId};
-use brain_base::clock::rfc3339;
-use brain_base::secrets::FoundSecret;
+use brain_base::clock::{Clock, rfc3339};
+use brain_base::home::Home;
+use brain_base::leases::LeaseHolder;
+use brain_base::schedule::ScheduledTask;
+use brain_base::secrets::{FoundSecret, Secrets};
+use brain_config::CollectorConfig;
 use brain_ingest::IngestService;
 use brain_llm::LanguageModels;
+use brain_net::HttpClient;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
-use brain_service::Environment;
+use brain_service::EventLines;
 use brain_store::Store;
 use brain_sync::sync::SyncService;
 
@@ -91,9 +98,35 @@ impl CollectorState {
     }
 }
 
+/// What [`CollectorService`] uses besides other services.
+pub struct CollectorEnvironment {
+    /// The home directory.
+    pub home: Home,
+    /// The section `[collector]`.
+    pub config: CollectorConfig,
+    /// The schedule of runs.
+    pub task: ScheduledTask,
+    /// The configured file with the platform's token.
+    pub token_file: Option<PathBuf>,
+    /// The maximum size of an ingested article, in bytes.
+    pub max_article_bytes: usize,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The secrets.
+    pub secrets: Arc<Secrets>,
+    /// The client for the platform, articles and pictures.
+    pub net: Arc<dyn HttpClient>,
+    /// The output of event lines.
+    pub lines: Arc<dyn EventLines>,
+    /// Tells whether this machine runs the collector.
+    pub leases: Arc<dyn LeaseHolder>,
+    /// Cancelled when long work should end.
+    pub stop: CancellationToken,
+}
+
 /// The collector of the social platform.
 pub struct CollectorService {
-    pub(crate) env: Environment,
+    pub(crate) env: CollectorEnvironment,
     pub(crate) store: Arc<Store>,
     pub(crate) index: Arc<IndexFollower>,
     pub(crate) pages: Arc<PageService>,
@@ -107,7 +140,7 @@ pub struct CollectorService {
 impl CollectorService {
     /// Creates the service.
     pub fn new(
-        env: Environment,
+        env: CollectorEnvironment,
         store: Arc<Store>,
         index: Arc<IndexFollower>,
         pages: Arc<PageService>,
@@ -146,8 +179,7 @@ impl CollectorService {
 
     /// Reads the bearer token. It is not cached, so a new token needs no restart.
     fn platform_token(&self) -> Result<Option<FoundSecret>, Fault> {
-        let file = self.env.config.platform_token_file(&self.env.home);
-        Ok(self.env.secrets.find(TOKEN, file.as_deref())?)
+        Ok(self.env.secrets.find(TOKEN, self.env.token_file.as_deref())?)
     }
 
     /// Adds the account found by setup to settings without one.

@@ -1,15 +1,14 @@
 //! Reads the settings of a run from the configuration.
 
 use brain_base::home::Home;
-use brain_config::{Authors, Config, DeletedPosts};
+use brain_config::{Authors, CollectorConfig, DeletedPosts};
 
 use crate::{Settings, UserId};
 
 impl Settings {
     /// Returns the configured settings.
     #[must_use]
-    pub fn from_config(config: &Config, home: &Home) -> Self {
-        let config = &config.collector;
+    pub fn from_config(config: &CollectorConfig, home: &Home) -> Self {
         let default = || home.root().join("collector");
         Self {
             platform_api: config.platform_api.clone(),
@@ -30,6 +29,8 @@ impl Settings {
 mod tests {
     use std::path::Path;
 
+    use brain_config::Config;
+
     use super::*;
 
     fn settings(values: &[(&str, &str)]) -> Settings {
@@ -37,7 +38,7 @@ mod tests {
             values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
         let config = Config::load(Path::new("/nonexistent/config.toml"), env).unwrap();
-        Settings::from_config(&config, &Home::at("/home".into()))
+        Settings::from_config(&config.collector, &Home::at("/home".into()))
     }
 
     #[test]

@@ -221,24 +221,6 @@ impl Config {
         collector.into_iter().chain(self.ratings_task).collect()
     }
 
-    /// Returns the directory of scheduled backups; `None` if there are none.
-    #[must_use]
-    pub fn backup_dir(&self, home: &Home) -> Option<PathBuf> {
-        Some(self.backup.dir.as_ref()?.resolve(home))
-    }
-
-    /// Returns the time between two backups, in milliseconds.
-    #[must_use]
-    pub fn backup_every_ms(&self) -> i64 {
-        i64::try_from(self.backup.every.as_millis()).unwrap_or(i64::MAX)
-    }
-
-    /// Returns the minimum age of the kept copy before it is replaced, in milliseconds.
-    #[must_use]
-    pub fn kept_every_ms(&self) -> i64 {
-        i64::try_from(self.backup.kept_every.as_millis()).unwrap_or(i64::MAX)
-    }
-
     /// Returns the configured public address, which is the OAuth issuer, without a trailing slash.
     #[must_use]
     pub fn http_base_url(&self) -> Option<&str> {
@@ -249,48 +231,6 @@ impl Config {
     #[must_use]
     pub fn voice(&self) -> Option<&VoiceConfig> {
         Some(&self.voice).filter(|voice| voice.enabled)
-    }
-
-    /// Returns the file with the admin token; `None` for its default place.
-    #[must_use]
-    pub fn http_admin_token_file(&self, home: &Home) -> Option<PathBuf> {
-        Some(self.http.admin_token_file.as_ref()?.resolve(home))
-    }
-
-    /// Returns the file with the social platform's token; `None` for its default place.
-    #[must_use]
-    pub fn platform_token_file(&self, home: &Home) -> Option<PathBuf> {
-        Some(self.collector.token_file.as_ref()?.resolve(home))
-    }
-
-    /// Returns the file with the key of the language models; `None` for its default place.
-    #[must_use]
-    pub fn llm_key_file(&self, home: &Home) -> Option<PathBuf> {
-        Some(self.llm.api_key_file.as_ref()?.resolve(home))
-    }
-
-    /// Returns the file with the key of the embedding endpoint; `None` for its default place.
-    #[must_use]
-    pub fn embedding_key_file(&self, home: &Home) -> Option<PathBuf> {
-        Some(self.embedding.api_key_file.as_ref()?.resolve(home))
-    }
-
-    /// Returns the file with the key of the endpoint that reranks; `None` for its default place.
-    #[must_use]
-    pub fn rerank_key_file(&self, home: &Home) -> Option<PathBuf> {
-        Some(self.search.rerank_api_key_file.as_ref()?.resolve(home))
-    }
-
-    /// Returns the file with the tunnel agent's token; `None` for its default place.
-    #[must_use]
-    pub fn tunnel_token_file(&self, home: &Home) -> Option<PathBuf> {
-        Some(self.tunnel.authtoken_file.as_ref()?.resolve(home))
-    }
-
-    /// Returns the file with the telephony account's token; `None` for its default place.
-    #[must_use]
-    pub fn telephony_token_file(&self, home: &Home) -> Option<PathBuf> {
-        Some(self.voice.auth_token_file.as_ref()?.resolve(home))
     }
 }
 

@@ -131,7 +131,7 @@ fn time_span_is_a_number_and_a_unit() {
         [("90s", 90), ("1m", 60), ("24h", 86_400), ("7d", 604_800), ("007m", 420)]
     {
         let config = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap();
-        assert_eq!(config.backup_every_ms(), seconds * 1000, "{text}");
+        assert_eq!(config.backup.every_ms(), seconds * 1000, "{text}");
     }
     for text in
         ["", "24", "h", "1.5h", "-1h", "1 h", "1H", "24 hours", "١h", "99999999999999999999d"]
@@ -152,9 +152,9 @@ fn time_span_is_a_number_and_a_unit() {
 #[test]
 fn backups_are_off_without_a_directory() {
     let home = Home::at("/home".into());
-    assert_eq!(load("").unwrap().backup_dir(&home), None);
+    assert_eq!(load("").unwrap().backup.directory(&home), None);
     let at = |dir: &str| {
-        load(&format!("[backup]\ndir = \"{dir}\"\n")).unwrap().backup_dir(&home).unwrap()
+        load(&format!("[backup]\ndir = \"{dir}\"\n")).unwrap().backup.directory(&home).unwrap()
     };
     assert_eq!((at("kept"), at("/disk/kept")), ("/home/kept".into(), "/disk/kept".into()));
     assert!(at("~/kept").ends_with("kept") && !at("~/kept").starts_with("/home/~"));

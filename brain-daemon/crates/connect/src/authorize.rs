@@ -87,8 +87,8 @@ impl ConnectService {
         let store_failure = |message: String| {
             StepFailure::new(message, hint!("check the store with {}", Command::Doctor))
         };
-        let suffix = random::text::<6>(&*self.env.random)
-            .map_err(|error| store_failure(error.to_string()))?;
+        let suffix =
+            random::text::<6>(&*self.random).map_err(|error| store_failure(error.to_string()))?;
         let request = TokenCreate {
             name: format!("connect-test {suffix}"),
             scopes: Scope::Read.into(),

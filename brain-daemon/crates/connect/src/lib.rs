@@ -20,8 +20,9 @@ use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode, StepStatus};
 use url::{Host, Url};
 
 use brain_access::Access;
+use brain_base::clock::Clock;
+use brain_base::random::Random;
 use brain_net::{HttpClient, HttpRequest, HttpResponse};
-use brain_service::Environment;
 use brain_service::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 
 use explain::explain_net_error;
@@ -86,14 +87,21 @@ fn is_loopback(url: &Url) -> bool {
 
 /// Tests the connection of an AI client to an MCP endpoint.
 pub struct ConnectService {
-    env: Environment,
     access: Arc<Access>,
+    net: Arc<dyn HttpClient>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
 }
 
 impl ConnectService {
     /// Creates the service.
-    pub fn new(env: Environment, access: Arc<Access>) -> Self {
-        Self { env, access }
+    pub fn new(
+        access: Arc<Access>,
+        net: Arc<dyn HttpClient>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+    ) -> Self {
+        Self { access, net, clock, random }
     }
 
     /// Tests an MCP endpoint. Blocks for up to some minutes if every step is slow.
@@ -104,12 +112,12 @@ impl ConnectService {
     pub fn test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
         let url = endpoint(&request.url)?;
         let target = Target {
-            net: &*self.env.net,
+            net: &*self.net,
             url,
             url_text: request.url.clone(),
             issuer: self.access.issuer(),
         };
-        let mut steps = Steps { clock: &*self.env.clock, results: Vec::new() };
+        let mut steps = Steps { clock: &*self.clock, results: Vec::new() };
         let has_passed = self.run_steps(&target, request, &mut steps).is_some();
         Ok(ConnectReport {
             url: request.url.clone(),

@@ -76,7 +76,7 @@ pub(super) fn greet<'a>(
                 true => legacy.message,
                 false => format!("{}; {}", modern.message, legacy.message),
             };
-            let is_explained = legacy.hint != GREETING_HINT;
+            let is_explained = legacy.hint != Hint::from(GREETING_HINT);
             Err(StepFailure::new(both, if is_explained { legacy.hint } else { modern.hint }))
         }
     }

@@ -1,35 +1,35 @@
 //! Composes the services of a brain: each gets the few things that it depends on.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use brain_access::Access;
 use brain_assist::ask::AskService;
-use brain_assist::ideas::IdeaService;
+use brain_assist::ideas::{IdeaEnvironment, IdeaService};
 use brain_base::home::Home;
-use brain_base::workers::WorkerStates;
-use brain_collector::CollectorService;
-use brain_config::{ClientDocuments, Config};
+use brain_collector::{CollectorEnvironment, CollectorService};
+use brain_config::{ClientDocuments, Config, HomePath};
 use brain_connect::ConnectService;
 use brain_costs::Ledger;
 use brain_graph::GraphService;
 use brain_ingest::{IngestService, Queue};
 use brain_llm::LanguageModels;
-use brain_machines::MachineService;
+use brain_machines::{LeaseTable, MachineEnvironment, MachineService};
 use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
 use brain_pages::pages::dedup::Dedup;
 use brain_pages::sources::SourceService;
 use brain_protocol::Fault;
-use brain_retrieval::embedding::{EmbeddingService, EmbeddingState};
+use brain_retrieval::embedding::{EmbeddingEnvironment, EmbeddingService, EmbeddingState};
 use brain_retrieval::search::SearchService;
 use brain_service::health::Health;
-use brain_service::{Audit, ChangeFeed, Environment, TextBudget};
+use brain_service::{Audit, ChangeFeed, TextBudget};
 use brain_store::{Reader, Store};
 use brain_sync::backup::scheduled_backup::BackupService;
-use brain_sync::sync::SyncService;
-use brain_tunnel::{TelephoneNumber, TunnelService};
+use brain_sync::sync::{SyncEnvironment, SyncService};
+use brain_tunnel::{TelephoneNumber, TunnelEnvironment, TunnelService};
 use brain_voice::{ConfiguredNumber, VoiceService};
 use parking_lot::Mutex;
 
@@ -38,9 +38,11 @@ use crate::doctor::access::AccessHealth;
 use crate::doctor::process::Process;
 use crate::doctor::store::StoreHealth;
 use crate::doctor::workers::WorkerHealth;
+use crate::environment::Environment;
 use crate::{Brain, PurgeService};
 
-/// What several services share.
+/// What several services share. Clones share it, too.
+#[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
@@ -83,28 +85,29 @@ impl Parts {
 
     /// Composes the brain. The store is locked by now, so the owner's token is created only once.
     pub(crate) fn compose(self, embedding_state: EmbeddingState) -> Result<Brain, Fault> {
-        let (env, store) = (&self.env, &self.store);
         let access = self.access()?;
         let pages = self.pages();
         let sources = self.sources();
         let embedding = self.embedding(embedding_state);
-        let search = self.search(&embedding);
-        let sync = self.sync(&pages, &sources, &embedding);
+        let search = self.search(embedding.clone());
+        let sync = self.sync(pages.clone(), sources.clone(), embedding.clone());
         let ingest = self.ingest();
-        let models = Arc::new(LanguageModels::new(env.clone(), self.ledger.clone()));
-        let collector = self.collector(&pages, &sync, &ingest, &models);
-        let tunnel = self.tunnel(&access, &ingest);
-        let backup = Arc::new(BackupService::new(env.clone(), store.clone()));
-        let purge = self.purge(&pages, &embedding, &backup);
-        let workers = Arc::new(WorkerStates::default());
+        let models = self.models();
+        let collector = self.collector(pages.clone(), sync.clone(), ingest.clone(), models.clone());
+        let number = self.number();
+        let tunnel = self.tunnel(access.clone(), ingest.clone(), number.clone());
+        let backup = self.backup();
+        let purge = self.purge(pages.clone(), embedding.clone(), backup.clone());
         let process = self.process();
+        let Environment { clock, net, random, stop, .. } = self.env.clone();
+        let store = self.store.clone();
         Ok(Brain {
-            audit: Arc::new(Audit::new(store.clone(), env.clock.clone())),
-            connect: ConnectService::new(env.clone(), access.clone()),
-            ask: AskService::new(env.clone(), store.clone(), search.clone(), models.clone()),
-            graph: self.graph(&pages),
-            ideas: self.ideas(&pages, &search, &embedding, &models),
-            voice: self.voice(&pages, &search),
+            audit: Arc::new(Audit::new(store.clone(), clock.clone())),
+            connect: ConnectService::new(access.clone(), net, clock.clone(), random),
+            ask: AskService::new(store.clone(), search.clone(), models.clone(), stop.clone()),
+            graph: GraphService::new(store.clone(), clock, pages.clone(), stop),
+            ideas: self.ideas(pages.clone(), search.clone(), embedding.clone(), models.clone()),
+            voice: self.voice(pages.clone(), search.clone(), number),
             taken_in: OnceLock::new(),
             process,
             access,
@@ -119,9 +122,9 @@ impl Parts {
             tunnel,
             backup,
             purge,
-            workers,
+            workers: Arc::default(),
             env: self.env,
-            store: self.store,
+            store,
             index: self.index,
             machines: self.machines,
             changes: self.changes,
@@ -131,167 +134,181 @@ impl Parts {
     }
 
     fn access(&self) -> Result<Arc<Access>, Fault> {
-        let env = &self.env;
-        let settings = access_settings(&env.config, &env.home);
-        let (clock, random) = (env.clock.clone(), env.random.clone());
-        let (secrets, net) = (env.secrets.clone(), env.net.clone());
+        let Environment { home, config, clock, random, secrets, net, .. } = self.env.clone();
+        let settings = access_settings(&config, &home);
         Ok(Arc::new(Access::open(self.store.clone(), clock, random, secrets, net, settings)?))
     }
 
     fn pages(&self) -> Arc<PageService> {
-        let (files, dedup) = (self.files.clone(), self.dedup.clone());
-        Arc::new(PageService::new(&self.env, self.store.clone(), files, dedup))
-    }
-
-    fn graph(&self, pages: &Arc<PageService>) -> GraphService {
-        let (clock, stop) = (self.env.clock.clone(), self.env.stop.clone());
-        GraphService::new(self.store.clone(), clock, pages.clone(), stop)
+        let Self { env, store, files, dedup, .. } = self.clone();
+        let config = env.config.pages.clone();
+        Arc::new(PageService::new(store, files, dedup, env.leases, env.random, config))
     }
 
     fn sources(&self) -> Arc<SourceService> {
-        Arc::new(SourceService::new(
-            self.store.clone(),
-            self.env.clock.clone(),
-            self.env.home.clone(),
-            self.files.clone(),
-            self.index.clone(),
-            self.env.stop.clone(),
-            self.env.config.clone(),
-        ))
+        let Self { env, store, files, index, .. } = self.clone();
+        let Environment { clock, home, stop, config, .. } = env;
+        let config = config.sources.clone();
+        Arc::new(SourceService::new(store, clock, home, files, index, stop, config))
     }
 
     fn embedding(&self, state: EmbeddingState) -> Arc<EmbeddingService> {
-        Arc::new(EmbeddingService::new(
-            self.env.clone(),
-            self.store.clone(),
-            self.ledger.clone(),
-            self.queue.clone(),
-            self.sync_lock.clone(),
-            state,
-        ))
+        let Self { env, store, ledger, queue, sync_lock, .. } = self.clone();
+        let environment = EmbeddingEnvironment {
+            config: env.config.embedding.clone(),
+            search: env.config.search.clone(),
+            key_file: path_in(&env.home, env.config.embedding.api_key_file.as_ref()),
+            rerank_key_file: path_in(&env.home, env.config.search.rerank_api_key_file.as_ref()),
+            min_free_mb: env.config.store.min_free_mb,
+            home: env.home,
+            clock: env.clock,
+            secrets: env.secrets,
+            net: env.net,
+            stop: env.stop,
+        };
+        Arc::new(EmbeddingService::new(environment, store, ledger, queue, sync_lock, state))
     }
 
-    fn search(&self, embedding: &Arc<EmbeddingService>) -> Arc<SearchService> {
-        Arc::new(SearchService::new(
-            self.store.clone(),
-            self.index.clone(),
-            self.env.clock.clone(),
-            embedding.clone(),
-            self.files.clone(),
-            self.machines.clone(),
-        ))
+    fn search(&self, embedding: Arc<EmbeddingService>) -> Arc<SearchService> {
+        let Self { env, store, index, files, machines, .. } = self.clone();
+        Arc::new(SearchService::new(store, index, env.clock, embedding, files, machines))
     }
 
     fn sync(
         &self,
-        pages: &Arc<PageService>,
-        sources: &Arc<SourceService>,
-        embedding: &Arc<EmbeddingService>,
+        pages: Arc<PageService>,
+        sources: Arc<SourceService>,
+        embedding: Arc<EmbeddingService>,
     ) -> Arc<SyncService> {
-        Arc::new(SyncService::new(
-            self.env.clone(),
-            self.store.clone(),
-            self.index.clone(),
-            pages.clone(),
-            sources.clone(),
-            embedding.clone(),
-            self.sync_lock.clone(),
-        ))
+        let Self { env, store, index, sync_lock: lock, .. } = self.clone();
+        let git_approved = env.config.sources.git_approved.clone();
+        let Environment { home, clock, stop, .. } = env;
+        let environment = SyncEnvironment { home, git_approved, clock, stop };
+        Arc::new(SyncService::new(environment, store, index, pages, sources, embedding, lock))
     }
 
     fn ingest(&self) -> Arc<IngestService> {
-        Arc::new(IngestService::new(
-            self.store.clone(),
-            self.index.clone(),
-            self.env.clock.clone(),
-            self.files.clone(),
-            self.dedup.clone(),
-            self.text.clone(),
-            self.queue.clone(),
-        ))
+        let Self { env, store, index, files, dedup, text, queue, .. } = self.clone();
+        Arc::new(IngestService::new(store, index, env.clock, files, dedup, text, queue))
+    }
+
+    fn models(&self) -> Arc<LanguageModels> {
+        let Environment { home, config, secrets, net, .. } = self.env.clone();
+        let (config, ledger) = (config.llm.clone(), self.ledger.clone());
+        let key_file = path_in(&home, config.api_key_file.as_ref());
+        Arc::new(LanguageModels::new(config, key_file, secrets, net, ledger))
     }
 
     fn ideas(
         &self,
-        pages: &Arc<PageService>,
-        search: &Arc<SearchService>,
-        embedding: &Arc<EmbeddingService>,
-        models: &Arc<LanguageModels>,
+        pages: Arc<PageService>,
+        search: Arc<SearchService>,
+        embedding: Arc<EmbeddingService>,
+        models: Arc<LanguageModels>,
     ) -> IdeaService {
-        IdeaService::new(
-            self.env.clone(),
-            self.store.clone(),
-            pages.clone(),
-            search.clone(),
-            embedding.clone(),
-            models.clone(),
-        )
+        let Environment { home, clock, random, stop, .. } = self.env.clone();
+        let environment = IdeaEnvironment { dir: home.ideas(), clock, random, stop };
+        IdeaService::new(environment, self.store.clone(), pages, search, embedding, models)
     }
 
     fn collector(
         &self,
-        pages: &Arc<PageService>,
-        sync: &Arc<SyncService>,
-        ingest: &Arc<IngestService>,
-        models: &Arc<LanguageModels>,
+        pages: Arc<PageService>,
+        sync: Arc<SyncService>,
+        ingest: Arc<IngestService>,
+        models: Arc<LanguageModels>,
     ) -> Arc<CollectorService> {
-        Arc::new(CollectorService::new(
-            self.env.clone(),
-            self.store.clone(),
-            self.index.clone(),
-            pages.clone(),
-            sync.clone(),
-            ingest.clone(),
-            models.clone(),
-        ))
+        let Self { env, store, index, .. } = self.clone();
+        let environment = CollectorEnvironment {
+            config: env.config.collector.clone(),
+            task: env.config.collector_task(),
+            token_file: path_in(&env.home, env.config.collector.token_file.as_ref()),
+            max_article_bytes: env.config.ingest.max_bytes,
+            home: env.home,
+            clock: env.clock,
+            secrets: env.secrets,
+            net: env.net,
+            lines: env.lines,
+            leases: env.leases,
+            stop: env.stop,
+        };
+        Arc::new(CollectorService::new(environment, store, index, pages, sync, ingest, models))
     }
 
-    fn tunnel(&self, access: &Arc<Access>, ingest: &Arc<IngestService>) -> Arc<TunnelService> {
-        Arc::new(TunnelService::new(
-            self.env.clone(),
-            self.store.clone(),
-            access.clone(),
-            ingest.clone(),
-            Box::new(NumberOfTunnel(ConfiguredNumber::new(self.env.clone()))),
-        ))
+    fn number(&self) -> ConfiguredNumber {
+        let Environment { home, config, secrets, net, .. } = self.env.clone();
+        let token_file = path_in(&home, config.voice.auth_token_file.as_ref());
+        ConfiguredNumber::new(config.voice.clone(), token_file, secrets, net)
     }
 
-    fn voice(&self, pages: &Arc<PageService>, search: &Arc<SearchService>) -> VoiceService {
-        VoiceService::new(
-            self.env.clone(),
-            self.store.clone(),
-            self.files.clone(),
-            pages.clone(),
-            search.clone(),
-        )
+    fn tunnel(
+        &self,
+        access: Arc<Access>,
+        ingest: Arc<IngestService>,
+        number: ConfiguredNumber,
+    ) -> Arc<TunnelService> {
+        let Self { env, store, .. } = self.clone();
+        let environment = TunnelEnvironment {
+            settings: brain_tunnel::Settings::from_config(&env.config),
+            forward: env.config.tunnel.forward,
+            token_file: path_in(&env.home, env.config.tunnel.authtoken_file.as_ref()),
+            base_url: env.config.http.base_url.clone(),
+            public: env.config.http.public,
+            config_file: env.config.file().to_owned(),
+            home: env.home,
+            clock: env.clock,
+            random: env.random,
+            secrets: env.secrets,
+            net: env.net,
+            leases: env.leases,
+            stop: env.stop,
+        };
+        let number = Box::new(NumberOfTunnel(number));
+        Arc::new(TunnelService::new(environment, store, access, ingest, number))
+    }
+
+    fn voice(
+        &self,
+        pages: Arc<PageService>,
+        search: Arc<SearchService>,
+        number: ConfiguredNumber,
+    ) -> VoiceService {
+        let Self { env, store, files, .. } = self.clone();
+        VoiceService::new(store, files, pages, search, number, env.clock)
+    }
+
+    fn backup(&self) -> Arc<BackupService> {
+        let Environment { home, config, clock, leases, stop, .. } = self.env.clone();
+        let (store, config) = (self.store.clone(), config.backup.clone());
+        Arc::new(BackupService::new(store, home, config, clock, leases, stop))
     }
 
     fn purge(
         &self,
-        pages: &Arc<PageService>,
-        embedding: &Arc<EmbeddingService>,
-        backup: &Arc<BackupService>,
+        pages: Arc<PageService>,
+        embedding: Arc<EmbeddingService>,
+        backup: Arc<BackupService>,
     ) -> Arc<PurgeService> {
+        let Self { env, store, index, files, .. } = self.clone();
         Arc::new(PurgeService {
-            env: self.env.clone(),
-            store: self.store.clone(),
-            index: self.index.clone(),
-            files: self.files.clone(),
-            pages: pages.clone(),
-            embedding: embedding.clone(),
-            backup: backup.clone(),
+            home: env.home,
+            clock: env.clock,
+            stop: env.stop,
+            store,
+            index,
+            files,
+            pages,
+            embedding,
+            backup,
             finished_later: Mutex::default(),
             problems: Mutex::default(),
         })
     }
 
     fn process(&self) -> Arc<Process> {
-        Arc::new(Process {
-            env: self.env.clone(),
-            store: self.store.clone(),
-            files: self.files.clone(),
-            started: Instant::now(),
-        })
+        let Self { env, store, files, .. } = self.clone();
+        let Environment { home, config, clock, .. } = env;
+        Arc::new(Process { home, config, clock, store, files, started: Instant::now() })
     }
 }
 
@@ -330,6 +347,26 @@ impl Brain {
     }
 }
 
+/// Composes the machines, which exist before the other services: a shared store has its log before
+/// anything is written.
+pub(crate) fn machine_service(
+    env: Environment,
+    store: Arc<Store>,
+    leases: Arc<LeaseTable>,
+) -> MachineService {
+    let environment = MachineEnvironment {
+        cache_bytes: env.config.store.cache_mb * 1_000_000,
+        min_free_bytes: env.config.store.min_free_mb * 1_000_000,
+        max_token_age: env.config.machines.max_token_age,
+        home: env.home,
+        clock: env.clock,
+        random: env.random,
+        secrets: env.secrets,
+        stop: env.stop,
+    };
+    MachineService::new(environment, store, leases)
+}
+
 /// The telephone number that the tunnel keeps at its address: neither feature knows the other.
 struct NumberOfTunnel(ConfiguredNumber);
 
@@ -343,9 +380,15 @@ impl TelephoneNumber for NumberOfTunnel {
     }
 }
 
+/// Returns the path of a configured file, if there is one.
+fn path_in(home: &Home, file: Option<&HomePath>) -> Option<PathBuf> {
+    Some(file?.resolve(home))
+}
+
+/// Returns the settings of [`Access`].
 fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
     brain_access::Settings {
-        admin_token_file: config.http_admin_token_file(home),
+        admin_token_file: path_in(home, config.http.admin_token_file.as_ref()),
         base_url: config.http_base_url().map(str::to_owned),
         local: config.http.local,
         fetch_client_documents: config.http.client_documents == ClientDocuments::Fetch,

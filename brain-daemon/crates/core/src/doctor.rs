@@ -69,7 +69,7 @@ impl DoctorService {
     /// Repairs files, index and socket if `request.fix` is set, then runs all checks. The health
     /// score is 100, less 25 for each failure and 5 for each warning, but not below 0.
     pub(crate) fn doctor(&self, request: &Doctor) -> DoctorReply {
-        if request.fix && !self.process.env.home.has_moved() {
+        if request.fix && !self.process.home.has_moved() {
             self.files.replay_outbox();
             // The checks below report the files that were not repaired.
             if let Err(fault) = self.pages.purge_due().and_then(|_| self.files.flush_outbox()) {

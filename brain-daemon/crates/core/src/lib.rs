@@ -10,6 +10,7 @@ mod completion;
 mod compose;
 mod doctor;
 mod door;
+mod environment;
 mod follow_machines;
 mod home_owner;
 mod open;
@@ -70,11 +71,12 @@ pub use brain_pages::pages::surroundings::{FirstOf, LinkedPage, Surroundings};
 pub use brain_pages::provenance::INGEST_KEYS;
 pub use brain_pages::sources::watch_state::{IgnoreRules, WatchState, is_markdown, is_rule_file};
 pub use brain_service::{
-    Audit, ChangeFeed, Environment, EventLines, NoProgress, Progress, StandardOutput, TextPermit,
+    Audit, ChangeFeed, EventLines, NoProgress, Progress, StandardOutput, TextPermit,
 };
 pub use brain_sync::backup::verify_backup;
 pub use brain_voice::TELEPHONE;
 pub use door::Door;
+pub use environment::Environment;
 pub use purge::PurgeService;
 pub use restore::restore;
 pub use restore_home::restore_from_home;
@@ -93,7 +95,7 @@ pub struct ExternalDependencies {
 
 /// The services of one brain.
 pub struct Brain {
-    /// The values that all services share.
+    /// The values of the process.
     pub env: Environment,
     /// Access over HTTP: clients, tokens and the owner's consent.
     pub access: Arc<Access>,

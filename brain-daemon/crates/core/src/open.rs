@@ -8,16 +8,17 @@ use brain_base::random::SystemRandom;
 use brain_base::secrets::Secrets;
 use brain_config::Config;
 use brain_files::{IgnoreRules, markdown_files};
-use brain_machines::{LeaseTable, MachineService, complete_join};
+use brain_machines::{LeaseTable, complete_join};
 use brain_pages::index::{IndexFollower, index_id};
 use brain_protocol::{Command, Fault, FaultCode, SyncedSource, hint};
 use brain_retrieval::embedding::{EmbeddingState, combine_hooks};
-use brain_service::{ChangeFeed, Environment, StandardOutput};
+use brain_service::{ChangeFeed, StandardOutput};
 use brain_store::{Reader, Store, StoreOptions};
 use brain_sync::backup::home_remains::{check_new_home, check_store, store_fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::compose::Parts;
+use crate::compose::{Parts, machine_service};
+use crate::environment::Environment;
 use crate::home_owner::check_owner;
 use crate::{Brain, ExternalDependencies, store_identity};
 
@@ -78,7 +79,7 @@ impl Brain {
             tracing::warn!("{}", found.warning(home.root()));
         }
         let is_other_store = is_other_file && store_identity::discard_torn_index(&home, &store);
-        if let Some(dir) = config.backup_dir(&home) {
+        if let Some(dir) = config.backup.directory(&home) {
             store.set_backup_dir(dir);
         }
         index.start(&store, &config)?;
@@ -95,7 +96,7 @@ impl Brain {
             home,
         };
         // A shared store has its log before anything is written.
-        let machines = Arc::new(MachineService::new(env.clone(), store.clone(), leases));
+        let machines = Arc::new(machine_service(env.clone(), store.clone(), leases));
         let brain = Parts::new(env, store, index, machines, changes)?.compose(embedding_state)?;
         brain.recover(is_other_store)?;
         Ok(brain)

@@ -10,14 +10,16 @@ use brain_base::caller::Visibility;
 use brain_protocol::{Command, Fault, FaultCode, PageChange, Purge, PurgeReply, SourceId, hint};
 use brain_store::{FileState, PageRecord, PurgeName, Store, UnfinishedPurges};
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 
 use crate::store_identity;
 use brain_base::caller::Caller;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
 use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::{PageService, no_page};
 use brain_retrieval::embedding::EmbeddingService;
-use brain_service::Environment;
 use brain_service::health::{Finding, Health, HealthCheck, warn};
 use brain_sync::backup::scheduled_backup::BackupService;
 
@@ -26,7 +28,9 @@ const MAX_REMEMBERED: usize = 1000;
 
 /// Purges pages, and finishes purges that were interrupted.
 pub struct PurgeService {
-    pub(crate) env: Environment,
+    pub(crate) home: Home,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stop: CancellationToken,
     pub(crate) store: Arc<Store>,
     pub(crate) index: Arc<IndexFollower>,
     pub(crate) files: Arc<FileService>,
@@ -148,7 +152,7 @@ impl PurgeService {
 
     /// Finishes purges that a kill or a full disk interrupted. A timer calls this method.
     pub fn finish_interrupted(&self) {
-        if self.store.is_read_only() || self.env.home.has_moved() {
+        if self.store.is_read_only() || self.home.has_moved() {
             return;
         }
         match self.finish_locked(&mut self.finished_later.lock(), true) {
@@ -185,7 +189,7 @@ impl PurgeService {
             problems.push(format!("{root} may still have files of the page: {error}"));
         }
         // Rows of unchecked links have slugs and aliases that disappeared.
-        if let Err(error) = self.store.check_links(&|| !self.env.stop.is_cancelled()) {
+        if let Err(error) = self.store.check_links(&|| !self.stop.is_cancelled()) {
             problems.push(format!("the store may still have a name of the page: {error}"));
         }
         match self.index.erase_removed() {
@@ -200,10 +204,10 @@ impl PurgeService {
             problems.push(format!("free space in {path} may still have the text: {error}"));
         }
         if let Err(fault) = self.backup.replace_kept_copy() {
-            let path = self.env.home.kept_copy();
+            let path = self.home.kept_copy();
             problems.push(format!("{} still has the text: {fault}", path.display()));
         }
-        store_identity::record(&self.env.home);
+        store_identity::record(&self.home);
         if problems.is_empty() {
             self.store.finish_purges(&unfinished)?;
             finished_later.extend(unfinished.pages);
@@ -292,7 +296,7 @@ impl PurgeService {
         record: &PageRecord,
         request: &Purge,
     ) -> Result<u64, Fault> {
-        let now = self.env.clock.now();
+        let now = self.clock.now();
         let (source_id, slug, page_id) = (source.clone(), request.page.slug.clone(), record.id);
         let versions = self.store.write(move |draft| {
             let record = draft.page(&source_id, &slug)?.filter(|page| page.id == page_id);

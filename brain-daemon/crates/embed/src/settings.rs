@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brain_base::home::Home;
-use brain_config::{Config, EmbeddingProvider};
+use brain_config::{EmbeddingConfig, EmbeddingProvider, SearchConfig};
 use brain_costs::Price;
 
 use crate::Settings;
@@ -13,8 +13,11 @@ impl Settings {
     /// the model to use when the configuration names none. With it, the provider `auto` means
     /// `local`; without it, none.
     #[must_use]
-    pub fn from_config(config: &Config, home: &Home, installed: Option<&Path>) -> Option<Self> {
-        let config = &config.embedding;
+    pub fn from_config(
+        config: &EmbeddingConfig,
+        home: &Home,
+        installed: Option<&Path>,
+    ) -> Option<Self> {
         match config.provider {
             EmbeddingProvider::None => None,
             EmbeddingProvider::Auto if installed.is_none() => None,
@@ -38,12 +41,12 @@ impl Settings {
 
 /// Returns the configured price of the reranker's endpoint.
 #[must_use]
-pub fn rerank_price(config: &Config) -> Price {
-    Price { input: config.search.rerank_price.millionths(), output: 0 }
+pub fn rerank_price(config: &SearchConfig) -> Price {
+    Price { input: config.rerank_price.millionths(), output: 0 }
 }
 
 /// Returns the configured price of the embedding endpoint.
 #[must_use]
-pub fn price(config: &Config) -> Price {
-    Price { input: config.embedding.price.millionths(), output: 0 }
+pub fn price(config: &EmbeddingConfig) -> Price {
+    Price { input: config.price.millionths(), output: 0 }
 }

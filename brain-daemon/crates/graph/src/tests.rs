@@ -7,14 +7,12 @@ use brain_base::caller::Scope;
 use brain_base::home::Home;
 use brain_base::leases::Alone;
 use brain_base::random::SystemRandom;
-use brain_base::secrets::Secrets;
 use brain_config::Config;
 use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::dedup::Dedup;
 use brain_pages::sources::SourceService;
 use brain_protocol::{Origin, PageRef, Put, Slug, SourceAdd, SourceSettings};
-use brain_service::{Environment, StandardOutput};
 use brain_store::StoreOptions;
 
 use super::*;
@@ -37,7 +35,7 @@ struct TestBrain {
 fn start(dir: &Path, clock: &Arc<MockClock>) -> TestBrain {
     let home = Home::at(dir.join("home"));
     home.prepare().unwrap();
-    let config = Arc::new(Config::load(&home.config(), |_| None).unwrap());
+    let config = Config::load(&home.config(), |_| None).unwrap();
     let options = StoreOptions {
         cache_bytes: 1_000_000,
         min_free_bytes: 0,
@@ -46,25 +44,28 @@ fn start(dir: &Path, clock: &Arc<MockClock>) -> TestBrain {
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
     let store = Arc::new(Store::open(&home.store(), &options, Box::new(|_| {})).unwrap());
-    let env = Environment {
-        secrets: Arc::new(Secrets::new(home.secrets(), Box::new(|_| None))),
-        random: Arc::new(SystemRandom),
-        net: Arc::new(brain_net::Client::new()),
-        lines: Arc::new(StandardOutput::default()),
-        leases: Arc::new(Alone),
-        stop: CancellationToken::new(),
-        clock: clock.clone(),
-        home: home.clone(),
-        config: config.clone(),
-    };
-    let stop = env.stop.clone();
+    let stop = CancellationToken::new();
     let files =
         Arc::new(FileService::new(home.clone(), store.clone(), clock.clone(), stop.clone()));
     let dedup = Arc::new(Dedup::new(100));
-    let pages = Arc::new(PageService::new(&env, store.clone(), files.clone(), dedup));
+    let pages = Arc::new(PageService::new(
+        store.clone(),
+        files.clone(),
+        dedup,
+        Arc::new(Alone),
+        Arc::new(SystemRandom),
+        config.pages.clone(),
+    ));
     let index = Arc::new(IndexFollower::new(home.index()));
-    let sources =
-        SourceService::new(store.clone(), clock.clone(), home, files, index, stop.clone(), config);
+    let sources = SourceService::new(
+        store.clone(),
+        clock.clone(),
+        home,
+        files,
+        index,
+        stop.clone(),
+        config.sources.clone(),
+    );
     let secret = dir.join("secret");
     std::fs::create_dir_all(&secret).unwrap();
     let add = SourceAdd {

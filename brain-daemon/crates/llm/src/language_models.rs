@@ -1,17 +1,24 @@
 //! The configured language models.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use brain_protocol::{Command, Fault, FaultCode, Secret, usd};
 
 use crate::{Model, ModelError, ModelErrorKind, Settings};
+use brain_base::secrets::Secrets;
+use brain_config::LlmConfig;
 use brain_costs::{CostMeter, Ledger, Price};
-use brain_service::Environment;
+use brain_net::HttpClient;
 use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
 
 /// The configured language models, and the ledger of their costs.
 pub struct LanguageModels {
-    pub(crate) env: Environment,
+    /// The section `[llm]`.
+    pub config: LlmConfig,
+    key_file: Option<PathBuf>,
+    secrets: Arc<Secrets>,
+    net: Arc<dyn HttpClient>,
     /// The record of paid calls.
     pub ledger: Arc<Ledger>,
 }
@@ -23,9 +30,15 @@ impl Health for LanguageModels {
 }
 
 impl LanguageModels {
-    /// Creates the service.
-    pub fn new(env: Environment, ledger: Arc<Ledger>) -> Self {
-        Self { env, ledger }
+    /// Creates the service. `key_file` is the configured file with the models' key.
+    pub fn new(
+        config: LlmConfig,
+        key_file: Option<PathBuf>,
+        secrets: Arc<Secrets>,
+        net: Arc<dyn HttpClient>,
+        ledger: Arc<Ledger>,
+    ) -> Self {
+        Self { config, key_file, secrets, net, ledger }
     }
 
     /// Returns the model called `name`, or the configured text model. Returns `None` if no provider
@@ -34,13 +47,13 @@ impl LanguageModels {
     /// # Errors
     /// If the key cannot be read, or is missing where one is needed.
     pub fn language_model(&self, name: Option<&str>) -> Result<Option<Model>, Fault> {
-        let Some(settings) = Settings::from_config(&self.env.config) else { return Ok(None) };
+        let Some(settings) = Settings::from_config(&self.config) else { return Ok(None) };
         let name = name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
         let Some(name) = name.or_else(|| settings.model.clone()) else {
             return Ok(None);
         };
         let model =
-            Model::open(&settings, &name, self.llm_key()?, &*self.env.net, self.llm_cost_meter());
+            Model::open(&settings, &name, self.llm_key()?, &*self.net, self.llm_cost_meter());
         model.map(Some).map_err(|error| model_fault(&error))
     }
 
@@ -49,8 +62,7 @@ impl LanguageModels {
     /// # Errors
     /// If the key exists and cannot be read.
     pub fn llm_key(&self) -> Result<Option<Secret>, Fault> {
-        let file = self.env.config.llm_key_file(&self.env.home);
-        Ok(self.env.secrets.find("llm-api-key", file.as_deref())?.map(|found| found.secret))
+        Ok(self.secrets.find("llm-api-key", self.key_file.as_deref())?.map(|found| found.secret))
     }
 
     /// Checks the ledger, and the configuration of the model. Makes no call.
@@ -59,7 +71,7 @@ impl LanguageModels {
             let problem = format!("the ledger of paid calls cannot be written: {fault}");
             return warn(problem, Command::Costs);
         }
-        let Some(settings) = Settings::from_config(&self.env.config) else {
+        let Some(settings) = Settings::from_config(&self.config) else {
             return ok("none is configured (llm.provider)");
         };
         let Some(name) = settings.model.as_ref().or(settings.vision_model.as_ref()) else {
@@ -74,18 +86,18 @@ impl LanguageModels {
             }
         };
         let meter = self.llm_cost_meter();
-        let model = match Model::open(&settings, name, key, &*self.env.net, meter) {
+        let model = match Model::open(&settings, name, key, &*self.net, meter) {
             Ok(model) => model,
             Err(error) => {
                 return warn(format!("{}; {}", error.message, error.hint), Command::ConfigPath);
             }
         };
-        if settings.is_paid() && crate::price(&self.env.config).is_free() {
+        if settings.is_paid() && crate::price(&self.config).is_free() {
             let problem = "the provider charges for calls, but llm.price_in and llm.price_out are \
                            0: costs are not counted, and budgets have no effect";
             return warn(problem, Command::ConfigPath);
         }
-        let Price { input, output } = crate::price(&self.env.config);
+        let Price { input, output } = crate::price(&self.config);
         ok(format!(
             "\"{}\" at {}; a million tokens cost {} USD in, {} USD out",
             model.name(),
@@ -97,7 +109,7 @@ impl LanguageModels {
 
     /// Returns the meter of paid model calls.
     pub fn llm_cost_meter(&self) -> CostMeter {
-        CostMeter { ledger: Arc::clone(&self.ledger), price: crate::price(&self.env.config) }
+        CostMeter { ledger: Arc::clone(&self.ledger), price: crate::price(&self.config) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads the models and their price from the configuration.
 
-use brain_config::{Config, LlmProvider};
+use brain_config::{LlmConfig, LlmProvider};
 use brain_costs::Price;
 
 use crate::{Provider, Settings};
@@ -8,8 +8,7 @@ use crate::{Provider, Settings};
 impl Settings {
     /// Returns the configured models; `None` if there is no provider.
     #[must_use]
-    pub fn from_config(config: &Config) -> Option<Self> {
-        let config = &config.llm;
+    pub fn from_config(config: &LlmConfig) -> Option<Self> {
         Some(Self {
             provider: match config.provider? {
                 LlmProvider::OpenAi => Provider::OpenAi,
@@ -25,8 +24,7 @@ impl Settings {
 
 /// Returns the configured price of the models.
 #[must_use]
-pub fn price(config: &Config) -> Price {
-    let config = &config.llm;
+pub fn price(config: &LlmConfig) -> Price {
     Price { input: config.price_in.millionths(), output: config.price_out.millionths() }
 }
 
@@ -34,6 +32,8 @@ pub fn price(config: &Config) -> Price {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::path::Path;
+
+    use brain_config::Config;
 
     use super::*;
 
@@ -44,7 +44,7 @@ mod tests {
                 values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
             };
             let config = Config::load(Path::new("/nowhere/config.toml"), env);
-            Settings::from_config(&config.unwrap())
+            Settings::from_config(&config.unwrap().llm)
         };
         assert_eq!(load(&[("BRAIN_LLM_MODEL", "m")]), None);
         let models =

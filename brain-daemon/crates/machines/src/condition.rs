@@ -191,10 +191,6 @@ fn stop(error: &Error, text: String) -> Stop {
             MachineState::NoFile,
             "correct the path in the server's URL, or make the file readable".into(),
         ),
-        Error::File { .. } => (
-            MachineState::NoFile,
-            "correct the path in the server's URL, or make the file readable",
-        ),
         _ => (
             MachineState::Damaged,
             hint!(

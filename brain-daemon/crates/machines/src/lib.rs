@@ -30,7 +30,7 @@ pub use leases::{BootClock, Holding, LeaseKeeper, RENEWAL, TTL, Uptime};
 pub use log::MachineLog;
 pub use presence::PRESENCE;
 pub use replica::{Replica, Round};
-pub use service::{KEPT_PAGES, LeaseTable, MachineService, complete_join};
+pub use service::{KEPT_PAGES, LeaseTable, MachineEnvironment, MachineService, complete_join};
 pub use snapshots::{SnapshotContent, SnapshotFile, download, newest, schema, upload, verify};
 
 pub use brain_commit_log::cipher::{Keys, RootKey};

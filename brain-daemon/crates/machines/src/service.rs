@@ -25,19 +25,21 @@ use crate::{
     BootClock, Condition, Connection, Identity, Keyring, LeaseKeeper, MachineLog, RENEWAL, Replica,
     RootKey, ServerSecrets, open_settings,
 };
+use brain_base::clock::Clock;
 use brain_base::durable::unfinished_path;
-use brain_base::home::create_private_dir;
+use brain_base::home::{Home, create_private_dir};
+use brain_base::random::Random;
+use brain_base::secrets::Secrets;
 use brain_base::{leases, write_fault};
 use brain_protocol::{Command, Fault, FaultCode, MachineState, hint};
 use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, Store, StoreError};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 pub use lease_table::LeaseTable;
 use swap::{JOINING, PendingJoin, REGISTERED, SETUP_DIR};
 pub use swap::{KEPT_PAGES, complete_join};
-
-use brain_service::Environment;
 
 /// The time between two looks whether a snapshot is due.
 const SNAPSHOT_CHECK: Duration = Duration::from_secs(60);
@@ -50,9 +52,29 @@ const RECEIVED_SNAPSHOT: &str = "received";
 /// The directory in [`SETUP_DIR`] of the copy that `init` compares with the store.
 const CHECK_DIR: &str = "check";
 
+/// What [`MachineService`] uses besides the store.
+pub struct MachineEnvironment {
+    /// The home directory.
+    pub home: Home,
+    /// The size of a store's cache in bytes.
+    pub cache_bytes: usize,
+    /// The free space in bytes that a store keeps.
+    pub min_free_bytes: u64,
+    /// How old the last answer of the log may be while tokens are accepted.
+    pub max_token_age: Duration,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The source of ids and keys.
+    pub random: Arc<dyn Random>,
+    /// The secrets.
+    pub secrets: Arc<Secrets>,
+    /// Cancelled when long work should end.
+    pub stop: CancellationToken,
+}
+
 /// The machines of this brain.
 pub struct MachineService {
-    env: Environment,
+    env: MachineEnvironment,
     store: Arc<Store>,
     leases: Arc<LeaseTable>,
     state: RwLock<State>,
@@ -97,7 +119,7 @@ impl SharedLog for RefusingLog {
 
 impl MachineService {
     /// Creates the service, and gives a shared store its log. Does not wait for the server.
-    pub fn new(env: Environment, store: Arc<Store>, leases: Arc<LeaseTable>) -> Self {
+    pub fn new(env: MachineEnvironment, store: Arc<Store>, leases: Arc<LeaseTable>) -> Self {
         let service = Self {
             env,
             store,
@@ -352,7 +374,7 @@ impl MachineService {
                 )));
             }
         };
-        let limit = self.env.config.machines.max_token_age;
+        let limit = self.env.max_token_age;
         if replica.log().age().is_some_and(|age| age <= limit) {
             return Ok(());
         }

@@ -47,7 +47,6 @@ use brain_base::leases::LeaseHolder;
 use brain_base::random::Random;
 use brain_config::PagesConfig;
 use brain_page::{self as page, hex};
-use brain_service::Environment;
 use brain_store::{
     Content, LineChange, PageRecord, Reader, Store, VersionRecord, WrittenPage, unless_damaged,
 };
@@ -68,23 +67,17 @@ pub struct PageService {
 }
 
 impl PageService {
-    /// Creates the service.
+    /// Creates the service. It has the clock and the stop token of `files`.
     pub fn new(
-        env: &Environment,
         store: Arc<Store>,
         files: Arc<FileService>,
         dedup: Arc<Dedup>,
+        leases: Arc<dyn LeaseHolder>,
+        random: Arc<dyn Random>,
+        config: PagesConfig,
     ) -> Self {
-        Self {
-            store,
-            clock: env.clock.clone(),
-            files,
-            dedup,
-            stop: env.stop.clone(),
-            leases: env.leases.clone(),
-            random: env.random.clone(),
-            config: env.config.pages.clone(),
-        }
+        let (clock, stop) = (files.clock.clone(), files.stop.clone());
+        Self { store, clock, files, dedup, stop, leases, random, config }
     }
 
     /// Returns a page, or one of its versions.

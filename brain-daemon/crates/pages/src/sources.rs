@@ -28,7 +28,7 @@ use crate::sources::watch_state::WatcherStatus;
 use brain_base::caller::Caller;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
-use brain_config::Config;
+use brain_config::SourcesConfig;
 use brain_store::{Draft, Reader, SourceRecord, Store, StoreError};
 
 /// The maximum number of pages that one transaction hides, so that other writers do not wait long.
@@ -43,7 +43,7 @@ pub struct SourceService {
     pub(crate) index: Arc<IndexFollower>,
     pub(crate) stop: CancellationToken,
     pub(crate) watcher: WatcherStatus,
-    pub(crate) config: Arc<Config>,
+    pub(crate) config: SourcesConfig,
     /// The symbolic links that the last sync of each whole source found.
     links: Mutex<HashMap<SourceId, SymbolicLinks>>,
 }
@@ -57,9 +57,9 @@ impl SourceService {
         files: Arc<FileService>,
         index: Arc<IndexFollower>,
         stop: CancellationToken,
-        config: Arc<Config>,
+        config: SourcesConfig,
     ) -> Self {
-        let watcher = WatcherStatus::new(config.sources.watch);
+        let watcher = WatcherStatus::new(config.watch);
         let links = Mutex::default();
         Self { store, clock, home, files, index, stop, watcher, config, links }
     }

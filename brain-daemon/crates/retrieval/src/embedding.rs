@@ -19,17 +19,24 @@ mod scale;
 mod state;
 mod vector_writer;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use brain_protocol::{Doctor, Hint, Operation as _, SourceId};
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 
 use brain_base::caller::Caller;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
 use brain_base::permission::permit;
+use brain_base::secrets::Secrets;
+use brain_config::{EmbeddingConfig, SearchConfig};
 use brain_costs::Ledger;
 use brain_ingest::Queue;
-use brain_service::{Environment, Progress};
+use brain_net::HttpClient;
+use brain_service::Progress;
 use brain_store::Store;
 
 pub use commit_hook::combine_hooks;
@@ -123,9 +130,33 @@ pub struct RoundResult {
     pub(super) windows: u64,
 }
 
+/// What [`EmbeddingService`] uses besides other services.
+pub struct EmbeddingEnvironment {
+    /// The home directory.
+    pub home: Home,
+    /// The section `[embedding]`.
+    pub config: EmbeddingConfig,
+    /// The section `[search]`, for the reranker.
+    pub search: SearchConfig,
+    /// The configured file with the key of the embedding endpoint.
+    pub key_file: Option<PathBuf>,
+    /// The configured file with the key of the reranker's endpoint.
+    pub rerank_key_file: Option<PathBuf>,
+    /// Below this free space in MB, no vectors are written.
+    pub min_free_mb: u64,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The secrets.
+    pub secrets: Arc<Secrets>,
+    /// The client for endpoints and downloads.
+    pub net: Arc<dyn HttpClient>,
+    /// Cancelled when long work should end.
+    pub stop: CancellationToken,
+}
+
 /// Vectors of pages, and search in them.
 pub struct EmbeddingService {
-    pub(crate) env: Environment,
+    pub(crate) env: EmbeddingEnvironment,
     pub(crate) store: Arc<Store>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) queue: Arc<Queue>,
@@ -138,7 +169,7 @@ pub struct EmbeddingService {
 impl EmbeddingService {
     /// Creates the service.
     pub fn new(
-        env: Environment,
+        env: EmbeddingEnvironment,
         store: Arc<Store>,
         ledger: Arc<Ledger>,
         queue: Arc<Queue>,

@@ -1,5 +1,5 @@
-//! What every service of the daemon is made of: the values that all share, health checks, steps of
-//! a check, progress of long work, batches of files, heartbeats, the audit log.
+//! What every service of the daemon is made of: health checks, steps of a check, progress of long
+//! work, batches of files, heartbeats, the audit log.
 //!
 //! Each service uses what it needs from here; this crate uses no service. It knows no pages,
 //! permissions, search or HTTP.
@@ -7,7 +7,6 @@
 mod audit;
 pub mod batch;
 mod change_feed;
-mod environment;
 mod event_lines;
 pub mod health;
 mod heartbeat;
@@ -19,7 +18,6 @@ mod text_budget;
 
 pub use audit::Audit;
 pub use change_feed::ChangeFeed;
-pub use environment::Environment;
 pub use event_lines::{EventLines, StandardOutput};
 pub use heartbeat::Heartbeat;
 pub use number_cipher::NumberCipher;

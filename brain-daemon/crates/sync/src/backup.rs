@@ -38,9 +38,9 @@ impl BackupService {
         target: &Path,
         progress: &dyn Progress,
     ) -> Result<VerifyReport, Fault> {
-        let on_progress = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let on_progress = |done, total| progress.at(done, total) && !self.stop.is_cancelled();
         let report =
-            self.store.back_up(target, self.env.clock.now(), &on_progress).map_err(target_fault)?;
+            self.store.back_up(target, self.clock.now(), &on_progress).map_err(target_fault)?;
         let (pages, bytes) = (report.pages, report.bytes);
         tracing::info!(file = %target.display(), pages, bytes, "backup written");
         Ok(report)
@@ -54,7 +54,7 @@ impl BackupService {
         progress: &dyn Progress,
     ) -> Result<BackupReply, Fault> {
         let path = absolute(&request.path)?;
-        let on_progress = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let on_progress = |done, total| progress.at(done, total) && !self.stop.is_cancelled();
         let report = verify(&path, &on_progress).map_err(backup_fault)?;
         Ok(reply(BackupStatus::Sound, &path, &report))
     }

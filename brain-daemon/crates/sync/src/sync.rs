@@ -38,11 +38,14 @@ use run::SyncRun;
 use survey::scope;
 
 use brain_base::caller::{Caller, Visibility};
+use brain_base::clock::Clock;
+use brain_base::home::Home;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
 use brain_pages::sources::SourceService;
 use brain_retrieval::embedding::EmbeddingService;
-use brain_service::{Environment, NoProgress, Progress};
+use brain_service::{NoProgress, Progress};
+use tokio_util::sync::CancellationToken;
 
 use brain_files::GitHistory;
 use brain_store::{SourceRecord, Store};
@@ -70,9 +73,21 @@ impl SyncOptions<'_> {
     }
 }
 
+/// What [`SyncService`] uses besides other services.
+pub struct SyncEnvironment {
+    /// The home directory, which is not imported.
+    pub home: Home,
+    /// The git configurations that the owner approved: `sources.git_approved`.
+    pub git_approved: Vec<String>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Cancelled when a sync should end after its next batch.
+    pub stop: CancellationToken,
+}
+
 /// Sync of sources with their files, and imports.
 pub struct SyncService {
-    pub(crate) env: Environment,
+    pub(crate) env: SyncEnvironment,
     pub(crate) store: Arc<Store>,
     pub(crate) index: Arc<IndexFollower>,
     pub(crate) pages: Arc<PageService>,
@@ -88,7 +103,7 @@ pub struct SyncService {
 impl SyncService {
     /// Creates the service.
     pub fn new(
-        env: Environment,
+        env: SyncEnvironment,
         store: Arc<Store>,
         index: Arc<IndexFollower>,
         pages: Arc<PageService>,

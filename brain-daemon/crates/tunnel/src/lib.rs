@@ -34,7 +34,7 @@ use brain_net::{HttpClient, HttpRequest, HttpResponse};
 pub use child::{Child, ExitListener, RefusingStarter, Starter, SystemStarter};
 pub use diagnosis::{Diagnosis, Observation};
 pub use proof::Proof;
-pub use service::{TelephoneNumber, TunnelService};
+pub use service::{TelephoneNumber, TunnelEnvironment, TunnelService};
 pub use watchdog::{Environment, TunnelCheck, Watchdog, check_health};
 
 /// The header that marks the watchdog's requests to `/health`, and its value on the local path.

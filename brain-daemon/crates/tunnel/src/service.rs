@@ -11,6 +11,8 @@ mod state_file;
 mod telephone;
 mod watchdog;
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -20,13 +22,18 @@ use requests::RequestLog;
 use state_file::PersistentState;
 use telephone::WebhookState;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::{Proof, RefusingStarter, Settings, Starter, SystemStarter, Watchdog};
 use brain_access::Access;
+use brain_base::clock::Clock;
 use brain_base::exposure::writable_by_others;
-use brain_base::secrets::FoundSecret;
+use brain_base::home::Home;
+use brain_base::leases::LeaseHolder;
+use brain_base::random::Random;
+use brain_base::secrets::{FoundSecret, Secrets};
 use brain_ingest::IngestService;
-use brain_service::Environment;
+use brain_net::HttpClient;
 use brain_store::Store;
 
 pub use telephone::TelephoneNumber;
@@ -89,15 +96,45 @@ impl TunnelRuntime {
     }
 }
 
+/// What [`TunnelService`] uses besides other services.
+pub struct TunnelEnvironment {
+    /// The home directory.
+    pub home: Home,
+    /// The configured tunnel, if there is one.
+    pub settings: Option<Settings>,
+    /// The port that the tunnel forwards to: `tunnel.forward`.
+    pub forward: u16,
+    /// The configured file with the agent's token.
+    pub token_file: Option<PathBuf>,
+    /// The configured public address, without a trailing slash.
+    pub base_url: Option<String>,
+    /// The configured address of the public listener.
+    pub public: Option<SocketAddr>,
+    /// The file of the configuration, which names programs.
+    pub config_file: PathBuf,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The source of questions for proofs.
+    pub random: Arc<dyn Random>,
+    /// The secrets.
+    pub secrets: Arc<Secrets>,
+    /// The client that asks agents and the public address.
+    pub net: Arc<dyn HttpClient>,
+    /// Tells whether this machine keeps the address.
+    pub leases: Arc<dyn LeaseHolder>,
+    /// Cancelled when the daemon stops: then no agent is started.
+    pub stop: CancellationToken,
+}
+
 /// Returns how other users can change the configuration, or replace its file.
-fn exposed(env: &Environment) -> Option<String> {
-    let paths = [env.home.root(), env.config.file()];
+fn exposed(env: &TunnelEnvironment) -> Option<String> {
+    let paths = [env.home.root(), &env.config_file];
     paths.into_iter().find_map(writable_by_others)
 }
 
 /// The public tunnel.
 pub struct TunnelService {
-    pub(crate) env: Environment,
+    pub(crate) env: TunnelEnvironment,
     pub(crate) store: Arc<Store>,
     pub(crate) access: Arc<Access>,
     pub(crate) ingest: Arc<IngestService>,
@@ -110,7 +147,7 @@ pub struct TunnelService {
 impl TunnelService {
     /// Creates the service.
     pub fn new(
-        env: Environment,
+        env: TunnelEnvironment,
         store: Arc<Store>,
         access: Arc<Access>,
         ingest: Arc<IngestService>,
@@ -144,10 +181,10 @@ impl TunnelService {
     /// the tunnel's fixed name, else the last proved address.
     #[must_use]
     pub fn public_address(&self) -> Option<String> {
-        if let Some(url) = self.env.config.http_base_url() {
-            return Some(url.to_owned());
+        if self.env.base_url.is_some() {
+            return self.env.base_url.clone();
         }
-        let fixed = Settings::from_config(&self.env.config).and_then(|settings| settings.domain);
+        let fixed = self.env.settings.as_ref().and_then(|settings| settings.domain.as_ref());
         fixed.map(|domain| format!("https://{domain}")).or_else(|| self.state.address())
     }
 
@@ -203,7 +240,7 @@ impl TunnelService {
 
     /// Returns the state of the tunnel and its address.
     pub fn status(&self) -> Result<TunnelStatusReply, Fault> {
-        let Some(settings) = Settings::from_config(&self.env.config) else {
+        let Some(settings) = &self.env.settings else {
             return Ok(self.no_tunnel());
         };
         if let Some(status) = self.state.status().clone() {
@@ -211,7 +248,7 @@ impl TunnelService {
         }
         // No check has run yet.
         let mut watchdog_state = self.state.lock_watchdog();
-        self.run_tunnel_check(&mut watchdog_state, &settings)?;
+        self.run_tunnel_check(&mut watchdog_state, settings)?;
         drop(watchdog_state);
         Ok(self.state.status().clone().unwrap_or_else(|| self.no_tunnel()))
     }
@@ -242,7 +279,7 @@ impl TunnelService {
             next_at: None,
             starts: 0,
             adopted: false,
-            forward: self.env.config.tunnel.forward,
+            forward: self.env.forward,
             telephone: None,
         }
     }
@@ -252,7 +289,7 @@ impl TunnelService {
     /// # Errors
     /// `not_set_up` if no tunnel is configured.
     fn tunnel_settings(&self) -> Result<Settings, Fault> {
-        Settings::from_config(&self.env.config).ok_or_else(|| {
+        self.env.settings.clone().ok_or_else(|| {
             let status = self.no_tunnel();
             Fault::new(FaultCode::NotSetUp, status.message).hint(status.hint.unwrap_or_default())
         })
@@ -260,10 +297,7 @@ impl TunnelService {
 
     /// Reads the agent's token. Read each time, so that a new token needs no restart.
     fn tunnel_token(&self) -> Result<Option<FoundSecret>, Fault> {
-        Ok(self
-            .env
-            .secrets
-            .find(TOKEN, self.env.config.tunnel_token_file(&self.env.home).as_deref())?)
+        Ok(self.env.secrets.find(TOKEN, self.env.token_file.as_deref())?)
     }
 
     /// Saves whether the tunnel should be up, also after a restart.

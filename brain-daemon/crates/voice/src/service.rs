@@ -23,13 +23,14 @@ use dialogue::TurnAction;
 use phrases::Phrases;
 
 use brain_base::caller::{Caller, Visibility};
+use brain_base::clock::Clock;
+use brain_config::VoiceConfig;
 use brain_page::{Document, Frontmatter, escape_paragraph, single_line};
 use brain_pages::files::FileService;
 use brain_pages::pages::PageService;
 use brain_pages::preferred_source::preferred;
 use brain_pages::provenance::VOICE;
 use brain_retrieval::search::SearchService;
-use brain_service::Environment;
 use brain_store::Store;
 
 pub use number::ConfiguredNumber;
@@ -46,23 +47,25 @@ const OTHER_SOURCE_TEXT: &str = "(read from a page of another source)";
 
 /// The telephone.
 pub struct VoiceService {
-    pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
     pub(crate) files: Arc<FileService>,
     pub(crate) pages: Arc<PageService>,
     pub(crate) search: Arc<SearchService>,
+    number: ConfiguredNumber,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl VoiceService {
     /// Creates the service.
     pub fn new(
-        env: Environment,
         store: Arc<Store>,
         files: Arc<FileService>,
         pages: Arc<PageService>,
         search: Arc<SearchService>,
+        number: ConfiguredNumber,
+        clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { env, store, files, pages, search }
+        Self { store, files, pages, search, number, clock }
     }
 
     /// Returns the token for the provider's signatures, if there is one.
@@ -70,8 +73,12 @@ impl VoiceService {
     /// # Errors
     /// If it exists and is unusable.
     pub fn telephony_token(&self) -> Result<Option<Secret>, Fault> {
-        let file = self.env.config.telephony_token_file(&self.env.home);
-        Ok(self.env.secrets.find(TOKEN_SECRET, file.as_deref())?.map(|found| found.secret))
+        self.number.token()
+    }
+
+    /// Returns the settings of the telephone; `None` if it is off.
+    fn settings(&self) -> Option<&VoiceConfig> {
+        Some(&self.number.config).filter(|voice| voice.enabled)
     }
 
     /// Returns the caller for a number. Known callers may read and write all sources; others can
@@ -80,7 +87,7 @@ impl VoiceService {
     /// # Errors
     /// If the store cannot be read.
     pub fn telephone_caller(&self, from: &str) -> Result<Caller, Fault> {
-        let is_known = self.env.config.voice().is_some_and(|voice| is_among(&voice.callers, from));
+        let is_known = self.settings().is_some_and(|voice| is_among(&voice.callers, from));
         if is_known {
             return Ok(Caller::granted(TELEPHONE, Scopes::READ_WRITE, Visibility::All));
         }
@@ -92,13 +99,13 @@ impl VoiceService {
     /// apology. Cannot fail.
     #[must_use]
     pub fn apology(&self, turn: Option<&VoiceTurn>) -> VoiceReply {
-        let language = self.env.config.voice().map_or("", |voice| &voice.language);
+        let language = self.settings().map_or("", |voice| &voice.language);
         dialogue::apology(turn, Phrases::of(language))
     }
 
     /// Answers one turn of a telephone call.
     pub fn voice(&self, caller: &Caller, turn: &VoiceTurn) -> Result<VoiceReply, Fault> {
-        let settings = self.env.config.voice().ok_or_else(|| {
+        let settings = self.settings().ok_or_else(|| {
             Fault::new(FaultCode::NotSetUp, "the telephone is off")
                 .hint(hint!("set voice.enabled to true: {} names the file", Command::ConfigPath))
         })?;

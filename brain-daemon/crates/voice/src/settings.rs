@@ -1,6 +1,6 @@
 //! Reads the telephone number from the configuration.
 
-use brain_config::Config;
+use brain_config::VoiceConfig;
 
 use crate::Number;
 
@@ -8,8 +8,7 @@ impl Number {
     /// Returns the configured number, whose webhook follows the public address; `None` unless both
     /// ids are configured.
     #[must_use]
-    pub fn from_config(config: &Config) -> Option<Self> {
-        let config = &config.voice;
+    pub fn from_config(config: &VoiceConfig) -> Option<Self> {
         Some(Self {
             api: config.api.clone(),
             account_sid: config.account_sid.clone()?,

@@ -178,12 +178,11 @@ impl IdeaService {
         let Some(ideas) = self.models.language_model(request.model.as_deref())? else {
             return Ok(None);
         };
-        let judge = request.judge_model.clone().or_else(|| self.env.config.llm.judge_model.clone());
+        let judge = request.judge_model.clone().or_else(|| self.models.config.judge_model.clone());
         let judge = judge.unwrap_or_else(|| ideas.name().to_owned());
         let Some(judge) = self.models.language_model(Some(&judge))? else { return Ok(None) };
-        let max_cost =
-            request.max_cost.unwrap_or_else(|| self.env.config.llm.max_cost.millionths());
-        let price = brain_llm::price(&self.env.config);
+        let max_cost = request.max_cost.unwrap_or_else(|| self.models.config.max_cost.millionths());
+        let price = brain_llm::price(&self.models.config);
         Ok(Some(RunModels {
             ideas,
             judge,
@@ -196,7 +195,7 @@ impl IdeaService {
     /// Returns notes about a missing price and a small budget.
     fn cost_notes(&self, models: &RunModels, expected: u64, run: &Run) -> Vec<String> {
         let mut notes = Vec::new();
-        let is_remote = brain_llm::Settings::from_config(&self.env.config)
+        let is_remote = brain_llm::Settings::from_config(&self.models.config)
             .is_some_and(|models| !models.is_local());
         if models.price.is_free() && is_remote {
             notes.push(
@@ -216,7 +215,7 @@ impl IdeaService {
     }
 
     fn no_model_note(&self) -> String {
-        let problem = match brain_llm::Settings::from_config(&self.env.config) {
+        let problem = match brain_llm::Settings::from_config(&self.models.config) {
             None => "no language model is configured (llm.provider is none)",
             Some(_) => "no language model is named (llm.model is empty)",
         };

@@ -99,7 +99,7 @@ impl CollectorService {
     /// # Errors
     /// If the collector's files cannot be used.
     pub fn run_analyses(&self) -> Result<bool, Fault> {
-        let config = &self.env.config.collector;
+        let config = &self.env.config;
         if !config.has_analyses() || !self.env.leases.holds(leases::COLLECTOR) {
             return Ok(false);
         }
@@ -173,7 +173,7 @@ impl<'a> AnalysisRun<'a> {
             data,
             journal,
             posts,
-            models: Models::from_config(&service.env.config),
+            models: Models::from_config(&service.models.config),
         })
     }
 

@@ -87,7 +87,7 @@ impl CollectorService {
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
         let now = self.env.clock.now();
         let is_ours = self.env.leases.holds(leases::COLLECTOR);
-        if !self.env.config.collector.enabled || self.env.home.has_moved() || !is_ours {
+        if !self.env.config.enabled || self.env.home.has_moved() || !is_ours {
             return Ok(None);
         }
         let (state, damage) =
@@ -95,7 +95,7 @@ impl CollectorService {
         let last = state.last_started.as_deref().and_then(brain_base::clock::parse_instant);
         {
             let mut last_attempt = self.state.last_attempt.lock();
-            if !is_due(&self.env.config.collector_task(), last.max(*last_attempt), now) {
+            if !is_due(&self.env.task, last.max(*last_attempt), now) {
                 return Ok(None);
             }
             *last_attempt = Some(now);
@@ -153,7 +153,7 @@ impl CollectorService {
     /// Returns the fault for a missing token.
     pub(super) fn missing_token_fault(&self) -> Fault {
         let variable = format!("BRAIN_{}", TOKEN.to_uppercase().replace('-', "_"));
-        let file = self.env.home.secrets().join(TOKEN);
+        let file = self.env.secrets.home_path(TOKEN);
         Fault::new(
             FaultCode::NotSetUp,
             format!(

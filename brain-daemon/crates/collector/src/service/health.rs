@@ -23,7 +23,7 @@ impl Health for CollectorService {
 impl CollectorService {
     /// Fails if the collector's state or token cannot be read, or other users can read the token.
     fn health(&self) -> Finding {
-        if !self.env.config.collector.enabled {
+        if !self.env.config.enabled {
             return ok("off (`collector.enabled`)");
         }
         if self.platform_token()?.is_none() {
@@ -44,7 +44,7 @@ impl CollectorService {
             );
         }
         let now = self.env.clock.now();
-        let task = self.env.config.collector_task();
+        let task = self.env.task;
         let started = state.last_started.as_deref().and_then(parse_instant);
         let active = self.state.active.lock().is_some();
         let max_delay_ms = i64::try_from(MAX_DELAY.as_millis()).unwrap_or(i64::MAX);

@@ -400,8 +400,8 @@ impl<'a> SetupRun<'a> {
 
     /// Step 6: checks that runs are scheduled.
     fn schedule(&self) -> StepResult<()> {
-        let task = self.service.env.config.collector_task();
-        if !self.service.env.config.collector.enabled {
+        let task = self.service.env.task;
+        if !self.service.env.config.enabled {
             return warn(
                 (),
                 "no runs are scheduled: collector.enabled is false",

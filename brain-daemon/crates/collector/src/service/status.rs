@@ -34,7 +34,7 @@ impl CollectorService {
         if let Some(damage) = damage {
             tracing::warn!(damage, "the collector's state is damaged");
         }
-        let off_because = if self.env.config.collector.enabled {
+        let off_because = if self.env.config.enabled {
             // The reason includes the hint, which names the remedy.
             self.run_inputs().err().map(|fault| {
                 fault
@@ -48,9 +48,7 @@ impl CollectorService {
             )
         };
         let next_run = match &off_because {
-            None => {
-                Some(rfc3339(self.env.config.collector_task().next_start(self.env.clock.now())))
-            }
+            None => Some(rfc3339(self.env.task.next_start(self.env.clock.now()))),
             Some(_) => None,
         };
         let now = self.env.clock.now().div_euclid(1000);
@@ -81,7 +79,7 @@ impl CollectorService {
                 engagement: data.count("engagement"),
             },
             rate_limits,
-            stream: stream.filter(|_| self.env.config.collector.stream),
+            stream: stream.filter(|_| self.env.config.stream),
             movers,
         })
     }

@@ -55,7 +55,7 @@ impl CollectorService {
 
     /// Keeps a connection open, if enabled, until the daemon stops. Blocks.
     pub fn stream(&self) {
-        if !self.env.config.collector.stream {
+        if !self.env.config.stream {
             return;
         }
         *self.state.stream() = Some(StreamStatus {

@@ -1,6 +1,9 @@
 //! `[daemon]`, `[store]`, `[pages]`, `[sources]`, `[backup]` and `[machines]`.
 
+use std::path::PathBuf;
 use std::time::Duration;
+
+use brain_base::home::Home;
 
 use crate::rules::{
     boolean, day_pattern, limit, number, optional, path, span, text, texts, user_ids, word,
@@ -102,4 +105,24 @@ section! {
         "minimum age of the store's copy in kept/ before a changed store is copied again";
     kept_max_mb: Option<u64> = limit(1_000_000), "1000",
         "size of the store in MB above which no copy is kept in kept/; 0: no copy";
+}
+
+impl BackupConfig {
+    /// Returns the directory of scheduled backups; `None` if there are none.
+    #[must_use]
+    pub fn directory(&self, home: &Home) -> Option<PathBuf> {
+        Some(self.dir.as_ref()?.resolve(home))
+    }
+
+    /// Returns the time between two backups, in milliseconds.
+    #[must_use]
+    pub fn every_ms(&self) -> i64 {
+        i64::try_from(self.every.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Returns the minimum age of the kept copy before it is replaced, in milliseconds.
+    #[must_use]
+    pub fn kept_every_ms(&self) -> i64 {
+        i64::try_from(self.kept_every.as_millis()).unwrap_or(i64::MAX)
+    }
 }

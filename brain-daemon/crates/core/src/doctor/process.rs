@@ -6,16 +6,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use brain_base::caller::Visibility;
-use brain_base::clock::rfc3339;
+use brain_base::clock::{Clock, rfc3339};
 use brain_base::file_system::instead_of_chmod;
-use brain_base::home::free_bytes;
+use brain_base::home::{Home, free_bytes};
 use brain_config::Config;
 use brain_protocol::{Command, Fault, FaultCode, shell_word};
 use brain_store::Store;
 
 use brain_base::exposure::writable_by_others;
 use brain_pages::files::FileService;
-use brain_service::Environment;
 use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
 /// Free bytes on the disk below which the check warns.
@@ -25,7 +24,9 @@ const MAX_CLOCK_LAG_MS: i64 = 60_000;
 
 /// The process of the daemon, with the services that its checks read.
 pub(crate) struct Process {
-    pub(crate) env: Environment,
+    pub(crate) home: Home,
+    pub(crate) config: Arc<Config>,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) store: Arc<Store>,
     pub(crate) files: Arc<FileService>,
     pub(crate) started: Instant,
@@ -47,12 +48,12 @@ impl Health for Process {
 impl Process {
     fn daemon(&self) -> Finding {
         let version = brain_protocol::VERSION;
-        if self.env.home.has_moved() {
-            let message = brain_service::moved_home::moved_home_message(&self.env.home);
+        if self.home.has_moved() {
+            let message = brain_service::moved_home::moved_home_message(&self.home);
             return fail(message, brain_service::moved_home::move_back_hint());
         }
         if let Some((message, hint)) =
-            brain_service::moved_home::replaced_store(&self.env.home, &self.store)
+            brain_service::moved_home::replaced_store(&self.home, &self.store)
         {
             return fail(message, hint);
         }
@@ -64,18 +65,18 @@ impl Process {
     }
 
     fn home(&self) -> Finding {
-        let root = self.env.home.root();
+        let root = self.home.root();
         if let Some(finding) = exposed(root) {
             return finding;
         }
-        match self.env.home.synced_folder() {
+        match self.home.synced_folder() {
             Some(found) => warn(found.warning(root), found.way_out(root)),
             None => ok(root.display().to_string()),
         }
     }
 
     fn configuration(&self) -> Finding {
-        let config = &self.env.config;
+        let config = &self.config;
         let path = config.file().display();
         if let Some(finding) = exposed(config.file()) {
             return finding;
@@ -93,8 +94,8 @@ impl Process {
     }
 
     fn socket(&self) -> Finding {
-        let path = self.env.config.socket(&self.env.home);
-        let is_passed_in = self.env.config.socket_is_passed();
+        let path = self.config.socket(&self.home);
+        let is_passed_in = self.config.socket_is_passed();
         let Ok(meta) = std::fs::symlink_metadata(&path) else {
             if is_passed_in {
                 // A user's systemd manager sets this variable; the system's manager does not.
@@ -128,7 +129,7 @@ impl Process {
     }
 
     fn disk(&self) -> Finding {
-        let root = self.env.home.root();
+        let root = self.home.root();
         let free = free_bytes(root)
             .map_err(|e| Fault::new(FaultCode::Io, format!("{}: {e}", root.display())))?;
         let message = format!("{} MB free for {}", free / 1_000_000, root.display());
@@ -136,7 +137,7 @@ impl Process {
             return fail(notice, "mount -o remount,rw (as root), or move the home to another disk");
         }
         let hint = format!("df -h {}", shell_word(&root.display().to_string()));
-        if free < self.env.config.store.min_free_mb * 1_000_000 {
+        if free < self.config.store.min_free_mb * 1_000_000 {
             fail(format!("{message}: writes are refused"), hint)
         } else if free < LOW_FREE_BYTES {
             warn(message, hint)
@@ -146,7 +147,7 @@ impl Process {
     }
 
     fn clock(&self) -> Finding {
-        let now = self.env.clock.now();
+        let now = self.clock.now();
         let mut newest = None;
         self.store.read(Visibility::All)?.newest_pages(u64::MAX, |(_, _, record)| {
             newest = Some(record.written_at);
@@ -167,12 +168,12 @@ impl Process {
 
     /// Restores the mode 0600 of the socket, unless systemd or another user created it.
     pub(super) fn close_socket_to_others(&self) {
-        let path = self.env.config.socket(&self.env.home);
+        let path = self.config.socket(&self.home);
         let is_own = std::fs::symlink_metadata(&path).is_ok_and(|meta| {
             meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw()
         });
         if is_own
-            && !self.env.config.socket_is_passed()
+            && !self.config.socket_is_passed()
             && let Err(error) =
                 std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
         {

@@ -191,10 +191,9 @@ impl MachineService {
 
     /// Returns the options for a store that is made here.
     pub(super) fn store_options(&self) -> Result<StoreOptions, Fault> {
-        let store = &self.env.config.store;
         Ok(StoreOptions {
-            cache_bytes: store.cache_mb * 1_000_000,
-            min_free_bytes: store.min_free_mb * 1_000_000,
+            cache_bytes: self.env.cache_bytes,
+            min_free_bytes: self.env.min_free_bytes,
             now: self.env.clock.now(),
             new_store_id: brain_base::random::number(&*self.env.random)?,
             min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,

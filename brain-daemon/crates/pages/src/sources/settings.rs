@@ -74,7 +74,7 @@ impl SourceService {
         mut include: Vec<String>,
         mut exclude: Vec<String>,
     ) -> Result<Arc<IgnoreRules>, Fault> {
-        let config = &self.config.sources;
+        let config = &self.config;
         include.extend(config.include.iter().filter_map(|text| pattern_for(id, text)));
         exclude.extend(config.exclude.iter().filter_map(|text| pattern_for(id, text)));
         IgnoreRules::new(dir, &include, &exclude).map(Arc::new).map_err(|problem| {

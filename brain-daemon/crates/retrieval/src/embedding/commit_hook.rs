@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 use super::state::{EmbeddingState, MAX_QUESTIONS, OpenVectors, Provider, SharedState};
 use super::{EmbeddingService, default_embedding_model};
 use brain_base::caller::Visibility;
-use brain_config::Config;
 use brain_embed::vectors::{Key, Vectors};
 use brain_embed::{
     EmbedError, EmbedErrorKind, Embedder, Endpoint, EndpointSettings, KeyProvider, LocalModel,
@@ -174,8 +173,7 @@ impl EmbeddingService {
     }
 
     fn endpoint(&self, settings: EndpointSettings) -> Result<Arc<dyn Embedder>, EmbedError> {
-        let file = Config::embedding_key_file(&self.env.config, &self.env.home);
-        let key = self.key_provider("embedding-api-key", file);
+        let key = self.key_provider("embedding-api-key", self.env.key_file.clone());
         let (price, ledger) = (brain_embed::price(&self.env.config), Arc::clone(&self.ledger));
         let endpoint = Endpoint::open(settings, &*self.env.net, key, price, ledger)?;
         Ok(Arc::new(endpoint))

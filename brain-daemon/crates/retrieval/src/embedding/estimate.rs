@@ -22,7 +22,7 @@ impl EmbeddingService {
     /// Estimates how long a model needs for this number of windows, in seconds.
     pub(super) fn estimate_seconds(&self, model: &KnownModel, windows: u64) -> u64 {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = self.env.config.embedding.threads.min(cores).max(1) as u64;
+        let threads = self.env.config.threads.min(cores).max(1) as u64;
         (windows.saturating_mul(model.window_ms) / threads).div_ceil(1000)
     }
 

@@ -110,8 +110,8 @@ impl EmbeddingService {
         facts: ModelFacts,
         already: bool,
     ) -> ModelInstallReply {
-        let provider = self.env.config.embedding.provider;
-        let configured = self.env.config.embedding.model.as_deref().unwrap_or_default();
+        let provider = self.env.config.provider;
+        let configured = self.env.config.model.as_deref().unwrap_or_default();
         let active = self.store.read(Visibility::All).and_then(|reader| reader.counts());
         let time = active
             .ok()

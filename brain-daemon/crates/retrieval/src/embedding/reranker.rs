@@ -39,7 +39,7 @@ impl RerankerState {
 impl EmbeddingService {
     /// Returns whether the configuration asks for a reranker.
     pub(crate) fn has_reranker(&self) -> bool {
-        self.env.config.search.rerank.is_some()
+        self.env.search.rerank.is_some()
     }
 
     /// Returns a score for each text, higher for a better answer to `question`. Waits at most
@@ -93,7 +93,7 @@ impl EmbeddingService {
 
     /// Returns the configured reranker. Loads no model and sends nothing.
     fn reranker(&self) -> Result<Arc<dyn Reranker>, EmbedError> {
-        let config = &self.env.config.search;
+        let config = &self.env.search;
         let directory = match (config.rerank, &config.rerank_model) {
             (Some(RerankProvider::Endpoint), _) => PathBuf::new(),
             (_, Some(name)) => self.env.home.models().join(name),
@@ -114,22 +114,19 @@ impl EmbeddingService {
         }
         let reranker: Arc<dyn Reranker> = match directory == Path::new("") {
             true => Arc::new(self.rerank_endpoint()?),
-            false => {
-                Arc::new(LocalModel::new(directory.clone(), self.env.config.embedding.threads))
-            }
+            false => Arc::new(LocalModel::new(directory.clone(), self.env.config.threads)),
         };
         *loaded = Some((directory, Arc::clone(&reranker)));
         Ok(reranker)
     }
 
     fn rerank_endpoint(&self) -> Result<RerankEndpoint, EmbedError> {
-        let config = &self.env.config;
-        let file = config.rerank_key_file(&self.env.home);
+        let config = &self.env.search;
         RerankEndpoint::open(
-            config.search.rerank_base_url.as_ref(),
-            config.search.rerank_model.clone().unwrap_or_default(),
+            config.rerank_base_url.as_ref(),
+            config.rerank_model.clone().unwrap_or_default(),
             &*self.env.net,
-            self.key_provider("rerank-api-key", file),
+            self.key_provider("rerank-api-key", self.env.rerank_key_file.clone()),
             rerank_price(config),
             Arc::clone(&self.ledger),
         )

@@ -55,7 +55,7 @@ impl EmbeddingService {
             return YIELD_DELAY;
         }
         let Some(mut round_state) = state.round_state.try_lock() else { return YIELD_DELAY };
-        let idle = self.env.config.embedding.idle;
+        let idle = self.env.config.idle;
         if let Some(delay) = self.delay_before_round(&mut round_state) {
             return delay;
         }
@@ -101,7 +101,7 @@ impl EmbeddingService {
 
     /// Reloads models and unloads idle ones. Returns a delay if no round is possible now.
     fn delay_before_round(&self, round_state: &mut RoundState) -> Option<Duration> {
-        let (state, idle) = (&self.state, self.env.config.embedding.idle);
+        let (state, idle) = (&self.state, self.env.config.idle);
         if self.env.home.has_moved() {
             return Some(idle.min(IDLE_DELAY));
         }

@@ -80,7 +80,7 @@ impl EmbeddingService {
     fn check_free_space(&self) -> Result<(), String> {
         let Ok(free) = free_bytes(self.env.home.root()) else { return Ok(()) };
         let free = free / 1_000_000;
-        let reserve = self.env.config.store.min_free_mb;
+        let reserve = self.env.min_free_mb;
         if free < reserve {
             return Err(format!(
                 "vectors are not written: the disk has {free} MB free, and brain reserves \

@@ -67,7 +67,7 @@ impl BackupService {
         let total = pages.len() as u64;
         while !remaining.is_empty() {
             let done = total - remaining.len() as u64;
-            if !progress.at(done, total) || self.env.stop.is_cancelled() {
+            if !progress.at(done, total) || self.stop.is_cancelled() {
                 let message = format!("the export ended early, after {done} of {total} pages");
                 return Err(Fault::new(FaultCode::Cancelled, message)
                     .hint(format!("empty {} and export again", target.root.display())));
@@ -186,8 +186,7 @@ impl BackupService {
         let mut own_dirs =
             own_dirs.map(Path::to_owned).filter(|own| target_path.starts_with(real(own)));
         // The home may have been moved since the start.
-        let home =
-            || target_path.ancestors().find(|dir| self.env.home.is_at(dir)).map(Path::to_owned);
+        let home = || target_path.ancestors().find(|dir| self.home.is_at(dir)).map(Path::to_owned);
         let Some(own) = own_dirs.next().or_else(home) else { return Ok(()) };
         let message =
             format!("{} is inside {}, which is brain's own", dir.display(), own.display());

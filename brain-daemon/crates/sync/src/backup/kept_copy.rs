@@ -32,23 +32,23 @@ impl BackupService {
     /// If the home was moved, the copy cannot be written, or the disk has too little free space.
     /// The former copy stays.
     pub fn keep_copy_if_due(&self) -> Result<bool, Fault> {
-        let Some(max_mb) = self.env.config.backup.kept_max_mb else { return Ok(false) };
+        let Some(max_mb) = self.config.kept_max_mb else { return Ok(false) };
         let mut known = self.kept_copy.known.lock();
         let is_early = known.not_before.is_some_and(|at| Instant::now() < at);
         if is_early
-            || self.env.home.has_moved()
+            || self.home.has_moved()
             || self.store.is_read_only()
             || self.store.bytes_on_disk()? > max_mb.saturating_mul(1_000_000)
         {
             return Ok(false);
         }
-        let (target, now) = (self.env.home.kept_copy(), self.env.clock.now());
+        let (target, now) = (self.home.kept_copy(), self.clock.now());
         if known.copy.is_none() {
             // A copy that cannot be read is replaced.
             let found = read_kept_copy(&target).ok().flatten();
             known.copy = found.map(|copy| (copy.state, copy.made_at));
         }
-        let every = self.env.config.kept_every_ms();
+        let every = self.config.kept_every_ms();
         let state = self.store.state()?;
         if let Some((copied, made_at)) = &known.copy
             && (*copied == state || (0..every).contains(&(now - made_at)))
@@ -77,7 +77,7 @@ impl BackupService {
     /// Replaces a kept copy at once, because it has text that was purged.
     pub fn replace_kept_copy(&self) -> Result<(), Fault> {
         let mut known = self.kept_copy.known.lock();
-        let path = self.env.home.kept_copy();
+        let path = self.home.kept_copy();
         if path.symlink_metadata().is_err() {
             // A kill may have left an unfinished copy.
             if let (Some(dir), Some(name)) = (path.parent(), path.file_name()) {
@@ -85,7 +85,7 @@ impl BackupService {
             }
             return Ok(());
         }
-        let (state, now) = (self.store.state()?, self.env.clock.now());
+        let (state, now) = (self.store.state()?, self.clock.now());
         self.make_kept_copy(now)?;
         known.copy = Some((state, now));
         Ok(())
@@ -93,7 +93,7 @@ impl BackupService {
 
     /// Makes the kept copy on a thread of low priority, so that requests are answered first.
     fn make_kept_copy(&self, now: i64) -> Result<(), Fault> {
-        let target = self.env.home.kept_copy();
+        let target = self.home.kept_copy();
         if let Some(dir) = target.parent() {
             create_private_dir(dir)
                 .map_err(|e| Fault::from(StoreError::from_io(&e, &dir.display().to_string())))?;
@@ -101,7 +101,7 @@ impl BackupService {
         let began = Instant::now();
         let make = || {
             lower_priority();
-            self.store.keep_copy(&target, now, &|_, _| !self.env.stop.is_cancelled())
+            self.store.keep_copy(&target, now, &|_, _| !self.stop.is_cancelled())
         };
         let made = thread::scope(|scope| scope.spawn(make).join());
         let report = made
@@ -114,13 +114,13 @@ impl BackupService {
 
     /// Checks whether the kept copy is there and recent.
     pub(crate) fn check_kept_copy(&self) -> Finding {
-        let target = self.env.home.kept_copy();
+        let target = self.home.kept_copy();
         let hint = hint!(
             "exclude brain.redb from backups of the home, and back up with {} instead; see \
              docs/backup.md",
             Command::BackupCreate { file: None }
         );
-        let Some(max_mb) = self.env.config.backup.kept_max_mb else {
+        let Some(max_mb) = self.config.kept_max_mb else {
             return ok("off: backup.kept_max_mb is 0");
         };
         let size = self.store.bytes_on_disk()?;
@@ -138,10 +138,10 @@ impl BackupService {
             return ok("the first one is about to be made");
         };
         let made_at = rfc3339(copy.made_at);
-        let age = self.env.clock.now() - copy.made_at;
-        let limit = self.env.config.kept_every_ms().saturating_mul(MAX_LATENESS);
+        let age = self.clock.now() - copy.made_at;
+        let limit = self.config.kept_every_ms().saturating_mul(MAX_LATENESS);
         let opened_at = self.schedule.opened_at;
-        let is_late = age > limit && self.env.clock.now() - opened_at > limit;
+        let is_late = age > limit && self.clock.now() - opened_at > limit;
         if is_late && self.store.state()? != copy.state {
             return warn(format!("old: it was made at {made_at}"), Command::Restart);
         }

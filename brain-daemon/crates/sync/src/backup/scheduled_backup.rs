@@ -8,15 +8,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brain_base::leases;
+use brain_base::home::Home;
+use brain_base::leases::{self, LeaseHolder};
+use brain_config::BackupConfig;
 use brain_protocol::{BackupFile, BackupListReply, Command, Fault, FaultCode, Hint};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::backup::kept_copy_state::KeptCopyState;
-use brain_base::clock::{parse_instant, rfc3339};
+use brain_base::clock::{Clock, parse_instant, rfc3339};
+use brain_service::NoProgress;
 use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
-use brain_service::{Environment, NoProgress};
 use brain_store::{Store, StoreError, store_id, sweep_unfinished};
+use tokio_util::sync::CancellationToken;
 
 /// The pause after a failed backup, in milliseconds, unless the next one is due earlier.
 const RETRY_MS: i64 = 10 * 60 * 1000;
@@ -51,8 +54,12 @@ impl Schedule {
 
 /// Backups, the kept copy, and exports.
 pub struct BackupService {
-    pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
+    pub(crate) home: Home,
+    pub(crate) config: BackupConfig,
+    pub(crate) clock: Arc<dyn Clock>,
+    leases: Arc<dyn LeaseHolder>,
+    pub(crate) stop: CancellationToken,
     pub(crate) schedule: Schedule,
     pub(crate) kept_copy: KeptCopyState,
 }
@@ -67,10 +74,17 @@ impl Health for BackupService {
 }
 
 impl BackupService {
-    /// Creates the service.
-    pub fn new(env: Environment, store: Arc<Store>) -> Self {
-        let schedule = Schedule::new(env.clock.now());
-        Self { schedule, kept_copy: KeptCopyState::default(), env, store }
+    /// Creates the service. Copies end early when `stop` is cancelled.
+    pub fn new(
+        store: Arc<Store>,
+        home: Home,
+        config: BackupConfig,
+        clock: Arc<dyn Clock>,
+        leases: Arc<dyn LeaseHolder>,
+        stop: CancellationToken,
+    ) -> Self {
+        let (schedule, kept_copy) = (Schedule::new(clock.now()), KeptCopyState::default());
+        Self { store, home, config, clock, leases, stop, schedule, kept_copy }
     }
 
     /// Makes a backup if one is due and no other machine makes them, removes the oldest ones beyond
@@ -80,12 +94,12 @@ impl BackupService {
     /// If the home was moved, the directory cannot be used, or the backup fails. No old backup is
     /// removed then.
     pub fn backup_due(&self) -> Result<Option<PathBuf>, Fault> {
-        brain_service::moved_home::check_home(&self.env.home)?;
-        let Some(dir) = self.env.config.backup_dir(&self.env.home) else { return Ok(None) };
-        if !self.env.leases.holds(leases::BACKUP) {
+        brain_service::moved_home::check_home(&self.home)?;
+        let Some(dir) = self.config.directory(&self.home) else { return Ok(None) };
+        if !self.leases.holds(leases::BACKUP) {
             return Ok(None);
         }
-        let (now, every) = (self.env.clock.now(), self.env.config.backup_every_ms());
+        let (now, every) = (self.clock.now(), self.config.every_ms());
         {
             let attempts = self.schedule.attempts();
             let is_recent = |at: i64, span: i64| (0..span).contains(&(now - at));
@@ -128,7 +142,7 @@ impl BackupService {
 
     /// Lists the scheduled backups of this brain, the newest first.
     pub fn list(&self) -> Result<BackupListReply, Fault> {
-        let Some(dir) = self.env.config.backup_dir(&self.env.home) else {
+        let Some(dir) = self.config.directory(&self.home) else {
             return Ok(BackupListReply { dir: None, backups: Vec::new() });
         };
         let mut found = if dir.is_dir() { self.own_backups(&dir)? } else { Vec::new() };
@@ -144,10 +158,10 @@ impl BackupService {
 
     /// Checks whether the newest backup is recent enough.
     fn check_backup(&self) -> Finding {
-        let Some(dir) = self.env.config.backup_dir(&self.env.home) else {
+        let Some(dir) = self.config.directory(&self.home) else {
             return ok("none by schedule: backup.dir is not set");
         };
-        let now = self.env.clock.now();
+        let now = self.clock.now();
         let manual_command = || {
             let file = dir.join(manual_file_name(now)).display().to_string();
             Hint::from(Command::BackupCreate { file: Some(file) })
@@ -169,8 +183,7 @@ impl BackupService {
             );
             return warn(problem, "date -u");
         }
-        let due =
-            newest.map_or(self.schedule.opened_at, |at| at + self.env.config.backup_every_ms());
+        let due = newest.map_or(self.schedule.opened_at, |at| at + self.config.every_ms());
         let last = newest.map(|at| format!("the last one is of {}", rfc3339(at)));
         // A backup that became due while the daemon was stopped is made after the start.
         if due.max(self.schedule.opened_at) + GRACE_MS < now {
@@ -187,7 +200,7 @@ impl BackupService {
             return Ok(());
         }
         let dir_path = dir.display();
-        if !dir.starts_with(self.env.home.root()) {
+        if !dir.starts_with(self.home.root()) {
             return Err(Fault::new(
                 FaultCode::Io,
                 format!("backup.dir: there is no directory {dir_path}"),
@@ -228,7 +241,7 @@ impl BackupService {
         };
         others.retain(|(_, file)| file != newest);
         others.sort_unstable_by(|a, b| b.cmp(a));
-        for (_, file) in others.into_iter().skip(self.env.config.backup.keep.saturating_sub(1)) {
+        for (_, file) in others.into_iter().skip(self.config.keep.saturating_sub(1)) {
             match fs::remove_file(&file) {
                 Ok(()) => tracing::info!(file = %file.display(), "old backup removed"),
                 Err(error) => {

@@ -159,7 +159,7 @@ impl<'a> SyncRun<'a> {
             (true, true) => PullOutcome::Skipped("a dry run does not pull".into()),
             (true, false) => {
                 let env = &self.service.env;
-                brain_files::pull(&self.root, &env.config.sources.git_approved, &|| {
+                brain_files::pull(&self.root, &env.git_approved, &|| {
                     self.progress.at(0, 0) && !env.stop.is_cancelled()
                 })
             }

@@ -20,7 +20,7 @@ impl Health for TunnelService {
 impl TunnelService {
     /// Fails if the agent's token cannot be read, or is readable by others.
     fn health(&self) -> Finding {
-        if crate::Settings::from_config(&self.env.config).is_none() {
+        if self.env.settings.is_none() {
             return ok("off (`tunnel.provider`)");
         }
         self.tunnel_token()?;

@@ -72,7 +72,7 @@ impl TunnelService {
     fn provider(&self) -> StepResult<Settings> {
         let settings = self.tunnel_settings()?;
         let name = crate::agent(&settings).name();
-        let public = self.access.http_addresses().public.or_else(|| self.env.config.http.public);
+        let public = self.access.http_addresses().public.or_else(|| self.env.public);
         let Some(address) = public else {
             return fail(
                 "nothing listens for a tunnel: http.public is off",
@@ -95,7 +95,7 @@ impl TunnelService {
             Some(domain) => format!("{name}, at {domain}, to port {}", settings.local_port),
             None => format!("{name}, at a changing address, to port {}", settings.local_port),
         };
-        match (self.env.config.http_base_url(), &settings.domain) {
+        match (&self.env.base_url, &settings.domain) {
             (None, Some(domain)) => warn(
                 settings.clone(),
                 message,
@@ -156,7 +156,7 @@ impl TunnelService {
         if report.is_token_refused {
             return step_of_report(&report);
         }
-        let file = self.env.home.secrets().join(TOKEN);
+        let file = self.env.secrets.home_path(TOKEN);
         let (up, adopted) = (report.diagnosis.url.is_some(), report.is_foreign);
         match found {
             // Only a session shows that the provider accepts a token.

@@ -26,7 +26,7 @@ impl TunnelService {
     /// Checks the tunnel once and acts. Returns the delay until the next check in milliseconds, or
     /// `None` without a configured tunnel. Blocks.
     pub fn check_tunnel(&self) -> Option<u64> {
-        let settings = Settings::from_config(&self.env.config)?;
+        let settings = self.env.settings.as_ref()?;
         let mut watchdog_state = self.state.lock_watchdog();
         if self.env.stop.is_cancelled() || self.env.home.has_moved() {
             return Some(CHECK_INTERVAL_MS.unsigned_abs());
@@ -34,13 +34,13 @@ impl TunnelService {
         if !self.env.leases.holds(leases::TUNNEL) {
             // While it is unknown who keeps the address, an agent that runs here goes on.
             if self.env.leases.is_elsewhere(leases::TUNNEL)
-                && watchdog_state.watchdog(&settings).stop()
+                && watchdog_state.watchdog(settings).stop()
             {
                 tracing::info!("[watchdog] ended the agent: another machine keeps the address");
             }
             return Some(LEASE_CHECK_MS);
         }
-        let next_ms = match self.run_tunnel_check(&mut watchdog_state, &settings) {
+        let next_ms = match self.run_tunnel_check(&mut watchdog_state, settings) {
             Ok(report) => report.next_ms,
             Err(fault) => {
                 let last_logged = Some((fault.code.as_str().to_owned(), fault.message.clone()));

@@ -51,7 +51,7 @@ impl VoiceService {
         turn: &VoiceTurn,
         reply: &VoiceReply,
     ) -> Result<(), Fault> {
-        let now = self.env.clock.now();
+        let now = self.clock.now();
         let reader = self.store.read(caller.visibility())?;
         let (source, _) = brain_pages::sources::resolve(caller, &reader, None)?;
         let existing_slug = find_slug(&reader, &source, turn)?;

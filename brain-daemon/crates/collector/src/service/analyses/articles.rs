@@ -203,7 +203,7 @@ impl AnalysisRun<'_> {
                 if kind.is_empty() { "unknown" } else { kind }
             ))
         })?;
-        let max_bytes = self.service.env.config.ingest.max_bytes;
+        let max_bytes = self.service.env.max_article_bytes;
         if page.body.len() > max_bytes {
             return Err(ArticleError::Permanent(format!(
                 "it has {} bytes; ingest.max_bytes is {max_bytes}",

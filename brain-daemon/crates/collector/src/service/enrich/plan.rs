@@ -77,7 +77,7 @@ impl CollectorService {
         };
         let pages = targets(&names, &collected, &mut plan.pages_without_account);
         let mut patterns = patterns(&collected, topics_since);
-        let config = &self.env.config.collector;
+        let config = &self.env.config;
         let gate = NotabilityGate {
             min_followers: config.notable_followers,
             min_posts: config.notable_posts,

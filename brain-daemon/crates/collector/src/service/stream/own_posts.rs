@@ -21,7 +21,7 @@ impl Connection<'_> {
             self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
         let is_recent = post.created_at().is_none_or(|at| now - at <= MAX_WATCH_AGE_MS);
         let is_watched = self.watches.iter().any(|watch| watch.id == *post.id());
-        if self.service.env.config.collector.outbound && is_own && is_recent && !is_watched {
+        if self.service.env.config.outbound && is_own && is_recent && !is_watched {
             // The first minute of a post begins when it was written, not when it arrived.
             let written_at = post.created_at().map_or(now, |at| at.min(now));
             self.watches.push(Watch::new(post.id().clone(), mentions(post), written_at));

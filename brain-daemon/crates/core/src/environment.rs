@@ -1,4 +1,4 @@
-//! The values that all services share.
+//! The values of the process from which services are composed.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use brain_config::Config;
 
-use crate::EventLines;
+use brain_service::EventLines;
 
-/// The shared values of the services. Clones share them.
+/// The values of the process. Each service gets only those that it uses. Clones share the values.
 #[derive(Clone)]
 pub struct Environment {
     /// The home directory.
