@@ -9,12 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::content::content_digest;
 use super::frontmatter::{Frontmatter, FrontmatterError};
-use super::page_title::top_heading;
 use super::timeline::{TimelineEntry, timeline};
 use super::title::derive_title;
+use super::top_heading::top_heading;
 
 /// A text with facts `F` about it. Clones share both, so that a page is copied and read once on its
 /// way from the client to the disk. Each fact is computed when it is first asked for.
+#[derive(Clone)]
 pub struct SharedText<F> {
     text: Arc<str>,
     facts: Arc<F>,
@@ -27,7 +28,7 @@ pub type Body = SharedText<BodyFacts>;
 pub type FrontmatterText = SharedText<OnceLock<Result<Frontmatter, FrontmatterError>>>;
 
 /// Facts about a [`Body`].
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct BodyFacts {
     digest: OnceLock<[u8; 32]>,
     timeline: OnceLock<Vec<TimelineEntry>>,
@@ -97,12 +98,6 @@ impl<F> Deref for SharedText<F> {
 
     fn deref(&self) -> &str {
         &self.text
-    }
-}
-
-impl<F> Clone for SharedText<F> {
-    fn clone(&self) -> Self {
-        Self { text: Arc::clone(&self.text), facts: Arc::clone(&self.facts) }
     }
 }
 

@@ -372,6 +372,11 @@ pub fn stored_document(content: &Content) -> Result<Document, Fault> {
     Ok(Document { frontmatter: frontmatter.clone(), body: content.body.clone() })
 }
 
+/// Returns when the text of a page was captured, as its frontmatter says.
+pub(crate) fn captured_at(content: &Content) -> Option<String> {
+    content.frontmatter.parsed().ok()?.get("captured_at")
+}
+
 /// Refuses a page type that is not one lower-case word: a letter, then letters, digits, `-` and
 /// `_`, at most 64 ASCII characters.
 pub fn check_type(page_type: &str) -> Result<(), Fault> {

@@ -236,8 +236,8 @@ fn moved_file_id(seq: u64) -> u64 {
     seq | 1 << 63
 }
 
-/// Adds the outbox rows that bring the page's file to its state after a batch. `content` is the text
-/// of an active page.
+/// Adds the outbox rows that bring the page's file to its state after a batch. `content` is the
+/// text of an active page.
 fn follow_file(
     draft: &mut Draft<'_>,
     id: u64,

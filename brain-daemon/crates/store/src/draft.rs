@@ -358,21 +358,6 @@ impl<'t> Draft<'t> {
         Ok(())
     }
 
-    /// Adds the new state of an active page to the changes.
-    pub(super) fn add_page_change(
-        &mut self,
-        source: &SourceId,
-        slug: &Slug,
-        record: &PageRecord,
-        content: &Content,
-        is_from_file: bool,
-    ) {
-        let (source, slug, content) = (source.clone(), slug.clone(), content.clone());
-        let record = record.clone();
-        let page = ChangedPage { source, slug, record, content, is_from_file };
-        self.add_change(page.record.id, Some(page));
-    }
-
     /// Adds a page's new state to the changes; `None` if it is deleted.
     pub(super) fn add_change(&mut self, id: u64, page: Option<ChangedPage>) {
         self.effects.feed.push(Change {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use brain_protocol::{Slug, SourceId, WriteStatus};
 use redb::ReadableTable;
 
+use super::change::ChangedPage;
 use super::error::unless_damaged;
 use super::line_marks::PageMarks;
 use super::record::{Content, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
@@ -311,6 +312,21 @@ impl Draft<'_> {
         let content = self.content(&record)?;
         self.add_page_change(source, slug, &record, &content, is_from_file);
         Ok(record)
+    }
+
+    /// Adds the new state of an active page to the changes.
+    pub(super) fn add_page_change(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: &PageRecord,
+        content: &Content,
+        is_from_file: bool,
+    ) {
+        let (source, slug, content) = (source.clone(), slug.clone(), content.clone());
+        let record = record.clone();
+        let page = ChangedPage { source, slug, record, content, is_from_file };
+        self.add_change(page.record.id, Some(page));
     }
 
     /// Removes captures before `before` (Unix milliseconds): the duplicate check needs them no

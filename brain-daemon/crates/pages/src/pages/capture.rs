@@ -11,13 +11,13 @@ use crate::pages::capture_input::{CaptureInput, NewCapture};
 use crate::pages::queued_capture::can_be_queued;
 use crate::provenance::{CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, write_as_set};
 use crate::write_page::{
-    SlugRequest, check_origin, check_type, choose_slug, clean_tags, inbox_slug, origin_route,
-    origin_uri, set_type_and_title, stored_document, type_of,
+    SlugRequest, captured_at, check_origin, check_type, choose_slug, clean_tags, inbox_slug,
+    origin_route, origin_uri, set_type_and_title, stored_document, type_of,
 };
 use brain_base::caller::Caller;
 use brain_base::clock::day;
 use brain_page::{Document, Frontmatter, hex};
-use brain_store::{Content, Draft, LineChange, PageRecord, Reader, StoreError, WrittenPage};
+use brain_store::{Draft, LineChange, PageRecord, Reader, StoreError, WrittenPage};
 
 /// Types that cause no warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
@@ -281,11 +281,6 @@ fn write_capture(
     let NewCapture { slug, page, .. } = new_capture;
     let write = write_as_set(draft, &input.source, slug, page, input.now)?;
     Ok(PageWrite { slug: slug.clone(), write, captured_at: captured_at(&page.content) })
-}
-
-/// Returns when the text of a page was captured, as its frontmatter says.
-pub(super) fn captured_at(content: &Content) -> Option<String> {
-    content.frontmatter.parsed().ok()?.get("captured_at")
 }
 
 /// Returns the result of a capture that changes nothing.

@@ -9,14 +9,15 @@ use brain_protocol::{
 
 use crate::file_input::read_input;
 use crate::pages::PageService;
-use crate::pages::capture::{PageWrite, captured_at};
+use crate::pages::capture::PageWrite;
 use crate::pages::find_page::written_source;
 use crate::provenance::{
     FormerPage, INGEST_KEYS, IngestRoute, PUT_PAGE, is_from_outside, move_unverified_provenance,
     write_as_set,
 };
 use crate::write_page::{
-    build_new_page, check_expected, check_origin, origin_route, origin_uri, stored_document,
+    build_new_page, captured_at, check_expected, check_origin, origin_route, origin_uri,
+    stored_document,
 };
 use brain_base::caller::Caller;
 use brain_files::digest;

@@ -8,10 +8,10 @@ use brain_page::hex;
 use brain_protocol::{Fault, JobState, WriteReply, WriteStatus};
 use brain_store::{JobOptions, JobRecord, StoreError};
 
-use super::capture::captured_at;
 use super::capture_input::{CaptureInput, NewCapture};
 use crate::pages::PageService;
 use crate::provenance::{CAPTURE_CLI, IngestRoute, VOICE};
+use crate::write_page::captured_at;
 
 /// Whether captures by this route are kept while the server is away. AI clients get the error, so
 /// that they can try again.

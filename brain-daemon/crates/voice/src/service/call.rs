@@ -270,7 +270,7 @@ mod tests {
         assert!(
             !page.body.contains(&speaker_prefix("Brain", &turn(2, VoiceEvent::Silence))),
             "{}",
-            page.body
+            &*page.body
         );
         for (at, url) in
             ["https://api.twilio.com/> [[a]] <", "https://x.org/RE1", "http://api.twilio.com/RE1"]
@@ -280,7 +280,11 @@ mod tests {
             let hostile =
                 VoiceEvent::Recording { id: format!("RE{at}"), url: url.into(), seconds: 1 };
             add_turn(&mut page, &turn(3, hostile), &reply("Thanks."));
-            assert!(page.body.ends_with(&format!("- Recording RE{at}: (1 s)\n")), "{}", page.body);
+            assert!(
+                page.body.ends_with(&format!("- Recording RE{at}: (1 s)\n")),
+                "{}",
+                &*page.body
+            );
         }
         let state = format!("x\n---\nslug: a {}", "y".repeat(1000));
         add_lines(&mut page, &turn(4, VoiceEvent::Ended(state)), &Vec::new()).unwrap();
@@ -293,11 +297,11 @@ mod tests {
         let mut page = new_call_page(&turn(0, VoiceEvent::Incoming), NOW);
         page.body = "The owner's words.\n".into();
         add_turn(&mut page, &turn(1, speech("hello")), &reply("Noted."));
-        assert!(page.body.starts_with("The owner's words.\n"), "{}", page.body);
+        assert!(page.body.starts_with("The owner's words.\n"), "{}", &*page.body);
         assert!(
             page.body.contains("- **Caller (1):** hello\n- **Brain (1):** Noted."),
             "{}",
-            page.body
+            &*page.body
         );
     }
 
