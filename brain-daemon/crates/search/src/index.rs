@@ -10,7 +10,7 @@ use std::{
 
 use brain_protocol::SourceId;
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use tantivy::{Searcher, Term, schema::IndexRecordOption};
+use tantivy::{Searcher, TantivyError, Term, schema::IndexRecordOption};
 
 use super::{
     Change, IndexError, OpenReport, Options, Question, SearchResults, Snippeter,
@@ -196,17 +196,32 @@ impl Index {
     /// [`IndexError::Damaged`] when the index on disk is damaged; the next [`Index::open`] replaces
     /// it. [`IndexError::Failed`] when this question could not be answered.
     pub fn search(&self, question: &Question) -> Result<SearchResults, IndexError> {
-        self.with_view(|view, analyzer| self.answer(view, question, analyzer))
+        self.with_view(question.view.as_deref(), |view, visible, languages, analyzer| {
+            self.answer(view, visible, languages, question, analyzer)
+        })
     }
 
-    /// Runs `work` on the current view.
+    /// Runs `work` on the current view, the pages of `sources` in it (`None`: all pages), and the
+    /// languages of these pages.
     pub(super) fn with_view<T>(
         &self,
-        mut work: impl FnMut(&View, &mut Analyzer) -> tantivy::Result<T>,
+        sources: Option<&[SourceId]>,
+        mut work: impl FnMut(&View, Option<&VisiblePages>, &[Lang], &mut Analyzer) -> tantivy::Result<T>,
     ) -> Result<T, IndexError> {
         let mut analyzer = self.shared.analyzer();
         let view = self.shared.view();
-        let result = catch_panic(|| work(&view, &mut analyzer).map_err(|e| e.to_string()));
+        let mut work = || {
+            let (fields, cache) = (self.shared.fields, &self.shared.visible_docs);
+            let visible =
+                sources.map(|all| VisiblePages::of(&view, all, fields, cache, &mut analyzer));
+            let visible = visible.transpose()?;
+            let languages = match &visible {
+                Some(visible) => visible.languages.clone(),
+                None => view.corpus_languages(&mut analyzer),
+            };
+            work(&view, visible.as_ref(), &languages, &mut analyzer)
+        };
+        let result = catch_panic(|| work().map_err(|e: TantivyError| e.to_string()));
         self.shared.give_back(analyzer);
         result.map_err(|problem| {
             // The checksums tell whether the question or the files caused the failure.
@@ -227,32 +242,15 @@ impl Index {
         self.shared.fields
     }
 
-    /// Returns the pages of `sources` that a caller can see; `None` for callers who see all.
-    pub(super) fn visible(
-        &self,
-        view: &View,
-        sources: Option<&[SourceId]>,
-        analyzer: &mut Analyzer,
-    ) -> tantivy::Result<Option<VisiblePages>> {
-        sources
-            .map(|sources| {
-                VisiblePages::of(view, sources, self.fields(), &self.shared.visible_docs, analyzer)
-            })
-            .transpose()
-    }
-
     fn answer(
         &self,
         view: &View,
+        visible: Option<&VisiblePages>,
+        languages: &[Lang],
         question: &Question,
         analyzer: &mut Analyzer,
     ) -> tantivy::Result<SearchResults> {
-        let visible = self.visible(view, question.view.as_deref(), analyzer)?;
-        let languages = match &visible {
-            Some(visible) => visible.languages.clone(),
-            None => view.corpus_languages(analyzer),
-        };
-        let mut plan = Plan::new(question, &languages, analyzer);
+        let mut plan = Plan::new(question, languages, analyzer);
         if plan.is_empty() || question.limit == 0 {
             return Ok(SearchResults {
                 hits: Vec::new(),
@@ -266,16 +264,16 @@ impl Index {
         let max_candidates = MIN_CANDIDATES
             .max(question.limit.saturating_mul(4).min(question.limit + 200))
             .min(10_000);
-        let mut found = self.find(view, &plan, visible.as_ref(), max_candidates)?;
+        let mut found = self.find(view, &plan, visible, max_candidates)?;
         let mut spelling = None;
         if !found.hits.candidates.iter().any(|candidate| candidate.names.tier() > 0) {
-            let pages = (view, visible.as_ref(), self.shared.fields);
+            let pages = (view, visible, self.shared.fields);
             spelling = typos::correct(&mut plan, question, &found.stats, pages, analyzer)?;
         }
         if spelling.is_some() {
-            found = self.find(view, &plan, visible.as_ref(), max_candidates)?;
+            found = self.find(view, &plan, visible, max_candidates)?;
         }
-        let overlay_entry = |id| match &visible {
+        let overlay_entry = |id| match visible {
             Some(visible) => visible.overlay_entries.iter().find(|entry| entry.id == id).cloned(),
             None => view.overlay.get(&id).and_then(|slot| slot.entry.clone()),
         };

@@ -13,7 +13,6 @@ use tantivy::{DocSet, TERMINATED};
 use super::{
     Index, IndexError, Question,
     doc_bit_set::DocBitSet,
-    document::Analyzer,
     encoding::{HashedTerm, key, key_of},
     fold::BuildTermHasher,
     language::{Lang, alphabet, of_question, stem, stop_words},
@@ -141,9 +140,8 @@ impl Index {
         query: &Query,
         sources: Option<&[SourceId]>,
     ) -> Result<QuestionTerms, IndexError> {
-        self.with_view(|view, analyzer| {
-            let visible = self.visible(view, sources, analyzer)?;
-            self.analyze(query, view, visible.as_ref(), analyzer)
+        self.with_view(sources, |view, visible, languages, _| {
+            self.analyze(query, view, visible, languages)
         })
     }
 
@@ -152,10 +150,8 @@ impl Index {
     /// # Errors
     /// As [`Index::search`].
     pub fn pages_of(&self, sources: &[SourceId]) -> Result<Vec<u64>, IndexError> {
-        self.with_view(|view, analyzer| {
-            let Some(visible) = self.visible(view, Some(sources), analyzer)? else {
-                return Ok(Vec::new());
-            };
+        self.with_view(Some(sources), |view, visible, _, _| {
+            let Some(visible) = visible else { return Ok(Vec::new()) };
             let mut pages: Vec<u64> =
                 visible.overlay_entries.iter().map(|entry| entry.id).collect();
             for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments) {
@@ -175,19 +171,14 @@ impl Index {
     /// # Errors
     /// As [`Index::search`].
     pub fn matching_pages(&self, question: &Question) -> Result<Option<HashSet<u64>>, IndexError> {
-        self.with_view(|view, analyzer| {
-            let visible = self.visible(view, question.view.as_deref(), analyzer)?;
-            let languages = match &visible {
-                Some(visible) => visible.languages.clone(),
-                None => view.corpus_languages(analyzer),
-            };
-            let plan = Plan::new(question, &languages, analyzer);
+        self.with_view(question.view.as_deref(), |view, visible, languages, analyzer| {
+            let plan = Plan::new(question, languages, analyzer);
             // An empty plan lacks the conditions of the options and would accept all pages.
             if plan.is_empty() {
                 return Ok(Some(HashSet::new()));
             }
             let mut pages = HashSet::new();
-            if let Some(visible) = &visible {
+            if let Some(visible) = visible {
                 for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments)
                 {
                     let segment = Segment::open_whole(reader, self.fields(), &Plan::default())?;
@@ -220,12 +211,9 @@ impl Index {
         query: &Query,
         view: &View,
         visible: Option<&VisiblePages>,
-        analyzer: &mut Analyzer,
+        languages: &[Lang],
     ) -> tantivy::Result<QuestionTerms> {
-        let mut languages = match visible {
-            Some(visible) => visible.languages.clone(),
-            None => view.corpus_languages(analyzer),
-        };
+        let mut languages = languages.to_vec();
         let folded: Vec<&str> = query.plain_words().map(|(word, _)| word).collect();
         if let Some(question_lang) = of_question(&folded, &languages) {
             languages.retain(|lang| *lang != question_lang);

@@ -28,14 +28,9 @@ impl Index {
         if quotes.is_empty() || !query.has_words(true) {
             return Ok(Vec::new());
         }
-        self.with_view(|view, analyzer| {
-            let visible = self.visible(view, question.view.as_deref(), analyzer)?;
-            let languages = match &visible {
-                Some(visible) => visible.languages.clone(),
-                None => view.corpus_languages(analyzer),
-            };
-            let plan = Plan::conditions(question, &languages, analyzer);
-            let found = self.find(view, &plan, visible.as_ref(), 1)?;
+        self.with_view(question.view.as_deref(), |view, visible, languages, analyzer| {
+            let plan = Plan::conditions(question, languages, analyzer);
+            let found = self.find(view, &plan, visible, 1)?;
             Ok(if found.hits.candidates.is_empty() { quotes.clone() } else { Vec::new() })
         })
     }
