@@ -248,7 +248,7 @@ fn failed_backups_are_reported_and_retried() {
     let check = fixture.check();
     assert_eq!(check.status, CheckStatus::Warn);
     assert!(check.message.contains(backup_dir.to_str().unwrap()), "{check:?}");
-    assert_eq!(check.hint.unwrap(), format!("mkdir -p {}", backup_dir.display()));
+    assert_eq!(check.hint.unwrap().to_string(), format!("mkdir -p {}", backup_dir.display()));
     fs::rename(&away, &backup_dir).unwrap();
     assert_eq!(fixture.run_due(), Ok(None), "no retry within 10 minutes");
     fixture.advance(10 * 60 * 1000);

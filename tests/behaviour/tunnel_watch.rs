@@ -15,9 +15,9 @@ use brain_base::random::SystemRandom;
 use brain_config::Config;
 use brain_core::{Brain, ExternalDependencies, NoProgress, StandardOutput};
 use brain_protocol::{
-    CheckStatus, ClientRegister, Command, Doctor, FaultCode, GrantType, Reply, Request, Scopes,
-    Step, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelState, TunnelStatus, TunnelStatusReply,
-    TunnelStop,
+    CheckStatus, ClientRegister, Command, Doctor, FaultCode, GrantType, Hint, Reply, Request,
+    Scopes, Step, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelState, TunnelStatus,
+    TunnelStatusReply, TunnelStop,
 };
 use brain_tests::expect_reply;
 use brain_tests::platform::Time;
@@ -366,7 +366,7 @@ impl Write for LogWriter {
 }
 
 /// Returns the status, message and hint of doctor's tunnel check.
-fn tunnel_check(fixture: &Fixture) -> (CheckStatus, String, Option<String>) {
+fn tunnel_check(fixture: &Fixture) -> (CheckStatus, String, Option<Hint>) {
     let doctor = expect_reply!(fixture.ask(Request::Doctor(Doctor { fix: false })), Doctor);
     let check = doctor.checks.into_iter().find(|check| check.name == "tunnel").unwrap();
     (check.status, check.message, check.hint)

@@ -123,9 +123,8 @@ pub(super) fn explain_foreign_answer(
         let hint = if is_login {
             "a login page blocks all clients: let /mcp and /.well-known pass without it (in \
              Cloudflare Access, by a bypass policy); brain itself requires tokens"
-                .into()
         } else {
-            "clients do not follow redirects: use the address that it redirects to".into()
+            "clients do not follow redirects: use the address that it redirects to"
         };
         return Some(StepFailure::new(
             format!("it answers {status} and redirects to {location}"),

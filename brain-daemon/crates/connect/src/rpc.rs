@@ -3,7 +3,7 @@
 //! Revisions up to 2025-11-25 begin with a handshake. From 2026-07-28 on, each request is
 //! self-contained.
 
-use brain_protocol::{Command, Hint, hint};
+use brain_protocol::{Command, hint};
 use serde_json::{Value, json};
 
 use super::authorize::BearerToken;

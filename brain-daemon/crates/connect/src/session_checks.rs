@@ -1,6 +1,6 @@
 //! Checks of an MCP session: greeting, list of tools, and a search.
 
-use brain_protocol::{Command, hint};
+use brain_protocol::{Command, Hint, hint};
 use serde_json::{Value, json};
 
 use super::authorize::BearerToken;

@@ -2,7 +2,7 @@
 
 use brain_protocol::{
     Command, Fault, FaultCode, IngestJob, JobError, JobId, JobList, JobRetry, JobRetryReply,
-    JobShow, JobState, Jobs, Operation as _, SourceId, hint,
+    JobShow, JobState, Jobs, Operation as _, hint,
 };
 
 use crate::IngestService;

@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use brain_protocol::{
     Command, Fault, FaultCode, Get, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteReply,
-    WriteStatus, hint,
+    hint,
 };
 use tokio_util::sync::CancellationToken;
 

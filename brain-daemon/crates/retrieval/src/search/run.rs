@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use brain_protocol::{Command, Fault, Hit, SourceId};
-use jiff::civil::Date;
 
 use super::SearchService;
 use super::dated::{DatedPages, order_answers};

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::sync::mpsc;
 
 use brain_protocol::{
-    Command, Fault, FaultCode, IngestStatus, JobId, JobState, Slug, SourceId, TunnelReplay,
-    TunnelReplayReply, TunnelRequest, TunnelRequests, TunnelRequestsReply, hint,
+    Command, Fault, FaultCode, IngestStatus, JobId, JobState, TunnelReplay, TunnelReplayReply,
+    TunnelRequest, TunnelRequests, TunnelRequestsReply, hint,
 };
 use parking_lot::{Mutex, MutexGuard};
 

@@ -1,6 +1,6 @@
 //! `brain tunnel setup`: seven steps, each checked before the next. Can be repeated.
 
-use brain_protocol::{Command, Fault, FaultCode, StepStatus, TunnelSetupReply, TunnelState, hint};
+use brain_protocol::{Command, Fault, StepStatus, TunnelSetupReply, TunnelState, hint};
 use serde_json::json;
 
 use super::{TOKEN, WatchdogState, watchdog};
