@@ -29,7 +29,7 @@ const ENTRY: &str = "brain";
 
 /// How a client stores its list of MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Registration {
+enum ServerList {
     /// In a JSON file that only the client's command, `claude mcp`, changes.
     ClaudeCommand,
     /// In the object with this key, in a file of JSON with comments.
@@ -47,7 +47,7 @@ pub(crate) struct AiClient {
     pub(crate) label: &'static str,
     /// Its program on `PATH`, if it has one.
     program: Option<&'static str>,
-    registration: Registration,
+    registration: ServerList,
     /// Returns the path of its file; `None` if the user's home is unknown. The directory of the
     /// file exists if the client was used.
     file: fn() -> Option<PathBuf>,
@@ -55,7 +55,7 @@ pub(crate) struct AiClient {
 
 /// How a client starts brain.
 #[derive(Debug, Clone)]
-pub(crate) struct Server {
+pub(crate) struct BrainServer {
     /// The absolute path of `brain`.
     pub(crate) program: String,
     /// The home, unless it is the default one.
@@ -72,12 +72,12 @@ pub(crate) struct Plan {
     /// The address or program of the client's present entry, if the entry does not start brain.
     pub(crate) other_target: Option<String>,
     /// The change; `None` if the client is connected already.
-    change: Option<Change>,
+    change: Option<PlannedChange>,
 }
 
 /// The change that a plan makes.
 #[derive(Debug)]
-enum Change {
+enum PlannedChange {
     /// Runs the client's program with each list of arguments in `commands`. They replace the entry
     /// `former`.
     Run { commands: Vec<Vec<String>>, former: Option<Value> },
@@ -87,7 +87,7 @@ enum Change {
 
 /// A connection that was made, with what `disconnect` needs to undo it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     /// The client's name.
     pub(crate) client: String,
     /// The client's file.
@@ -124,7 +124,7 @@ impl AiClient {
     /// # Errors
     /// `invalid_config` if `HOME` is not set, or if brain cannot change the client's file safely;
     /// `io` if the file cannot be read.
-    pub(crate) fn plan(&'static self, server: &Server) -> Result<Plan, Fault> {
+    pub(crate) fn plan(&'static self, server: &BrainServer) -> Result<Plan, Fault> {
         let path = (self.file)().ok_or_else(|| {
             Fault::new(FaultCode::InvalidConfig, "HOME is not set").hint("set HOME")
         })?;
@@ -142,14 +142,14 @@ impl AiClient {
     /// Returns the entry [`ENTRY`] of the file with this text.
     fn entry(&self, path: &Path, text: &str) -> Result<Option<Value>, Fault> {
         match self.registration {
-            Registration::ClaudeCommand => json_entry::find(path, text, "mcpServers", ENTRY),
-            Registration::Json(key) => json_entry::find(path, text, key, ENTRY),
-            Registration::Toml => toml_entry::find(path, text, ENTRY),
+            ServerList::ClaudeCommand => json_entry::find(path, text, "mcpServers", ENTRY),
+            ServerList::Json(key) => json_entry::find(path, text, key, ENTRY),
+            ServerList::Toml => toml_entry::find(path, text, ENTRY),
         }
     }
 
     /// Returns the entry with which this client starts `server`.
-    fn entry_for(&self, server: &Server) -> Value {
+    fn entry_for(&self, server: &BrainServer) -> Value {
         let mut entry = Map::new();
         let kind = match self.name {
             "vscode" | "claude-code" | "cline" => Some("stdio"),
@@ -184,23 +184,23 @@ impl AiClient {
         path: &Path,
         text: Option<&str>,
         present: Option<Value>,
-        server: &Server,
+        server: &BrainServer,
         entry: &Value,
-    ) -> Result<Change, Fault> {
+    ) -> Result<PlannedChange, Fault> {
         let before = text.unwrap_or_default();
         let after = match self.registration {
-            Registration::ClaudeCommand => {
+            ServerList::ClaudeCommand => {
                 let mut commands = Vec::new();
                 if present.is_some() {
                     commands.push(remove_arguments());
                 }
                 commands.push(add_arguments(server));
-                return Ok(Change::Run { commands, former: present });
+                return Ok(PlannedChange::Run { commands, former: present });
             }
-            Registration::Json(key) => json_entry::set(path, before, key, ENTRY, entry)?,
-            Registration::Toml => toml_entry::set(path, before, ENTRY, entry)?,
+            ServerList::Json(key) => json_entry::set(path, before, key, ENTRY, entry)?,
+            ServerList::Toml => toml_entry::set(path, before, ENTRY, entry)?,
         };
-        Ok(Change::Edit(Splice::between(text, &after)))
+        Ok(PlannedChange::Edit(Splice::between(text, &after)))
     }
 
     /// Runs the client's program. Fails if the program is missing or its exit status is not 0.
@@ -226,7 +226,7 @@ impl AiClient {
     /// `invalid_config` if brain cannot change the file safely; `conflict` if the file changes
     /// meanwhile; `io` if it cannot be read, or the client's program fails; `io`, `disk_full` or
     /// `read_only` if it cannot be written.
-    pub(crate) fn disconnect(&self, connection: &Connection) -> Result<(), Fault> {
+    pub(crate) fn disconnect(&self, connection: &ClientConnection) -> Result<(), Fault> {
         let Some(splice) = &connection.splice else {
             self.run(&remove_arguments())?;
             return match &connection.former {
@@ -244,10 +244,8 @@ impl AiClient {
             return Ok(());
         }
         let after = match self.registration {
-            Registration::Json(key) => json_entry::remove(path, &text, key, ENTRY)?,
-            Registration::ClaudeCommand | Registration::Toml => {
-                toml_entry::remove(path, &text, ENTRY)?
-            }
+            ServerList::Json(key) => json_entry::remove(path, &text, key, ENTRY)?,
+            ServerList::ClaudeCommand | ServerList::Toml => toml_entry::remove(path, &text, ENTRY)?,
         };
         splice::replace(path, Some(&text), Some(&after))
     }
@@ -263,13 +261,13 @@ impl Plan {
     pub(crate) fn describe(&self) -> Vec<String> {
         match &self.change {
             None => vec![format!("is connected already ({})", self.path.display())],
-            Some(Change::Run { commands, .. }) => commands
+            Some(PlannedChange::Run { commands, .. }) => commands
                 .iter()
                 .map(|arguments| {
                     format!("runs: {} {}", self.client.program.unwrap_or(""), arguments.join(" "))
                 })
                 .collect(),
-            Some(Change::Edit(splice)) => splice.describe(&self.path),
+            Some(PlannedChange::Edit(splice)) => splice.describe(&self.path),
         }
     }
 
@@ -279,11 +277,11 @@ impl Plan {
     /// `conflict` if the file changed since the plan; `invalid_config` if it is no usable file any
     /// more; `io` if the client's program fails; `io`, `disk_full` or `read_only` if the file
     /// cannot be written.
-    pub(crate) fn apply(self) -> Result<Option<Connection>, Fault> {
+    pub(crate) fn apply(self) -> Result<Option<ClientConnection>, Fault> {
         let client = self.client.name.to_owned();
         match self.change {
             None => Ok(None),
-            Some(Change::Run { commands, former }) => {
+            Some(PlannedChange::Run { commands, former }) => {
                 for (index, arguments) in commands.iter().enumerate() {
                     let Err(fault) = self.client.run(arguments) else { continue };
                     // The first of two commands removed the former entry.
@@ -294,18 +292,18 @@ impl Plan {
                         _ => fault,
                     });
                 }
-                Ok(Some(Connection { client, path: self.path, splice: None, former }))
+                Ok(Some(ClientConnection { client, path: self.path, splice: None, former }))
             }
-            Some(Change::Edit(splice)) => {
+            Some(PlannedChange::Edit(splice)) => {
                 splice.apply(&self.path)?;
                 let splice = Some(splice);
-                Ok(Some(Connection { client, path: self.path, splice, former: None }))
+                Ok(Some(ClientConnection { client, path: self.path, splice, former: None }))
             }
         }
     }
 }
 
-fn add_arguments(server: &Server) -> Vec<String> {
+fn add_arguments(server: &BrainServer) -> Vec<String> {
     let mut arguments = ["mcp", "add"].map(str::to_owned).to_vec();
     if let Some(home) = &server.home {
         arguments.extend(["--env".to_owned(), format!("BRAIN_HOME={home}")]);

@@ -154,13 +154,13 @@ fn home_of_root(socket: &Path) -> Option<&Path> {
 }
 
 /// A connection with a sent request.
-pub(crate) struct Session {
+pub(crate) struct Exchange {
     stream: BufReader<Stream>,
     /// The daemon's greeting.
     pub(crate) hello: Hello,
 }
 
-impl Session {
+impl Exchange {
     /// Sends greeting and request together, and reads the daemon's greeting.
     ///
     /// # Errors
@@ -333,7 +333,7 @@ mod tests {
 
     fn request_status(path: &Path, events: &mut Vec<Event>) -> Result<Reply, ConnectError> {
         let request = encode(&Request::Status(Status)).expect("encode");
-        let mut session = Session::begin(connect(path)?, &request)?;
+        let mut session = Exchange::begin(connect(path)?, &request)?;
         session.read_answer(Duration::from_secs(2), |e| events.push(e)).map_err(ConnectError::Fault)
     }
 
@@ -414,7 +414,7 @@ mod tests {
         });
         let request = encode(&capture).expect("encode");
         let mut session =
-            Session::begin(connect(&path).expect("open"), &request).expect("a greeting");
+            Exchange::begin(connect(&path).expect("open"), &request).expect("a greeting");
         let answer = session.read_answer(Duration::from_millis(100), |_| {});
         drop(session);
         let Err(fault) = answer else { panic!("{answer:?}") };

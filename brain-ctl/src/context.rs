@@ -10,11 +10,11 @@ use brain_protocol::{Fault, FaultCode, Hello, Mcp, Operation, PROTOCOL, Request,
 use interprocess::local_socket::Stream;
 
 use crate::{
-    connect::{self, ConnectError, Session},
+    connect::{self, ConnectError, Exchange},
     daemon_program,
     home::Home,
     output::{self, FormatOption, Listing, Outcome, Show},
-    progress::Progress,
+    progress::DelayedBar,
     start, stop,
 };
 
@@ -102,7 +102,7 @@ impl Context {
         })?;
         let max_silence = if request.is_slow() { MAX_SILENCE_SLOW } else { MAX_SILENCE };
         self.exchange(&request_bytes, may_start, |mut session| {
-            let mut progress = Progress::new(self.quiet);
+            let mut progress = DelayedBar::new(self.quiet);
             let reply =
                 session.read_answer(max_silence, |event| progress.handle(&event, on_line))?;
             O::read_reply(reply)
@@ -115,7 +115,7 @@ impl Context {
         &self,
         request_bytes: &[u8],
         may_start: bool,
-        mut read_answer: impl FnMut(Session) -> Result<T, Fault>,
+        mut read_answer: impl FnMut(Exchange) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let home = Home::find()?;
         let started_at = Instant::now();
@@ -126,7 +126,7 @@ impl Context {
                 Some(stream) => Ok(stream),
                 None => connect::connect(&home.socket()),
             };
-            let error = match connected.and_then(|stream| Session::begin(stream, request_bytes)) {
+            let error = match connected.and_then(|stream| Exchange::begin(stream, request_bytes)) {
                 Ok(session) => match read_answer(session) {
                     // The daemon is stopping and did not process the request, so a retry is safe.
                     Err(fault) if fault.code == FaultCode::Stopping => ConnectError::Fault(fault),

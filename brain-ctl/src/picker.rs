@@ -71,7 +71,7 @@ pub(crate) fn pick(context: &Context, request: Search) -> Result<Option<PageRef>
         Picker { context, request, choices: Vec::new(), selected: 0, message: String::new() };
     // The first search can start the daemon, whose notice must appear before the screen changes.
     picker.search();
-    let screen = Screen::enter().map_err(|e| terminal_fault(&e))?;
+    let screen = RawScreen::enter().map_err(|e| terminal_fault(&e))?;
     let chosen = picker.run().map_err(|e| terminal_fault(&e));
     drop(screen);
     chosen
@@ -82,9 +82,9 @@ fn terminal_fault(error: &io::Error) -> Fault {
 }
 
 /// The screen in raw mode, until it is dropped.
-struct Screen;
+struct RawScreen;
 
-impl Screen {
+impl RawScreen {
     fn enter() -> io::Result<Self> {
         enable_raw_mode()?;
         let screen = Self;
@@ -93,7 +93,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for RawScreen {
     fn drop(&mut self) {
         let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
         let _ = disable_raw_mode();

@@ -12,13 +12,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const DELAY: Duration = Duration::from_secs(1);
 
 /// A progress bar that appears after a delay.
-pub(crate) struct Progress {
+pub(crate) struct DelayedBar {
     started_at: Instant,
     is_enabled: bool,
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
+impl DelayedBar {
     /// Returns a bar for work that starts now; it stays hidden if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         Self { started_at: Instant::now(), is_enabled: !quiet, bar: None }
@@ -59,7 +59,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for DelayedBar {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

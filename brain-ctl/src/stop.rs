@@ -10,7 +10,7 @@ use std::{
 use brain_protocol::{Fault, FaultCode, Hello, Operation, Request, StopReply, encode};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::connect::{self, ConnectError, Session};
+use crate::connect::{self, ConnectError, Exchange};
 
 /// Time limit for a stop; a daemon completes active requests for up to 5 s.
 const STOP_TIMEOUT: Duration = Duration::from_secs(6);
@@ -56,7 +56,7 @@ fn request_stop(socket: &Path) -> Result<Hello, ConnectError> {
             format!("cannot encode the stop request: {e}"),
         ))
     })?;
-    let mut session = Session::begin(connect::connect(socket)?, &request)?;
+    let mut session = Exchange::begin(connect::connect(socket)?, &request)?;
     let hello = session.hello;
     match session.read_answer(STOP_TIMEOUT, |_| {}).and_then(brain_protocol::Stop::read_reply) {
         Ok(StopReply) => Ok(hello),

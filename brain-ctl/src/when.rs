@@ -176,7 +176,7 @@ fn weekday(name: &str) -> Option<Weekday> {
 
 /// Options that limit a list to a period; the same for every command.
 #[derive(Debug, Args)]
-pub(crate) struct Period {
+pub(crate) struct PeriodOptions {
     /// Only since this time: 7d, yesterday, "last week", 2025-03, "2025-03-01 10:30"
     #[arg(long, value_name = "WHEN", value_parser = TimePeriod::parse)]
     pub(crate) since: Option<TimePeriod>,
@@ -186,7 +186,7 @@ pub(crate) struct Period {
     pub(crate) until: Option<TimePeriod>,
 }
 
-impl Period {
+impl PeriodOptions {
     /// Returns the first and the last instant as RFC 3339.
     pub(crate) fn instants(&self) -> (Option<String>, Option<String>) {
         (self.since.as_ref().map(TimePeriod::start), self.until.as_ref().map(TimePeriod::end))
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn days_of_a_period_are_local() {
-        let period = |text| Period {
+        let period = |text| PeriodOptions {
             since: TimePeriod::parse(text).ok(),
             until: TimePeriod::parse(text).ok(),
         };

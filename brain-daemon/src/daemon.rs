@@ -30,7 +30,7 @@ const BLOCKING_THREADS: usize = 128;
 
 /// The events that end the daemon, besides SIGTERM and SIGINT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum DaemonEnd {
     /// A `stop` request.
     Request,
     /// A `stop` request, or the end of standard input: the process at its other end is gone.
@@ -41,7 +41,7 @@ pub enum End {
 ///
 /// # Errors
 /// The reason why the daemon cannot start, with a hint.
-pub fn run(home: Home, config: Config, end: End) -> Result<(), Fault> {
+pub fn run(home: Home, config: Config, end: DaemonEnd) -> Result<(), Fault> {
     // Must come before this process opens files.
     let sockets = activation::take()?;
     raise_file_limit();
@@ -57,7 +57,7 @@ pub fn run(home: Home, config: Config, end: End) -> Result<(), Fault> {
     result
 }
 
-async fn serve(home: Home, config: Config, sockets: Sockets, end: End) -> Result<(), Fault> {
+async fn serve(home: Home, config: Config, sockets: Sockets, end: DaemonEnd) -> Result<(), Fault> {
     let config = with_usable_socket(&home, config, &sockets)?;
     let path = config.socket(&home);
     let brain = open(&home, &config).await?;
@@ -73,7 +73,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets, end: End) -> Result
     let _hangup = listen_for(SignalKind::hangup())?;
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
-    if end == End::StandardInput {
+    if end == DaemonEnd::StandardInput {
         stop_with_standard_input(stop.clone())?;
     }
     // Must come before a request can start an agent.

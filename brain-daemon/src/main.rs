@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_daemon::{cli, daemon, daemon::End, temporary_home};
+use brain_daemon::{cli, daemon, daemon::DaemonEnd, temporary_home};
 use brain_embed::probe;
 use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT};
 use brain_tunnel::child_supervisor;
@@ -67,8 +67,10 @@ fn run(command: cli::Command) -> ExitCode {
         }
         cli::Command::Serve { temporary } => {
             let result = match temporary {
-                true => temporary_home::run(&home, || serve(home.clone(), End::StandardInput)),
-                false => serve(home, End::Request),
+                true => {
+                    temporary_home::run(&home, || serve(home.clone(), DaemonEnd::StandardInput))
+                }
+                false => serve(home, DaemonEnd::Request),
             };
             match result {
                 Ok(()) => ExitCode::SUCCESS,
@@ -79,7 +81,7 @@ fn run(command: cli::Command) -> ExitCode {
 }
 
 /// Serves the brain at `home` in the foreground.
-fn serve(home: Home, end: End) -> Result<(), Fault> {
+fn serve(home: Home, end: DaemonEnd) -> Result<(), Fault> {
     let config = Config::load(&home.config(), |name| std::env::var(name).ok())?;
     cli::start_log(config.daemon.log);
     daemon::run(home, config, end)

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use brain_search::{Change, Index, IndexPage, Options, Query, Question};
+use brain_search::{IndexChange, Index, IndexPage, Options, Query, Question};
 use brain_protocol::{Slug, SourceId};
 use libfuzzer_sys::fuzz_target;
 
@@ -23,7 +23,7 @@ fn index() -> &'static (tempfile::TempDir, Index) {
         let dir = tempfile::tempdir().expect("a directory");
         let (index, _) = Index::open(dir.path(), "fuzz", 0, Options::default()).expect("an index");
         for (id, body) in (1..).zip(BODIES) {
-            index.push(vec![Change::Put(Arc::new(IndexPage {
+            index.push(vec![IndexChange::Put(Arc::new(IndexPage {
                 id,
                 seq: id,
                 source: SourceId::default(),

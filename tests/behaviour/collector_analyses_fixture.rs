@@ -12,8 +12,8 @@ use brain_collector::{Data, Journal, JournalEvent, Record, Stream};
 use brain_config::Config;
 use brain_core::{Brain, ExternalDependencies, StandardOutput};
 use brain_net::{
-    Client, Document, Error as NetError, HttpClient, HttpRequest, HttpResponse, RetryingClient,
-    WebPage,
+    Client, Error as NetError, FetchedDocument, HttpClient, HttpRequest, HttpResponse,
+    RetryingClient, WebPage,
 };
 use brain_protocol::DeletionReason;
 use brain_tests::model::{ModelResponse, Question};
@@ -44,7 +44,7 @@ pub(crate) struct Web {
 }
 
 impl HttpClient for Web {
-    fn document(&self, _: &str) -> Result<Document, NetError> {
+    fn document(&self, _: &str) -> Result<FetchedDocument, NetError> {
         panic!("the collector fetches no documents")
     }
 

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use self::reference_model::ReferenceModel;
-use brain_embed::{EmbedErrorKind, Embedder, LocalModel, Purpose, Reranker, inspect, is_reranker};
+use brain_embed::{
+    EmbedErrorKind, Embedder, LocalModel, Reranker, VectorPurpose, inspect, is_reranker,
+};
 use brain_tests::tiny_model::{self, DIMENSIONS, MAX_TOKENS};
 use serde_json::{Value, json};
 
@@ -22,7 +24,7 @@ fn model(seed: u64) -> tempfile::TempDir {
 
 fn embed(dir: &Path, texts: &[&str]) -> Vec<Vec<f32>> {
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    LocalModel::new(dir.to_owned(), 2).embed(&texts, Purpose::Document, &|| true).unwrap()
+    LocalModel::new(dir.to_owned(), 2).embed(&texts, VectorPurpose::Document, &|| true).unwrap()
 }
 
 fn largest_difference(one: &[f32], other: &[f64]) -> f64 {
@@ -92,7 +94,7 @@ fn relevance_equals_that_of_the_reference_model() {
     // A reranker makes no vectors, and a sentence model scores no texts.
     assert!(is_reranker(dir.path()) && inspect(dir.path()).unwrap().dimensions == 1);
     assert!(local.space().unwrap_err().message.contains("is a reranker"));
-    assert!(local.embed(&owned, Purpose::Query, &|| true).is_err());
+    assert!(local.embed(&owned, VectorPurpose::Query, &|| true).is_err());
     let sentences = model(7);
     let local = LocalModel::new(sentences.path().to_owned(), 1);
     assert!(!is_reranker(sentences.path()));
@@ -160,9 +162,9 @@ fn the_model_obeys_the_settings_beside_its_weights() {
     );
     let local = LocalModel::new(dir.path().to_owned(), 1);
     let texts = ["the boat".to_owned()];
-    let query = local.embed(&texts, Purpose::Query, &|| true).unwrap();
+    let query = local.embed(&texts, VectorPurpose::Query, &|| true).unwrap();
     assert_eq!(query, embed(dir.path(), &["letter : the boat"]));
-    assert_ne!(query, local.embed(&texts, Purpose::Document, &|| true).unwrap());
+    assert_ne!(query, local.embed(&texts, VectorPurpose::Document, &|| true).unwrap());
     assert_ne!(
         local.space().unwrap().identity,
         former_space.identity,
@@ -178,16 +180,16 @@ fn the_model_is_loaded_at_the_first_text_and_unloaded() {
     tiny_model::write(&dir.path().join("later"), 4);
     let space = local.space().unwrap();
     assert_eq!((space.model.as_str(), space.dimensions), ("later", DIMENSIONS));
-    assert!(local.embed(&[], Purpose::Query, &|| true).unwrap().is_empty());
+    assert!(local.embed(&[], VectorPurpose::Query, &|| true).unwrap().is_empty());
     assert!(!local.is_loaded());
     let texts = ["boat".to_owned()];
-    let first = local.embed(&texts, Purpose::Query, &|| true).unwrap();
+    let first = local.embed(&texts, VectorPurpose::Query, &|| true).unwrap();
     assert!(local.is_loaded());
     Embedder::unload_if_idle(&local, Duration::from_secs(600));
     assert!(local.is_loaded());
     Embedder::unload_if_idle(&local, Duration::ZERO);
     assert!(!local.is_loaded());
-    assert_eq!(local.embed(&texts, Purpose::Query, &|| true).unwrap(), first);
+    assert_eq!(local.embed(&texts, VectorPurpose::Query, &|| true).unwrap(), first);
 }
 
 #[test]
@@ -196,18 +198,18 @@ fn replaced_weights_are_an_error_until_the_space_is_read_again() {
     let local = LocalModel::new(dir.path().to_owned(), 1);
     let texts = ["boat".to_owned()];
     let space = local.space().unwrap();
-    let first = local.embed(&texts, Purpose::Query, &|| true).unwrap();
+    let first = local.embed(&texts, VectorPurpose::Query, &|| true).unwrap();
     // The weights are replaced while the model is loaded.
     tiny_model::write(dir.path(), 5);
     let weights =
         fs::File::options().append(true).open(dir.path().join("model.safetensors")).unwrap();
     weights.set_modified(std::time::SystemTime::now() + Duration::from_secs(5)).unwrap();
     assert_eq!(
-        local.embed(&texts, Purpose::Query, &|| true).unwrap_err().kind,
+        local.embed(&texts, VectorPurpose::Query, &|| true).unwrap_err().kind,
         EmbedErrorKind::Changed
     );
     assert_ne!(local.space().unwrap().identity, space.identity);
-    assert_ne!(local.embed(&texts, Purpose::Query, &|| true).unwrap(), first);
+    assert_ne!(local.embed(&texts, VectorPurpose::Query, &|| true).unwrap(), first);
 }
 
 #[test]
@@ -221,10 +223,10 @@ fn embedding_stops_when_its_caller_cancels() {
         calls.set(calls.get() + 1);
         calls.get() < 5
     };
-    let fault = local.embed(&texts, Purpose::Document, &allow_four_calls).unwrap_err();
+    let fault = local.embed(&texts, VectorPurpose::Document, &allow_four_calls).unwrap_err();
     assert_eq!(fault.kind, EmbedErrorKind::Stopped);
     assert_eq!(calls.get(), 5);
-    assert_eq!(local.embed(&texts, Purpose::Document, &|| true).unwrap().len(), 600);
+    assert_eq!(local.embed(&texts, VectorPurpose::Document, &|| true).unwrap().len(), 600);
 }
 
 #[test]
@@ -232,13 +234,13 @@ fn several_threads_share_one_model() {
     let dir = model(6);
     let local = LocalModel::new(dir.path().to_owned(), 2);
     let texts: Vec<String> = (0..100).map(|at| format!("ship {at} of the ocean")).collect();
-    let expected = local.embed(&texts, Purpose::Document, &|| true).unwrap();
+    let expected = local.embed(&texts, VectorPurpose::Document, &|| true).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..3 {
                     Embedder::unload_if_idle(&local, Duration::ZERO);
-                    let vectors = local.embed(&texts, Purpose::Document, &|| true).unwrap();
+                    let vectors = local.embed(&texts, VectorPurpose::Document, &|| true).unwrap();
                     for (one, other) in vectors.iter().zip(&expected) {
                         assert!(
                             largest_difference(
@@ -260,7 +262,7 @@ fn assert_refused(file: &str, expected: &str, damage: impl FnOnce(&Path)) {
     let local = LocalModel::new(dir.path().to_owned(), 1);
     let faults = [
         inspect(dir.path()).unwrap_err(),
-        local.embed(&["the boat".to_owned()], Purpose::Query, &|| true).unwrap_err(),
+        local.embed(&["the boat".to_owned()], VectorPurpose::Query, &|| true).unwrap_err(),
     ];
     for fault in faults {
         assert_eq!(fault.kind, EmbedErrorKind::Model, "{fault:?}");
@@ -355,7 +357,7 @@ fn weights_and_tokenizer_that_do_not_match_are_refused() {
     tokenizer["model"]["vocab"]["boat"] = json!(100_000);
     fs::write(dir.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
     let local = LocalModel::new(dir.path().to_owned(), 1);
-    let fault = local.embed(&["the boat".to_owned()], Purpose::Query, &|| true).unwrap_err();
+    let fault = local.embed(&["the boat".to_owned()], VectorPurpose::Query, &|| true).unwrap_err();
     assert!(fault.message.contains("does not match the model"), "{fault:?}");
 
     let dir = model(11);
@@ -363,6 +365,6 @@ fn weights_and_tokenizer_that_do_not_match_are_refused() {
     tensors[0].2.fill(f32::NAN);
     fs::write(dir.path().join("model.safetensors"), tiny_model::safetensors(&tensors)).unwrap();
     let local = LocalModel::new(dir.path().to_owned(), 1);
-    let fault = local.embed(&["the boat".to_owned()], Purpose::Query, &|| true).unwrap_err();
+    let fault = local.embed(&["the boat".to_owned()], VectorPurpose::Query, &|| true).unwrap_err();
     assert!(fault.message.contains("makes no vector"), "{fault:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::{env, path::PathBuf};
 
-use super::{AiClient, Registration};
+use super::{AiClient, ServerList};
 use crate::xdg;
 
 /// All known clients.
@@ -11,7 +11,7 @@ pub(crate) const CLIENTS: [AiClient; 15] = [
         name: "claude-code",
         label: "Claude Code",
         program: Some("claude"),
-        registration: Registration::ClaudeCommand,
+        registration: ServerList::ClaudeCommand,
         file: || match env_path("CLAUDE_CONFIG_DIR") {
             Some(dir) => Some(dir.join(".claude.json")),
             None => in_user_home(".claude.json"),
@@ -21,14 +21,14 @@ pub(crate) const CLIENTS: [AiClient; 15] = [
         name: "claude-desktop",
         label: "Claude Desktop",
         program: None,
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || in_config("Claude/claude_desktop_config.json"),
     },
     AiClient {
         name: "codex",
         label: "Codex",
         program: Some("codex"),
-        registration: Registration::Toml,
+        registration: ServerList::Toml,
         file: || match env_path("CODEX_HOME") {
             Some(dir) => Some(dir.join("config.toml")),
             None => in_user_home(".codex/config.toml"),
@@ -38,56 +38,56 @@ pub(crate) const CLIENTS: [AiClient; 15] = [
         name: "cursor",
         label: "Cursor",
         program: Some("cursor"),
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || in_user_home(".cursor/mcp.json"),
     },
     AiClient {
         name: "vscode",
         label: "VS Code",
         program: Some("code"),
-        registration: Registration::Json("servers"),
+        registration: ServerList::Json("servers"),
         file: || in_config("Code/User/mcp.json"),
     },
     AiClient {
         name: "windsurf",
         label: "Windsurf",
         program: Some("windsurf"),
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || in_user_home(".codeium/windsurf/mcp_config.json"),
     },
     AiClient {
         name: "devin",
         label: "Devin Desktop",
         program: Some("devin"),
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || in_dot_config("devin/mcp_config.json"),
     },
     AiClient {
         name: "gemini",
         label: "Gemini CLI",
         program: Some("gemini"),
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || in_user_home(".gemini/settings.json"),
     },
     AiClient {
         name: "antigravity",
         label: "Antigravity",
         program: Some("agy"),
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || in_user_home(".gemini/config/mcp_config.json"),
     },
     AiClient {
         name: "zed",
         label: "Zed",
         program: Some("zed"),
-        registration: Registration::Json("context_servers"),
+        registration: ServerList::Json("context_servers"),
         file: || in_dot_config("zed/settings.json"),
     },
     AiClient {
         name: "opencode",
         label: "opencode",
         program: Some("opencode"),
-        registration: Registration::Json("mcp"),
+        registration: ServerList::Json("mcp"),
         // It reads both, and makes the second one.
         file: || {
             let plain = in_dot_config("opencode/opencode.json")?;
@@ -98,28 +98,28 @@ pub(crate) const CLIENTS: [AiClient; 15] = [
         name: "qwen",
         label: "Qwen Code",
         program: Some("qwen"),
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || in_user_home(".qwen/settings.json"),
     },
     AiClient {
         name: "copilot",
         label: "Copilot CLI",
         program: Some("copilot"),
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || in_user_home(".copilot/mcp-config.json"),
     },
     AiClient {
         name: "cline",
         label: "Cline CLI",
         program: Some("cline"),
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || in_user_home(".cline/data/settings/cline_mcp_settings.json"),
     },
     AiClient {
         name: "mcporter",
         label: "mcporter",
         program: Some("mcporter"),
-        registration: Registration::Json("mcpServers"),
+        registration: ServerList::Json("mcpServers"),
         file: || match env::var_os("XDG_CONFIG_HOME") {
             Some(_) => in_dot_config("mcporter/mcporter.json"),
             None => in_user_home(".mcporter/mcporter.json"),

@@ -22,10 +22,10 @@ pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
 /// As [`line()`].
 pub(crate) fn fault(fault: &Fault) -> Result<Vec<u8>, Fault> {
     #[derive(Serialize)]
-    struct Failure<'a> {
+    struct FaultJson<'a> {
         error: &'a Fault,
     }
-    line(&Failure { error: fault })
+    line(&FaultJson { error: fault })
 }
 
 #[cfg(test)]

@@ -72,12 +72,12 @@ impl Column {
 /// A table.
 pub(crate) struct Table {
     columns: Vec<Column>,
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
 }
 
 /// A row of a table.
 #[derive(Default)]
-struct Row {
+struct TableRow {
     cells: Vec<String>,
     /// The path of the file to which the name of the page links.
     path: Option<String>,
@@ -98,7 +98,7 @@ impl Table {
     /// file `path`.
     pub(crate) fn linked_row<const N: usize>(&mut self, path: Option<&str>, cells: [&str; N]) {
         let path = path.map(str::to_owned);
-        self.rows.push(Row { cells: cells.map(clean).to_vec(), path });
+        self.rows.push(TableRow { cells: cells.map(clean).to_vec(), path });
     }
 
     /// Prints the table, or nothing without rows.
@@ -115,7 +115,7 @@ impl Table {
             .collect();
         let widths = layout(&self.columns, &content_widths, t.width);
         let heads = self.columns.iter().map(|c| c.head.to_owned()).collect();
-        let heads = Row { cells: heads, path: None };
+        let heads = TableRow { cells: heads, path: None };
         let paint = t.paint;
         let head = self.line(&heads, &widths, t.width, |_, text| paint.dim(text));
         t.raw_line(&head);
@@ -134,7 +134,7 @@ impl Table {
     /// Formats a row. `style` adds colour to the text of a cell.
     fn line(
         &self,
-        row: &Row,
+        row: &TableRow,
         widths: &[Option<usize>],
         max_width: Option<usize>,
         style: impl Fn(&Column, &str) -> String,

@@ -15,7 +15,7 @@ use crate::{
 
 /// The arguments that `append` and `add` share.
 #[derive(Debug, Args)]
-struct Arguments {
+struct SharedArguments {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -37,7 +37,7 @@ struct Arguments {
     source: Option<String>,
 }
 
-impl Arguments {
+impl SharedArguments {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
         let input = input::for_append(self.text, self.file.as_deref())?;
@@ -48,12 +48,12 @@ impl Arguments {
 
 /// Arguments of `append`.
 #[derive(Debug, Args)]
-pub(crate) struct Append {
+pub(crate) struct AppendCommand {
     #[command(flatten)]
-    arguments: Arguments,
+    arguments: SharedArguments,
 }
 
-impl Verb for Append {
+impl Verb for AppendCommand {
     const NAME: &'static str = "append";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Add text to the end of a page or section";
@@ -68,12 +68,12 @@ impl Verb for Append {
 
 /// Arguments of `add`.
 #[derive(Debug, Args)]
-pub(crate) struct Add {
+pub(crate) struct AddCommand {
     #[command(flatten)]
-    arguments: Arguments,
+    arguments: SharedArguments,
 }
 
-impl Verb for Add {
+impl Verb for AddCommand {
     const NAME: &'static str = "add";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "The same as append";

@@ -19,7 +19,7 @@ use crate::{
 
 /// Arguments of `ask`.
 #[derive(Debug, Args)]
-pub(crate) struct Ask {
+pub(crate) struct AskCommand {
     /// The question
     #[arg(value_name = "QUESTION", required = true, allow_negative_numbers = true)]
     question: Vec<String>,
@@ -50,7 +50,7 @@ pub(crate) struct Ask {
     estimate: bool,
 }
 
-impl Verb for Ask {
+impl Verb for AskCommand {
     const NAME: &'static str = "ask";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Answer a question from your pages";
@@ -195,7 +195,7 @@ struct AskOutput {
 
 /// The JSON form of an answer.
 #[derive(Serialize)]
-struct Json<'a> {
+struct AnswerJson<'a> {
     question: &'a str,
     answer: &'a Option<String>,
     partial: bool,
@@ -222,7 +222,7 @@ impl Serialize for AskOutput {
             cost,
             degraded,
         } = &self.reply;
-        Json {
+        AnswerJson {
             question,
             answer,
             partial: *partial,

@@ -26,7 +26,7 @@ use crate::{
 
 /// Arguments of `attach`.
 #[derive(Debug, Args)]
-pub(crate) struct Attach {
+pub(crate) struct AttachCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -51,7 +51,7 @@ struct AttachedFiles {
     warnings: Vec<String>,
 }
 
-impl Verb for Attach {
+impl Verb for AttachCommand {
     const NAME: &'static str = "attach";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Keep files with a page";
@@ -90,7 +90,7 @@ impl Verb for Attach {
     }
 }
 
-impl Attach {
+impl AttachCommand {
     /// Returns the name of the attachment: `--name`, or the name of the file.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Show for AttachReply {
 /// Arguments of `attachments`.
 #[derive(Debug, Args)]
 #[command(name = "attachments")]
-pub(crate) struct AttachmentsArgs {
+pub(crate) struct AttachmentsCommand {
     /// Page whose files to list [default: the files of all pages]
     #[arg(value_name = "SLUG")]
     slug: Option<String>,
@@ -192,7 +192,7 @@ pub(crate) struct AttachmentsArgs {
     format: TableFormatOption,
 }
 
-impl Verb for AttachmentsArgs {
+impl Verb for AttachmentsCommand {
     const NAME: &'static str = "attachments";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "List, read or remove the files of pages";

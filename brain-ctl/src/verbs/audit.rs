@@ -11,14 +11,14 @@ use crate::{
         Column, Listing, Outcome, Paint, Show, Table, TableFormatOption, Text, format_to_second,
         json_records,
     },
-    when::Period,
+    when::PeriodOptions,
 };
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
-pub(crate) struct Audit {
+pub(crate) struct AuditCommand {
     #[command(flatten)]
-    period: Period,
+    period: PeriodOptions,
 
     /// Only calls of the client with this id
     #[arg(long, value_name = "ID")]
@@ -35,7 +35,7 @@ pub(crate) struct Audit {
     format: TableFormatOption,
 }
 
-impl Verb for Audit {
+impl Verb for AuditCommand {
     const NAME: &'static str = "audit";
     const GROUP: Group = Group::Access;
     const ABOUT: &'static str = "List calls over HTTP, newest first";

@@ -29,7 +29,7 @@ use crate::{
                       brain backup [OPTIONS] verify FILE\n       \
                       brain backup [OPTIONS] restore FILE\n       \
                       brain backup [OPTIONS] restore --from-home")]
-pub(crate) struct Backup {
+pub(crate) struct BackupCommand {
     /// Action and file. `create` writes a new FILE; `verify` and `restore` read FILE; `list` takes
     /// no file. `brain backup FILE` is the same as `create FILE`
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
@@ -60,7 +60,7 @@ struct SourceDirectory {
     path: String,
 }
 
-impl Verb for Backup {
+impl Verb for BackupCommand {
     const NAME: &'static str = "backup";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Create, list, verify or restore backups";
@@ -115,7 +115,7 @@ impl Verb for Backup {
     }
 }
 
-impl Backup {
+impl BackupCommand {
     /// Restores `file` into the home. Files of a source outside the home are written only if the
     /// source is named on the command line or confirmed at the terminal.
     fn restore(&self, context: &Context, file: &Path) -> Result<Outcome, Fault> {

@@ -19,7 +19,7 @@ use crate::{
 
 /// Arguments of `capture`.
 #[derive(Debug, Args)]
-pub(crate) struct Capture {
+pub(crate) struct CaptureCommand {
     /// Text to store; several words are joined by spaces; `-` is standard input
     #[arg(value_name = "CONTENT", allow_negative_numbers = true)]
     content: Vec<OsString>,
@@ -53,7 +53,7 @@ pub(crate) struct Capture {
     tags: Vec<String>,
 }
 
-impl Verb for Capture {
+impl Verb for CaptureCommand {
     const NAME: &'static str = "capture";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Store a thought as a page in the inbox";

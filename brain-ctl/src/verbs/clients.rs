@@ -16,10 +16,10 @@ use crate::{
 
 /// Arguments of `clients`.
 #[derive(Debug, Args)]
-pub(crate) struct Clients {
+pub(crate) struct ClientsCommand {
     /// What to do with the clients
-    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
-    action: Action,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = ClientsAction::List)]
+    action: ClientsAction,
 
     /// Name of the client; for update and revoke also its id
     #[arg(
@@ -69,7 +69,7 @@ pub(crate) struct Clients {
 
 /// The actions of `clients`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum ClientsAction {
     /// List clients
     List,
     /// Register a client and print its secret once
@@ -87,7 +87,7 @@ fn ttl(text: &str) -> Result<u32, String> {
         .map_err(|_| format!("\"{text}\" is too long for an access token; the maximum is 30d"))
 }
 
-impl Verb for Clients {
+impl Verb for ClientsCommand {
     const NAME: &'static str = "clients";
     const GROUP: Group = Group::Access;
     const ABOUT: &'static str = "Manage OAuth clients";
@@ -99,8 +99,8 @@ impl Verb for Clients {
         self.check()?;
         let name = self.name.clone().unwrap_or_default();
         match self.action {
-            Action::List => context.run(ClientList { all: self.all }),
-            Action::Register => context.run(ClientRegister {
+            ClientsAction::List => context.run(ClientList { all: self.all }),
+            ClientsAction::Register => context.run(ClientRegister {
                 name,
                 scopes: scopes(self.scope.as_deref())?,
                 sources: sources(&self.sources)?,
@@ -113,16 +113,16 @@ impl Verb for Clients {
                 token_ttl: self.token_ttl,
                 public: self.public,
             }),
-            Action::Update => context.run(self.update(name)?),
-            Action::Revoke => context.run(ClientRevoke { client: name, yes: self.yes }),
+            ClientsAction::Update => context.run(self.update(name)?),
+            ClientsAction::Revoke => context.run(ClientRevoke { client: name, yes: self.yes }),
         }
     }
 }
 
-impl Clients {
+impl ClientsCommand {
     /// Refuses arguments that the action does not use.
     fn check(&self) -> Result<(), Fault> {
-        use Action::{List, Register, Revoke, Update};
+        use ClientsAction::{List, Register, Revoke, Update};
         if self.action == List
             && let Some(name) = &self.name
         {

@@ -23,7 +23,7 @@ use crate::{
 
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsCommand {
     /// Shell
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
@@ -48,7 +48,7 @@ struct Installation {
     note: Option<String>,
 }
 
-impl Verb for Completions {
+impl Verb for CompletionsCommand {
     const NAME: &'static str = "completions";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Print or install shell completions";
@@ -130,7 +130,7 @@ impl Show for Installation {
 
 /// Arguments of `man`.
 #[derive(Debug, Args)]
-pub(crate) struct Man {
+pub(crate) struct ManCommand {
     /// Directory to write to; created if missing
     #[arg(
         long,
@@ -144,7 +144,7 @@ pub(crate) struct Man {
     install: bool,
 }
 
-impl Verb for Man {
+impl Verb for ManCommand {
     const NAME: &'static str = "man";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Write or install the man pages";

@@ -15,12 +15,12 @@ use crate::{
 
 /// Arguments of `conflicts`.
 #[derive(Debug, Args)]
-pub(crate) struct ConflictsArgs {
+pub(crate) struct ConflictsCommand {
     #[command(flatten)]
     format: TableFormatOption,
 }
 
-impl Verb for ConflictsArgs {
+impl Verb for ConflictsCommand {
     const NAME: &'static str = "conflicts";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "List pages whose file has another text";
@@ -97,14 +97,14 @@ impl Show for Conflicts {
 
 /// Arguments of `keep`.
 #[derive(Debug, Args)]
-pub(crate) struct Keep {
+pub(crate) struct KeepCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
 
     /// The text that page and file get
     #[arg(value_name = "SIDE")]
-    side: Side,
+    side: ConflictSide,
 
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
@@ -113,14 +113,14 @@ pub(crate) struct Keep {
 
 /// A side of a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Side {
+enum ConflictSide {
     /// The page's; that of the file becomes a version
     Page,
     /// The file's; that of the page becomes a version
     File,
 }
 
-impl Verb for Keep {
+impl Verb for KeepCommand {
     const NAME: &'static str = "keep";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Choose between the texts of a page and its file";
@@ -131,8 +131,8 @@ impl Verb for Keep {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
         let side = match self.side {
-            Side::Page => KeptSide::Page,
-            Side::File => KeptSide::File,
+            ConflictSide::Page => KeptSide::Page,
+            ConflictSide::File => KeptSide::File,
         };
         context.run(brain_protocol::Keep { page, side })
     }

@@ -20,10 +20,10 @@ const SECRET_HINT: &str =
 
 /// Arguments of `connect`.
 #[derive(Debug, Args)]
-pub(crate) struct Connect {
+pub(crate) struct ConnectCommand {
     /// The check to make
     #[arg(value_enum, value_name = "ACTION")]
-    action: Action,
+    action: ConnectAction,
 
     /// URL of the endpoint, for example `https://brain.example.org/mcp`
     #[arg(value_name = "URL")]
@@ -40,12 +40,12 @@ pub(crate) struct Connect {
 
 /// The actions of `connect`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum ConnectAction {
     /// Go through the steps of an AI client and report the first failure
     Test,
 }
 
-impl Verb for Connect {
+impl Verb for ConnectCommand {
     const NAME: &'static str = "connect";
     const GROUP: Group = Group::Access;
     const ABOUT: &'static str = "Test an MCP endpoint by acting as an AI client";
@@ -54,7 +54,7 @@ impl Verb for Connect {
   brain connect test http://127.0.0.1:3131/mcp --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let Action::Test = self.action;
+        let ConnectAction::Test = self.action;
         let token = std::env::var(TOKEN_VARIABLE).ok();
         let request =
             ConnectTest { credentials: self.credentials(token.as_deref())?, url: self.url };
@@ -62,7 +62,7 @@ impl Verb for Connect {
     }
 }
 
-impl Connect {
+impl ConnectCommand {
     /// Returns the credentials: of the command line, else `token`, else those of brain.
     fn credentials(&self, token: Option<&str>) -> Result<Credentials, Fault> {
         if let (Some(id), Some(path)) = (&self.client_id, &self.secret_file) {
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn credentials_come_from_a_file_or_the_environment() {
-        let plain = Connect {
-            action: Action::Test,
+        let plain = ConnectCommand {
+            action: ConnectAction::Test,
             url: String::new(),
             client_id: None,
             secret_file: None,
@@ -162,8 +162,11 @@ mod tests {
         assert_eq!(plain.credentials(None), Ok(Credentials::Own));
         assert_eq!(plain.credentials(Some("  ")), Ok(Credentials::Own));
         assert_eq!(plain.credentials(Some("t\n")), Ok(Credentials::Token(Secret::new("t"))));
-        let missing =
-            Connect { client_id: Some("id".into()), secret_file: Some("/no/such".into()), ..plain };
+        let missing = ConnectCommand {
+            client_id: Some("id".into()),
+            secret_file: Some("/no/such".into()),
+            ..plain
+        };
         let fault = missing.credentials(Some("t")).map_err(|fault| fault.message);
         assert!(fault.as_ref().is_err_and(|message| message.contains("/no/such")), "{fault:?}");
     }

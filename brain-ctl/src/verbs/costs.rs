@@ -9,14 +9,14 @@ use crate::{
     context::Context,
     money::Cost,
     output::{Column, Outcome, Paint, Show, Table, Text, count},
-    when::Period,
+    when::PeriodOptions,
 };
 
 /// Arguments of `costs`.
 #[derive(Debug, Args)]
-pub(crate) struct Costs {
+pub(crate) struct CostsCommand {
     #[command(flatten)]
-    period: Period,
+    period: PeriodOptions,
 
     /// Number of single calls to show, newest first, 0 to 1000
     #[arg(
@@ -28,7 +28,7 @@ pub(crate) struct Costs {
     limit: u32,
 }
 
-impl Verb for Costs {
+impl Verb for CostsCommand {
     const NAME: &'static str = "costs";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Show the cost of paid services";
@@ -49,7 +49,7 @@ struct CostsOutput(CostsReply);
 
 /// The JSON form of the reply, with costs in US dollars.
 #[derive(Serialize)]
-struct Json {
+struct CostsJson {
     total: Cost,
     sums: Vec<JsonSum>,
     calls: Vec<JsonCall>,
@@ -100,7 +100,7 @@ impl Serialize for CostsOutput {
             purpose,
             actual_usd: actual as f64 / 1e6,
         };
-        Json {
+        CostsJson {
             total: total.into(),
             sums: sums.into_iter().map(sum).collect(),
             calls: calls.into_iter().map(call).collect(),

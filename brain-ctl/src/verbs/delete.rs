@@ -12,7 +12,7 @@ use crate::{
 
 /// Arguments of `delete`.
 #[derive(Debug, Args)]
-pub(crate) struct Delete {
+pub(crate) struct DeleteCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -22,7 +22,7 @@ pub(crate) struct Delete {
     source: Option<String>,
 }
 
-impl Verb for Delete {
+impl Verb for DeleteCommand {
     const NAME: &'static str = "delete";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Delete a page (restorable for 72 hours)";
@@ -58,7 +58,7 @@ impl Show for DeleteReply {
 
 /// Arguments of `restore`.
 #[derive(Debug, Args)]
-pub(crate) struct Restore {
+pub(crate) struct RestoreCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -68,7 +68,7 @@ pub(crate) struct Restore {
     source: Option<String>,
 }
 
-impl Verb for Restore {
+impl Verb for RestoreCommand {
     const NAME: &'static str = "restore";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Restore a deleted page";

@@ -25,7 +25,7 @@ use crate::{
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
-pub(crate) struct Demo {
+pub(crate) struct DemoCommand {
     /// Do not wait for Enter between the steps
     #[arg(long)]
     no_wait: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Demo {
 /// The brain, if it is started and not ended. The threads that wait for signals share it.
 type SharedBrain = Arc<Mutex<Option<TemporaryBrain>>>;
 
-impl Verb for Demo {
+impl Verb for DemoCommand {
     const NAME: &'static str = "demo";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Try brain out with invented pages";
@@ -62,7 +62,7 @@ It uses a temporary directory and a daemon of its own, and leaves nothing behind
     }
 }
 
-impl Demo {
+impl DemoCommand {
     /// Prepares the brain and shows the tour.
     fn tour(
         &self,
@@ -126,7 +126,7 @@ impl From<Fault> for TourError {
 }
 
 /// A step of the tour.
-struct Step {
+struct TourStep {
     /// A sentence about the step.
     text: &'static str,
     /// The arguments of `brain`, as a user types them.
@@ -134,8 +134,8 @@ struct Step {
 }
 
 /// Returns the steps, in order.
-fn steps(fast_post: &str) -> Vec<Step> {
-    let step = |text, arguments: &[&str]| Step {
+fn steps(fast_post: &str) -> Vec<TourStep> {
+    let step = |text, arguments: &[&str]| TourStep {
         text,
         arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
     };
@@ -170,7 +170,7 @@ fn steps(fast_post: &str) -> Vec<Step> {
 
 /// The tour of a brain.
 struct Tour {
-    steps: Vec<Step>,
+    steps: Vec<TourStep>,
     /// The command of each step.
     commands: Vec<Command>,
     /// The directory of the home.
@@ -181,10 +181,10 @@ struct Tour {
 
 fn commands(
     brain: &TemporaryBrain,
-    steps: &[Step],
+    steps: &[TourStep],
     context: &Context,
 ) -> Result<Vec<Command>, Fault> {
-    let command = |step: &Step| {
+    let command = |step: &TourStep| {
         let mut command = brain.command()?;
         command.args(&step.arguments);
         if context.json {
@@ -201,7 +201,7 @@ fn open_command(brain: &TemporaryBrain) -> Result<Command, Fault> {
     Ok(command)
 }
 
-impl Demo {
+impl DemoCommand {
     /// Shows the steps one after the other, then the brain in the browser if the user agrees.
     fn guide(
         &self,

@@ -12,7 +12,7 @@ use crate::{
 
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
-pub(crate) struct Diff {
+pub(crate) struct DiffCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -34,7 +34,7 @@ pub(crate) struct Diff {
     source: Option<String>,
 }
 
-impl Verb for Diff {
+impl Verb for DiffCommand {
     const NAME: &'static str = "diff";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Compare two versions of a page, or a page with its file";

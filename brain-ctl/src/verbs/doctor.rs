@@ -11,13 +11,13 @@ use crate::{
 
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorCommand {
     /// Repair problems that can be repaired safely
     #[arg(long)]
     fix: bool,
 }
 
-impl Verb for Doctor {
+impl Verb for DoctorCommand {
     const NAME: &'static str = "doctor";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Check the installation";

@@ -16,7 +16,7 @@ use crate::{
 
 /// Arguments of `edit`.
 #[derive(Debug, Args)]
-pub(crate) struct Edit {
+pub(crate) struct EditCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -30,7 +30,7 @@ pub(crate) struct Edit {
     source: Option<String>,
 }
 
-impl Verb for Edit {
+impl Verb for EditCommand {
     const NAME: &'static str = "edit";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Edit a page in $VISUAL or $EDITOR";

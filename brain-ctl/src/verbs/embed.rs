@@ -12,7 +12,7 @@ use crate::{
 
 /// Arguments of `embed`.
 #[derive(Debug, Args)]
-pub(crate) struct Embed {
+pub(crate) struct EmbedCommand {
     /// Compute missing vectors (default)
     #[arg(long, conflicts_with = "all")]
     stale: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Embed {
     dry_run: bool,
 }
 
-impl Verb for Embed {
+impl Verb for EmbedCommand {
     const NAME: &'static str = "embed";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Compute missing vectors now";

@@ -17,7 +17,7 @@ use crate::{
 
 /// Arguments of `today`.
 #[derive(Debug, Args)]
-pub(crate) struct Today {
+pub(crate) struct TodayCommand {
     /// Another day: yesterday, monday, 2025-03-01
     #[arg(value_name = "DAY", value_parser = TimePeriod::parse)]
     day: Option<TimePeriod>,
@@ -27,7 +27,7 @@ pub(crate) struct Today {
     source: Option<String>,
 }
 
-impl Verb for Today {
+impl Verb for TodayCommand {
     const NAME: &'static str = "today";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Print the daily note; create it if needed";
@@ -52,7 +52,7 @@ impl Verb for Today {
 
 /// Arguments of `random`.
 #[derive(Debug, Args)]
-pub(crate) struct Random {
+pub(crate) struct RandomCommand {
     /// Only pages of this type
     #[arg(long = "type", value_name = "TYPE")]
     page_type: Option<String>,
@@ -66,7 +66,7 @@ pub(crate) struct Random {
     source: Option<String>,
 }
 
-impl Verb for Random {
+impl Verb for RandomCommand {
     const NAME: &'static str = "random";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Print a random page";
@@ -108,12 +108,12 @@ impl Show for PageWithNotes {
 
 /// Arguments of `orphans`.
 #[derive(Debug, Args)]
-pub(crate) struct Orphans {
+pub(crate) struct OrphansCommand {
     #[command(flatten)]
     options: ListOptions,
 }
 
-impl Verb for Orphans {
+impl Verb for OrphansCommand {
     const NAME: &'static str = "orphans";
     const GROUP: Group = Group::Organising;
     const ABOUT: &'static str = "List pages without links to or from them";
@@ -134,7 +134,7 @@ impl Verb for Orphans {
 
 /// Arguments of `todos`.
 #[derive(Debug, Args)]
-pub(crate) struct Todos {
+pub(crate) struct TodosCommand {
     /// List done tasks instead of open ones
     #[arg(long)]
     done: bool,
@@ -147,7 +147,7 @@ pub(crate) struct Todos {
     options: ListOptions,
 }
 
-impl Verb for Todos {
+impl Verb for TodosCommand {
     const NAME: &'static str = "todos";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "List open tasks, `- [ ] text`, with their pages";

@@ -15,7 +15,7 @@ use crate::{
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
-pub(crate) struct Export {
+pub(crate) struct ExportCommand {
     /// Directory to write to; created if missing, otherwise it must be empty
     #[arg(value_name = "DIR")]
     dir: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct Export {
     source: Option<String>,
 }
 
-impl Verb for Export {
+impl Verb for ExportCommand {
     const NAME: &'static str = "export";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Write every page as a markdown file";

@@ -15,7 +15,7 @@ pub(super) const MAX_NOTES: usize = 5;
 
 /// Arguments of `get`.
 #[derive(Debug, Args)]
-pub(crate) struct Get {
+pub(crate) struct GetCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -29,7 +29,7 @@ pub(crate) struct Get {
     source: Option<String>,
 }
 
-impl Verb for Get {
+impl Verb for GetCommand {
     const NAME: &'static str = "get";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Print a page";

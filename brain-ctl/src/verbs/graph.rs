@@ -17,7 +17,7 @@ use crate::{
 
 /// Arguments of `graph`.
 #[derive(Debug, Args)]
-pub(crate) struct Graph {
+pub(crate) struct GraphCommand {
     /// The page's slug
     #[arg(value_name = "SLUG", required_unless_present = "all")]
     slug: Option<String>,
@@ -69,7 +69,7 @@ enum GraphFormat {
     Mermaid,
 }
 
-impl Verb for Graph {
+impl Verb for GraphCommand {
     const NAME: &'static str = "graph";
     const GROUP: Group = Group::Organising;
     const ABOUT: &'static str = "List the pages linked with a page, or all pages by their links";
@@ -102,7 +102,7 @@ impl Verb for Graph {
     }
 }
 
-impl Graph {
+impl GraphCommand {
     fn print<T: Show + serde::Serialize>(
         &self,
         context: &Context,

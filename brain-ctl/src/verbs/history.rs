@@ -16,7 +16,7 @@ use crate::{
 
 /// Arguments of `history`.
 #[derive(Debug, Args)]
-pub(crate) struct History {
+pub(crate) struct HistoryCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -29,7 +29,7 @@ pub(crate) struct History {
     format: TableFormatOption,
 }
 
-impl Verb for History {
+impl Verb for HistoryCommand {
     const NAME: &'static str = "history";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "List the versions of a page";
@@ -114,21 +114,21 @@ impl Show for HistoryReply {
 
 /// Arguments of `revert`.
 #[derive(Debug, Args)]
-pub(crate) struct Revert {
+pub(crate) struct RevertCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
 
     /// Version to restore (see `brain history`), or a time: the page as it was then
-    #[arg(value_name = "VERSION|WHEN", value_parser = Target::parse)]
-    to: Target,
+    #[arg(value_name = "VERSION|WHEN", value_parser = RevertTarget::parse)]
+    to: RevertTarget,
 
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 }
 
-impl Verb for Revert {
+impl Verb for RevertCommand {
     const NAME: &'static str = "revert";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Restore a former version of a page";
@@ -139,8 +139,8 @@ impl Verb for Revert {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
         let version = match self.to {
-            Target::Version(version) => version,
-            Target::Time(when) => version_at(context, &page, &when)?,
+            RevertTarget::Version(version) => version,
+            RevertTarget::Time(when) => version_at(context, &page, &when)?,
         };
         context.run(brain_protocol::Revert { page, version })
     }
@@ -148,14 +148,14 @@ impl Verb for Revert {
 
 /// The version that `revert` restores.
 #[derive(Debug, Clone)]
-enum Target {
+enum RevertTarget {
     /// The version with this number.
     Version(u32),
     /// The version at the end of this period.
     Time(TimePeriod),
 }
 
-impl Target {
+impl RevertTarget {
     fn parse(text: &str) -> Result<Self, String> {
         match text.parse::<u32>() {
             Ok(0) => Err("versions are counted from 1".to_owned()),

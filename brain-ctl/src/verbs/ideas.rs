@@ -22,7 +22,7 @@ use crate::{
     output::{Outcome, clean, notice},
 };
 
-use answer::{Answer, Runs, prompts_text};
+use answer::{IdeasJson, Runs, prompts_text};
 
 /// Delay before a paid run at a terminal. Ctrl-C cancels the run.
 const CANCEL_DELAY_SECONDS: u64 = 10;
@@ -100,19 +100,19 @@ struct IdeasArgs {
 
 /// Arguments of `brainstorm`.
 #[derive(Debug, Args)]
-pub(crate) struct Brainstorm {
+pub(crate) struct BrainstormCommand {
     #[command(flatten)]
     args: IdeasArgs,
 }
 
 /// Arguments of `lsd`.
 #[derive(Debug, Args)]
-pub(crate) struct Lsd {
+pub(crate) struct LsdCommand {
     #[command(flatten)]
     args: IdeasArgs,
 }
 
-impl Verb for Brainstorm {
+impl Verb for BrainstormCommand {
     const NAME: &'static str = "brainstorm";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Generate ideas from pairs of pages";
@@ -133,7 +133,7 @@ Examples:
     }
 }
 
-impl Verb for Lsd {
+impl Verb for LsdCommand {
     const NAME: &'static str = "lsd";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Generate surprising ideas from distant pages";
@@ -204,7 +204,7 @@ impl IdeasArgs {
         }
         let file = file.map(|file| file.display().to_string());
         let answer =
-            Answer::of(&reply, limit).with_prompts(file.as_deref(), io::stdout().is_terminal());
+            IdeasJson::of(&reply, limit).with_prompts(file.as_deref(), io::stdout().is_terminal());
         let mut outcome = context.show(&answer)?;
         if context.json {
             // The JSON contains `degraded`.

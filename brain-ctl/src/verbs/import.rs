@@ -15,7 +15,7 @@ use crate::{
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
-pub(crate) struct Import {
+pub(crate) struct ImportCommand {
     /// Directory of markdown files
     #[arg(value_name = "DIR")]
     dir: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Import {
     dry_run: bool,
 }
 
-impl Verb for Import {
+impl Verb for ImportCommand {
     const NAME: &'static str = "import";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Import a directory of markdown files";

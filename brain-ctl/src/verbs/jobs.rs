@@ -18,10 +18,10 @@ use crate::{
 
 /// Arguments of `jobs`.
 #[derive(Debug, Args)]
-pub(crate) struct Jobs {
+pub(crate) struct JobsCommand {
     /// What to do with the jobs
-    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
-    action: Action,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = JobsAction::List)]
+    action: JobsAction,
 
     /// Id of the job (show, retry)
     #[arg(value_name = "JOB", value_parser = JobId::parse, required_if_eq("action", "show"))]
@@ -29,7 +29,7 @@ pub(crate) struct Jobs {
 
     /// Only jobs in this state (list)
     #[arg(long, value_enum, value_name = "STATE")]
-    state: Option<State>,
+    state: Option<StateFilter>,
 
     /// Number of jobs, 1 to 1000 [default: 50] (list)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -46,7 +46,7 @@ pub(crate) struct Jobs {
 
 /// The actions of `jobs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum JobsAction {
     /// List jobs
     List,
     /// Show one job
@@ -57,7 +57,7 @@ enum Action {
 
 /// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum State {
+enum StateFilter {
     /// In the queue
     Queued,
     /// Being processed
@@ -70,19 +70,19 @@ enum State {
     Failed,
 }
 
-impl From<State> for JobState {
-    fn from(state: State) -> Self {
+impl From<StateFilter> for JobState {
+    fn from(state: StateFilter) -> Self {
         match state {
-            State::Queued => Self::Queued,
-            State::Processing => Self::Processing,
-            State::Retrying => Self::Retrying,
-            State::Stored => Self::Stored,
-            State::Failed => Self::Failed,
+            StateFilter::Queued => Self::Queued,
+            StateFilter::Processing => Self::Processing,
+            StateFilter::Retrying => Self::Retrying,
+            StateFilter::Stored => Self::Stored,
+            StateFilter::Failed => Self::Failed,
         }
     }
 }
 
-impl Verb for Jobs {
+impl Verb for JobsCommand {
     const NAME: &'static str = "jobs";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "List and retry items received over HTTP";
@@ -91,12 +91,12 @@ impl Verb for Jobs {
   brain jobs retry --all";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        use Action::{List, Retry};
+        use JobsAction::{List, Retry};
         check_flags(
             Self::NAME,
             &self.action,
             &[
-                ("a job's id", self.job.is_some(), &[Action::Show, Retry]),
+                ("a job's id", self.job.is_some(), &[JobsAction::Show, Retry]),
                 ("--state", self.state.is_some(), &[List]),
                 ("--limit", self.limit.is_some(), &[List]),
                 ("--after", self.after.is_some(), &[List]),
@@ -109,13 +109,13 @@ impl Verb for Jobs {
                 limit: self.limit.unwrap_or(50),
                 after: self.after,
             }),
-            (Action::Show, Some(id)) => context.run(JobShow { id }),
+            (JobsAction::Show, Some(id)) => context.run(JobShow { id }),
             (Retry, Some(_)) if self.all => {
                 Err(fail::usage("a job and --all cannot be combined").hint("give one of them"))
             }
             (Retry, Some(id)) => context.run(JobRetry { id: Some(id) }),
             (Retry, None) if self.all => context.run(JobRetry { id: None }),
-            (Action::Show | Retry, None) => Err(fail::usage("no job is named").hint(
+            (JobsAction::Show | Retry, None) => Err(fail::usage("no job is named").hint(
                 "retry one: brain jobs retry job_17; retry all failed ones: brain jobs retry --all",
             )),
         }
@@ -274,10 +274,10 @@ mod tests {
 
     #[test]
     fn the_states_equal_those_of_the_protocol() {
-        for state in State::value_variants() {
+        for state in StateFilter::value_variants() {
             let name = state.to_possible_value().map(|value| value.get_name().to_owned());
             assert_eq!(name.as_deref(), Some(JobState::from(*state).as_str()));
         }
-        assert_eq!(State::value_variants().len(), JobState::ALL.len());
+        assert_eq!(StateFilter::value_variants().len(), JobState::ALL.len());
     }
 }

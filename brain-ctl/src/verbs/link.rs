@@ -18,7 +18,7 @@ use crate::{
 
 /// Arguments of `link`.
 #[derive(Debug, Args)]
-pub(crate) struct Link {
+pub(crate) struct LinkCommand {
     /// The page that gets the link
     #[arg(value_name = "FROM")]
     from: String,
@@ -40,7 +40,7 @@ pub(crate) struct Link {
     source: Option<String>,
 }
 
-impl Verb for Link {
+impl Verb for LinkCommand {
     const NAME: &'static str = "link";
     const GROUP: Group = Group::Organising;
     const ABOUT: &'static str = "Link a page to another";
@@ -85,7 +85,7 @@ impl Show for LinkReply {
 
 /// Arguments of `links`.
 #[derive(Debug, Args)]
-pub(crate) struct Links {
+pub(crate) struct LinksCommand {
     /// The page's slug
     #[arg(value_name = "SLUG", required_unless_present = "broken")]
     slug: Option<String>,
@@ -111,7 +111,7 @@ pub(crate) struct Links {
     format: FormatOption,
 }
 
-impl Verb for Links {
+impl Verb for LinksCommand {
     const NAME: &'static str = "links";
     const GROUP: Group = Group::Organising;
     const ABOUT: &'static str = "List the links of a page";
@@ -137,7 +137,7 @@ impl Verb for Links {
 
 /// Arguments of `backlinks`.
 #[derive(Debug, Args)]
-pub(crate) struct Backlinks {
+pub(crate) struct BacklinksCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -150,7 +150,7 @@ pub(crate) struct Backlinks {
     format: FormatOption,
 }
 
-impl Verb for Backlinks {
+impl Verb for BacklinksCommand {
     const NAME: &'static str = "backlinks";
     const GROUP: Group = Group::Organising;
     const ABOUT: &'static str = "List the pages that link to a page";

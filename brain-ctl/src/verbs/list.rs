@@ -13,12 +13,12 @@ use crate::{
         json_records,
     },
     unknown_label,
-    when::Period,
+    when::PeriodOptions,
 };
 
 /// Arguments of `list`.
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListCommand {
     /// Only pages of this source
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
@@ -36,15 +36,15 @@ pub(crate) struct List {
     tag: Option<String>,
 
     #[command(flatten)]
-    period: Period,
+    period: PeriodOptions,
 
     /// List deleted pages that can be restored
     #[arg(long)]
     deleted: bool,
 
     /// Order of the list
-    #[arg(long, value_enum, default_value_t = Order::Updated)]
-    sort: Order,
+    #[arg(long, value_enum, default_value_t = ListOrder::Updated)]
+    sort: ListOrder,
 
     /// Number of pages, 1 to 1000
     #[arg(
@@ -79,7 +79,7 @@ pub(crate) struct List {
 
 /// The order of a list.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Order {
+enum ListOrder {
     /// By date of the last change, latest first
     Updated,
     /// By source and slug
@@ -89,7 +89,7 @@ enum Order {
 /// Number of pages that `--all` requests at once.
 const BATCH: u32 = 1000;
 
-impl Verb for List {
+impl Verb for ListCommand {
     const NAME: &'static str = "list";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "List pages";
@@ -107,8 +107,8 @@ impl Verb for List {
             tag: self.tag,
             deleted: self.deleted,
             sort: match self.sort {
-                Order::Updated => Sort::Updated,
-                Order::Slug => Sort::Slug,
+                ListOrder::Updated => Sort::Updated,
+                ListOrder::Slug => Sort::Slug,
             },
             limit: if self.all { BATCH } else { self.limit },
             after: self.after,

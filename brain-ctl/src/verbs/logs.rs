@@ -28,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Arguments of `logs`.
 #[derive(Debug, Args)]
-pub(crate) struct Logs {
+pub(crate) struct LogsCommand {
     /// Number of lines, counted from the end
     #[arg(short = 'n', long, value_name = "LINES", default_value_t = 50)]
     lines: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Logs {
     follow: bool,
 }
 
-impl Verb for Logs {
+impl Verb for LogsCommand {
     const NAME: &'static str = "logs";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Show the log of the daemon";
@@ -84,7 +84,7 @@ impl Verb for Logs {
     }
 }
 
-impl Logs {
+impl LogsCommand {
     /// Replaces this process with `journalctl`. Returns only after a failure.
     fn exec_journalctl(&self) -> Result<Outcome, Fault> {
         let mut command = Command::new("journalctl");

@@ -27,9 +27,9 @@ use relay::{Relay, RelayError};
 
 /// Arguments of `mcp`.
 #[derive(Debug, Args)]
-pub(crate) struct Mcp {}
+pub(crate) struct McpCommand {}
 
-impl Verb for Mcp {
+impl Verb for McpCommand {
     const NAME: &'static str = "mcp";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Serve MCP over standard input and output";

@@ -15,10 +15,10 @@ use crate::{
 
 /// Arguments of `model`.
 #[derive(Debug, Args)]
-pub(crate) struct Model {
+pub(crate) struct ModelCommand {
     /// What to do with the models
-    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
-    action: Action,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = ModelAction::List)]
+    action: ModelAction,
 
     /// Known name, directory, model.safetensors, model.onnx, or https URL (install)
     #[arg(value_name = "FROM", required_if_eq("action", "install"))]
@@ -35,14 +35,14 @@ pub(crate) struct Model {
 
 /// The actions of `model`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum ModelAction {
     /// Download or copy a model; continues an interrupted download
     Install,
     /// List models and the state of search by meaning
     List,
 }
 
-impl Verb for Model {
+impl Verb for ModelCommand {
     const NAME: &'static str = "model";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Install models for search by meaning";
@@ -59,9 +59,9 @@ languages.";
             Self::NAME,
             &self.action,
             &[
-                ("a model to install", self.from.is_some(), &[Action::Install]),
-                ("--sha256", self.sha256.is_some(), &[Action::Install]),
-                ("--name", self.name.is_some(), &[Action::Install]),
+                ("a model to install", self.from.is_some(), &[ModelAction::Install]),
+                ("--sha256", self.sha256.is_some(), &[ModelAction::Install]),
+                ("--name", self.name.is_some(), &[ModelAction::Install]),
             ],
         )?;
         match self.from {

@@ -33,7 +33,7 @@ const MAX_FILE_AGE: Duration = Duration::from_secs(60);
 
 /// Arguments of `open`.
 #[derive(Debug, Args)]
-pub(crate) struct Open {
+pub(crate) struct OpenCommand {
     /// The page to show [default: the search]
     #[arg(value_name = "SLUG")]
     slug: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Open {
     source: Option<String>,
 }
 
-impl Verb for Open {
+impl Verb for OpenCommand {
     const NAME: &'static str = "open";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Open the brain, or a page, in the browser";

@@ -15,7 +15,7 @@ use crate::{
 
 /// Arguments of `purge`.
 #[derive(Debug, Args)]
-pub(crate) struct Purge {
+pub(crate) struct PurgeCommand {
     /// The page's whole slug; the page can be deleted already
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -37,7 +37,7 @@ pub(crate) struct Purge {
     source: Option<String>,
 }
 
-impl Verb for Purge {
+impl Verb for PurgeCommand {
     const NAME: &'static str = "purge";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Remove a page or version for good";

@@ -15,7 +15,7 @@ use crate::{
 
 /// Arguments of `put`.
 #[derive(Debug, Args)]
-pub(crate) struct Put {
+pub(crate) struct PutCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -37,7 +37,7 @@ pub(crate) struct Put {
     source: Option<String>,
 }
 
-impl Verb for Put {
+impl Verb for PutCommand {
     const NAME: &'static str = "put";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Store a page under a slug";

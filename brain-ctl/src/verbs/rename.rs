@@ -12,7 +12,7 @@ use crate::{
 
 /// Arguments of `mv`.
 #[derive(Debug, Args)]
-pub(crate) struct Mv {
+pub(crate) struct MvCommand {
     /// The page's slug
     #[arg(value_name = "OLD")]
     old: String,
@@ -26,7 +26,7 @@ pub(crate) struct Mv {
     source: Option<String>,
 }
 
-impl Verb for Mv {
+impl Verb for MvCommand {
     const NAME: &'static str = "mv";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Rename a page and update the links to it";
@@ -43,7 +43,7 @@ impl Verb for Mv {
 
 /// Arguments of `merge`.
 #[derive(Debug, Args)]
-pub(crate) struct Merge {
+pub(crate) struct MergeCommand {
     /// Page to merge; it can be restored for 72 hours
     #[arg(value_name = "FROM")]
     from: String,
@@ -57,7 +57,7 @@ pub(crate) struct Merge {
     source: Option<String>,
 }
 
-impl Verb for Merge {
+impl Verb for MergeCommand {
     const NAME: &'static str = "merge";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Append a page to another; redirect its links";

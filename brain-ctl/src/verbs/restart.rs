@@ -16,7 +16,7 @@ use crate::{
 
 /// Arguments of `restart`.
 #[derive(Debug, Args)]
-pub(crate) struct Restart {}
+pub(crate) struct RestartCommand {}
 
 /// The result of `restart`.
 #[derive(Debug, Serialize)]
@@ -29,7 +29,7 @@ struct RestartResult {
     pid: u32,
 }
 
-impl Verb for Restart {
+impl Verb for RestartCommand {
     const NAME: &'static str = "restart";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Stop the daemon and start it again";

@@ -10,7 +10,7 @@ use crate::{
     fail,
     output::{FormatOption, Listing, Outcome, Show, Text, clean, cut_to_width, format_to_day},
     picker, unknown_label,
-    when::Period,
+    when::PeriodOptions,
 };
 
 /// Maximum width of the query in messages, in columns of the terminal.
@@ -18,7 +18,7 @@ const MAX_QUERY_WIDTH: usize = 100;
 
 /// Arguments of `search`.
 #[derive(Debug, Args)]
-pub(crate) struct Search {
+pub(crate) struct SearchCommand {
     /// Query: words, "phrases", -word, prefix*, title: tag: type: source:
     #[arg(
         value_name = "QUERY",
@@ -49,7 +49,7 @@ pub(crate) struct Search {
     tags: Vec<String>,
 
     #[command(flatten)]
-    period: Period,
+    period: PeriodOptions,
 
     /// Part of the results, from 1; at most 200 results in all
     #[arg(
@@ -76,7 +76,7 @@ pub(crate) struct Search {
     interactive: bool,
 }
 
-impl Verb for Search {
+impl Verb for SearchCommand {
     const NAME: &'static str = "search";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Find pages";

@@ -28,9 +28,9 @@ fn exec_daemon(add_arguments: impl FnOnce(&mut Command)) -> Result<Outcome, Faul
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
-pub(crate) struct Serve {}
+pub(crate) struct ServeCommand {}
 
-impl Verb for Serve {
+impl Verb for ServeCommand {
     const NAME: &'static str = "serve";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Run the daemon in the foreground";
@@ -45,10 +45,10 @@ impl Verb for Serve {
 
 /// Arguments of `config`.
 #[derive(Debug, Args)]
-pub(crate) struct Config {
+pub(crate) struct ConfigCommand {
     /// What to do with the configuration
     #[arg(value_enum, value_name = "ACTION")]
-    action: Action,
+    action: ConfigAction,
 
     /// File to check [default: the configuration]; key and value to set
     #[arg(value_name = "FILE|KEY VALUE", num_args = 0..=2)]
@@ -57,7 +57,7 @@ pub(crate) struct Config {
 
 /// The actions of `config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum ConfigAction {
     /// Print every value and its origin
     Show,
     /// Check the configuration, or another file
@@ -68,7 +68,7 @@ enum Action {
     Path,
 }
 
-impl Verb for Config {
+impl Verb for ConfigCommand {
     const NAME: &'static str = "config";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Show, check or change the configuration";
@@ -78,10 +78,10 @@ impl Verb for Config {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let (min, max, usage) = match self.action {
-            Action::Show => (0, 0, "brain config show"),
-            Action::Path => (0, 0, "brain config path"),
-            Action::Check => (0, 1, "brain config check [FILE]"),
-            Action::Set => (2, 2, "brain config set KEY VALUE"),
+            ConfigAction::Show => (0, 0, "brain config show"),
+            ConfigAction::Path => (0, 0, "brain config path"),
+            ConfigAction::Check => (0, 1, "brain config check [FILE]"),
+            ConfigAction::Set => (2, 2, "brain config set KEY VALUE"),
         };
         if !(min..=max).contains(&self.operands.len()) {
             let message = format!("the usage is: {usage}");
@@ -89,10 +89,10 @@ impl Verb for Config {
         }
         exec_daemon(|command| {
             command.arg("config").arg(match self.action {
-                Action::Show => "show",
-                Action::Check => "check",
-                Action::Set => "set",
-                Action::Path => "path",
+                ConfigAction::Show => "show",
+                ConfigAction::Check => "check",
+                ConfigAction::Set => "set",
+                ConfigAction::Path => "path",
             });
             command.args(context.json.then_some("--json"));
             if !self.operands.is_empty() {

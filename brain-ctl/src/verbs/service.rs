@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::completions::write;
 use crate::{
     command::{Group, Verb},
-    connect::{self, ConnectError, Session},
+    connect::{self, ConnectError, Exchange},
     context::Context,
     daemon_program, fail,
     home::Home,
@@ -28,10 +28,10 @@ use crate::{
 
 /// Arguments of `service`.
 #[derive(Debug, Args)]
-pub(crate) struct Service {
+pub(crate) struct ServiceCommand {
     /// What to do with the systemd units
     #[arg(value_enum, value_name = "ACTION")]
-    action: Action,
+    action: ServiceAction,
 
     /// Replace unit files that brain did not write (install)
     #[arg(long)]
@@ -40,7 +40,7 @@ pub(crate) struct Service {
 
 /// The actions of `service`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum ServiceAction {
     /// Write, enable and start the units; with --no-start only write them
     Install,
     /// Stop the daemon and remove the installed units
@@ -49,7 +49,7 @@ enum Action {
     Status,
 }
 
-impl Verb for Service {
+impl Verb for ServiceCommand {
     const NAME: &'static str = "service";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Run the daemon as a systemd service";
@@ -58,15 +58,15 @@ impl Verb for Service {
   brain service status --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        if self.force && self.action != Action::Install {
+        if self.force && self.action != ServiceAction::Install {
             return Err(fail::usage("only `brain service install` takes --force")
                 .hint("brain service install --force"));
         }
         let files = Files::find()?;
         match self.action {
-            Action::Install => install(context, &files, self.force),
-            Action::Uninstall => uninstall(context, &files),
-            Action::Status => status::show(context, &files),
+            ServiceAction::Install => install(context, &files, self.force),
+            ServiceAction::Uninstall => uninstall(context, &files),
+            ServiceAction::Status => status::show(context, &files),
         }
     }
 }
@@ -348,7 +348,7 @@ fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     let request = encode(&Request::from(Status)).map_err(|e| {
         Fault::new(FaultCode::Internal, format!("cannot encode the status request: {e}"))
     })?;
-    let pid = match connect::connect(&socket).and_then(|stream| Session::begin(stream, &request)) {
+    let pid = match connect::connect(&socket).and_then(|stream| Exchange::begin(stream, &request)) {
         Ok(session) => session.hello.pid,
         Err(ConnectError::Mismatch(hello)) => hello.pid,
         Err(ConnectError::NotListening | ConnectError::ClosedWithoutGreeting) => return Ok(None),

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use self::answers::Answers;
 use crate::{
-    ai_clients::{Connection, Plan, Server, on_path, read_file, replace_file},
+    ai_clients::{BrainServer, ClientConnection, Plan, on_path, read_file, replace_file},
     command::{Group, Verb},
     context::Context,
     end_signals::{at_end_signals, wait_for_end},
@@ -37,7 +37,7 @@ const RECORD: &str = "setup.json";
 
 /// Arguments of `setup`.
 #[derive(Debug, Args)]
-pub(crate) struct Setup {
+pub(crate) struct SetupCommand {
     /// Take the default for each question without an option
     #[arg(long)]
     yes: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Setup {
         long, value_enum, value_name = "YES|NO", num_args = 0..=1, require_equals = true,
         default_missing_value = "yes"
     )]
-    service: Option<Choice>,
+    service: Option<YesNo>,
 
     /// Directory of markdown notes to keep in sync, or none [default: none]
     #[arg(long, value_name = "DIR")]
@@ -77,7 +77,7 @@ pub(crate) struct Setup {
 
 /// Yes or no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Choice {
+enum YesNo {
     Yes,
     No,
 }
@@ -90,12 +90,12 @@ struct Record {
     service: bool,
     /// The changes of the clients, oldest first.
     #[serde(default)]
-    connections: Vec<Connection>,
+    connections: Vec<ClientConnection>,
 }
 
 /// A part of the setup and its result.
 #[derive(Debug, Serialize)]
-struct Part {
+struct SetupPart {
     /// `home`, `service`, `notes`, `model`, or the name of a client.
     name: String,
     /// `done`, `unchanged`, `skipped`, `undone` or `failed`.
@@ -113,12 +113,12 @@ struct SetupReply {
     /// `done`, `partial`, `undone` or `nothing_to_undo`.
     status: &'static str,
     home: String,
-    parts: Vec<Part>,
+    parts: Vec<SetupPart>,
     #[serde(skip)]
     notes: Vec<String>,
 }
 
-impl Verb for Setup {
+impl Verb for SetupCommand {
     const NAME: &'static str = "setup";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Set brain up: five questions with defaults";
@@ -141,7 +141,7 @@ antigravity, zed, opencode, qwen, copilot, cline, mcporter.";
             return Ok(Outcome { notes: vec![note], ..Outcome::default() });
         };
         let home = answers.home.clone();
-        Runner { context, home, parts: Vec::new(), interruption }.run(answers)
+        SetupRunner { context, home, parts: Vec::new(), interruption }.run(answers)
     }
 }
 
@@ -193,14 +193,14 @@ impl Interruption {
 }
 
 /// Carries out the answers.
-struct Runner<'a> {
+struct SetupRunner<'a> {
     context: &'a Context,
     home: Home,
-    parts: Vec<Part>,
+    parts: Vec<SetupPart>,
     interruption: Arc<Interruption>,
 }
 
-impl Runner<'_> {
+impl SetupRunner<'_> {
     fn run(mut self, answers: Answers) -> Result<Outcome, Fault> {
         let interruption = Arc::clone(&self.interruption);
         let change = interruption.begin_change();
@@ -244,7 +244,7 @@ impl Runner<'_> {
     }
 
     fn add_part(&mut self, name: &str, status: &'static str, message: String) {
-        self.parts.push(Part { name: name.to_owned(), status, message, changes: Vec::new() });
+        self.parts.push(SetupPart { name: name.to_owned(), status, message, changes: Vec::new() });
     }
 
     /// Runs a command of brain, and records its result as `part`. Returns the command's answer if
@@ -315,7 +315,7 @@ impl Runner<'_> {
                 record.connections.extend(connection);
                 record.save(&self.home)?;
                 let message = format!("{label} is connected; restart it to see brain's tools");
-                self.parts.push(Part { name: name.into(), status: "done", message, changes });
+                self.parts.push(SetupPart { name: name.into(), status: "done", message, changes });
             }
             Err(fault) => self.add_part(name, "failed", message_of(&fault)),
         }
@@ -378,7 +378,7 @@ fn next_steps(home: &Home) -> Vec<String> {
 }
 
 /// Returns how AI clients start brain in `home`.
-fn server(home: &Home) -> Result<Server, Fault> {
+fn server(home: &Home) -> Result<BrainServer, Fault> {
     let exe = env::current_exe().map_err(|e| {
         Fault::new(FaultCode::Io, format!("cannot find this program: {}", fail::reason(&e)))
     })?;
@@ -388,7 +388,7 @@ fn server(home: &Home) -> Result<Server, Fault> {
         .unwrap_or(exe);
     let default = env::var_os("HOME").map(|dir| Path::new(&dir).join(".brain"));
     let is_default = default.as_deref() == Some(home.dir());
-    Ok(Server {
+    Ok(BrainServer {
         program: program.display().to_string(),
         home: (!is_default).then(|| home.dir().display().to_string()),
     })

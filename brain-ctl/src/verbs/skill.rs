@@ -18,10 +18,10 @@ use crate::{
 
 /// Arguments of `skill`.
 #[derive(Debug, Args)]
-pub(crate) struct Skill {
+pub(crate) struct SkillCommand {
     /// Whether to print or install the skill
-    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Show)]
-    action: Action,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = SkillAction::Show)]
+    action: SkillAction,
 
     /// Directory of the agent's skills [default: ~/.claude/skills] (install)
     #[arg(long, value_name = "DIR")]
@@ -34,7 +34,7 @@ pub(crate) struct Skill {
 
 /// What to do with the skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum SkillAction {
     /// Print the skill
     Show,
     /// Write the skill to the directory of an agent's skills
@@ -56,7 +56,7 @@ struct InstalledSkill {
     status: &'static str,
 }
 
-impl Verb for Skill {
+impl Verb for SkillCommand {
     const NAME: &'static str = "skill";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Print or install the skill for agents";
@@ -68,7 +68,7 @@ The skill tells an agent when and how to use brain. Agents that
 are connected over MCP can also read it as skill://brain/SKILL.md.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        if self.action == Action::Show {
+        if self.action == SkillAction::Show {
             return context.show(&SkillText { skill: SKILL });
         }
         let dir = self.dir.map_or_else(default_dir, Ok)?;

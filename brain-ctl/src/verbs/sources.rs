@@ -17,10 +17,10 @@ use crate::{
 
 /// Arguments of `sources`.
 #[derive(Debug, Args)]
-pub(crate) struct Sources {
+pub(crate) struct SourcesCommand {
     /// What to do with the sources
-    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
-    action: Action,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = SourcesAction::List)]
+    action: SourcesAction,
 
     /// Name of the source
     #[arg(
@@ -57,7 +57,7 @@ pub(crate) struct Sources {
 
 /// The actions of `sources`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum SourcesAction {
     /// List the sources
     List,
     /// Register a directory under a name
@@ -77,7 +77,7 @@ enum Switch {
     Off,
 }
 
-impl Verb for Sources {
+impl Verb for SourcesCommand {
     const NAME: &'static str = "sources";
     const GROUP: Group = Group::Organising;
     const ABOUT: &'static str = "List, add, change, remove and choose sources";
@@ -91,10 +91,10 @@ impl Verb for Sources {
                 .hint("see: brain sources --help")
         };
         let path = self.path.or(self.path_option);
-        if path.is_some() && self.action != Action::Add {
+        if path.is_some() && self.action != SourcesAction::Add {
             return Err(misplaced("a path", "add"));
         }
-        if self.yes && self.action != Action::Remove {
+        if self.yes && self.action != SourcesAction::Remove {
             return Err(misplaced("--yes", "remove"));
         }
         let settings = SourceSettings {
@@ -103,27 +103,31 @@ impl Verb for Sources {
             provenance: self.provenance.map(|switch| switch == Switch::On),
         };
         let has_settings = settings != SourceSettings::default();
-        if has_settings && !matches!(self.action, Action::Add | Action::Set) {
+        if has_settings && !matches!(self.action, SourcesAction::Add | SourcesAction::Set) {
             return Err(misplaced("this setting", "add` or `brain sources set"));
         }
-        if let (Action::Add, Some(name), None) = (self.action, &self.name, &path) {
+        if let (SourcesAction::Add, Some(name), None) = (self.action, &self.name, &path) {
             return Err(missing_path(name));
         }
         let id = fail::parse_source(self.name.as_deref())?;
         match (self.action, id) {
-            (Action::List, None) => context.run(SourceList),
-            (Action::List, Some(id)) => Err(fail::usage("`brain sources list` takes no name")
-                .hint(format!("list the pages of a source: brain list --source {id}"))),
-            (Action::Add, Some(id)) => {
+            (SourcesAction::List, None) => context.run(SourceList),
+            (SourcesAction::List, Some(id)) => {
+                Err(fail::usage("`brain sources list` takes no name")
+                    .hint(format!("list the pages of a source: brain list --source {id}")))
+            }
+            (SourcesAction::Add, Some(id)) => {
                 let path = absolute(&path.unwrap_or_default())?;
                 context.run(SourceAdd { id, path, settings })
             }
-            (Action::Set, Some(_)) if !has_settings => Err(fail::usage("there is nothing to set")
-                .hint("give --include, --exclude or --provenance; see: brain sources --help")),
-            (Action::Set, Some(id)) => context.run(SourceSet { id, settings }),
-            (Action::Remove, Some(id)) => context.run(SourceRemove { id, yes: self.yes }),
-            (Action::Default, id) => context.run(SourceDefault { id }),
-            (Action::Add | Action::Set | Action::Remove, None) => {
+            (SourcesAction::Set, Some(_)) if !has_settings => {
+                Err(fail::usage("there is nothing to set")
+                    .hint("give --include, --exclude or --provenance; see: brain sources --help"))
+            }
+            (SourcesAction::Set, Some(id)) => context.run(SourceSet { id, settings }),
+            (SourcesAction::Remove, Some(id)) => context.run(SourceRemove { id, yes: self.yes }),
+            (SourcesAction::Default, id) => context.run(SourceDefault { id }),
+            (SourcesAction::Add | SourcesAction::Set | SourcesAction::Remove, None) => {
                 Err(fail::usage("the name of the source is missing")
                     .hint("see: brain sources --help"))
             }

@@ -15,9 +15,9 @@ use crate::{
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]
-pub(crate) struct Status {}
+pub(crate) struct StatusCommand {}
 
-impl Verb for Status {
+impl Verb for StatusCommand {
     const NAME: &'static str = "status";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Show the state of the daemon";
@@ -112,7 +112,7 @@ fn workers(workers: &[WorkerStatus]) -> String {
 
 /// Arguments of `stop`.
 #[derive(Debug, Args)]
-pub(crate) struct Stop {}
+pub(crate) struct StopCommand {}
 
 /// The result of `stop`.
 #[derive(Debug, Serialize)]
@@ -123,7 +123,7 @@ struct StopResult {
     pid: Option<u32>,
 }
 
-impl Verb for Stop {
+impl Verb for StopCommand {
     const NAME: &'static str = "stop";
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Stop the daemon";

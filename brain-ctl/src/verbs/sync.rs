@@ -18,7 +18,7 @@ use crate::{
 
 /// Arguments of `sync`.
 #[derive(Debug, Args)]
-pub(crate) struct Sync {
+pub(crate) struct SyncCommand {
     /// Source to synchronise [default: `brain sources default`]
     #[arg(value_name = "SOURCE", conflicts_with_all = ["source", "all"])]
     name: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Sync {
     yes: bool,
 }
 
-impl Verb for Sync {
+impl Verb for SyncCommand {
     const NAME: &'static str = "sync";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Update pages from a source's files";

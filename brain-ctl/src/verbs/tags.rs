@@ -12,7 +12,7 @@ use crate::{
 
 /// Arguments of `tags`.
 #[derive(Debug, Args)]
-pub(crate) struct Tags {
+pub(crate) struct TagsCommand {
     /// Page whose tags to list [default: all tags with counts]
     #[arg(value_name = "SLUG")]
     slug: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Tags {
     format: TableFormatOption,
 }
 
-impl Verb for Tags {
+impl Verb for TagsCommand {
     const NAME: &'static str = "tags";
     const GROUP: Group = Group::Organising;
     const ABOUT: &'static str = "List tags, or change those of a page";

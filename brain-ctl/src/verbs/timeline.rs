@@ -9,7 +9,7 @@ use crate::{
     context::Context,
     list_options::{ListOptions, no_lines},
     output::{Column, Listing, Outcome, Paint, Show, Table, Text, json_records, page_name},
-    when::Period,
+    when::PeriodOptions,
 };
 
 /// The form of a dated line.
@@ -17,7 +17,7 @@ const FORM: &str = "- 2026-11-20 | text";
 
 /// Arguments of `timeline`.
 #[derive(Debug, Args)]
-pub(crate) struct Timeline {
+pub(crate) struct TimelineCommand {
     /// Page whose lines to list [default: all pages]
     #[arg(value_name = "SLUG")]
     slug: Option<String>,
@@ -27,13 +27,13 @@ pub(crate) struct Timeline {
     days: bool,
 
     #[command(flatten)]
-    period: Period,
+    period: PeriodOptions,
 
     #[command(flatten)]
     options: ListOptions,
 }
 
-impl Verb for Timeline {
+impl Verb for TimelineCommand {
     const NAME: &'static str = "timeline";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "List dated lines, `- DATE | text`, newest first";

@@ -19,10 +19,10 @@ use crate::{
 
 /// Arguments of `token`.
 #[derive(Debug, Args)]
-pub(crate) struct Token {
+pub(crate) struct TokenCommand {
     /// What to do with the tokens
-    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
-    action: Action,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = TokenAction::List)]
+    action: TokenAction,
 
     /// Name of the token; for revoke also its id
     #[arg(value_name = "NAME", required_if_eq_any([("action", "create"), ("action", "revoke")]))]
@@ -55,7 +55,7 @@ pub(crate) struct Token {
 
 /// The actions of `token`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum TokenAction {
     /// List tokens
     List,
     /// Create a token and print it once
@@ -66,7 +66,7 @@ enum Action {
     Admin,
 }
 
-impl Verb for Token {
+impl Verb for TokenCommand {
     const NAME: &'static str = "token";
     const GROUP: Group = Group::Access;
     const ABOUT: &'static str = "Create and revoke tokens";
@@ -78,8 +78,8 @@ impl Verb for Token {
         self.check()?;
         let name = self.name.unwrap_or_default();
         match self.action {
-            Action::List => context.run(TokenList { all: self.all }),
-            Action::Create => context.run(TokenCreate {
+            TokenAction::List => context.run(TokenList { all: self.all }),
+            TokenAction::Create => context.run(TokenCreate {
                 name,
                 scopes: scopes(self.scope.as_deref())?,
                 sources: sources(&self.sources)?,
@@ -94,8 +94,8 @@ impl Verb for Token {
                     None => self.expires,
                 },
             }),
-            Action::Revoke => context.run(TokenRevoke { token: name }),
-            Action::Admin => {
+            TokenAction::Revoke => context.run(TokenRevoke { token: name }),
+            TokenAction::Admin => {
                 // Checked before the request, so that a new token is never created without being
                 // printed.
                 require_terminal(io::stdout().is_terminal())?;
@@ -110,10 +110,10 @@ fn lifetime(text: &str) -> Result<u64, String> {
     if text == "never" { Ok(0) } else { duration::parse_seconds(text) }
 }
 
-impl Token {
+impl TokenCommand {
     /// Refuses arguments that the action does not use.
     fn check(&self) -> Result<(), Fault> {
-        use Action::{Admin, Create, List};
+        use TokenAction::{Admin, Create, List};
         if let (List | Admin, Some(name)) = (self.action, &self.name) {
             let kind = if name.starts_with("brain_") { "a token" } else { "a name" };
             return Err(fail::usage(format!("this action takes no name, but {kind} is given"))

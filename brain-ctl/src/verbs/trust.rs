@@ -13,7 +13,7 @@ use crate::{
 
 /// Arguments of `trust`.
 #[derive(Debug, Args)]
-pub(crate) struct Trust {
+pub(crate) struct TrustCommand {
     /// The page's slug
     #[arg(value_name = "SLUG")]
     slug: String,
@@ -23,7 +23,7 @@ pub(crate) struct Trust {
     source: Option<String>,
 }
 
-impl Verb for Trust {
+impl Verb for TrustCommand {
     const NAME: &'static str = "trust";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Mark a page's text as written by you";

@@ -24,10 +24,10 @@ const LABEL_WIDTH: usize = 10;
 
 /// Arguments of `tunnel`.
 #[derive(Debug, Args)]
-pub(crate) struct Tunnel {
+pub(crate) struct TunnelCommand {
     /// What to do with the tunnel
-    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
-    action: Action,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = TunnelAction::Status)]
+    action: TunnelAction,
 
     /// Job to process again (replay)
     #[arg(value_name = "JOB", value_parser = JobId::parse, required_if_eq("action", "replay"))]
@@ -44,7 +44,7 @@ pub(crate) struct Tunnel {
 
 /// The actions of `tunnel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum TunnelAction {
     /// Set up the tunnel step by step; safe to run again
     Setup,
     /// Start the tunnel, and restart it if it fails
@@ -61,7 +61,7 @@ enum Action {
     Replay,
 }
 
-impl Verb for Tunnel {
+impl Verb for TunnelCommand {
     const NAME: &'static str = "tunnel";
     const GROUP: Group = Group::Access;
     const ABOUT: &'static str = "Set up and control the public address";
@@ -70,7 +70,7 @@ impl Verb for Tunnel {
   brain tunnel requests --failed";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        use Action::{Replay, Requests, Setup, Start, Status, Stop, Url};
+        use TunnelAction::{Replay, Requests, Setup, Start, Status, Stop, Url};
         check_flags(
             Self::NAME,
             &self.action,
@@ -81,7 +81,7 @@ impl Verb for Tunnel {
             ],
         )?;
         let is_start = self.action == Start;
-        let show = |status| context.show(&StatusOutput { is_start, status });
+        let show = |status| context.show(&TunnelOutput { is_start, status });
         match (self.action, self.job) {
             (Setup, _) => context.run(TunnelSetup),
             (Start, _) => show(context.call(TunnelStart)?),
@@ -130,7 +130,7 @@ impl Show for Address {
 
 /// The output of `start`, `stop` and `status`.
 #[derive(Debug, Serialize)]
-struct StatusOutput {
+struct TunnelOutput {
     /// Whether the command was `start`, which fails if the agent is not connected.
     #[serde(skip)]
     is_start: bool,
@@ -144,7 +144,7 @@ fn field(t: &mut Text, label: &str, value: &str) {
     t.prose(&lead, LABEL_WIDTH, value);
 }
 
-impl Show for StatusOutput {
+impl Show for TunnelOutput {
     fn text(&self, t: &mut Text) {
         let status = &self.status;
         let state = status.state.as_str().replace('_', " ");
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_status_fits_60_columns_and_a_start_without_connection_fails() {
         let mut t = Text::plain(Some(60));
-        let output = StatusOutput { is_start: false, status: status(TunnelState::Unreachable) };
+        let output = TunnelOutput { is_start: false, status: status(TunnelState::Unreachable) };
         output.text(&mut t);
         for line in t.as_str().lines() {
             assert!(width(line) <= 60, "{line}");
@@ -343,7 +343,7 @@ mod tests {
             (TunnelState::Refused, true, Exit::Failed),
             (TunnelState::Refused, false, Exit::Done),
         ] {
-            assert_eq!(StatusOutput { is_start, status: status(state) }.exit(), exit, "{state}");
+            assert_eq!(TunnelOutput { is_start, status: status(state) }.exit(), exit, "{state}");
         }
     }
 

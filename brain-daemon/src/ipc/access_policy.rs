@@ -19,12 +19,12 @@ const GROUP_FILE: &str = "/etc/group";
 pub(super) struct AccessPolicy {
     own_uid: u32,
     uids: Vec<u32>,
-    group: Option<Group>,
+    group: Option<UnixGroup>,
 }
 
 /// A group whose members have access, because only they can open the socket's file.
 #[derive(Debug)]
-struct Group {
+struct UnixGroup {
     id: u32,
     socket: PathBuf,
 }
@@ -44,7 +44,7 @@ impl AccessPolicy {
         let group = match &config.daemon.allow_group {
             None => None,
             Some(name) => {
-                let group = Group { id: group_id(name)?, socket: path.to_owned() };
+                let group = UnixGroup { id: group_id(name)?, socket: path.to_owned() };
                 group.check().map_err(|why| {
                     Fault::new(
                         FaultCode::InvalidConfig,
@@ -80,7 +80,7 @@ impl AccessPolicy {
     }
 }
 
-impl Group {
+impl UnixGroup {
     /// Checks that only this group, root and the daemon's user can open the socket's file.
     ///
     /// Then the kernel has checked the membership of every client, including supplementary

@@ -43,8 +43,10 @@ pub(super) async fn run(
     has_waiting_clients: watch::Receiver<bool>,
 ) {
     match serve_requests(&mut stream, &caller, &brain, &stop, has_waiting_clients.clone()).await {
-        Ok(End::Done) => {}
-        Ok(End::Mcp) => mcp::serve_stream(stream, caller, brain, stop, has_waiting_clients).await,
+        Ok(SessionEnd::Done) => {}
+        Ok(SessionEnd::Mcp) => {
+            mcp::serve_stream(stream, caller, brain, stop, has_waiting_clients).await
+        }
         Err(reason) => tracing::debug!(caller = caller.name, reason, "connection closed"),
     }
 }
@@ -66,7 +68,7 @@ pub(super) async fn refuse(mut stream: Stream, fault: Fault) {
 type CloseReason = &'static str;
 
 /// How a session ended.
-enum End {
+enum SessionEnd {
     /// The client disconnected, or the daemon stops.
     Done,
     /// The client switched to MCP.
@@ -79,7 +81,7 @@ async fn serve_requests(
     brain: &Door,
     stop: &CancellationToken,
     mut has_waiting_clients: watch::Receiver<bool>,
-) -> Result<End, CloseReason> {
+) -> Result<SessionEnd, CloseReason> {
     let mut greeting = [0_u8; HELLO_LEN];
     within(GREETING_TIMEOUT, stream.read_exact(&mut greeting)).await?;
     let hello = Hello::from_bytes(&greeting).map_err(|_| "not our protocol")?;
@@ -98,7 +100,7 @@ async fn serve_requests(
                 send(stream, &Answer::Fault(fault)).await?;
                 return Err("a frame over the limit");
             }
-            None => return Ok(End::Done),
+            None => return Ok(SessionEnd::Done),
         };
         let request: Request = match decode(&payload) {
             Ok(request) => request,
@@ -120,10 +122,10 @@ async fn serve_requests(
         send(stream, &reply).await?;
         if is_accepted_stop {
             stop.cancel();
-            return Ok(End::Done);
+            return Ok(SessionEnd::Done);
         }
         if matches!(reply, Answer::Reply(Reply::Mcp(_))) {
-            return Ok(End::Mcp);
+            return Ok(SessionEnd::Mcp);
         }
     }
 }

@@ -65,7 +65,7 @@ impl IngestQueue {
     ///
     /// # Errors
     /// The fault of the store, if the queue cannot be read or a page cannot be written.
-    fn write_batch(&self, batch: Batch) -> Result<Next, Fault> {
+    fn write_batch(&self, batch: BatchSize) -> Result<Next, Fault> {
         if self.brain.ingest.process_queue(batch.max_pages)? > 0 {
             return Ok(Next::After(batch.pause));
         }
@@ -98,7 +98,7 @@ impl Worker for IngestQueue {
 
 /// The size of the next batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Batch {
+struct BatchSize {
     max_pages: usize,
     /// The pause after the batch.
     pause: Duration,
@@ -120,7 +120,7 @@ impl ArrivalRate {
     }
 
     /// Returns the size of the next batch.
-    fn batch(&mut self, now: Instant, load: QueueLoad) -> Batch {
+    fn batch(&mut self, now: Instant, load: QueueLoad) -> BatchSize {
         let time = now.saturating_duration_since(self.since);
         if time >= MIN_WINDOW {
             let arrivals = load.arrived.saturating_sub(self.arrived);
@@ -129,11 +129,11 @@ impl ArrivalRate {
         }
         match self.rate {
             _ if load.waiting >= load.max_waiting / 2 => {
-                Batch { max_pages: MAX_JOBS_PER_BATCH, pause: Duration::ZERO }
+                BatchSize { max_pages: MAX_JOBS_PER_BATCH, pause: Duration::ZERO }
             }
-            FLOOD_RATE.. => Batch { max_pages: FLOOD_BATCH, pause: PAUSE },
-            STREAM_RATE.. => Batch { max_pages: STREAM_BATCH, pause: PAUSE },
-            _ => Batch { max_pages: MAX_JOBS_PER_BATCH, pause: Duration::ZERO },
+            FLOOD_RATE.. => BatchSize { max_pages: FLOOD_BATCH, pause: PAUSE },
+            STREAM_RATE.. => BatchSize { max_pages: STREAM_BATCH, pause: PAUSE },
+            _ => BatchSize { max_pages: MAX_JOBS_PER_BATCH, pause: Duration::ZERO },
         }
     }
 }
@@ -142,8 +142,8 @@ impl ArrivalRate {
 mod tests {
     use super::*;
 
-    const FULL: Batch = Batch { max_pages: MAX_JOBS_PER_BATCH, pause: Duration::ZERO };
-    const SMALL: Batch = Batch { max_pages: STREAM_BATCH, pause: PAUSE };
+    const FULL: BatchSize = BatchSize { max_pages: MAX_JOBS_PER_BATCH, pause: Duration::ZERO };
+    const SMALL: BatchSize = BatchSize { max_pages: STREAM_BATCH, pause: PAUSE };
 
     fn load(arrived: u64, waiting: u64) -> QueueLoad {
         QueueLoad { arrived, waiting, max_waiting: 1000 }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(batch(&mut rate, 100, 45, 499), SMALL);
         assert_eq!(batch(&mut rate, 200, 90, 500), FULL);
         assert_eq!(batch(&mut rate, 300, 140, 499), SMALL);
-        let smallest = Batch { max_pages: FLOOD_BATCH, pause: PAUSE };
+        let smallest = BatchSize { max_pages: FLOOD_BATCH, pause: PAUSE };
         assert_eq!(batch(&mut rate, 400, 640, 499), smallest);
         assert_eq!(batch(&mut rate, 500, 1140, 500), FULL);
     }

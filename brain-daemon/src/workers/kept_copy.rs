@@ -12,20 +12,20 @@ use brain_core::Brain;
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Makes the kept copy.
-pub(super) struct KeptCopy {
+pub(super) struct KeptCopyWorker {
     brain: Arc<Brain>,
     is_first: bool,
     /// Whether the last attempt failed. Repeated failures are logged once.
     is_failing: bool,
 }
 
-impl KeptCopy {
+impl KeptCopyWorker {
     pub(super) fn new(brain: Arc<Brain>) -> Self {
         Self { brain, is_first: true, is_failing: false }
     }
 }
 
-impl Worker for KeptCopy {
+impl Worker for KeptCopyWorker {
     fn round(&mut self) -> Next {
         let wait = CHECK_INTERVAL.min(self.brain.config().backup.kept_every);
         // The start of the daemon stays fast.

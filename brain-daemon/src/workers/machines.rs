@@ -15,13 +15,13 @@ const UNTIL_WAKEUP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Does one round of a machine's work. Returns the pause after it, or `None` if the brain is not
 /// shared.
-type Round = fn(&Brain) -> Option<Duration>;
+type MachineRound = fn(&Brain) -> Option<Duration>;
 
 /// A worker that waits while the brain is not shared.
 pub(super) struct MachineWorker {
     brain: Arc<Brain>,
     changes: watch::Receiver<()>,
-    run: Round,
+    run: MachineRound,
 }
 
 impl MachineWorker {
@@ -40,7 +40,7 @@ impl MachineWorker {
         Self::new(brain, Brain::write_snapshot_if_due)
     }
 
-    fn new(brain: Arc<Brain>, run: Round) -> Self {
+    fn new(brain: Arc<Brain>, run: MachineRound) -> Self {
         Self { changes: brain.sharing_changes(), brain, run }
     }
 }

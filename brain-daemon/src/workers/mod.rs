@@ -26,14 +26,14 @@ use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
 use ingest::IngestQueue;
-use kept_copy::KeptCopy;
+use kept_copy::KeptCopyWorker;
 use machines::{MachineWorker, RemoteFiles};
 use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
 use presence::PresenceWatch;
 pub use runner::Runner;
 use schedule::Schedule;
 use tunnel::TunnelChecks;
-use watchdog::Watchdog;
+use watchdog::SystemdWatchdog;
 use watcher::Watcher;
 
 /// Starts all workers.
@@ -58,7 +58,7 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));
     runner.start("backup", has_backups, scheduled_worker(brain, &schedule, ScheduledBackup::new));
     let has_kept_copy = config.backup.kept_max_mb.is_some();
-    runner.start("kept-copy", has_kept_copy, brain_worker(brain, KeptCopy::new));
+    runner.start("kept-copy", has_kept_copy, brain_worker(brain, KeptCopyWorker::new));
     runner.start(
         "collector",
         collector.enabled,
@@ -71,7 +71,7 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     );
     runner.start("collector-stream", collector.stream, brain_worker(brain, CollectorStream));
     runner.start("tunnel", has_tunnel, brain_worker(brain, TunnelChecks));
-    runner.start("service-watchdog", is_service, brain_worker(brain, Watchdog::new));
+    runner.start("service-watchdog", is_service, brain_worker(brain, SystemdWatchdog::new));
 }
 
 /// Returns whether a write failed because the log of a shared brain cannot be used.

@@ -25,7 +25,7 @@ type Notify = dyn Fn(&[NotifyState<'_>]) + Send + Sync;
 
 /// Probes twice within the time limit of systemd, as systemd recommends, and reports liveness and
 /// status changes.
-pub(super) struct Watchdog {
+pub(super) struct SystemdWatchdog {
     /// The time from one probe to the next.
     period: Duration,
     /// Whether systemd expects reports of liveness.
@@ -36,7 +36,7 @@ pub(super) struct Watchdog {
     reported: String,
 }
 
-impl Watchdog {
+impl SystemdWatchdog {
     pub(super) fn new(brain: Arc<Brain>) -> Self {
         let limit = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero());
         let caller = Caller::local(rustix::process::geteuid().as_raw());
@@ -74,7 +74,7 @@ impl Watchdog {
     }
 }
 
-impl Worker for Watchdog {
+impl Worker for SystemdWatchdog {
     fn round(&mut self) -> Next {
         let began = Instant::now();
         let answer = match Handle::current().block_on(self.probe_answer()) {
@@ -152,7 +152,7 @@ mod tests {
             }
         };
         let limit = Some(Duration::from_millis(10));
-        let mut watchdog = Watchdog::with(limit, Arc::new(probe), Arc::new(notify));
+        let mut watchdog = SystemdWatchdog::with(limit, Arc::new(probe), Arc::new(notify));
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let running = spawn_blocking(move || {

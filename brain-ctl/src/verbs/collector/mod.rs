@@ -30,10 +30,10 @@ const INVALID_TOKEN_HINT: &str =
 
 /// Arguments of `collector`.
 #[derive(Debug, Args)]
-pub(crate) struct Collector {
+pub(crate) struct CollectorCommand {
     /// What to do with the collector
-    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
-    action: Action,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = CollectorAction::Status)]
+    action: CollectorAction,
 
     /// The post's id (plot)
     #[arg(value_name = "POST", required_if_eq("action", "plot"))]
@@ -66,7 +66,7 @@ pub(crate) struct Collector {
 
 /// The actions of `collector`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum CollectorAction {
     /// Set up the collector step by step; safe to run again
     Setup,
     /// Run now and print event lines
@@ -85,7 +85,7 @@ enum Action {
     Plot,
 }
 
-impl Verb for Collector {
+impl Verb for CollectorCommand {
     const NAME: &'static str = "collector";
     const GROUP: Group = Group::Collecting;
     const ABOUT: &'static str = "Collect posts from a social platform";
@@ -94,7 +94,7 @@ impl Verb for Collector {
   brain collector digest --since yesterday --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        use Action::{Alerts, Collect, Deletions, Digest, Enrich, Plot, Setup, Status};
+        use CollectorAction::{Alerts, Collect, Deletions, Digest, Enrich, Plot, Setup, Status};
         check_flags(
             Self::NAME,
             &self.action,

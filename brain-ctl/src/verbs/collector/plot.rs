@@ -18,7 +18,7 @@ const MIN_WIDTH: usize = 8;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The drawing of one metric.
-struct Panel {
+struct MetricPanel {
     name: &'static str,
     /// The height in lines.
     lines: usize,
@@ -26,10 +26,10 @@ struct Panel {
 }
 
 /// The panels from top to bottom.
-const PANELS: [Panel; 3] = [
-    Panel { name: "likes", lines: 8, metric: |metrics| metrics.like_count },
-    Panel { name: "reposts", lines: 4, metric: |metrics| metrics.retweet_count },
-    Panel { name: "replies", lines: 4, metric: |metrics| metrics.reply_count },
+const PANELS: [MetricPanel; 3] = [
+    MetricPanel { name: "likes", lines: 8, metric: |metrics| metrics.like_count },
+    MetricPanel { name: "reposts", lines: 4, metric: |metrics| metrics.retweet_count },
+    MetricPanel { name: "replies", lines: 4, metric: |metrics| metrics.reply_count },
 ];
 
 /// Draws `values` in up to `columns` characters. A character for several values shows the last.
@@ -112,7 +112,7 @@ fn times(snapshots: &[Snapshot]) -> Vec<i64> {
 /// `label_width` characters.
 fn draw_panel(
     t: &mut Text,
-    panel: &Panel,
+    panel: &MetricPanel,
     values: &[u64],
     times: &[i64],
     label_width: usize,

@@ -16,7 +16,7 @@ const MAX_FAILING: usize = 5;
 
 /// The JSON form of an answer; documented fields come first, in order.
 #[derive(Debug, Serialize)]
-pub(super) struct Answer<'a> {
+pub(super) struct IdeasJson<'a> {
     profile: IdeaProfile,
     run_id: &'a str,
     question: &'a str,
@@ -46,7 +46,7 @@ pub(super) struct Answer<'a> {
     exit: Exit,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> IdeasJson<'a> {
     /// Converts a reply; `limit` is the requested maximum number of ideas.
     pub(super) fn of(reply: &'a IdeasReply, limit: Option<u32>) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-impl Show for Answer<'_> {
+impl Show for IdeasJson<'_> {
     fn text(&self, t: &mut Text) {
         show_crosses(self.prompts, t);
         for (at, prompt) in self.visible_prompts().iter().enumerate() {
@@ -249,13 +249,13 @@ fn show_idea(idea: &Idea, t: &mut Text) {
 /// The runs of one command.
 #[derive(Debug, Serialize)]
 pub(super) struct Runs {
-    runs: Vec<Row>,
+    runs: Vec<RunJson>,
     damaged: Vec<String>,
 }
 
 /// The JSON form of a run.
 #[derive(Debug, Serialize)]
-struct Row {
+struct RunJson {
     run_id: String,
     profile: IdeaProfile,
     question: String,
@@ -273,7 +273,7 @@ struct Row {
 impl Runs {
     /// Selects the runs of `profile`; damaged files can belong to either profile.
     pub(super) fn of(all: IdeaRunsReply, profile: IdeaProfile) -> Self {
-        let row = |run: IdeaRunRow| Row {
+        let row = |run: IdeaRunRow| RunJson {
             run_id: run.run_id,
             profile: run.profile,
             question: run.question,
@@ -419,7 +419,7 @@ pub(super) mod tests {
     #[test]
     fn json_begins_with_the_documented_fields() {
         let reply = reply();
-        let json = serde_json::to_string(&Answer::of(&reply, None)).expect("json");
+        let json = serde_json::to_string(&IdeasJson::of(&reply, None)).expect("json");
         let mut at = 0;
         for name in [
             "profile",
@@ -460,7 +460,7 @@ pub(super) mod tests {
     fn an_answer_fits_60_columns_and_is_clean() {
         let reply = reply();
         let mut t = Text::plain(Some(60));
-        Answer::of(&reply, Some(2)).text(&mut t);
+        IdeasJson::of(&reply, Some(2)).text(&mut t);
         for line in t.as_str().lines() {
             assert!(width(line) <= 60, "{line}");
         }
@@ -472,7 +472,7 @@ pub(super) mod tests {
     #[test]
     fn text_shows_passing_ideas_and_counts_the_others() {
         let mut reply = reply();
-        let answer = Answer::of(&reply, None);
+        let answer = IdeasJson::of(&reply, None);
         assert_eq!(answer.visible_ideas().len(), 1);
         let notes = answer.notes();
         assert!(
@@ -480,11 +480,11 @@ pub(super) mod tests {
             "{notes:?}"
         );
         assert!(notes[1].contains("saved as ideas/2026-11-21-why-abcdefgh"), "{notes:?}");
-        assert_eq!(Answer::of(&reply, Some(2)).visible_ideas().len(), 2);
+        assert_eq!(IdeasJson::of(&reply, Some(2)).visible_ideas().len(), 2);
         for idea in &mut reply.ideas {
             (idea.passes, idea.judge) = (false, None);
         }
-        let visible = Answer::of(&reply, None).visible_ideas().len();
+        let visible = IdeasJson::of(&reply, None).visible_ideas().len();
         assert_eq!(visible, 2, "ideas without a judgement are all shown");
     }
 }

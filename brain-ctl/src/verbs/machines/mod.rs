@@ -21,10 +21,10 @@ use crate::{
 
 /// Arguments of `machines`.
 #[derive(Debug, Args)]
-pub(crate) struct Machines {
+pub(crate) struct MachinesCommand {
     /// What to do
-    #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
-    action: Action,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = MachineAction::Status)]
+    action: MachineAction,
 
     /// Machine to remove (remove), or action to show: init or join (plan)
     #[arg(value_name = "NAME")]
@@ -62,7 +62,7 @@ pub(crate) struct Machines {
 
 /// The actions of `machines`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
+enum MachineAction {
     /// Share this brain through a PostgreSQL server
     Init,
     /// Make this home a machine of a shared brain, or build its store again
@@ -81,7 +81,7 @@ enum Action {
     RotateKey,
 }
 
-impl Verb for Machines {
+impl Verb for MachinesCommand {
     const NAME: &'static str = "machines";
     const GROUP: Group = Group::Access;
     const ABOUT: &'static str = "Use one brain on several machines";
@@ -94,7 +94,7 @@ terminal and do not show what you type; an empty line means
 the stored secret. docs/machines.md has all steps.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        use Action::{Init, Join, Leave, List, Plan, Remove, RotateKey, Status};
+        use MachineAction::{Init, Join, Leave, List, Plan, Remove, RotateKey, Status};
         check_flags(
             Self::NAME,
             &self.action,

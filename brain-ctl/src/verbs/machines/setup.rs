@@ -10,7 +10,7 @@ use brain_protocol::{
     MachinesPlanReply,
 };
 
-use super::Machines;
+use super::MachinesCommand;
 use crate::{
     context::Context,
     fail,
@@ -24,7 +24,7 @@ use crate::{
 const URL_HINT: &str = "write one line to the file: postgresql://USER:PASSWORD@HOST:PORT/DATABASE";
 const KEY_HINT: &str = "write the 24 words to the file, with or without their numbers";
 
-impl Machines {
+impl MachinesCommand {
     pub(super) fn init(&self, context: &Context) -> Result<Outcome, Fault> {
         let access = self.access(context, MachinesAction::Init)?;
         let action = MachinesAction::Init;
@@ -93,7 +93,7 @@ impl Machines {
     /// Prints the plan, and asks whether to do it.
     ///
     /// # Errors
-    /// As [`Machines::confirm`].
+    /// As [`MachinesCommand::confirm`].
     fn confirm_plan(&self, plan: &MachinesPlanReply, question: &str) -> Result<(), Fault> {
         let mut text = Text::for_stdout();
         plan.text(&mut text);

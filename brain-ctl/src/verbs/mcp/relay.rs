@@ -52,7 +52,7 @@ pub(super) enum RelayError {
 }
 
 /// An event for the handling thread. Connections are named by their number.
-enum Event {
+enum RelayEvent {
     /// The client sent a line.
     ClientLine(Line),
     /// The client's input ended.
@@ -64,7 +64,7 @@ enum Event {
 }
 
 /// A connection and its number.
-struct Connection {
+struct NumberedConnection {
     stream: UnixStream,
     number: u32,
 }
@@ -84,9 +84,9 @@ pub(super) struct Relay<C, O, N> {
     connect: C,
     out: O,
     notice: N,
-    events: SyncSender<Event>,
-    inbox: Receiver<Event>,
-    connection: Option<Connection>,
+    events: SyncSender<RelayEvent>,
+    inbox: Receiver<RelayEvent>,
+    connection: Option<NumberedConnection>,
     /// The number of connections so far.
     connection_count: u32,
     pending: Vec<PendingRequest>,
@@ -147,11 +147,11 @@ where
             // A read error counts as the end of the client.
             while let Ok(Some(line)) = line::next(&mut input) {
                 let has_permit = permits.as_ref().is_some_and(|permits| permits.recv().is_ok());
-                if !has_permit || events.send(Event::ClientLine(line)).is_err() {
+                if !has_permit || events.send(RelayEvent::ClientLine(line)).is_err() {
                     return;
                 }
             }
-            let _ = events.send(Event::ClientEnd);
+            let _ = events.send(RelayEvent::ClientEnd);
         });
         self.permit_next();
         if let Err(fault) = self.ensure_connected(false) {
@@ -166,15 +166,15 @@ where
                 last_event = Instant::now();
             }
             match event {
-                Some(Event::ClientLine(line)) => {
+                Some(RelayEvent::ClientLine(line)) => {
                     self.needs_permit = true;
                     self.handle_client_line(line)?;
                 }
-                Some(Event::ClientEnd) => deadline = Some(Instant::now() + DRAIN_TIMEOUT),
-                Some(Event::DaemonLine(connection, line)) => {
+                Some(RelayEvent::ClientEnd) => deadline = Some(Instant::now() + DRAIN_TIMEOUT),
+                Some(RelayEvent::DaemonLine(connection, line)) => {
                     self.handle_daemon_line(connection, line)?;
                 }
-                Some(Event::DaemonEnd(connection)) => self.handle_daemon_end(connection)?,
+                Some(RelayEvent::DaemonEnd(connection)) => self.handle_daemon_end(connection)?,
                 None => self.fail_pending(|request| request.sent_at.elapsed() > REQUEST_TIMEOUT)?,
             }
             if deadline.is_some() && self.pending.is_empty() {
@@ -207,14 +207,14 @@ where
             self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now()))
         {
             match event {
-                Event::ClientLine(Line::Whole(line)) => {
+                RelayEvent::ClientLine(Line::Whole(line)) => {
                     if let Ok(Message::Request { id, .. }) = message::parse(&line) {
                         return self.send_to_client(&message::unreachable(&id, fault));
                     }
                     self.needs_permit = true;
                     self.permit_next();
                 }
-                Event::ClientEnd => break,
+                RelayEvent::ClientEnd => break,
                 _ => {}
             }
         }
@@ -358,13 +358,13 @@ where
         let (number, events) = (self.connection_count, self.events.clone());
         std::thread::spawn(move || {
             while let Ok(Some(line)) = line::next(&mut reader) {
-                if events.send(Event::DaemonLine(number, line)).is_err() {
+                if events.send(RelayEvent::DaemonLine(number, line)).is_err() {
                     return;
                 }
             }
-            let _ = events.send(Event::DaemonEnd(number));
+            let _ = events.send(RelayEvent::DaemonEnd(number));
         });
-        self.connection = Some(Connection { stream, number });
+        self.connection = Some(NumberedConnection { stream, number });
         Ok(number)
     }
 

@@ -15,7 +15,7 @@ pub(super) const UNITS: [&str; 2] = ["brain-daemon.socket", "brain-daemon.servic
 
 /// The state of a unit.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct UnitState {
     /// `active`, `inactive`, `failed`, `activating` …
     pub(super) active: String,
     /// Whether it starts at login.
@@ -74,10 +74,10 @@ pub(super) fn systemctl(arguments: &[&str]) -> Result<(), Fault> {
 ///
 /// # Errors
 /// The faults of [`run`]. A failure of systemctl gives a state with empty fields.
-pub(super) fn state(unit: &str) -> Result<State, Fault> {
+pub(super) fn state(unit: &str) -> Result<UnitState, Fault> {
     let properties = "--property=ActiveState,UnitFileState,FragmentPath,MainPID,StatusText";
     let (_, properties, _) = run(&["show", unit, properties])?;
-    let mut state = State::default();
+    let mut state = UnitState::default();
     for line in properties.lines() {
         let Some((key, value)) = line.split_once('=') else { continue };
         match key {

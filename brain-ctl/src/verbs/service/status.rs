@@ -34,7 +34,7 @@ struct ServiceStatus {
 /// Returns the unit file of a package, if this user runs or has enabled it.
 pub(super) fn packaged_unit() -> Option<PathBuf> {
     let [socket, service] = manager::UNITS.map(|unit| manager::state(unit).unwrap_or_default());
-    let is_used = |state: &manager::State| state.is_enabled || state.active == "active";
+    let is_used = |state: &manager::UnitState| state.is_enabled || state.active == "active";
     (!service.file.is_empty() && (is_used(&service) || is_used(&socket)))
         .then(|| service.file.into())
 }

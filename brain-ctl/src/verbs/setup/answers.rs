@@ -10,7 +10,7 @@ use std::{
 
 use brain_protocol::{Fault, FaultCode, SourceId};
 
-use super::{Choice, Setup, server};
+use super::{SetupCommand, YesNo, server};
 use crate::{
     ai_clients::{AiClient, CLIENTS, Plan},
     fail,
@@ -51,7 +51,7 @@ impl Answers {
     /// # Errors
     /// `usage` if an answer is missing without a terminal and without `--yes`. The fault of an
     /// option that cannot be used.
-    pub(super) fn collect(setup: &Setup, is_terminal: bool) -> Result<Option<Self>, Fault> {
+    pub(super) fn collect(setup: &SetupCommand, is_terminal: bool) -> Result<Option<Self>, Fault> {
         if !is_terminal && !setup.yes {
             let missing = setup.missing();
             if !missing.is_empty() {
@@ -71,7 +71,7 @@ impl Answers {
     }
 }
 
-impl Setup {
+impl SetupCommand {
     /// Returns the options that answer questions and are not given.
     fn missing(&self) -> Vec<&'static str> {
         let options = [
@@ -111,7 +111,7 @@ struct Questions {
 }
 
 impl Questions {
-    fn ask_all(&mut self, setup: &Setup) -> Result<Answers, NoAnswers> {
+    fn ask_all(&mut self, setup: &SetupCommand) -> Result<Answers, NoAnswers> {
         if self.is_asking {
             print("Five questions. Enter takes the answer in brackets; Ctrl-D changes nothing.\n")?;
         }
@@ -124,8 +124,8 @@ impl Questions {
         )?;
         let service_default = if has_systemd() { "yes" } else { "no" };
         let service = setup.service.map(|choice| match choice {
-            Choice::Yes => "yes".to_owned(),
-            Choice::No => "no".to_owned(),
+            YesNo::Yes => "yes".to_owned(),
+            YesNo::No => "no".to_owned(),
         });
         let service = self.answer(
             service,
@@ -182,7 +182,7 @@ impl Questions {
     /// plans of the chosen clients, and whether the user agreed to replace a foreign entry.
     fn ask_clients(
         &mut self,
-        setup: &Setup,
+        setup: &SetupCommand,
         home: &Home,
     ) -> Result<(Vec<ClientPlan>, bool), NoAnswers> {
         let server = server(home)?;

@@ -2,7 +2,7 @@
 
 use brain_protocol::Fault;
 
-use super::{Part, Record, SetupReply, message_of, run_brain};
+use super::{Record, SetupPart, SetupReply, message_of, run_brain};
 use crate::{
     ai_clients::AiClient,
     context::Context,
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, home: &Home, names: &[String]) -> Result<Ou
     }
     remaining.reverse();
     record.connections = remaining;
-    parts.dedup_by(|a: &mut Part, b| a.name == b.name && a.status == b.status);
+    parts.dedup_by(|a: &mut SetupPart, b| a.name == b.name && a.status == b.status);
     if names.is_empty() && record.service {
         match run_brain(context, home, &["service", "uninstall"]) {
             Ok(_) => {
@@ -70,6 +70,6 @@ pub(super) fn run(context: &Context, home: &Home, names: &[String]) -> Result<Ou
     context.show(&reply)
 }
 
-fn part(name: &str, status: &'static str, message: String) -> Part {
-    Part { name: name.to_owned(), status, message, changes: Vec::new() }
+fn part(name: &str, status: &'static str, message: String) -> SetupPart {
+    SetupPart { name: name.to_owned(), status, message, changes: Vec::new() }
 }

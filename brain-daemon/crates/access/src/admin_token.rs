@@ -13,8 +13,8 @@ use subtle::ConstantTimeEq;
 
 use crate::Access;
 use crate::grant_table::digest;
-use brain_base::random::{self, Random};
-use brain_base::secrets::{FoundSecret, Origin, Secrets};
+use brain_base::random::{self, RandomSource};
+use brain_base::secrets::{FoundSecret, SecretOrigin, Secrets};
 use brain_store::Hash;
 
 const SECRET_NAME: &str = "admin-token";
@@ -33,7 +33,7 @@ pub(crate) struct AdminTokenHolder {
 struct LoadedToken {
     secret: Secret,
     hash: Hash,
-    origin: Origin,
+    origin: SecretOrigin,
 }
 
 impl LoadedToken {
@@ -62,7 +62,7 @@ impl AdminTokenHolder {
     pub(crate) fn open(
         secrets: Arc<Secrets>,
         configured: Option<PathBuf>,
-        random: &dyn Random,
+        random: &dyn RandomSource,
     ) -> Self {
         let mut holder = Self { secrets, configured, loaded: RwLock::new(Err(not_loaded())) };
         let loaded = holder.load(random);
@@ -74,18 +74,18 @@ impl AdminTokenHolder {
         holder
     }
 
-    fn load(&self, random: &dyn Random) -> Result<LoadedToken, Fault> {
+    fn load(&self, random: &dyn RandomSource) -> Result<LoadedToken, Fault> {
         match self.secrets.find(SECRET_NAME, self.configured.as_deref())? {
             Some(found) => LoadedToken::new(found),
             None => self.create(random),
         }
     }
 
-    fn create(&self, random: &dyn Random) -> Result<LoadedToken, Fault> {
+    fn create(&self, random: &dyn RandomSource) -> Result<LoadedToken, Fault> {
         let secret = random::secret(random, "brain_ad_")?;
         let path = self.secrets.store(SECRET_NAME, &secret)?;
         tracing::info!(path = %path.display(), "admin token created");
-        LoadedToken::new(FoundSecret { secret, origin: Origin::Home(path) })
+        LoadedToken::new(FoundSecret { secret, origin: SecretOrigin::Home(path) })
     }
 
     /// Returns whether `hash` is the digest of the admin token. Compares in constant time.
@@ -99,7 +99,7 @@ impl AdminTokenHolder {
         self.loaded.read().as_ref().err().cloned()
     }
 
-    fn show(&self, random: &dyn Random) -> Result<AdminTokenReply, Fault> {
+    fn show(&self, random: &dyn RandomSource) -> Result<AdminTokenReply, Fault> {
         let mut loaded = self.loaded.write();
         if loaded.is_err() {
             // The owner may have repaired the file since.
@@ -108,10 +108,10 @@ impl AdminTokenHolder {
         loaded.clone().map(|loaded| loaded.into_reply(false))
     }
 
-    fn rotate(&self, random: &dyn Random) -> Result<AdminTokenReply, Fault> {
+    fn rotate(&self, random: &dyn RandomSource) -> Result<AdminTokenReply, Fault> {
         let mut loaded = self.loaded.write();
         match self.secrets.find(SECRET_NAME, self.configured.as_deref()) {
-            Ok(Some(FoundSecret { origin, .. })) if !matches!(origin, Origin::Home(_)) => {
+            Ok(Some(FoundSecret { origin, .. })) if !matches!(origin, SecretOrigin::Home(_)) => {
                 let message =
                     format!("the admin token comes from {origin}, so brain does not change it");
                 return Err(Fault::new(FaultCode::Conflict, message)

@@ -39,7 +39,7 @@ const MAX_REDIRECT_URIS: usize = 50;
 
 /// The validated content of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ClientMetadata {
+pub(crate) struct DocumentMetadata {
     pub(crate) name: String,
     /// The addresses to which a browser may be redirected; at least one.
     pub(crate) redirect_uris: Vec<String>,
@@ -47,7 +47,7 @@ pub(crate) struct ClientMetadata {
 }
 
 /// Fetches and caches documents.
-pub(crate) struct ClientDocuments {
+pub(crate) struct DocumentFetcher {
     net: Arc<dyn HttpClient>,
     cache: Mutex<Cache>,
 }
@@ -61,7 +61,7 @@ struct Cache {
 /// A document, or the reason why there is none.
 struct CachedDocument {
     expires_at: i64,
-    result: Result<ClientMetadata, String>,
+    result: Result<DocumentMetadata, String>,
 }
 
 /// Returns whether a client id is an address. Ids that brain assigns are not.
@@ -76,7 +76,7 @@ fn has_path(id: &str) -> bool {
     rest.split_once('/').is_some_and(|(_, path)| !path.is_empty())
 }
 
-impl ClientDocuments {
+impl DocumentFetcher {
     /// Creates an empty cache that fetches with `net`.
     pub(crate) fn new(net: Arc<dyn HttpClient>) -> Self {
         let cache = Cache { documents: LruCache::new(MAX_CACHED), fetches: VecDeque::new() };
@@ -88,7 +88,7 @@ impl ClientDocuments {
     ///
     /// # Errors
     /// `invalid_client` with the reason, which reveals nothing about the local network.
-    pub(crate) fn metadata(&self, id: &str, now: i64) -> Result<ClientMetadata, OAuthFault> {
+    pub(crate) fn metadata(&self, id: &str, now: i64) -> Result<DocumentMetadata, OAuthFault> {
         let refuse = |reason: String| OAuthFault::new(OAuthError::InvalidClient, reason);
         // An invalid address is neither cached nor counted, because nothing is fetched.
         if !has_path(id) || net::check_document_address(id).is_err() {
@@ -114,7 +114,7 @@ impl ClientDocuments {
     }
 
     /// Fetches a document. Returns its content, and its cache time in milliseconds.
-    fn fetch(&self, id: &str) -> Result<(ClientMetadata, i64), String> {
+    fn fetch(&self, id: &str) -> Result<(DocumentMetadata, i64), String> {
         let document = self.net.document(id).map_err(|error| fetch_error(&error))?;
         let metadata = parse(id, &document.body)?;
         let max_age = document
@@ -204,7 +204,7 @@ struct RawDocument {
 ///
 /// # Errors
 /// The message for the user if the document does not describe a client that brain can use.
-fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, String> {
+fn parse(id: &str, body: &[u8]) -> Result<DocumentMetadata, String> {
     let raw: RawDocument =
         serde_json::from_slice(body).map_err(|_| "the client's document is not a JSON object")?;
     let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
@@ -252,7 +252,7 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, String> {
     if !grant_types.contains(&GrantType::AuthorizationCode) {
         return Err("the client's document does not name the grant type authorization_code".into());
     }
-    Ok(ClientMetadata { name, redirect_uris, grant_types })
+    Ok(DocumentMetadata { name, redirect_uris, grant_types })
 }
 
 /// Returns the strings of a list, or a single string. Ignores other values.
@@ -284,7 +284,7 @@ mod tests {
         })
     }
 
-    fn with(name: &str, value: Value) -> Result<ClientMetadata, String> {
+    fn with(name: &str, value: Value) -> Result<DocumentMetadata, String> {
         let mut document = document();
         document[name] = value;
         parse(ID, document.to_string().as_bytes())

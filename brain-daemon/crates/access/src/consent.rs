@@ -12,7 +12,7 @@
 
 use brain_protocol::{Fault, GrantType, Scopes};
 
-use crate::client_documents::{self, ClientMetadata};
+use crate::client_documents::{self, DocumentMetadata};
 use crate::clients::{BY_OWNER, DEFAULT_TOKEN_TTL};
 use crate::codes::AuthorizationCode;
 use crate::grant_table::digest;
@@ -134,7 +134,7 @@ impl Access {
     fn validate_request(
         &self,
         request: &AuthorizeRequest,
-        metadata: Option<ClientMetadata>,
+        metadata: Option<DocumentMetadata>,
     ) -> Result<ConsentRequest, AuthorizeError> {
         let page_error = |error, why: &str| AuthorizeError::Page(OAuthFault::new(error, why));
         let id = request.client_id.as_deref().filter(|id| !id.is_empty());
@@ -189,7 +189,7 @@ impl Access {
     fn client_metadata(
         &self,
         request: &AuthorizeRequest,
-    ) -> Result<Option<ClientMetadata>, AuthorizeError> {
+    ) -> Result<Option<DocumentMetadata>, AuthorizeError> {
         let page_error = AuthorizeError::Page;
         let Some(id) = request.client_id.as_deref() else { return Ok(None) };
         let stored = self.active_client(id);
@@ -229,7 +229,7 @@ impl Access {
     fn consenting_client(
         &self,
         id: &str,
-        metadata: Option<ClientMetadata>,
+        metadata: Option<DocumentMetadata>,
     ) -> Option<(ClientRecord, bool)> {
         let stored = self.active_client(id);
         let Some(metadata) = metadata else { return stored.map(|client| (client, true)) };
@@ -247,7 +247,7 @@ impl Access {
             last_used_at: None,
             revoked_at: None,
         });
-        let ClientMetadata { name, redirect_uris, grant_types } = metadata;
+        let DocumentMetadata { name, redirect_uris, grant_types } = metadata;
         let client = ClientRecord { name, redirect_uris, grant_types, ..base };
         let is_stored = stored.as_ref() == Some(&client);
         Some((client, is_stored))

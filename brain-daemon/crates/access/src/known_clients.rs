@@ -5,7 +5,7 @@
 
 use brain_protocol::GrantType;
 
-use crate::client_documents::ClientMetadata;
+use crate::client_documents::DocumentMetadata;
 
 /// The metadata of a known client.
 struct KnownClient {
@@ -52,9 +52,9 @@ const KNOWN_CLIENTS: &[KnownClient] = &[
 ];
 
 /// Returns the metadata of a known client.
-pub(crate) fn metadata(id: &str) -> Option<ClientMetadata> {
+pub(crate) fn metadata(id: &str) -> Option<DocumentMetadata> {
     let known = KNOWN_CLIENTS.iter().find(|client| client.id == id)?;
-    Some(ClientMetadata {
+    Some(DocumentMetadata {
         name: known.name.into(),
         redirect_uris: known.redirect_uris.iter().map(|&uri| uri.into()).collect(),
         grant_types: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],

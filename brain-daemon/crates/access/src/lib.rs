@@ -41,7 +41,7 @@ use brain_protocol::{Fault, FaultCode};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use brain_base::clock::Clock;
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_base::secrets::Secrets;
 use brain_net::HttpClient;
 use brain_store::{GrantUpdate, Store};
@@ -55,14 +55,14 @@ pub use oauth::{
 };
 
 use admin_token::AdminTokenHolder;
-use client_documents::ClientDocuments;
+use client_documents::DocumentFetcher;
 use codes::CodeStore;
 use grant_table::GrantTable;
 use http_addresses::ListenerState;
 
 /// The configuration of [`Access`].
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct AccessSettings {
     /// The file with the admin token, if it is not a secret of the home.
     pub admin_token_file: Option<PathBuf>,
     /// The URL that clients use, without a trailing slash: the OAuth issuer.
@@ -77,10 +77,10 @@ pub struct Settings {
 pub struct Access {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
-    settings: Settings,
+    random: Arc<dyn RandomSource>,
+    settings: AccessSettings,
     admin_token: AdminTokenHolder,
-    documents: ClientDocuments,
+    documents: DocumentFetcher,
     browsers: browser::BrowserSessions,
     table: RwLock<GrantTable>,
     /// Held while the table is read and then changed.
@@ -101,17 +101,17 @@ impl Access {
     pub fn open(
         store: Arc<Store>,
         clock: Arc<dyn Clock>,
-        random: Arc<dyn Random>,
+        random: Arc<dyn RandomSource>,
         secrets: Arc<Secrets>,
         net: Arc<dyn HttpClient>,
-        settings: Settings,
+        settings: AccessSettings,
     ) -> Result<Self, Fault> {
         let admin_token_file = settings.admin_token_file.clone();
         Ok(Self {
             table: RwLock::new(GrantTable::load(&store)?),
             lock: Mutex::default(),
             admin_token: AdminTokenHolder::open(secrets, admin_token_file, &*random),
-            documents: ClientDocuments::new(net),
+            documents: DocumentFetcher::new(net),
             browsers: browser::BrowserSessions::default(),
             listeners: RwLock::default(),
             store,
@@ -153,11 +153,11 @@ impl Access {
         let expected = self.table().rows_of(&update);
         let update = Arc::new(update);
         let stored = Arc::clone(&update);
-        let is_written = self.store.write(move |draft| {
-            if !draft.grants_are(&expected)? {
+        let is_written = self.store.write(move |transaction| {
+            if !transaction.grants_are(&expected)? {
                 return Ok(false);
             }
-            draft.change_grants(&stored)?;
+            transaction.change_grants(&stored)?;
             Ok(true)
         })?;
         if !is_written {

@@ -27,13 +27,13 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::{
-    Access, AuthorizationGrant, AuthorizeError, AuthorizeRequest, Credentials, HttpAddresses,
-    IssuedTokens, OAuthError, OAuthFault, Settings,
+    Access, AccessSettings, AuthorizationGrant, AuthorizeError, AuthorizeRequest, Credentials,
+    HttpAddresses, IssuedTokens, OAuthError, OAuthFault,
 };
 use brain_base::clock::Clock;
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_base::secrets::Secrets;
-use brain_net::{Document, Error as NetError, HttpClient, HttpRequest, HttpResponse};
+use brain_net::{Error as NetError, FetchedDocument, HttpClient, HttpRequest, HttpResponse};
 use brain_store::{SourceRecord, Store, StoreOptions};
 
 const MINUTE: i64 = 60_000;
@@ -55,7 +55,7 @@ impl Clock for MockClock {
 /// Random bytes that differ at each call, and are the same in every run.
 struct CountingRandom(AtomicU64);
 
-impl Random for CountingRandom {
+impl RandomSource for CountingRandom {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), brain_base::Error> {
         let digest = Sha256::digest(self.0.fetch_add(1, Ordering::SeqCst).to_le_bytes());
         bytes.copy_from_slice(&digest[..bytes.len()]);
@@ -66,12 +66,12 @@ impl Random for CountingRandom {
 /// A network that has the given documents and records the addresses of all fetches.
 #[derive(Default)]
 struct FakeNetwork {
-    documents: Mutex<HashMap<String, Result<Document, NetError>>>,
+    documents: Mutex<HashMap<String, Result<FetchedDocument, NetError>>>,
     fetched: Mutex<Vec<String>>,
 }
 
 impl HttpClient for FakeNetwork {
-    fn document(&self, url: &str) -> Result<Document, NetError> {
+    fn document(&self, url: &str) -> Result<FetchedDocument, NetError> {
         self.fetched.lock().unwrap().push(url.into());
         let found = self.documents.lock().unwrap().get(url).cloned();
         found.unwrap_or_else(|| Err(NetError::NameNotFound("there is none".into())))
@@ -88,7 +88,7 @@ struct Fixture {
     network: Arc<FakeNetwork>,
     clock: MockClock,
     random: Arc<CountingRandom>,
-    settings: Settings,
+    settings: AccessSettings,
     admin_token_variable: Option<String>,
     min_free_bytes: u64,
     access: Option<Access>,
@@ -96,10 +96,10 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let settings = Settings {
+        let settings = AccessSettings {
             base_url: Some(ISSUER.into()),
             fetch_client_documents: true,
-            ..Settings::default()
+            ..AccessSettings::default()
         };
         let mut fixture = Self {
             dir: tempfile::tempdir().unwrap(),
@@ -115,9 +115,11 @@ impl Fixture {
         fixture
             .access()
             .store
-            .write(|draft| {
-                draft.put_source(&SourceId::parse("work").unwrap(), &SourceRecord::new(None, 0))?;
-                draft.put_source(&SourceId::parse("home").unwrap(), &SourceRecord::new(None, 0))
+            .write(|transaction| {
+                transaction
+                    .put_source(&SourceId::parse("work").unwrap(), &SourceRecord::new(None, 0))?;
+                transaction
+                    .put_source(&SourceId::parse("home").unwrap(), &SourceRecord::new(None, 0))
             })
             .unwrap();
         fixture

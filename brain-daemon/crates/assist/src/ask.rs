@@ -21,7 +21,8 @@ use brain_base::caller::Caller;
 use brain_base::clock::{end_instant_argument, instant_argument};
 use brain_costs::{Budget, CostError};
 use brain_llm::{
-    Finish, LanguageModels, Model, ModelError, ModelErrorKind, Question, Reply, model_fault,
+    Finish, LanguageModels, Model, ModelError, ModelErrorKind, ModelQuestion, ModelReply,
+    model_fault,
 };
 use brain_retrieval::search::{LinkAnswer, ParsedQuestion, SearchService};
 use brain_service::Progress;
@@ -173,10 +174,10 @@ impl AskService {
             Err(error) => {
                 Some(format!("the answer is incomplete: {}; {}", error.message, error.hint))
             }
-            Ok(Reply { finish: Finish::Length, .. }) if text.is_empty() => {
+            Ok(ModelReply { finish: Finish::Length, .. }) if text.is_empty() => {
                 return Err(ask_fault(&ModelError::truncated(), budget));
             }
-            Ok(Reply { finish: Finish::Length, .. }) => {
+            Ok(ModelReply { finish: Finish::Length, .. }) => {
                 Some("the answer was cut at its maximum length: ask a narrower question".into())
             }
             // A valid answer may consist of the `UNKNOWN:` line alone.
@@ -230,15 +231,15 @@ fn estimate(model: &Model, passages: Vec<Passage>, unanswered: AskReply) -> AskR
 }
 
 /// Returns the question to the model, with this prompt.
-fn question(prompt: &str) -> Question<'_> {
-    Question {
+fn question(prompt: &str) -> ModelQuestion<'_> {
+    ModelQuestion {
         purpose: "ask",
         system: SYSTEM,
         text: prompt,
         temperature: Some(0.2),
         max_tokens: MAX_ANSWER_TOKENS,
         max_retry_wait: MAX_BUSY_WAIT,
-        ..Question::default()
+        ..ModelQuestion::default()
     }
 }
 

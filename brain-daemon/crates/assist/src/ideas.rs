@@ -36,11 +36,11 @@ use brain_protocol::{
 };
 
 use self::profile::Profile;
-use self::run_state::Run;
+use self::run_state::IdeaRun;
 use self::run_store::{RunStore, no_run, run_id};
 use brain_base::caller::Caller;
 use brain_base::clock::Clock;
-use brain_base::random::{self, Random};
+use brain_base::random::{self, RandomSource};
 use brain_llm::LanguageModels;
 use brain_pages::pages::PageService;
 use brain_retrieval::embedding::EmbeddingService;
@@ -70,7 +70,7 @@ pub struct IdeaEnvironment {
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The source of ids, delimiters and choices.
-    pub random: Arc<dyn Random>,
+    pub random: Arc<dyn RandomSource>,
     /// Cancelled when runs should end after their next step.
     pub stop: CancellationToken,
 }
@@ -157,7 +157,7 @@ impl IdeaService {
     /// Adds open ledger entries of a killed run to its cost, at their maximum: the calls that were
     /// sent after its last save. If entries of another killed run are included, the budget is too
     /// strict.
-    fn add_open_calls(&self, run: &mut Run) {
+    fn add_open_calls(&self, run: &mut IdeaRun) {
         if run.state != IdeaStatus::Running {
             return;
         }
@@ -183,10 +183,10 @@ impl IdeaService {
     }
 
     /// Creates a run: selects its pages and pairs them. Spends and saves nothing.
-    fn new_run(&self, caller: &Caller, request: &Ideas) -> Result<Run, Fault> {
+    fn new_run(&self, caller: &Caller, request: &Ideas) -> Result<IdeaRun, Fault> {
         let profile = Profile::of(request.profile);
         let id = run_id(random::number(&*self.env.random)?);
-        let mut run = Run::new(id, profile.kind, request.question.trim(), self.env.clock.now());
+        let mut run = IdeaRun::new(id, profile.kind, request.question.trim(), self.env.clock.now());
         let close = request.close.map_or(profile.close, |n| n as usize);
         let far = request.far.map_or(profile.far, |n| n as usize);
         match self.select_pages(caller, profile, &mut run, close, far) {
@@ -236,7 +236,7 @@ fn check(request: &Ideas) -> Result<(), Fault> {
 }
 
 /// Returns whether the caller may see the sources of all pages of a run.
-fn is_visible(caller: &Caller, run: &Run) -> bool {
+fn is_visible(caller: &Caller, run: &IdeaRun) -> bool {
     let visibility = caller.visibility();
     let mut pages =
         run.close.iter().map(|pick| &pick.page).chain(run.far.iter().map(|pick| &pick.page));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::random::{self, Random};
+use crate::random::{self, RandomSource};
 
 /// Pauses that double with each failure, up to a maximum.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ impl Backoff {
     /// Returns between half and one and a half of [`Backoff::pause`], so that machines do not
     /// retry at the same time.
     #[must_use]
-    pub fn random_pause(&self, earlier_failures: u32, random: &dyn Random) -> Duration {
+    pub fn random_pause(&self, earlier_failures: u32, random: &dyn RandomSource) -> Duration {
         let number = random::number(random).unwrap_or(u64::MAX / 2);
         let fraction = f64::from(u16::try_from(number >> 48).unwrap_or(0)) / f64::from(u16::MAX);
         self.pause(earlier_failures).mul_f64(0.5 + fraction)
@@ -47,7 +47,7 @@ mod tests {
 
     struct FixedRandom(u8);
 
-    impl Random for FixedRandom {
+    impl RandomSource for FixedRandom {
         fn fill(&self, bytes: &mut [u8]) -> Result<(), Error> {
             bytes.fill(self.0);
             Ok(())

@@ -1,5 +1,5 @@
-//! Random bytes and secrets. Code that needs them takes a [`Random`], so that tests can predict
-//! them.
+//! Random bytes and secrets. Code that needs them takes a [`RandomSource`], so that tests can
+//! predict them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +8,7 @@ use brain_protocol::Secret;
 use crate::Error;
 
 /// A cryptographically secure source of random bytes.
-pub trait Random: Send + Sync {
+pub trait RandomSource: Send + Sync {
     /// Fills `bytes` with random data.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ pub trait Random: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemRandom;
 
-impl Random for SystemRandom {
+impl RandomSource for SystemRandom {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Error> {
         getrandom::fill(bytes).map_err(|e| Error::NoRandomData(e.to_string()))
     }
@@ -29,16 +29,16 @@ impl Random for SystemRandom {
 /// Returns a secret of 256 random bits: `prefix`, then base64url.
 ///
 /// # Errors
-/// As [`Random::fill`].
-pub fn secret(random: &dyn Random, prefix: &str) -> Result<Secret, Error> {
+/// As [`RandomSource::fill`].
+pub fn secret(random: &dyn RandomSource, prefix: &str) -> Result<Secret, Error> {
     Ok(Secret::new(format!("{prefix}{}", text::<32>(random)?)))
 }
 
 /// Returns `N` random bytes as base64url.
 ///
 /// # Errors
-/// As [`Random::fill`].
-pub fn text<const N: usize>(random: &dyn Random) -> Result<String, Error> {
+/// As [`RandomSource::fill`].
+pub fn text<const N: usize>(random: &dyn RandomSource) -> Result<String, Error> {
     let mut bytes = [0; N];
     random.fill(&mut bytes)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
@@ -47,8 +47,8 @@ pub fn text<const N: usize>(random: &dyn Random) -> Result<String, Error> {
 /// Returns a random number of 64 bits.
 ///
 /// # Errors
-/// As [`Random::fill`].
-pub fn number(random: &dyn Random) -> Result<u64, Error> {
+/// As [`RandomSource::fill`].
+pub fn number(random: &dyn RandomSource) -> Result<u64, Error> {
     let mut bytes = [0; 8];
     random.fill(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes))

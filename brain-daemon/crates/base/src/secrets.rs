@@ -24,7 +24,7 @@ pub type ReadVariable = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The place of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum SecretOrigin {
     /// This environment variable.
     Variable(String),
     /// The file that the configuration names.
@@ -35,7 +35,7 @@ pub enum Origin {
     Home(PathBuf),
 }
 
-impl std::fmt::Display for Origin {
+impl std::fmt::Display for SecretOrigin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Variable(name) => write!(f, "the variable {name}"),
@@ -52,7 +52,7 @@ pub struct FoundSecret {
     /// The secret, without white space around it.
     pub secret: Secret,
     /// Its place.
-    pub origin: Origin,
+    pub origin: SecretOrigin,
 }
 
 /// Finds and stores the secrets of one home.
@@ -83,21 +83,25 @@ impl Secrets {
         let variable = format!("BRAIN_{}", name.to_uppercase().replace('-', "_"));
         if let Some(value) = (self.variables)(&variable).filter(|value| !value.trim().is_empty()) {
             let secret = Secret::new(value.trim());
-            return Ok(Some(FoundSecret { secret, origin: Origin::Variable(variable) }));
+            return Ok(Some(FoundSecret { secret, origin: SecretOrigin::Variable(variable) }));
         }
         if let Some(path) = configured {
             let secret = read(path, true)?.ok_or_else(|| Error::MissingFile(path.to_owned()))?;
-            return Ok(Some(FoundSecret { secret, origin: Origin::Configured(path.to_owned()) }));
+            return Ok(Some(FoundSecret {
+                secret,
+                origin: SecretOrigin::Configured(path.to_owned()),
+            }));
         }
         if let Some(dir) = (self.variables)("CREDENTIALS_DIRECTORY").filter(|dir| !dir.is_empty()) {
             let path = Path::new(&dir).join(name);
             // systemd sets the mode.
             if let Some(secret) = read(&path, false)? {
-                return Ok(Some(FoundSecret { secret, origin: Origin::Credential(path) }));
+                return Ok(Some(FoundSecret { secret, origin: SecretOrigin::Credential(path) }));
             }
         }
         let path = self.dir.join(name);
-        Ok(read(&path, true)?.map(|secret| FoundSecret { secret, origin: Origin::Home(path) }))
+        Ok(read(&path, true)?
+            .map(|secret| FoundSecret { secret, origin: SecretOrigin::Home(path) }))
     }
 
     /// Returns the place of the secret in the home.
@@ -227,21 +231,21 @@ mod tests {
         write_file(&at("secrets/some-name"), "home\n", 0o600);
         assert_eq!(
             find(&credential, None).unwrap(),
-            ("home".into(), Origin::Home(at("secrets/some-name")))
+            ("home".into(), SecretOrigin::Home(at("secrets/some-name")))
         );
         write_file(&at("credentials/some-name"), "cred", 0o440);
         assert_eq!(find(&bare, None).unwrap().0, "home");
-        let origin = Origin::Credential(at("credentials/some-name"));
+        let origin = SecretOrigin::Credential(at("credentials/some-name"));
         assert_eq!(find(&credential, None).unwrap(), ("cred".into(), origin));
         write_file(&at("mine"), "file", 0o400);
         let mine = at("mine");
         assert_eq!(
             find(&credential, Some(&mine)).unwrap(),
-            ("file".into(), Origin::Configured(at("mine")))
+            ("file".into(), SecretOrigin::Configured(at("mine")))
         );
         assert_eq!(
             find(&all, Some(&mine)).unwrap(),
-            ("v".into(), Origin::Variable("BRAIN_SOME_NAME".into()))
+            ("v".into(), SecretOrigin::Variable("BRAIN_SOME_NAME".into()))
         );
         assert_eq!(code(bare.find("some-name", Some(&at("other"))).unwrap_err()), FaultCode::Io);
     }

@@ -17,11 +17,11 @@ pub(super) struct RecordedRequest {
 }
 
 type Response = Result<HttpResponse, NetError>;
-type Answers = dyn Fn(&RecordedRequest) -> Response + Send + Sync;
+type FakeAnswers = dyn Fn(&RecordedRequest) -> Response + Send + Sync;
 
 /// A client that records requests and answers them with the results of a function.
 pub(super) struct FakeClient {
-    answers: Box<Answers>,
+    answers: Box<FakeAnswers>,
     requests: Mutex<Vec<RecordedRequest>>,
 }
 

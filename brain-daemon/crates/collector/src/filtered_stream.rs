@@ -8,7 +8,9 @@ use brain_base::backoff::Backoff;
 use serde_json::{Value, json};
 
 use super::lines::one_line;
-use super::{Endpoint, FaultReason, Page, Platform, PlatformFault, Record, Settings, Stream};
+use super::{
+    Endpoint, FaultReason, Platform, PlatformFault, PostPage, Record, RunSettings, Stream,
+};
 
 /// The prefix of tags of our rules. Other rules are never changed.
 const TAG_PREFIX: &str = "brain:";
@@ -24,7 +26,7 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(21);
 
 /// A configured rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct StreamRule {
     /// `brain:own`, `brain:mentions` or `brain:search:<n>`.
     pub tag: String,
     /// The query, in the platform's syntax.
@@ -33,7 +35,7 @@ pub struct Rule {
     pub stream: Stream,
 }
 
-impl Rule {
+impl StreamRule {
     /// Returns the stream of the rule's posts, and the query if the rule is a search.
     #[must_use]
     pub fn destination(&self) -> (Stream, Option<String>) {
@@ -43,8 +45,8 @@ impl Rule {
 
 /// Returns the rules of the configuration. Without a handle, only those of searches.
 #[must_use]
-pub fn configured_rules(settings: &Settings) -> Vec<Rule> {
-    let rule = |tag: String, value: String, stream| Rule { tag, value, stream };
+pub fn configured_rules(settings: &RunSettings) -> Vec<StreamRule> {
+    let rule = |tag: String, value: String, stream| StreamRule { tag, value, stream };
     let mut rules = Vec::new();
     if let Some(handle) = &settings.handle {
         rules.push(rule(format!("{TAG_PREFIX}own"), format!("from:{handle}"), Stream::Own));
@@ -75,12 +77,12 @@ struct RuleChanges {
 
 /// Computes the changes. Our rules that are still correct stay. A foreign rule with the value of
 /// one of ours is used as it is, because the platform accepts a value only once.
-fn plan_changes(configured_rules: &[Rule], platform_rules: &[PlatformRule]) -> RuleChanges {
+fn plan_changes(configured_rules: &[StreamRule], platform_rules: &[PlatformRule]) -> RuleChanges {
     let is_ours = |tag: &str| {
         tag.strip_prefix(TAG_PREFIX)
             .is_some_and(|rest| matches!(rest, "own" | "mentions") || rest.starts_with("search:"))
     };
-    let matches = |rule: &Rule, other: &PlatformRule| {
+    let matches = |rule: &StreamRule, other: &PlatformRule| {
         other.value == rule.value && (other.tag == rule.tag || !is_ours(&other.tag))
     };
     // Two configured rules may have the same value, which the platform accepts only once.
@@ -92,7 +94,7 @@ fn plan_changes(configured_rules: &[Rule], platform_rules: &[PlatformRule]) -> R
             .any(|index| is_first(index) && matches(&configured_rules[index], other))
     };
     let is_stale = |other: &&PlatformRule| is_ours(&other.tag) && !is_current(other);
-    let is_missing = |rule: &Rule| !platform_rules.iter().any(|other| matches(rule, other));
+    let is_missing = |rule: &StreamRule| !platform_rules.iter().any(|other| matches(rule, other));
     let delete = platform_rules.iter().filter(is_stale).map(|rule| rule.id.clone()).collect();
     let add = (0..configured_rules.len())
         .filter(|&index| is_first(index) && is_missing(&configured_rules[index]))
@@ -102,22 +104,22 @@ fn plan_changes(configured_rules: &[Rule], platform_rules: &[PlatformRule]) -> R
 
 /// The current rules at the platform.
 #[derive(Debug, Default)]
-pub struct Rules {
-    configured_rules: Vec<Rule>,
+pub struct StreamRules {
+    configured_rules: Vec<StreamRule>,
     /// Index of a configured rule by the platform's rule id.
     by_id: HashMap<String, usize>,
     /// Rules that the platform rejected, with its messages.
     pub rejections: Vec<String>,
 }
 
-impl Rules {
+impl StreamRules {
     /// Updates the platform's rules to the configured ones.
     ///
     /// # Errors
     /// The platform's fault. A rejected rule is no error; `rejections` lists it.
     pub fn synchronize(
         platform: &mut Platform<'_>,
-        configured_rules: Vec<Rule>,
+        configured_rules: Vec<StreamRule>,
     ) -> Result<Self, PlatformFault> {
         let platform_rules = read_rules(platform)?;
         let RuleChanges { delete, add } = plan_changes(&configured_rules, &platform_rules);
@@ -159,7 +161,7 @@ impl Rules {
 
     /// Returns the configured rules.
     #[must_use]
-    pub fn configured_rules(&self) -> &[Rule] {
+    pub fn configured_rules(&self) -> &[StreamRule] {
         &self.configured_rules
     }
 
@@ -177,7 +179,7 @@ impl Rules {
                 .configured_rules
                 .iter()
                 .filter(|rule| rule.value == *value)
-                .map(Rule::destination)
+                .map(StreamRule::destination)
             {
                 if !destinations.contains(&destination) {
                     destinations.push(destination);
@@ -232,7 +234,7 @@ fn describe_error(error: &Value) -> String {
 
 /// A message of the connection.
 #[derive(Debug, PartialEq)]
-pub enum Message {
+pub enum StreamMessage {
     /// A keep-alive.
     Alive,
     /// A post, and id and tag of each matching rule.
@@ -245,14 +247,16 @@ pub enum Message {
 
 /// Parses a line without its line end.
 #[must_use]
-pub fn parse_message(line: &[u8]) -> Message {
+pub fn parse_message(line: &[u8]) -> StreamMessage {
     let line = line.trim_ascii();
     if line.is_empty() {
-        return Message::Alive;
+        return StreamMessage::Alive;
     }
-    let Ok(Value::Object(body)) = serde_json::from_slice(line) else { return Message::Unknown };
+    let Ok(Value::Object(body)) = serde_json::from_slice(line) else {
+        return StreamMessage::Unknown;
+    };
     if body.contains_key("data")
-        && let Some(post) = Page::read(line).ok().and_then(|mut page| page.posts.pop())
+        && let Some(post) = PostPage::read(line).ok().and_then(|mut page| page.posts.pop())
     {
         let text = |rule: &Value, name| {
             let value = rule.get(name)?;
@@ -261,12 +265,12 @@ pub fn parse_message(line: &[u8]) -> Message {
         let rules = body.get("matching_rules").and_then(Value::as_array).into_iter().flatten();
         let rules = rules
             .filter_map(|rule| Some((text(rule, "id")?, text(rule, "tag").unwrap_or_default())));
-        return Message::Post(Box::new(post), rules.collect());
+        return StreamMessage::Post(Box::new(post), rules.collect());
     }
     // With a post, errors concern related objects. Without one, they concern the connection.
     match body.get("errors").and_then(|errors| errors.get(0)) {
-        Some(error) => Message::End(describe_error(error)),
-        None => Message::Unknown,
+        Some(error) => StreamMessage::End(describe_error(error)),
+        None => StreamMessage::Unknown,
     }
 }
 

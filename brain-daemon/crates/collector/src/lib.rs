@@ -32,11 +32,11 @@ pub use data::Data;
 pub use journal::{Entry, Journal, JournalEvent};
 pub use lines::{Line, preview};
 pub use metrics::{parse_metrics, post_metrics};
-pub use platform::{Expansions, FaultReason, Page, Platform, PlatformFault};
+pub use platform::{Expansions, FaultReason, Platform, PlatformFault, PostPage};
 pub use record::{
     AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId, WHOLE_TEXT,
 };
-pub use reserve::{Endpoint, RESERVE, RateLimit, Rates, WINDOW_SECONDS};
+pub use reserve::{Endpoint, KnownLimit, RESERVE, Rates, WINDOW_SECONDS};
 pub use run::{IncomingPost, Run, RunListener, RunResult};
 pub use service::{CollectorEnvironment, CollectorService};
 pub use state::{Account, State, StreamState};
@@ -49,7 +49,7 @@ const COLLECTOR_VERSION: &str = "0.8.1";
 
 /// The validated settings of a run.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RunSettings {
     /// The platform's base URL, without a trailing slash.
     pub platform_api: String,
     /// The collector's directory, with `data/` and the journal.

@@ -15,7 +15,7 @@ const MIN_COUNT: u64 = 5;
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Check {
+struct MetricsCheck {
     at: i64,
     /// `None` if the platform reported none.
     metrics: Option<Metrics>,
@@ -23,7 +23,7 @@ struct Check {
 
 /// An alert about an own post.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alert {
+pub struct PostAlert {
     /// `ReplyRatio` or `QuoteRatio`.
     pub kind: AlertKind,
     /// A sentence.
@@ -39,8 +39,8 @@ pub struct Watch {
     pub mentions: Vec<String>,
     /// The time at which the post was written or, if unknown, arrived.
     start: i64,
-    checks: Vec<Check>,
-    reported_alerts: Vec<Alert>,
+    checks: Vec<MetricsCheck>,
+    reported_alerts: Vec<PostAlert>,
 }
 
 impl Watch {
@@ -66,8 +66,8 @@ impl Watch {
     }
 
     /// Records a check. Returns its alerts of kinds that no earlier check had.
-    pub fn record_check(&mut self, now: i64, metrics: Option<Metrics>) -> Vec<Alert> {
-        self.checks.push(Check { at: now, metrics });
+    pub fn record_check(&mut self, now: i64, metrics: Option<Metrics>) -> Vec<PostAlert> {
+        self.checks.push(MetricsCheck { at: now, metrics });
         let mut new = metrics.map(|metrics| alerts(&metrics)).unwrap_or_default();
         new.retain(|alert| self.reported_alerts.iter().all(|other| other.kind != alert.kind));
         self.reported_alerts.extend(new.iter().cloned());
@@ -118,17 +118,17 @@ impl Watch {
 
 /// Detects more replies than likes, or more quotes than reposts. Ignores counts below 5.
 #[must_use]
-pub fn alerts(metrics: &Metrics) -> Vec<Alert> {
+pub fn alerts(metrics: &Metrics) -> Vec<PostAlert> {
     let mut alerts = Vec::new();
     let (replies, likes) = (metrics.reply_count, metrics.like_count);
     if replies >= MIN_COUNT && replies > likes {
         let message = format!("{replies} replies and {likes} likes within the first minute");
-        alerts.push(Alert { kind: AlertKind::ReplyRatio, message });
+        alerts.push(PostAlert { kind: AlertKind::ReplyRatio, message });
     }
     let (quotes, reposts) = (metrics.quote_count, metrics.retweet_count);
     if quotes >= MIN_COUNT && quotes > reposts {
         let message = format!("{quotes} quotes and {reposts} reposts within the first minute");
-        alerts.push(Alert { kind: AlertKind::QuoteRatio, message });
+        alerts.push(PostAlert { kind: AlertKind::QuoteRatio, message });
     }
     alerts
 }

@@ -43,7 +43,7 @@ pub struct Expansions {
 
 /// A page of posts.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct PostPage {
     /// The valid posts, with `_author` and `_media` if included.
     pub posts: Vec<Record>,
     /// The token of the next page.
@@ -52,7 +52,7 @@ pub struct Page {
     pub incomplete: Option<PlatformFault>,
 }
 
-impl Page {
+impl PostPage {
     /// Parses a page from a successful answer, or one post of the persistent connection.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl<'a> Platform<'a> {
         user: &UserId,
         with: Expansions,
         next: Option<&str>,
-    ) -> Result<Page, PlatformFault> {
+    ) -> Result<PostPage, PlatformFault> {
         self.user_page(Endpoint::Timeline, user, "tweets", with, next)
     }
 
@@ -160,7 +160,7 @@ impl<'a> Platform<'a> {
         user: &UserId,
         with: Expansions,
         next: Option<&str>,
-    ) -> Result<Page, PlatformFault> {
+    ) -> Result<PostPage, PlatformFault> {
         self.user_page(Endpoint::Mentions, user, "mentions", with, next)
     }
 
@@ -175,7 +175,7 @@ impl<'a> Platform<'a> {
         with: Expansions,
         since: Option<&PostId>,
         next: Option<&str>,
-    ) -> Result<Page, PlatformFault> {
+    ) -> Result<PostPage, PlatformFault> {
         let mut parameters = vec![("query", query), ("max_results", PAGE_SIZE)];
         parameters.extend(with.parameters());
         parameters.extend(since.map(|id| ("since_id", id.as_str())));
@@ -231,7 +231,7 @@ impl<'a> Platform<'a> {
         let answer = self.send(Endpoint::Lookup, &url, None)?;
         match (answer.status, verdict(id, answer.status, &answer.body)) {
             (200 | 404, Verdict::Deleted(_)) => Ok(None),
-            (200, Verdict::Alive) => Ok(Page::read(&answer.body)?.posts.pop()),
+            (200, Verdict::Alive) => Ok(PostPage::read(&answer.body)?.posts.pop()),
             (200, _) => Err(PlatformFault::unreadable(
                 "it neither contains the post nor says that it is gone",
             )),
@@ -246,7 +246,7 @@ impl<'a> Platform<'a> {
         collection: &str,
         with: Expansions,
         next: Option<&str>,
-    ) -> Result<Page, PlatformFault> {
+    ) -> Result<PostPage, PlatformFault> {
         let mut parameters = vec![("max_results", PAGE_SIZE)];
         parameters.extend(with.parameters());
         parameters.extend(next.map(|token| ("pagination_token", token)));
@@ -266,12 +266,12 @@ impl<'a> Platform<'a> {
     ///
     /// # Errors
     /// [`FaultReason::Unreadable`] if the page is incomplete and has no posts.
-    fn complete_page(&self, body: Map<String, Value>) -> Result<Page, PlatformFault> {
+    fn complete_page(&self, body: Map<String, Value>) -> Result<PostPage, PlatformFault> {
         let incomplete = self.incompleteness(&body);
         let page = page(body)?;
         match incomplete {
             Some(fault) if page.posts.is_empty() => Err(fault),
-            incomplete => Ok(Page { incomplete, ..page }),
+            incomplete => Ok(PostPage { incomplete, ..page }),
         }
     }
 
@@ -392,7 +392,7 @@ fn parse_object(body: &[u8]) -> Result<Map<String, Value>, PlatformFault> {
 }
 
 /// Parses a page. A body that reports a failure is an error, whatever its HTTP status.
-fn page(body: Map<String, Value>) -> Result<Page, PlatformFault> {
+fn page(body: Map<String, Value>) -> Result<PostPage, PlatformFault> {
     if !body.contains_key("data")
         && body.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400)
     {

@@ -53,7 +53,7 @@ impl Endpoint {
 
 /// The last known rate limit of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RateLimit {
+pub struct KnownLimit {
     /// Remaining requests (`x-rate-limit-remaining`).
     pub remaining: u64,
     /// The reset time, in Unix seconds (`x-rate-limit-reset`).
@@ -63,7 +63,7 @@ pub struct RateLimit {
 /// The rate limits of all endpoints.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Rates(BTreeMap<String, RateLimit>);
+pub struct Rates(BTreeMap<String, KnownLimit>);
 
 impl Rates {
     /// Checks that `endpoint` may be used at `now` (Unix seconds). Limits expire at their reset; a
@@ -85,7 +85,7 @@ impl Rates {
         let remaining = remaining.and_then(|text| text.trim().parse().ok());
         let reset = reset.and_then(|text| text.trim().parse().ok());
         if let (Some(remaining), Some(reset)) = (remaining, reset) {
-            self.0.insert(endpoint.as_str().to_owned(), RateLimit { remaining, reset });
+            self.0.insert(endpoint.as_str().to_owned(), KnownLimit { remaining, reset });
         }
     }
 
@@ -107,7 +107,7 @@ impl Rates {
             .map(|allowance| allowance.reset)
             .filter(|reset| *reset > now);
         let reset = known_reset.unwrap_or(window).min(window);
-        self.0.insert(endpoint.as_str().to_owned(), RateLimit { remaining: 0, reset });
+        self.0.insert(endpoint.as_str().to_owned(), KnownLimit { remaining: 0, reset });
         reset
     }
 
@@ -121,7 +121,7 @@ impl Rates {
     }
 
     /// Returns all limits by name.
-    pub fn all(&self) -> impl Iterator<Item = (&str, RateLimit)> {
+    pub fn all(&self) -> impl Iterator<Item = (&str, KnownLimit)> {
         self.0.iter().map(|(name, allowance)| (name.as_str(), *allowance))
     }
 }

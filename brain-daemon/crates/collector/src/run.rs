@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Data, DataFault, Endpoint, Journal, Line, Platform, PlatformFault, PostId, Rates, Record,
-    Settings, State, Stream, StreamState,
+    RunSettings, State, Stream, StreamState,
 };
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::disk;
@@ -46,7 +46,7 @@ pub trait RunListener {
 /// The inputs of a run. A file lock allows one run per directory.
 pub struct Run<'a> {
     /// The settings.
-    pub settings: &'a Settings,
+    pub settings: &'a RunSettings,
     /// The platform's base URL.
     pub base: &'a url::Url,
     /// The connection to the platform.
@@ -98,8 +98,8 @@ struct ObservedPost {
 }
 
 /// The state of a run.
-struct RunState<'a> {
-    settings: &'a Settings,
+struct RunInProgress<'a> {
+    settings: &'a RunSettings,
     clock: &'a dyn Clock,
     listener: &'a dyn RunListener,
     data: &'a Data,
@@ -156,7 +156,7 @@ impl Run<'_> {
         })?;
         listener.line(&Line::Start(rfc3339(started)));
         let now = || self.clock.now();
-        let mut run_state = RunState::begin(self, listener, &data, &journal, rates, &now);
+        let mut run_state = RunInProgress::begin(self, listener, &data, &journal, rates, &now);
         // The same time as in the state, which identifies an unfinished run.
         run_state.report = CollectorRun { warnings, ..new_report(rfc3339(started)) };
         run_state.total = 2 + self.settings.searches.len() as u64;
@@ -183,7 +183,7 @@ impl Run<'_> {
     }
 }
 
-impl<'a> RunState<'a> {
+impl<'a> RunInProgress<'a> {
     /// Creates the state of a new run.
     fn begin(
         run: &Run<'a>,

@@ -28,7 +28,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{DataFault, Settings, State, UserId};
+use crate::{DataFault, RunSettings, State, UserId};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
 use brain_base::leases::LeaseHolder;
@@ -173,8 +173,8 @@ impl CollectorService {
     }
 
     /// Returns the settings of a run.
-    fn collector_settings(&self) -> Settings {
-        Settings::from_config(&self.env.config, &self.env.home)
+    fn collector_settings(&self) -> RunSettings {
+        RunSettings::from_config(&self.env.config, &self.env.home)
     }
 
     /// Reads the bearer token. It is not cached, so a new token needs no restart.
@@ -183,7 +183,7 @@ impl CollectorService {
     }
 
     /// Adds the account found by setup to settings without one.
-    fn with_account(settings: Settings, state: &State) -> Settings {
+    fn with_account(settings: RunSettings, state: &State) -> RunSettings {
         let stored = state.user.as_ref();
         // Ignores a stored account with another handle than the configured one.
         let stored = stored.filter(|user| {
@@ -195,7 +195,7 @@ impl CollectorService {
             stored.filter(|user| settings.user_id.as_ref().is_none_or(|id| id.as_str() == user.id));
         let user_id = settings.user_id.clone().or_else(|| UserId::parse(&stored?.id));
         let handle = settings.handle.clone().or_else(|| Some(stored?.username.clone()));
-        Settings { user_id, handle, ..settings }
+        RunSettings { user_id, handle, ..settings }
     }
 }
 

@@ -3,9 +3,9 @@
 use brain_base::home::Home;
 use brain_config::{Authors, CollectorConfig, DeletedPosts};
 
-use crate::{Settings, UserId};
+use crate::{RunSettings, UserId};
 
-impl Settings {
+impl RunSettings {
     /// Returns the configured settings.
     #[must_use]
     pub fn from_config(config: &CollectorConfig, home: &Home) -> Self {
@@ -33,12 +33,12 @@ mod tests {
 
     use super::*;
 
-    fn settings(values: &[(&str, &str)]) -> Settings {
+    fn settings(values: &[(&str, &str)]) -> RunSettings {
         let env = |name: &str| {
             values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
         let config = Config::load(Path::new("/nonexistent/config.toml"), env).unwrap();
-        Settings::from_config(&config.collector, &Home::at("/home".into()))
+        RunSettings::from_config(&config.collector, &Home::at("/home".into()))
     }
 
     #[test]

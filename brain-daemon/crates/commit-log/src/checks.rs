@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use crate::{
-    Batches, Error, Head, MAX_NAME, MAX_PAYLOAD, Machine, NewBatch, Position, Snapshot, SnapshotId,
+    Batches, BrainSnapshot, Error, Head, MAX_NAME, MAX_PAYLOAD, Machine, NewBatch, Position,
+    SnapshotId,
 };
 
 impl Head {
@@ -78,8 +79,12 @@ pub fn check_order(after: &Position, found: &Batches) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::SnapshotNeeded`].
-pub fn check_deletion(snapshots: &[Snapshot], id: SnapshotId, compacted: u64) -> Result<(), Error> {
-    let has_deleted_batches = |snapshot: &Snapshot| {
+pub fn check_deletion(
+    snapshots: &[BrainSnapshot],
+    id: SnapshotId,
+    compacted: u64,
+) -> Result<(), Error> {
+    let has_deleted_batches = |snapshot: &BrainSnapshot| {
         snapshot.complete && compacted > 0 && snapshot.contains.number >= compacted
     };
     let is_needed =
@@ -120,7 +125,7 @@ pub fn check_size(subject: &'static str, size: usize, max: usize) -> Result<(), 
 /// so does each machine that reported within `max_silence` before `clock_ms`.
 #[must_use]
 pub fn compactable(
-    snapshot: &Snapshot,
+    snapshot: &BrainSnapshot,
     machines: &[Machine],
     clock_ms: i64,
     max_silence: Duration,

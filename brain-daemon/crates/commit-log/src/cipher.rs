@@ -15,7 +15,7 @@ mod root_key;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf;
 
@@ -82,7 +82,7 @@ impl Keys {
     ///
     /// # Errors
     /// [`Error::Random`]
-    pub fn generate(random: &dyn Random) -> Result<Self, Error> {
+    pub fn generate(random: &dyn RandomSource) -> Result<Self, Error> {
         let mut keys = Self { keys: BTreeMap::new() };
         keys.rotate(random)?;
         Ok(keys)
@@ -92,7 +92,7 @@ impl Keys {
     ///
     /// # Errors
     /// [`Error::Random`]
-    pub fn rotate(&mut self, random: &dyn Random) -> Result<(), Error> {
+    pub fn rotate(&mut self, random: &dyn RandomSource) -> Result<(), Error> {
         let mut key = [0; 32];
         random.fill(&mut key)?;
         let id = self.keys.last_key_value().map_or(1, |(id, _)| id + 1);
@@ -108,7 +108,7 @@ impl Keys {
         &self,
         root: &RootKey,
         brain: BrainId,
-        random: &dyn Random,
+        random: &dyn RandomSource,
     ) -> Result<Vec<u8>, Error> {
         let mut content = Vec::with_capacity(self.keys.len() * 36);
         for (id, key) in &self.keys {
@@ -142,7 +142,7 @@ impl Keys {
         &self,
         place: &BatchPlace<'_>,
         content: &[u8],
-        random: &dyn Random,
+        random: &dyn RandomSource,
     ) -> Result<Vec<u8>, Error> {
         self.seal_with_newest(&place.bytes(), content, random)
     }
@@ -167,7 +167,7 @@ impl Keys {
         brain: BrainId,
         chunk: &ChunkPlace,
         content: &[u8],
-        random: &dyn Random,
+        random: &dyn RandomSource,
     ) -> Result<Vec<u8>, Error> {
         self.seal_with_newest(&chunk.bytes(brain), content, random)
     }
@@ -190,7 +190,7 @@ impl Keys {
         &self,
         place: &[u8],
         content: &[u8],
-        random: &dyn Random,
+        random: &dyn RandomSource,
     ) -> Result<Vec<u8>, Error> {
         let (id, key) = self.keys.last_key_value().ok_or(Error::WrongKey)?;
         seal(key, *id, place, content, random)
@@ -267,7 +267,7 @@ fn seal(
     id: u32,
     place: &[u8],
     content: &[u8],
-    random: &dyn Random,
+    random: &dyn RandomSource,
 ) -> Result<Vec<u8>, Error> {
     let mut salt = [0; 16];
     random.fill(&mut salt)?;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    Batches, Compaction, Error, Head, Lease, LeaseOutcome, LeaseRequest, Machine, NewBatch,
-    Position, ReadLimit, Registration, SealedKeys, Snapshot, SnapshotId,
+    Batches, BrainSnapshot, Compaction, Error, Head, Lease, LeaseOutcome, LeaseRequest, Machine,
+    NewBatch, Position, ReadLimit, Registration, SealedKeys, SnapshotId,
 };
 
 /// A log of batches in one order, shared by the machines of a brain. All calls block.
@@ -99,7 +99,7 @@ pub trait Snapshots {
     ///
     /// # Errors
     /// As all methods.
-    fn snapshots(&self) -> Result<Vec<Snapshot>, Error>;
+    fn snapshots(&self) -> Result<Vec<BrainSnapshot>, Error>;
 
     /// Returns a chunk.
     ///

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Why a text or some bytes are not an id.
@@ -36,7 +36,7 @@ macro_rules! id {
             ///
             /// # Errors
             /// [`brain_base::Error::NoRandomData`] if the system has no random data.
-            pub fn random(random: &dyn Random) -> Result<Self, brain_base::Error> {
+            pub fn random(random: &dyn RandomSource) -> Result<Self, brain_base::Error> {
                 let mut bytes = [0; 16];
                 random.fill(&mut bytes)?;
                 Ok(Self(bytes))

@@ -25,7 +25,7 @@ pub use error::Error;
 pub use id::{BatchId, BrainId, IdError, MachineId, SnapshotId};
 pub use lease::{Fence, Lease, LeaseOutcome, LeaseRequest};
 pub use postgres::{Delivery, Durability, PostgresLog, PostgresSettings, ServerUrl, Timeouts};
-pub use shared::{Compaction, Machine, Registration, SealedKeys, Snapshot};
+pub use shared::{BrainSnapshot, Compaction, Machine, Registration, SealedKeys};
 
 /// The largest payload of a batch in bytes: 256 MiB. PostgreSQL's limit for one value is 1 GiB.
 pub const MAX_PAYLOAD: usize = 256 << 20;

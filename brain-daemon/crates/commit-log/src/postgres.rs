@@ -38,8 +38,8 @@ pub use settings::{PostgresSettings, Timeouts};
 pub use url::ServerUrl;
 
 use self::failure::Failure;
-use self::listener::{Listener, Wakeup};
-use self::session::{Role, Server, Session};
+use self::listener::{NotificationListener, WaitEnd};
+use self::session::{PostgresSession, Role, Server};
 use crate::{BrainId, Error};
 
 /// The pauses before a call is tried again.
@@ -50,10 +50,10 @@ const RETRY: Backoff = Backoff::new(Duration::from_millis(20), Duration::from_se
 pub struct PostgresLog {
     settings: Arc<PostgresSettings>,
     server: Arc<Server>,
-    writer: Session,
-    reader: Session,
-    bulk: Session,
-    listener: Option<Listener>,
+    writer: PostgresSession,
+    reader: PostgresSession,
+    bulk: PostgresSession,
+    listener: Option<NotificationListener>,
     /// How many appends in a row found that the head had moved.
     refusals: AtomicU32,
 }
@@ -70,16 +70,16 @@ impl PostgresLog {
         let listener = match &settings.direct_url {
             Some(url) => {
                 let direct = Server::new(url, settings.timeouts)?;
-                Some(Listener::start(direct, server.clone(), settings.clone())?)
+                Some(NotificationListener::start(direct, server.clone(), settings.clone())?)
             }
             None => None,
         };
         Ok(Self {
             settings,
             server,
-            writer: Session::new(Role::Writer)?,
-            reader: Session::new(Role::Reader)?,
-            bulk: Session::new(Role::Writer)?,
+            writer: PostgresSession::new(Role::Writer)?,
+            reader: PostgresSession::new(Role::Reader)?,
+            bulk: PostgresSession::new(Role::Writer)?,
             listener,
             refusals: AtomicU32::new(0),
         })
@@ -100,7 +100,7 @@ impl PostgresLog {
     /// Returns how new batches are noticed at present.
     #[must_use]
     pub fn delivery(&self) -> Delivery {
-        self.listener.as_ref().map_or(Delivery::Polling, Listener::delivery)
+        self.listener.as_ref().map_or(Delivery::Polling, NotificationListener::delivery)
     }
 
     /// Returns host, port and database, without user and password.
@@ -116,7 +116,7 @@ impl PostgresLog {
         let listener = self.listener.as_ref();
         listener
             .filter(|listener| listener.delivery() == Delivery::Notified)
-            .is_some_and(|listener| matches!(listener.wait(after, limit), Wakeup::Notified(_)))
+            .is_some_and(|listener| matches!(listener.wait(after, limit), WaitEnd::Notified(_)))
     }
 
     /// Ends the present wait for notifications, if there is one.
@@ -137,7 +137,7 @@ impl PostgresLog {
     /// the log without an answer.
     fn run<T>(
         &self,
-        session: &Session,
+        session: &PostgresSession,
         limit: Duration,
         is_unknown: &Cell<bool>,
         work: &impl AsyncFn(&Client, Duration) -> Result<T, Failure>,
@@ -175,7 +175,7 @@ impl PostgresLog {
     /// Runs work whose repetition is harmless.
     fn call<T>(
         &self,
-        session: &Session,
+        session: &PostgresSession,
         work: impl AsyncFn(&Client) -> Result<T, Failure>,
     ) -> Result<T, Error> {
         let limit = self.settings.timeouts.deadline;

@@ -32,7 +32,7 @@ pub struct Machine {
 
 /// A snapshot: the whole brain at one position, in encrypted chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct BrainSnapshot {
     /// The id.
     pub id: SnapshotId,
     /// The last batch that the snapshot contains.

@@ -22,10 +22,10 @@ use brain_base::home::Home;
 use brain_base::schedule::ScheduledTask;
 use brain_protocol::{Command, Fault, FaultCode, hint};
 
-use loader::{Entry, Loader};
+use loader::{ConfigEntry, Loader};
 
 pub use edit::set;
-pub use loader::{Key, Origin};
+pub use loader::{ConfigKey, ValueOrigin};
 pub use sections::collector::{Authors, CollectorConfig, DeletedPosts};
 pub use sections::daemon::{
     BackupConfig, DaemonConfig, LogLevel, MachinesConfig, PagesConfig, SourcesConfig, StoreConfig,
@@ -69,7 +69,7 @@ pub struct Config {
     /// `[machines]`
     pub machines: MachinesConfig,
     /// All keys in the order of the sections above.
-    entries: Vec<Entry>,
+    entries: Vec<ConfigEntry>,
     /// The schedule of the collector's runs.
     collector_task: ScheduledTask,
     /// The schedule of ratings; `None` if posts are not rated.
@@ -143,7 +143,7 @@ impl Config {
     }
 
     /// Returns every key with its text and origin, in the order of the documentation.
-    pub fn entries(&self) -> impl Iterator<Item = (&'static Key, &str, &Origin)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&'static ConfigKey, &str, &ValueOrigin)> {
         self.entries.iter().map(|entry| (entry.key, entry.text.as_str(), &entry.origin))
     }
 
@@ -151,7 +151,7 @@ impl Config {
     #[must_use]
     pub fn is_default(&self, section: &str, name: &str) -> bool {
         self.entries().any(|(key, _, origin)| {
-            key.section == section && key.name == name && *origin == Origin::Default
+            key.section == section && key.name == name && *origin == ValueOrigin::Default
         })
     }
 

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Command, Fault, FaultCode, hint};
 
 use super::invalid;
-use super::rules::{Form, Rule};
+use super::rules::{Rule, ValueForm};
 
 /// A key of the configuration.
 #[derive(Debug)]
-pub struct Key {
+pub struct ConfigKey {
     /// Its section of the file.
     pub section: &'static str,
     /// Its name.
@@ -25,7 +25,7 @@ pub struct Key {
 
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// The key is not set.
     Default,
     /// The file.
@@ -34,7 +34,7 @@ pub enum Origin {
     Environment(String),
 }
 
-impl std::fmt::Display for Origin {
+impl std::fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -46,10 +46,10 @@ impl std::fmt::Display for Origin {
 
 /// A key with the text of its value, as it was written, and its origin.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) key: &'static Key,
+pub(super) struct ConfigEntry {
+    pub(super) key: &'static ConfigKey,
     pub(super) text: String,
-    pub(super) origin: Origin,
+    pub(super) origin: ValueOrigin,
 }
 
 /// The file and the environment while their keys are read.
@@ -58,7 +58,7 @@ pub(super) struct Loader<'a> {
     /// The keys of the file that were not read yet.
     file: toml::Table,
     env: &'a dyn Fn(&str) -> Option<String>,
-    entries: Vec<Entry>,
+    entries: Vec<ConfigEntry>,
 }
 
 impl<'a> Loader<'a> {
@@ -81,30 +81,31 @@ impl<'a> Loader<'a> {
     /// [`FaultCode::InvalidConfig`] if one of these values breaks the rule, even an overridden one.
     pub(super) fn read<T>(
         &mut self,
-        key: &'static Key,
+        key: &'static ConfigKey,
         rule: &Rule<impl Fn(&str) -> Result<T, String>>,
     ) -> Result<T, Fault> {
         let name = format!("{}.{}", key.section, key.name);
         let parse = |text: &str, origin: &str| {
             (rule.parse)(text).map_err(|reason| invalid(format!("{origin}: {reason}")))
         };
-        let mut entry = Entry { key, text: key.default.to_owned(), origin: Origin::Default };
+        let mut entry =
+            ConfigEntry { key, text: key.default.to_owned(), origin: ValueOrigin::Default };
         let mut value = parse(key.default, &format!("the default of {name}"))?;
         if let Some(text) = self.take(key, rule.form)? {
             value = parse(&text, &format!("{}: {name}", self.path.display()))?;
-            entry = Entry { key, text, origin: Origin::File(self.path.to_owned()) };
+            entry = ConfigEntry { key, text, origin: ValueOrigin::File(self.path.to_owned()) };
         }
         let variable = format!("BRAIN_{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
         if let Some(text) = (self.env)(&variable) {
             value = parse(&text, &format!("${variable}"))?;
-            entry = Entry { key, text, origin: Origin::Environment(variable) };
+            entry = ConfigEntry { key, text, origin: ValueOrigin::Environment(variable) };
         }
         self.entries.push(entry);
         Ok(value)
     }
 
     /// Removes `key` from the table of the file, and returns its text.
-    fn take(&mut self, key: &Key, form: Form) -> Result<Option<String>, Fault> {
+    fn take(&mut self, key: &ConfigKey, form: ValueForm) -> Result<Option<String>, Fault> {
         let (file_path, section) = (self.path.display(), key.section);
         let table = match self.file.get_mut(section) {
             None => return Ok(None),
@@ -126,7 +127,7 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// [`FaultCode::InvalidConfig`] if the file has another section or key.
-    pub(super) fn finish(self) -> Result<Vec<Entry>, Fault> {
+    pub(super) fn finish(self) -> Result<Vec<ConfigEntry>, Fault> {
         let file_path = self.path.display();
         let keys = || self.entries.iter().map(|entry| entry.key);
         for (section, value) in &self.file {

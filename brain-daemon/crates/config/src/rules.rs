@@ -23,7 +23,7 @@ const MAX_MILLIONTHS: u64 = 100_000_000_000;
 
 /// The TOML types that a key accepts besides strings, whole numbers and booleans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ValueForm {
     /// No other type.
     Scalar,
     /// Floating-point numbers.
@@ -34,7 +34,7 @@ pub(super) enum Form {
     Numbers,
 }
 
-impl Form {
+impl ValueForm {
     /// Returns the text of a value in the file, or `None` for a TOML type that the key refuses.
     pub(super) fn text_of(self, value: &toml::Value) -> Option<String> {
         Some(match value {
@@ -58,13 +58,13 @@ impl Form {
 /// The rule of a key. `parse` returns the value, or the reason for a refusal as the end of a
 /// sentence.
 pub(super) struct Rule<F> {
-    pub(super) form: Form,
+    pub(super) form: ValueForm,
     pub(super) parse: F,
 }
 
 /// Creates a rule for strings, whole numbers and booleans.
 fn scalar<T, F: Fn(&str) -> Result<T, String>>(parse: F) -> Rule<F> {
-    Rule { form: Form::Scalar, parse }
+    Rule { form: ValueForm::Scalar, parse }
 }
 
 /// Any text, unchanged.
@@ -197,7 +197,7 @@ pub(super) fn dollars() -> Rule<impl Fn(&str) -> Result<Dollars, String>> {
             .map(Dollars)
             .ok_or_else(|| format!("\"{text}\" is not an amount of US dollars such as 0.15"))
     };
-    Rule { form: Form::Decimal, parse }
+    Rule { form: ValueForm::Decimal, parse }
 }
 
 fn parse_millionths(text: &str) -> Option<u64> {
@@ -313,7 +313,7 @@ pub(super) fn texts() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
         parse_texts(text)
             .ok_or_else(|| format!("\"{text}\" is not a list of texts such as [\"one\", \"two\"]"))
     };
-    Rule { form: Form::Texts, parse }
+    Rule { form: ValueForm::Texts, parse }
 }
 
 fn parse_texts(text: &str) -> Option<Vec<String>> {
@@ -333,7 +333,7 @@ pub(super) fn user_ids() -> Rule<impl Fn(&str) -> Result<Vec<u32>, String>> {
             .collect::<Option<_>>()
             .ok_or_else(|| format!("\"{text}\" is not a list of user ids such as 1000, 1001"))
     };
-    Rule { form: Form::Numbers, parse }
+    Rule { form: ValueForm::Numbers, parse }
 }
 
 /// A handle of the social platform, with or without `@`; empty: none.

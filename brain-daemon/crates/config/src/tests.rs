@@ -58,7 +58,7 @@ fn defaults_obey_their_rules() {
     let config = Config::load(Path::new("/nonexistent/config.toml"), |_| None).unwrap();
     assert_eq!(config.daemon.connections, 256);
     for (key, text, origin) in config.entries() {
-        assert_eq!((text, origin), (key.default, &Origin::Default));
+        assert_eq!((text, origin), (key.default, &ValueOrigin::Default));
         assert!(config.is_default(key.section, key.name));
     }
 }
@@ -169,9 +169,9 @@ fn environment_overrides_the_file_and_is_the_origin() {
     let config = Config::load(&path, env).unwrap();
     assert_eq!((config.store.cache_mb, config.store.min_free_mb), (7, 5));
     let origin = |name: &str| config.entries().find(|(k, ..)| k.name == name).unwrap().2.clone();
-    assert_eq!(origin("cache_mb"), Origin::Environment("BRAIN_STORE_CACHE_MB".into()));
-    assert_eq!(origin("min_free_mb"), Origin::File(path));
-    assert_eq!(origin("log"), Origin::Default);
+    assert_eq!(origin("cache_mb"), ValueOrigin::Environment("BRAIN_STORE_CACHE_MB".into()));
+    assert_eq!(origin("min_free_mb"), ValueOrigin::File(path));
+    assert_eq!(origin("log"), ValueOrigin::Default);
 }
 
 /// Asserts that the file's key refuses each of `values` (TOML), with a message that has `expected`.

@@ -8,7 +8,7 @@ use brain_protocol::{Command, Credentials, Hint, Scope, Secret, TokenCreate, Tok
 use serde_json::Value;
 use url::Url;
 
-use super::discover::Server;
+use super::discover::Issuer;
 use super::explain::{
     clean_text, explain_foreign_answer, explain_unexpected_answer, json_error_code, redact_secret,
 };
@@ -58,7 +58,7 @@ impl ConnectService {
     pub(super) fn authorize(
         &self,
         target: &Target<'_>,
-        server: &Server,
+        server: &Issuer,
         credentials: &Credentials,
     ) -> StepResult<BearerToken<'_>> {
         match credentials {
@@ -76,7 +76,7 @@ impl ConnectService {
 
     /// Creates a temporary token with the scope `read`. Fails unless endpoint and authorization
     /// server are this brain's own, because no other server may see the token.
-    fn create_token(&self, target: &Target<'_>, server: &Server) -> StepResult<BearerToken<'_>> {
+    fn create_token(&self, target: &Target<'_>, server: &Issuer) -> StepResult<BearerToken<'_>> {
         if server.issuer != target.issuer || !self.access.is_our_resource(target.url.as_str()) {
             return fail(
                 "this endpoint is not this brain's own, so no token is created for it",
@@ -110,7 +110,7 @@ impl ConnectService {
 /// Requests a token with a client's secret (RFC 6749 section 4.4), for this resource (RFC 8707).
 fn request_token<'a>(
     target: &Target<'_>,
-    server: &Server,
+    server: &Issuer,
     id: &str,
     secret: &Secret,
 ) -> StepResult<BearerToken<'a>> {

@@ -16,7 +16,7 @@ use super::{StepFailure, StepResult, Target, fail, is_loopback, pass, warn};
 use brain_net::{HttpRequest, HttpResponse};
 
 /// The authorization server, as far as a client needs it.
-pub(super) struct Server {
+pub(super) struct Issuer {
     /// The issuer.
     pub(super) issuer: String,
     /// The token endpoint.
@@ -217,7 +217,7 @@ fn read_server_metadata(target: &Target<'_>, issuer: &str) -> Result<(Url, Value
 }
 
 /// Checks the metadata of the authorization server.
-pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
+pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Issuer> {
     let (url, found) = read_server_metadata(target, issuer)?;
     let listed = |name: &str| texts(&found[name]);
     if !listed("code_challenge_methods_supported").contains(&"S256") {
@@ -229,7 +229,7 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
     endpoint(&found, "authorization_endpoint")?;
     let token_endpoint = endpoint(&found, "token_endpoint")?;
     let methods = listed("token_endpoint_auth_methods_supported");
-    let server = Server {
+    let server = Issuer {
         issuer: issuer.to_owned(),
         token_endpoint,
         supports_basic: methods.is_empty() || methods.contains(&"client_secret_basic"),

@@ -21,7 +21,7 @@ use url::{Host, Url};
 
 use brain_access::Access;
 use brain_base::clock::Clock;
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_net::{HttpClient, HttpRequest, HttpResponse};
 use brain_service::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 
@@ -90,7 +90,7 @@ pub struct ConnectService {
     access: Arc<Access>,
     net: Arc<dyn HttpClient>,
     clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
+    random: Arc<dyn RandomSource>,
 }
 
 impl ConnectService {
@@ -99,7 +99,7 @@ impl ConnectService {
         access: Arc<Access>,
         net: Arc<dyn HttpClient>,
         clock: Arc<dyn Clock>,
-        random: Arc<dyn Random>,
+        random: Arc<dyn RandomSource>,
     ) -> Self {
         Self { access, net, clock, random }
     }

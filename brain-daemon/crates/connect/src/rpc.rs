@@ -19,7 +19,7 @@ const LEGACY: &str = "2025-11-25";
 pub(super) const MODERN: &str = "2026-07-28";
 
 /// An MCP session with the endpoint.
-pub(super) struct Session<'a> {
+pub(super) struct McpSession<'a> {
     target: &'a Target<'a>,
     token: &'a BearerToken<'a>,
     /// The agreed revision, after a handshake.
@@ -31,7 +31,7 @@ pub(super) struct Session<'a> {
     pub(super) default_hint: &'static str,
 }
 
-impl<'a> Session<'a> {
+impl<'a> McpSession<'a> {
     /// Creates a session without a handshake.
     pub(super) fn new(
         target: &'a Target<'a>,

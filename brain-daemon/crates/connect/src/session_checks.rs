@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::authorize::BearerToken;
 use super::explain::clean_text;
-use super::rpc::{MODERN, Session};
+use super::rpc::{MODERN, McpSession};
 use super::{StepFailure, StepResult, Target, fail, pass, warn};
 
 /// Maximum number of pages of the list of tools.
@@ -16,7 +16,7 @@ const EXPENSIVE_TOKENS: usize = 8000;
 const GREETING_HINT: &str = "no revision of MCP works there: check the server at this path";
 
 /// Asks a server that speaks [`MODERN`] for its description and its revisions.
-fn discover(session: &mut Session<'_>) -> Result<(Value, Vec<String>), StepFailure> {
+fn discover(session: &mut McpSession<'_>) -> Result<(Value, Vec<String>), StepFailure> {
     let description = session.request("server/discover", json!({}))?;
     let revisions = revisions(&description);
     match revisions.iter().any(|revision| revision == MODERN) {
@@ -33,9 +33,9 @@ fn discover(session: &mut Session<'_>) -> Result<(Value, Vec<String>), StepFailu
 pub(super) fn greet<'a>(
     target: &'a Target<'a>,
     token: &'a BearerToken<'a>,
-) -> StepResult<Session<'a>> {
-    let mut modern = Session::new(target, token, GREETING_HINT);
-    let mut legacy = Session::new(target, token, GREETING_HINT);
+) -> StepResult<McpSession<'a>> {
+    let mut modern = McpSession::new(target, token, GREETING_HINT);
+    let mut legacy = McpSession::new(target, token, GREETING_HINT);
     let results = (discover(&mut modern), legacy.initialize());
     for session in [&mut modern, &mut legacy] {
         session.default_hint = "check the daemon's log";
@@ -104,7 +104,7 @@ fn server_name(description: &Value, other: &Value) -> String {
 }
 
 /// Checks that the tools `search` and `fetch` exist, and that the list is not expensive.
-pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
+pub(super) fn tools(session: &mut McpSession<'_>) -> StepResult<()> {
     let mut all: Vec<Value> = Vec::new();
     let mut cursor = None::<String>;
     for _ in 0..MAX_LIST_PAGES {
@@ -151,7 +151,7 @@ pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
 }
 
 /// Checks that a search returns results that chat products can cite.
-pub(super) fn search(session: &mut Session<'_>) -> StepResult<()> {
+pub(super) fn search(session: &mut McpSession<'_>) -> StepResult<()> {
     let call = json!({ "name": "search", "arguments": { "query": "brain" } });
     let found = session.request("tools/call", call)?;
     let text = found["content"][0]["text"].as_str().unwrap_or_default();

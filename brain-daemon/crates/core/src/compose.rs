@@ -25,7 +25,7 @@ use brain_protocol::Fault;
 use brain_retrieval::embedding::{EmbeddingEnvironment, EmbeddingService, EmbeddingState};
 use brain_retrieval::search::SearchService;
 use brain_service::health::Health;
-use brain_service::{Audit, ChangeFeed, TextBudget};
+use brain_service::{AuditLog, ChangeFeed, TextBudget};
 use brain_store::{Reader, Store};
 use brain_sync::backup::scheduled_backup::BackupService;
 use brain_sync::sync::{SyncEnvironment, SyncService};
@@ -43,7 +43,7 @@ use crate::{Brain, PurgeService};
 
 /// What several services share. Clones share it, too.
 #[derive(Clone)]
-pub(crate) struct Parts {
+pub(crate) struct SharedParts {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
     pub(crate) index: Arc<IndexFollower>,
@@ -57,7 +57,7 @@ pub(crate) struct Parts {
     sync_lock: Arc<Mutex<()>>,
 }
 
-impl Parts {
+impl SharedParts {
     pub(crate) fn new(
         env: Environment,
         store: Arc<Store>,
@@ -102,7 +102,7 @@ impl Parts {
         let Environment { clock, net, random, stop, .. } = self.env.clone();
         let store = self.store.clone();
         Ok(Brain {
-            audit: Arc::new(Audit::new(store.clone(), clock.clone())),
+            audit: Arc::new(AuditLog::new(store.clone(), clock.clone())),
             connect: ConnectService::new(access.clone(), net, clock.clone(), random),
             ask: AskService::new(store.clone(), search.clone(), models.clone(), stop.clone()),
             graph: GraphService::new(store.clone(), clock, pages.clone(), stop),
@@ -386,8 +386,8 @@ fn path_in(home: &Home, file: Option<&HomePath>) -> Option<PathBuf> {
 }
 
 /// Returns the settings of [`Access`].
-fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
-    brain_access::Settings {
+fn access_settings(config: &Config, home: &Home) -> brain_access::AccessSettings {
+    brain_access::AccessSettings {
         admin_token_file: path_in(home, config.http.admin_token_file.as_ref()),
         base_url: config.http_base_url().map(str::to_owned),
         local: config.http.local,

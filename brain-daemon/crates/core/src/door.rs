@@ -14,7 +14,7 @@ use brain_protocol::{
     TunnelRequest, VoiceReply, VoiceTurn,
 };
 use brain_service::moved_home::check_home;
-use brain_service::{Audit, ChangeFeed, Progress, TextPermit};
+use brain_service::{AuditLog, ChangeFeed, Progress, TextPermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::Brain;
@@ -114,7 +114,7 @@ impl Door {
 
     /// The record of calls over the network.
     #[must_use]
-    pub fn audit(&self) -> &Audit {
+    pub fn audit(&self) -> &AuditLog {
         &self.brain.audit
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_base::leases::LeaseHolder;
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_base::secrets::Secrets;
 use brain_net::HttpClient;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ pub struct Environment {
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The source of random bytes.
-    pub random: Arc<dyn Random>,
+    pub random: Arc<dyn RandomSource>,
     /// The secrets.
     pub secrets: Arc<Secrets>,
     /// The client for outgoing HTTP.

@@ -34,7 +34,7 @@ use brain_access::Access;
 use brain_base::caller::Caller;
 use brain_base::home::Home;
 use brain_base::permission::permit;
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_base::secrets::ReadVariable;
 use brain_base::workers::WorkerStates;
 use brain_config::Config;
@@ -71,7 +71,7 @@ pub use brain_pages::pages::surroundings::{FirstOf, LinkedPage, Surroundings};
 pub use brain_pages::provenance::INGEST_KEYS;
 pub use brain_pages::sources::watch_state::{IgnoreRules, WatchState, is_markdown, is_rule_file};
 pub use brain_service::{
-    Audit, ChangeFeed, EventLines, NoProgress, Progress, StandardOutput, TextPermit,
+    AuditLog, ChangeFeed, EventLines, NoProgress, Progress, StandardOutput, TextPermit,
 };
 pub use brain_sync::backup::verify_backup;
 pub use brain_voice::TELEPHONE;
@@ -84,7 +84,7 @@ pub use restore_home::restore_from_home;
 /// Dependencies of a brain on the world outside, except the clock.
 pub struct ExternalDependencies {
     /// The source of random bytes.
-    pub random: Arc<dyn Random>,
+    pub random: Arc<dyn RandomSource>,
     /// The environment's variables, for secrets.
     pub variables: ReadVariable,
     /// The client for outgoing HTTP.
@@ -100,7 +100,7 @@ pub struct Brain {
     /// Access over HTTP: clients, tokens and the owner's consent.
     pub access: Arc<Access>,
     /// The record of calls over the network.
-    pub audit: Arc<Audit>,
+    pub audit: Arc<AuditLog>,
     /// Notifies subscribers when pages or the queue change.
     pub changes: Arc<ChangeFeed>,
     /// The files of pages.

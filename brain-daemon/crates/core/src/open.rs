@@ -17,7 +17,7 @@ use brain_store::{Reader, Store, StoreOptions};
 use brain_sync::backup::home_remains::{check_new_home, check_store, store_fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::compose::{Parts, machine_service};
+use crate::compose::{SharedParts, machine_service};
 use crate::environment::Environment;
 use crate::home_owner::check_owner;
 use crate::{Brain, ExternalDependencies, store_identity};
@@ -97,7 +97,8 @@ impl Brain {
         };
         // A shared store has its log before anything is written.
         let machines = Arc::new(machine_service(env.clone(), store.clone(), leases));
-        let brain = Parts::new(env, store, index, machines, changes)?.compose(embedding_state)?;
+        let brain =
+            SharedParts::new(env, store, index, machines, changes)?.compose(embedding_state)?;
         brain.recover(is_other_store)?;
         Ok(brain)
     }

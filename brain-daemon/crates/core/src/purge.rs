@@ -266,8 +266,8 @@ impl PurgeService {
     ) -> Result<u64, Fault> {
         let (source, slug, page_id) = (source.clone(), request.page.slug.clone(), record.id);
         let argument = request.page.to_string();
-        Ok(self.store.write(move |draft| {
-            let current = draft.page(&source, &slug)?.filter(|page| page.id == page_id);
+        Ok(self.store.write(move |transaction| {
+            let current = transaction.page(&source, &slug)?.filter(|page| page.id == page_id);
             let current = current.ok_or_else(|| no_page(&source, &slug))?;
             if current.version == number {
                 let message = format!("version {number} of \"{slug}\" is the current one");
@@ -279,7 +279,7 @@ impl PurgeService {
                     ))
                     .into());
             }
-            if !draft.purge_version(&source, &slug, page_id, number)? {
+            if !transaction.purge_version(&source, &slug, page_id, number)? {
                 let message = format!("\"{slug}\" has no version {number}");
                 return Err(Fault::new(FaultCode::UnknownVersion, message)
                     .hint(hint!("see {}", Command::History { page: Some(argument.clone()) }))
@@ -298,10 +298,10 @@ impl PurgeService {
     ) -> Result<u64, Fault> {
         let now = self.clock.now();
         let (source_id, slug, page_id) = (source.clone(), request.page.slug.clone(), record.id);
-        let versions = self.store.write(move |draft| {
-            let record = draft.page(&source_id, &slug)?.filter(|page| page.id == page_id);
+        let versions = self.store.write(move |transaction| {
+            let record = transaction.page(&source_id, &slug)?.filter(|page| page.id == page_id);
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
-            draft.purge_page(&source_id, &slug, record, now)
+            transaction.purge_page(&source_id, &slug, record, now)
         })?;
         self.files.update_file(source, record, None);
         Ok(versions)

@@ -135,9 +135,9 @@ fn queue_former_items(
         return Ok(());
     }
     warnings.push(format!("items of the former spool in the queue: {}", jobs.len()));
-    Ok(brain
-        .store
-        .write(move |draft| jobs.iter().try_for_each(|job| draft.add_job(job).map(drop)))?)
+    Ok(brain.store.write(move |transaction| {
+        jobs.iter().try_for_each(|job| transaction.add_job(job).map(drop))
+    })?)
 }
 
 /// Refuses a machine of a shared brain, a store that a daemon uses, and one that is intact.

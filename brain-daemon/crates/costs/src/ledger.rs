@@ -8,8 +8,8 @@ use std::sync::Arc;
 use brain_protocol::{CostsReply, Spending};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::line::{Line, Step, bounded_name, plausible_tokens};
-use super::summary::{CallFilter, summarize};
+use super::line::{CallStep, LedgerLine, bounded_name, plausible_tokens};
+use super::summary::{CallPeriod, summarize};
 use super::{Budget, CostError, Price};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::json_lines;
@@ -34,7 +34,7 @@ impl Ledger {
     /// Enters a model call before it is made. `tokens_in` and `tokens_out` are its maximum token
     /// counts.
     ///
-    /// [`Entry::settle`] records the result. An entry that is dropped counts as failed, at its
+    /// [`OpenCall::settle`] records the result. An entry that is dropped counts as failed, at its
     /// maximum cost, because the service may have processed the call.
     ///
     /// With a price, the line is on the disk when this returns. A free call is entered for its
@@ -51,14 +51,14 @@ impl Ledger {
         budget: Option<&'a Budget>,
         tokens_in: u64,
         tokens_out: u64,
-    ) -> Result<Entry<'a>, CostError> {
+    ) -> Result<OpenCall<'a>, CostError> {
         let cost = price.cost(tokens_in, tokens_out);
         let maximum = Spending { estimated: cost, actual: cost, tokens_in, tokens_out, calls: 1 };
         if let Some(budget) = budget {
             budget.reserve(maximum)?;
         }
-        let mut line = Line {
-            step: Step::Enter,
+        let mut line = LedgerLine {
+            step: CallStep::Enter,
             call: 0,
             at: rfc3339(self.clock.now()),
             purpose: purpose.into(),
@@ -85,7 +85,7 @@ impl Ledger {
                 "cannot write a free call to the ledger"
             );
         }
-        Ok(Entry { ledger: self, price, budget, maximum, line, is_closed: false })
+        Ok(OpenCall { ledger: self, price, budget, maximum, line, is_closed: false })
     }
 
     /// Returns the spending from `since` to `until` (Unix milliseconds, inclusive), with the newest
@@ -105,7 +105,7 @@ impl Ledger {
             File::open(&self.path).and_then(|file| Ok((file.metadata()?.len(), file)))
         };
         match file {
-            Ok((length, file)) => summarize(file.take(length), &CallFilter { since, until, limit })
+            Ok((length, file)) => summarize(file.take(length), &CallPeriod { since, until, limit })
                 .map_err(|error| self.error(error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(CostsReply::default()),
             Err(error) => Err(self.error(error)),
@@ -140,16 +140,16 @@ impl Ledger {
 
 /// A call that is entered and not settled yet.
 #[must_use = "a dropped entry counts at its maximum cost"]
-pub struct Entry<'a> {
+pub struct OpenCall<'a> {
     ledger: &'a Ledger,
     price: Price,
     budget: Option<&'a Budget>,
     maximum: Spending,
-    line: Line,
+    line: LedgerLine,
     is_closed: bool,
 }
 
-impl Entry<'_> {
+impl OpenCall<'_> {
     /// Settles an answered call with the token counts of the service.
     ///
     /// For a count of 0, which means that it was not reported, and for one far above the maximum,
@@ -167,16 +167,16 @@ impl Entry<'_> {
                 "implausible token count from the service; using the maximum"
             );
         }
-        self.close(Step::Done, counted_in, counted_out);
+        self.close(CallStep::Done, counted_in, counted_out);
         (tokens_in.min(counted_in), tokens_out.min(counted_out))
     }
 
     /// Settles a failed call that costs nothing: it was not sent, or the service rejected it.
     pub fn cancel(mut self) {
-        self.close(Step::Failed, 0, 0);
+        self.close(CallStep::Failed, 0, 0);
     }
 
-    fn close(&mut self, step: Step, tokens_in: u64, tokens_out: u64) {
+    fn close(&mut self, step: CallStep, tokens_in: u64, tokens_out: u64) {
         self.is_closed = true;
         let cost = self.price.cost(tokens_in, tokens_out);
         if let Some(budget) = self.budget {
@@ -185,7 +185,7 @@ impl Entry<'_> {
                 Spending { actual: cost, tokens_in, tokens_out, ..Spending::default() },
             );
         }
-        let line = Line { step, tokens_in, tokens_out, micro_usd: cost, ..self.line.clone() };
+        let line = LedgerLine { step, tokens_in, tokens_out, micro_usd: cost, ..self.line.clone() };
         // Not flushed: a lost line makes the call count at its maximum.
         if let Err(error) = self.ledger.append(false, |_| line.to_json_line()) {
             tracing::warn!(
@@ -197,11 +197,11 @@ impl Entry<'_> {
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
             let Spending { tokens_in, tokens_out, .. } = self.maximum;
-            self.close(Step::Failed, tokens_in, tokens_out);
+            self.close(CallStep::Failed, tokens_in, tokens_out);
         }
     }
 }

@@ -18,7 +18,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use budget::Budget;
-pub use ledger::{Entry, Ledger};
+pub use ledger::{Ledger, OpenCall};
 
 /// The price of a model, in millionths of a US dollar per million tokens.
 ///

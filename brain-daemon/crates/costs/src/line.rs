@@ -16,7 +16,7 @@ const MAX_EXTRA_TOKENS: u64 = 4096;
 /// What happened to a call when the line was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Step {
+pub(super) enum CallStep {
     /// The call is about to be made. Tokens and cost are its maximum.
     Enter,
     /// The call was answered.
@@ -27,9 +27,9 @@ pub(super) enum Step {
 
 /// A line of the ledger. Each of a call's two lines describes the call, so that it is useful alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Line {
+pub(super) struct LedgerLine {
     /// What happened to the call.
-    pub(super) step: Step,
+    pub(super) step: CallStep,
     /// The call's number: the byte offset of its first line.
     pub(super) call: u64,
     /// When the call was entered, RFC 3339.
@@ -49,7 +49,7 @@ pub(super) struct Line {
     pub(super) implausible: bool,
 }
 
-impl Line {
+impl LedgerLine {
     /// Returns the line as JSON with a line end.
     pub(super) fn to_json_line(&self) -> String {
         // Serialising numbers and strings cannot fail.

@@ -6,14 +6,14 @@ use std::io::{self, BufRead, BufReader, Read};
 use brain_protocol::{CallState, CostCall, CostDay, CostSum, CostsReply, Spending};
 
 use super::budget::add;
-use super::line::{Line, MAX_LINE_BYTES, Step, plausible_tokens};
+use super::line::{CallStep, LedgerLine, MAX_LINE_BYTES, plausible_tokens};
 use brain_base::clock::{day, parse_instant};
 
 /// Maximum number of open calls in memory. When there are more, the oldest counts as never settled.
 const MAX_OPEN_CALLS: usize = 1024;
 
 /// Selects calls by time. The reply lists only the newest of them; its sums include all of them.
-pub(super) struct CallFilter {
+pub(super) struct CallPeriod {
     /// First moment, in Unix milliseconds.
     pub(super) since: Option<i64>,
     /// Last moment, in Unix milliseconds.
@@ -26,19 +26,20 @@ pub(super) struct CallFilter {
 ///
 /// # Errors
 /// [`io::Error`] when the file cannot be read.
-pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<CostsReply> {
+pub(super) fn summarize(file: impl Read, filter: &CallPeriod) -> io::Result<CostsReply> {
     let mut sums = Sums::new(filter);
-    let mut open: BTreeMap<u64, Line> = BTreeMap::new();
+    let mut open: BTreeMap<u64, LedgerLine> = BTreeMap::new();
     let mut lines = BufReader::with_capacity(MAX_LINE_BYTES, file);
     let mut bytes = Vec::new();
     while next_line(&mut lines, &mut bytes)? {
-        let line = Line::parse(&bytes).and_then(|line| Some((parse_instant(&line.at)?, line)));
+        let line =
+            LedgerLine::parse(&bytes).and_then(|line| Some((parse_instant(&line.at)?, line)));
         let Some((at, line)) = line else {
             sums.damaged += 1;
             continue;
         };
         match line.step {
-            Step::Enter => {
+            CallStep::Enter => {
                 // Two calls have the same number only if the file was changed by hand. The former
                 // call was never settled.
                 let former = open.insert(line.call, line);
@@ -49,7 +50,7 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
                 };
                 former.into_iter().chain(oldest).for_each(|line| sums.add_open(&line));
             }
-            Step::Done | Step::Failed => {
+            CallStep::Done | CallStep::Failed => {
                 let enter_line = open.remove(&line.call);
                 let line = match &enter_line {
                     Some(enter_line) => limit_to_estimate(line, enter_line),
@@ -57,7 +58,7 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
                 };
                 let estimated =
                     enter_line.map_or(line.micro_usd, |enter_line| enter_line.micro_usd);
-                let is_done = line.step == Step::Done;
+                let is_done = line.step == CallStep::Done;
                 let state = if is_done { CallState::Done } else { CallState::Failed };
                 sums.add(at, &line, state, Spending { estimated, ..line.spent() });
             }
@@ -69,12 +70,12 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
 
 /// Returns the last line of a call. If its counts are implausible, the estimate replaces them.
 /// Older versions wrote implausible counts.
-fn limit_to_estimate(line: Line, enter_line: &Line) -> Line {
+fn limit_to_estimate(line: LedgerLine, enter_line: &LedgerLine) -> LedgerLine {
     let is_implausible = |counted, maximum| plausible_tokens(counted, maximum).1;
     if is_implausible(line.tokens_in, enter_line.tokens_in)
         || is_implausible(line.tokens_out, enter_line.tokens_out)
     {
-        return Line { step: line.step, implausible: true, ..enter_line.clone() };
+        return LedgerLine { step: line.step, implausible: true, ..enter_line.clone() };
     }
     line
 }
@@ -100,7 +101,7 @@ fn next_line(lines: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> 
 
 /// The sums so far.
 struct Sums<'a> {
-    filter: &'a CallFilter,
+    filter: &'a CallPeriod,
     total: Spending,
     /// Spending by purpose and model.
     by_purpose_and_model: HashMap<(String, String), Spending>,
@@ -117,7 +118,7 @@ struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    fn new(filter: &'a CallFilter) -> Self {
+    fn new(filter: &'a CallPeriod) -> Self {
         Self {
             filter,
             total: Spending::default(),
@@ -131,14 +132,14 @@ impl<'a> Sums<'a> {
     }
 
     /// Adds a call that was never settled.
-    fn add_open(&mut self, line: &Line) {
+    fn add_open(&mut self, line: &LedgerLine) {
         if let Some(at) = parse_instant(&line.at) {
             self.add(at, line, CallState::Open, line.spent());
         }
     }
 
-    fn add(&mut self, at: i64, line: &Line, state: CallState, spent: Spending) {
-        let CallFilter { since, until, limit } = *self.filter;
+    fn add(&mut self, at: i64, line: &LedgerLine, state: CallState, spent: Spending) {
+        let CallPeriod { since, until, limit } = *self.filter;
         if since.is_some_and(|since| at < since) || until.is_some_and(|until| at > until) {
             return;
         }

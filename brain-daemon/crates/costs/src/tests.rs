@@ -45,7 +45,7 @@ impl TestLedger {
         fs::read_to_string(self.path()).unwrap()
     }
 
-    fn enter<'a>(&'a self, budget: Option<&'a Budget>) -> Result<Entry<'a>, CostError> {
+    fn enter<'a>(&'a self, budget: Option<&'a Budget>) -> Result<OpenCall<'a>, CostError> {
         self.ledger.enter("ask", "m", PRICE, budget, 1000, 100)
     }
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_embed::{Embedder, LocalModel, Purpose};
+use brain_embed::{Embedder, LocalModel, VectorPurpose};
 
 /// The allocator of the daemon, so that freed memory returns to the system in the same way.
 #[global_allocator]
@@ -52,13 +52,13 @@ fn main() {
     let local = LocalModel::new(model.clone(), threads);
     let query = ["who did we meet at the harbour last summer".to_owned()];
     let began = Instant::now();
-    local.embed(&query, Purpose::Query, &|| true).unwrap();
+    local.embed(&query, VectorPurpose::Query, &|| true).unwrap();
     let first = began.elapsed();
     // Seconds and CPU seconds of the fastest run.
     let mut best = (f64::MAX, 0.0);
     for _ in 0..3 {
         let (began, cpu_before) = (Instant::now(), cpu());
-        local.embed(&windows, Purpose::Document, &|| true).unwrap();
+        local.embed(&windows, VectorPurpose::Document, &|| true).unwrap();
         let run = (began.elapsed().as_secs_f64(), cpu() - cpu_before);
         best = if run.0 < best.0 { run } else { best };
     }
@@ -66,7 +66,7 @@ fn main() {
     let mut questions: Vec<f64> = (0..50)
         .map(|_| {
             let began = Instant::now();
-            local.embed(&query, Purpose::Query, &|| true).unwrap();
+            local.embed(&query, VectorPurpose::Query, &|| true).unwrap();
             began.elapsed().as_secs_f64()
         })
         .collect();

@@ -17,12 +17,12 @@ use brain_protocol::{Command, Secret, hint};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
+use super::{EmbedError, EmbedErrorKind, Embedder, VectorPurpose, VectorSpace};
 use brain_base::backoff::Backoff;
-use brain_costs::{CostError, Entry, Ledger, Price};
+use brain_costs::{CostError, Ledger, OpenCall, Price};
 use brain_net::{Error as NetError, HttpClient, HttpRequest, RetryingClient, StreamEvent};
 
-use error::{EndpointLabel, NextStep};
+use error::{EndpointLabel, FailedCall};
 use response::EmbeddingResponse;
 
 /// OpenAI's own address.
@@ -78,7 +78,7 @@ impl RetryPolicy {
 /// Returns the key. Called before each use, so that a new key needs no restart.
 pub type KeyProvider = Box<dyn Fn() -> Result<Option<Secret>, EmbedError> + Send + Sync>;
 
-/// Configuration of an endpoint; see [`super::Settings::Endpoint`].
+/// Configuration of an endpoint; see [`super::EmbedSettings::Endpoint`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointSettings {
     /// Base address; `None` for OpenAI's own.
@@ -94,7 +94,7 @@ pub struct EndpointSettings {
 }
 
 /// A client of one endpoint.
-pub struct Endpoint {
+pub struct EndpointClient {
     settings: EndpointSettings,
     url: Url,
     client: Box<dyn RetryingClient>,
@@ -107,7 +107,7 @@ pub struct Endpoint {
     policy: [RetryPolicy; 2],
 }
 
-impl Endpoint {
+impl EndpointClient {
     /// Creates the client. Sends nothing yet.
     ///
     /// # Errors
@@ -155,12 +155,12 @@ impl Endpoint {
     }
 
     /// Returns the body of a request.
-    fn body(&self, texts: &[&str], purpose: Purpose) -> Value {
+    fn body(&self, texts: &[&str], purpose: VectorPurpose) -> Value {
         let mut body = json!({ "model": self.settings.model, "input": texts });
         if self.is_voyage() {
             body["input_type"] = match purpose {
-                Purpose::Query => "query".into(),
-                Purpose::Document => "document".into(),
+                VectorPurpose::Query => "query".into(),
+                VectorPurpose::Document => "document".into(),
             };
             if let Some(length) = self.settings.dimensions {
                 body["output_dimension"] = length.into();
@@ -181,7 +181,7 @@ impl Endpoint {
         context: &RequestContext<'_>,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         match self.request_with_retries(texts, context) {
-            Err(NextStep::Split(fault)) => match texts {
+            Err(FailedCall::Split(fault)) => match texts {
                 [text] if text.len() < MIN_HALVED_BYTES => Err(fault),
                 [text] => self.batch(&[truncate(text, text.len() / 2)], context),
                 _ => {
@@ -191,7 +191,7 @@ impl Endpoint {
                     Ok(vectors)
                 }
             },
-            Err(NextStep::Retry(_, fault) | NextStep::Fail(fault)) => Err(fault),
+            Err(FailedCall::Retry(_, fault) | FailedCall::Fail(fault)) => Err(fault),
             Ok(vectors) => Ok(vectors),
         }
     }
@@ -201,11 +201,11 @@ impl Endpoint {
         &self,
         texts: &[&str],
         context: &RequestContext<'_>,
-    ) -> Result<Vec<Vec<f32>>, NextStep> {
+    ) -> Result<Vec<Vec<f32>>, FailedCall> {
         let begun = Instant::now();
         for retries in 0..=context.policy.max_retries {
             let (wait, fault) = match self.request(texts, context, begun + context.policy.timeout) {
-                Err(NextStep::Retry(wait, fault)) if retries < context.policy.max_retries => {
+                Err(FailedCall::Retry(wait, fault)) if retries < context.policy.max_retries => {
                     (wait, fault)
                 }
                 other => return other,
@@ -213,19 +213,19 @@ impl Endpoint {
             let pause = context.policy.backoff.pause(retries);
             let wait = wait.map_or(pause, Duration::from_secs).max(pause);
             if begun.elapsed() + wait >= context.policy.timeout {
-                return Err(NextStep::Fail(fault));
+                return Err(FailedCall::Fail(fault));
             }
             self.wait(wait, context)?;
         }
-        Err(NextStep::Fail(context.label.timed_out(context.policy.timeout.as_secs())))
+        Err(FailedCall::Fail(context.label.timed_out(context.policy.timeout.as_secs())))
     }
 
     /// Waits, unless the caller stops the work.
-    fn wait(&self, wait: Duration, context: &RequestContext<'_>) -> Result<(), NextStep> {
+    fn wait(&self, wait: Duration, context: &RequestContext<'_>) -> Result<(), FailedCall> {
         let until = Instant::now() + wait;
         loop {
             if !(context.should_continue)() {
-                return Err(NextStep::Fail(context.label.stopped()));
+                return Err(FailedCall::Fail(context.label.stopped()));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -236,7 +236,7 @@ impl Endpoint {
     }
 
     /// Enters the maximum cost of a request in the ledger; `None` if the model is free.
-    fn enter(&self, texts: &[&str]) -> Result<Option<Entry<'_>>, NextStep> {
+    fn enter(&self, texts: &[&str]) -> Result<Option<OpenCall<'_>>, FailedCall> {
         if self.price.input == 0 {
             return Ok(None);
         }
@@ -244,7 +244,7 @@ impl Endpoint {
         let tokens: usize = texts.iter().map(|text| text.len() / 2 + 8).sum();
         let model = &self.settings.model;
         let entered = self.ledger.enter("embedding", model, self.price, None, tokens as u64, 0);
-        entered.map(Some).map_err(|fault| NextStep::Fail(ledger_error("embedding model", &fault)))
+        entered.map(Some).map_err(|fault| FailedCall::Fail(ledger_error("embedding model", &fault)))
     }
 
     /// Sends one request.
@@ -253,9 +253,9 @@ impl Endpoint {
         texts: &[&str],
         context: &RequestContext<'_>,
         deadline: Instant,
-    ) -> Result<Vec<Vec<f32>>, NextStep> {
+    ) -> Result<Vec<Vec<f32>>, FailedCall> {
         if !(context.should_continue)() {
-            return Err(NextStep::Fail(context.label.stopped()));
+            return Err(FailedCall::Fail(context.label.stopped()));
         }
         let entry = self.enter(texts)?;
         let body = self.body(texts, context.purpose).to_string();
@@ -278,7 +278,7 @@ impl Endpoint {
         });
         match (answer, end) {
             // The service may have done the work: the dropped entry costs its maximum.
-            (_, Some(reason)) => Err(NextStep::Fail(context.abort_error(reason))),
+            (_, Some(reason)) => Err(FailedCall::Fail(context.abort_error(reason))),
             (Err(net_error), None) => {
                 if let Some(entry) = entry.filter(|_| is_unsent(&net_error)) {
                     entry.cancel();
@@ -293,8 +293,9 @@ impl Endpoint {
             }
             (Ok(_), None) => {
                 let read = response::read(&received, texts.len(), self.dimensions.get().copied());
-                let EmbeddingResponse { vectors, tokens } = read
-                    .map_err(|problem| NextStep::Fail(context.label.invalid_response(&problem)))?;
+                let EmbeddingResponse { vectors, tokens } = read.map_err(|problem| {
+                    FailedCall::Fail(context.label.invalid_response(&problem))
+                })?;
                 if let Some(entry) = entry {
                     entry.settle(tokens, 0);
                 }
@@ -309,7 +310,7 @@ impl Endpoint {
         &self,
         vectors: &[Vec<f32>],
         context: &RequestContext<'_>,
-    ) -> Result<(), NextStep> {
+    ) -> Result<(), FailedCall> {
         let Some(first) = vectors.first() else { return Ok(()) };
         let expected = *self.dimensions.get_or_init(|| first.len());
         if expected == first.len() {
@@ -317,7 +318,7 @@ impl Endpoint {
         }
         let problem =
             format!("has vectors of {} numbers where {expected} were expected", first.len());
-        Err(NextStep::Fail(context.label.invalid_response(&problem)))
+        Err(FailedCall::Fail(context.label.invalid_response(&problem)))
     }
 }
 
@@ -332,7 +333,7 @@ enum AbortReason {
 /// What the requests of one call of `embed` have in common.
 struct RequestContext<'a> {
     label: EndpointLabel,
-    purpose: Purpose,
+    purpose: VectorPurpose,
     policy: RetryPolicy,
     bearer: Option<Secret>,
     should_continue: &'a dyn Fn() -> bool,
@@ -361,12 +362,12 @@ impl RequestContext<'_> {
     }
 }
 
-impl Embedder for Endpoint {
+impl Embedder for EndpointClient {
     fn space(&self) -> Result<VectorSpace, EmbedError> {
         let dimensions = match self.dimensions.get() {
             Some(length) => *length,
             None => {
-                let probed = self.embed(&[PROBE.to_owned()], Purpose::Document, &|| true)?;
+                let probed = self.embed(&[PROBE.to_owned()], VectorPurpose::Document, &|| true)?;
                 probed.first().map_or(0, Vec::len)
             }
         };
@@ -379,12 +380,12 @@ impl Embedder for Endpoint {
     fn embed(
         &self,
         texts: &[String],
-        purpose: Purpose,
+        purpose: VectorPurpose,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let (prefix, policy) = match purpose {
-            Purpose::Query => (&self.settings.query_prefix, self.policy[0]),
-            Purpose::Document => (&self.settings.document_prefix, self.policy[1]),
+            VectorPurpose::Query => (&self.settings.query_prefix, self.policy[0]),
+            VectorPurpose::Document => (&self.settings.document_prefix, self.policy[1]),
         };
         let key = (self.key)()?;
         let label = EndpointLabel {

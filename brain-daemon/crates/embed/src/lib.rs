@@ -18,14 +18,14 @@ use std::time::Duration;
 
 use url::Url;
 
-pub use endpoint::{Endpoint, EndpointSettings, KeyProvider};
+pub use endpoint::{EndpointClient, EndpointSettings, KeyProvider};
 pub use local::{LocalModel, ModelFacts, inspect, inspect_while, is_reranker, probe};
 pub use rerank::{RerankEndpoint, Reranker};
 pub use settings::{price, rerank_price};
 
 /// Purpose of a vector; some models treat questions and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum VectorPurpose {
     /// A search question.
     Query,
     /// A window of a page.
@@ -60,7 +60,7 @@ pub trait Embedder: Send + Sync {
     fn embed(
         &self,
         texts: &[String],
-        purpose: Purpose,
+        purpose: VectorPurpose,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError>;
 
@@ -76,7 +76,7 @@ pub trait Embedder: Send + Sync {
 
 /// Configuration of the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settings {
+pub enum EmbedSettings {
     /// A model on this machine.
     Local {
         /// Directory of the model, which need not exist yet.

@@ -31,10 +31,10 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
-use super::{EmbedError, Embedder, Purpose, Reranker, VectorSpace};
-use engine::Engine;
+use super::{EmbedError, Embedder, Reranker, VectorPurpose, VectorSpace};
+use engine::LoadedModel;
 pub use model_card::is_reranker;
-use model_card::{ModelCard, Weights};
+use model_card::{ModelCard, WeightsKind};
 
 /// Facts about an installed model, known without running it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,11 +79,11 @@ pub fn inspect_while(
 /// Checks the weights of a model and returns facts about it. Does not check the tokenizer.
 fn facts(card: &ModelCard) -> Result<ModelFacts, EmbedError> {
     let dimensions = match &card.weights {
-        Weights::Safetensors(shape) => {
+        WeightsKind::Safetensors(shape) => {
             graph::check(&card.weights_file, shape)?;
             card.dimensions.filter(|_| card.is_reranker).unwrap_or(shape.hidden)
         }
-        Weights::Onnx => engine::dimensions(card)?,
+        WeightsKind::Onnx => engine::dimensions(card)?,
     };
     let (bytes, sha256) = digest(&card.weights_file)?;
     Ok(ModelFacts {
@@ -125,7 +125,7 @@ struct LoadState {
     /// Identity of the space that [`Embedder::space`] returned last.
     reported_identity: Option<String>,
     /// The loaded model, while it is in use and for a while after.
-    engine: Option<Arc<Engine>>,
+    engine: Option<Arc<LoadedModel>>,
     /// When the model was last used.
     last_use: Instant,
 }
@@ -134,11 +134,11 @@ struct LoadState {
 struct ModelSnapshot {
     card: Arc<ModelCard>,
     space: VectorSpace,
-    stamp: FileStamp,
+    stamp: SizeAndTime,
 }
 
 /// Size and modification time, to notice a changed file.
-type FileStamp = (u64, Option<SystemTime>);
+type SizeAndTime = (u64, Option<SystemTime>);
 
 impl LocalModel {
     /// Returns a handle to the model in `directory`. Does not access the directory, which may be
@@ -199,7 +199,7 @@ impl LocalModel {
 
     /// Returns the loaded model; loads it if necessary. `needs_reranker` is the kind of model that
     /// the caller needs: a reranker or a sentence model.
-    fn engine(&self, needs_reranker: bool) -> Result<Arc<Engine>, EmbedError> {
+    fn engine(&self, needs_reranker: bool) -> Result<Arc<LoadedModel>, EmbedError> {
         let mut state = self.state();
         let snapshot = self.current_snapshot(&mut state)?;
         check_kind(&snapshot.card, needs_reranker)?;
@@ -216,7 +216,7 @@ impl LocalModel {
         }
         let began = Instant::now();
         let engine =
-            Arc::new(Engine::load(&snapshot.card, snapshot.space.dimensions, self.threads)?);
+            Arc::new(LoadedModel::load(&snapshot.card, snapshot.space.dimensions, self.threads)?);
         tracing::debug!(
             model = snapshot.card.name,
             ms = began.elapsed().as_millis(),
@@ -240,7 +240,7 @@ fn check_kind(card: &ModelCard, needs_reranker: bool) -> Result<(), EmbedError> 
 }
 
 /// Returns size and modification time of a file; `None` when they cannot be read.
-fn stamp(path: &Path) -> Option<FileStamp> {
+fn stamp(path: &Path) -> Option<SizeAndTime> {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()))
 }
@@ -258,7 +258,7 @@ impl Embedder for LocalModel {
     fn embed(
         &self,
         texts: &[String],
-        purpose: Purpose,
+        purpose: VectorPurpose,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         if texts.is_empty() {

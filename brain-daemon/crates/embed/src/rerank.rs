@@ -20,7 +20,7 @@ use url::Url;
 
 use crate::endpoint::{is_unsent, ledger_error};
 use crate::{EmbedError, EmbedErrorKind, KeyProvider};
-use brain_costs::{Entry, Ledger, Price};
+use brain_costs::{Ledger, OpenCall, Price};
 use brain_net::{HttpClient, HttpRequest, RetryingClient, StreamEvent};
 
 /// Maximum bytes of a response.
@@ -88,7 +88,7 @@ impl RerankEndpoint {
     }
 
     /// Enters the maximum cost of a call in the ledger; `None` if the model is free.
-    fn enter(&self, question: &str, texts: &[String]) -> Result<Option<Entry<'_>>, EmbedError> {
+    fn enter(&self, question: &str, texts: &[String]) -> Result<Option<OpenCall<'_>>, EmbedError> {
         if self.price.input == 0 {
             return Ok(None);
         }
@@ -190,19 +190,19 @@ fn error(kind: EmbedErrorKind, message: String) -> EmbedError {
 #[derive(Deserialize)]
 struct RerankResponse {
     #[serde(alias = "data")]
-    results: Vec<Row>,
+    results: Vec<ScoreRow>,
     #[serde(default)]
-    usage: Usage,
+    usage: RerankUsage,
 }
 
 #[derive(Deserialize)]
-struct Row {
+struct ScoreRow {
     index: usize,
     relevance_score: f32,
 }
 
 #[derive(Default, Deserialize)]
-struct Usage {
+struct RerankUsage {
     total_tokens: Option<u64>,
 }
 

@@ -6,9 +6,9 @@ use brain_base::home::Home;
 use brain_config::{EmbeddingConfig, EmbeddingProvider, SearchConfig};
 use brain_costs::Price;
 
-use crate::Settings;
+use crate::EmbedSettings;
 
-impl Settings {
+impl EmbedSettings {
     /// Returns the configured provider; `None` if there is none. `installed` is the directory of
     /// the model to use when the configuration names none. With it, the provider `auto` means
     /// `local`; without it, none.

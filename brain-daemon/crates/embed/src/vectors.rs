@@ -21,8 +21,8 @@ use std::path::Path;
 
 use file::VectorFile;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use record::Record;
-use rows::{Row, Rows};
+use record::VectorRecord;
+use rows::{Rows, VectorRow};
 
 /// Minimum number of windows at which a search uses sketches. With fewer, a full scan takes some
 /// milliseconds.
@@ -117,7 +117,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn put(&mut self, page: u64, key: Key, rows: &[Row]) {
+    fn put(&mut self, page: u64, key: Key, rows: &[VectorRow]) {
         self.forget(page);
         self.live_bytes += record::size(rows.len(), self.rows.dimensions);
         self.rows.put(page, key, rows);
@@ -162,9 +162,9 @@ impl Vectors {
         let mut memory = Memory { rows, pending: Vec::new(), live_bytes: 0, last_change: 0 };
         let (log, lost) =
             VectorFile::open(dir, store, identity, dimensions, |record| match record {
-                Record::Put(page, key, rows) => memory.put(page, key, &rows),
-                Record::Remove(page) => drop(memory.forget(page)),
-                Record::LastChange(seq) => memory.last_change = seq,
+                VectorRecord::Put(page, key, rows) => memory.put(page, key, &rows),
+                VectorRecord::Remove(page) => drop(memory.forget(page)),
+                VectorRecord::LastChange(seq) => memory.last_change = seq,
             })
             .map_err(|error| VectorError::Io { path: dir.display().to_string(), error })?;
         Ok((Self { dimensions, memory: RwLock::new(memory), log: Mutex::new(log) }, lost))
@@ -183,7 +183,7 @@ impl Vectors {
                 expected: self.dimensions,
             });
         }
-        let rows: Vec<Row> = windows.iter().map(Row::of).collect();
+        let rows: Vec<VectorRow> = windows.iter().map(VectorRow::of).collect();
         let mut memory = self.write();
         memory.put(page, key, &rows);
         record::put(page, key, &rows, &mut memory.pending);
@@ -314,7 +314,7 @@ impl Vectors {
             // `rows` contains what the pending records say.
             true => self.rewrite(&mut log, last_change),
             false => {
-                Record::LastChange(last_change).write(&mut records);
+                VectorRecord::LastChange(last_change).write(&mut records);
                 log.append(&records)
             }
         };
@@ -334,7 +334,7 @@ impl Vectors {
         log.rewrite(|out| {
             let Some(part) = parts.next() else {
                 out.append(&mut self.write().pending);
-                Record::LastChange(last_change).write(out);
+                VectorRecord::LastChange(last_change).write(out);
                 return false;
             };
             let memory = self.read();

@@ -7,7 +7,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use brain_embed::{Embedder, LocalModel, Purpose, inspect};
+use brain_embed::{Embedder, LocalModel, VectorPurpose, inspect};
 
 /// SHA-256 of the weights that made the reference vectors.
 const WEIGHTS: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
@@ -27,7 +27,8 @@ fn two_hundred_texts_have_the_vectors_of_the_reference() {
     let width = facts.dimensions as usize;
     assert_eq!((texts.len(), reference.len()), (200, 200 * width));
 
-    let vectors = LocalModel::new(model, 2).embed(&texts, Purpose::Document, &|| true).unwrap();
+    let vectors =
+        LocalModel::new(model, 2).embed(&texts, VectorPurpose::Document, &|| true).unwrap();
     let mut worst: f64 = 1.0;
     for ((text, vector), expected) in texts.iter().zip(&vectors).zip(reference.chunks(width)) {
         let dot: f64 =

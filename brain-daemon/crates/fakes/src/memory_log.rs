@@ -9,9 +9,9 @@ use brain_commit_log::checks::{
     check_batch, check_deletion, check_name, check_order, check_size, compactable,
 };
 use brain_commit_log::{
-    Administration, Batch, BatchId, Batches, BrainId, CommitLog, Compaction, Error, Head, Lease,
-    LeaseOutcome, LeaseRequest, MAX_CHUNK, Machine, NewBatch, Position, ReadLimit, Registration,
-    SealedKeys, Snapshot, SnapshotId, Snapshots,
+    Administration, Batch, BatchId, Batches, BrainId, BrainSnapshot, CommitLog, Compaction, Error,
+    Head, Lease, LeaseOutcome, LeaseRequest, MAX_CHUNK, Machine, NewBatch, Position, ReadLimit,
+    Registration, SealedKeys, SnapshotId, Snapshots,
 };
 
 /// What comes with [`Error::Moved`].
@@ -58,7 +58,7 @@ struct Content {
 
 #[derive(Clone)]
 struct StoredSnapshot {
-    entry: Snapshot,
+    entry: BrainSnapshot,
     chunks: BTreeMap<u32, Vec<u8>>,
 }
 
@@ -220,7 +220,7 @@ impl Content {
     }
 
     /// Returns all snapshots, the newest first.
-    fn snapshots(&self) -> Vec<Snapshot> {
+    fn snapshots(&self) -> Vec<BrainSnapshot> {
         let mut all: Vec<_> = self.snapshots.values().map(|stored| stored.entry.clone()).collect();
         all.sort_by_key(|one| std::cmp::Reverse((one.contains.number, one.time_ms, one.id)));
         all
@@ -334,7 +334,7 @@ impl Snapshots for MemoryLog {
         if contains.number > head.number {
             return Err(Error::Diverged { replica: *contains, log: head });
         }
-        let entry = Snapshot {
+        let entry = BrainSnapshot {
             id,
             contains: *contains,
             machine: machine.to_owned(),
@@ -371,7 +371,7 @@ impl Snapshots for MemoryLog {
         Ok(())
     }
 
-    fn snapshots(&self) -> Result<Vec<Snapshot>, Error> {
+    fn snapshots(&self) -> Result<Vec<BrainSnapshot>, Error> {
         Ok(self.content().snapshots())
     }
 

@@ -42,5 +42,5 @@ pub use replaced_files::OverwrittenEdit;
 pub use root_dir::RootDir;
 pub use scan::{MarkdownFile, ScanReport, Stat, is_missing, stat_of};
 pub use trash::TRASH;
-pub use tree::{OpenRoot, Outcome, Tree};
+pub use tree::{FileOutcome, OpenRoot, Tree};
 pub use walk::{for_each_markdown_file, markdown_files};

@@ -7,7 +7,7 @@ use super::file_entry::EntryState;
 use super::own_contents::OwnContents;
 use super::replaced_files::OverwrittenEdit;
 use super::swap::rename_new;
-use super::tree::{Outcome, Tree};
+use super::tree::{FileOutcome, Tree};
 
 /// The trash directory, beside the pages.
 pub const TRASH: &str = ".trash";
@@ -65,14 +65,14 @@ impl Tree {
         own: &OwnContents<'_>,
         strict: bool,
         page_id: u64,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<FileOutcome> {
         self.put_back(path, own, page_id)?;
-        let Some(entry) = self.entry(path)? else { return Ok(Outcome::Done) };
+        let Some(entry) = self.entry(path)? else { return Ok(FileOutcome::Done) };
         match entry.read()? {
-            EntryState::Missing => return Ok(Outcome::Done),
-            EntryState::Other => return Ok(Outcome::Foreign),
+            EntryState::Missing => return Ok(FileOutcome::Done),
+            EntryState::Other => return Ok(FileOutcome::Foreign),
             EntryState::File(found) if strict && !own.contains(&found.bytes) => {
-                return Ok(Outcome::Foreign);
+                return Ok(FileOutcome::Foreign);
             }
             EntryState::File(_) => {}
         }
@@ -81,22 +81,22 @@ impl Tree {
             let trashed = self.create_entry(&trash_path(path, n))?;
             match rename_new(&entry.dir, &entry.name, &trashed.dir, &trashed.name) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => n += 1,
-                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Done),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(FileOutcome::Done),
                 Err(e) => return Err(e),
-                Ok(()) if !strict => return Ok(Outcome::Done),
+                Ok(()) if !strict => return Ok(FileOutcome::Done),
                 // The file may have been saved since it was read.
                 Ok(()) => match trashed.read()? {
                     EntryState::File(found) if own.contains(&found.bytes) => {
-                        return Ok(Outcome::Done);
+                        return Ok(FileOutcome::Done);
                     }
-                    EntryState::Missing => return Ok(Outcome::Done),
+                    EntryState::Missing => return Ok(FileOutcome::Done),
                     _ => {
                         match rename_new(&trashed.dir, &trashed.name, &entry.dir, &entry.name) {
                             // There is a newer file; this one stays in the trash.
                             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                             other => other?,
                         }
-                        return Ok(Outcome::Foreign);
+                        return Ok(FileOutcome::Foreign);
                     }
                 },
             }
@@ -111,16 +111,16 @@ impl Tree {
         own: &OwnContents<'_>,
         everywhere: bool,
         page_id: u64,
-    ) -> io::Result<Outcome> {
-        let mut outcome = Outcome::Done;
+    ) -> io::Result<FileOutcome> {
+        let mut outcome = FileOutcome::Done;
         for trashed in self.trash_paths(path)? {
             // A power loss leaves empty files, and no program writes there.
             if !self.remove(&trashed, page_id, |bytes| own.contains(bytes) || bytes.is_empty())? {
-                outcome = Outcome::Foreign;
+                outcome = FileOutcome::Foreign;
             }
         }
         if everywhere && !self.remove(path, page_id, |bytes| own.contains(bytes))? {
-            outcome = Outcome::Foreign;
+            outcome = FileOutcome::Foreign;
         }
         Ok(outcome)
     }

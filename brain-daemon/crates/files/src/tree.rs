@@ -19,7 +19,7 @@ const MAX_ATTEMPTS: usize = 8;
 
 /// Result of an operation on a page's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FileOutcome {
     /// The file is as requested.
     Done,
     /// The file has other contents than brain's; it was left alone.
@@ -133,7 +133,7 @@ impl Tree {
         text: &str,
         own: &OwnContents<'_>,
         page_id: u64,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<FileOutcome> {
         for _ in 0..MAX_ATTEMPTS {
             self.put_back(path, own, page_id)?;
             let (entry, state) = match self.entry(path)? {
@@ -146,11 +146,13 @@ impl Tree {
             let former = match state {
                 EntryState::Missing => None,
                 EntryState::File(found) if found.bytes == text.as_bytes() => {
-                    return Ok(Outcome::Done);
+                    return Ok(FileOutcome::Done);
                 }
                 EntryState::File(found) if own.contains(&found.bytes) => Some(found.owner),
-                EntryState::File(found) if found.bytes.is_empty() => return Ok(Outcome::Emptied),
-                EntryState::File(_) | EntryState::Other => return Ok(Outcome::Foreign),
+                EntryState::File(found) if found.bytes.is_empty() => {
+                    return Ok(FileOutcome::Emptied);
+                }
+                EntryState::File(_) | EntryState::Other => return Ok(FileOutcome::Foreign),
             };
             let new = self.write_temporary(&entry, path, text, former, own, page_id)?;
             let placed = match former {
@@ -158,7 +160,7 @@ impl Tree {
                 Some(_) => exchange(&entry.dir, &new.name, &entry.name),
             };
             match placed {
-                Ok(()) if former.is_none() => return Ok(Outcome::Done),
+                Ok(()) if former.is_none() => return Ok(FileOutcome::Done),
                 Ok(()) => return self.inspect(&entry, &new, (path, page_id), text, own),
                 Err(e) => {
                     let _ = new.remove();
@@ -199,11 +201,11 @@ impl Tree {
         (path, page_id): (&str, u64),
         text: &str,
         own: &OwnContents<'_>,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<FileOutcome> {
         let mut replaced = match out.read()? {
             EntryState::File(found) if own.contains(&found.bytes) => {
                 self.discard(out, path, page_id, found)?;
-                return Ok(Outcome::Done);
+                return Ok(FileOutcome::Done);
             }
             other => other,
         };
@@ -218,7 +220,7 @@ impl Tree {
                         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                         other => other?,
                     }
-                    return Ok(Outcome::Foreign);
+                    return Ok(FileOutcome::Foreign);
                 }
                 other => other?,
             }
@@ -230,11 +232,11 @@ impl Tree {
                     }
                     self.discard(out, path, page_id, found)?;
                     return Ok(match replaced {
-                        EntryState::File(found) if found.bytes.is_empty() => Outcome::Emptied,
-                        _ => Outcome::Foreign,
+                        EntryState::File(found) if found.bytes.is_empty() => FileOutcome::Emptied,
+                        _ => FileOutcome::Foreign,
                     });
                 }
-                EntryState::Missing => return Ok(Outcome::Foreign),
+                EntryState::Missing => return Ok(FileOutcome::Foreign),
                 // A newer save arrived meanwhile: put it back in turn.
                 _ => {
                     last_put = match replaced {
@@ -249,7 +251,7 @@ impl Tree {
             self.replaced_files.add(page_id, path, found.bytes.clone());
             self.discard(out, path, page_id, found)?;
         }
-        Ok(Outcome::Foreign)
+        Ok(FileOutcome::Foreign)
     }
 
     /// Flushes all files below the tree to the disk.

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use super::{Outcome, OwnContents, Tree, digest, is_torn};
+use super::{FileOutcome, OwnContents, Tree, digest, is_torn};
 
 fn tree() -> (tempfile::TempDir, Tree) {
     let dir = tempfile::tempdir().unwrap();
@@ -15,7 +15,7 @@ fn tree() -> (tempfile::TempDir, Tree) {
 }
 
 /// Writes a page file; the texts `ours` count as written by brain.
-fn put(tree: &Tree, path: &str, text: &str, ours: &[&str]) -> Outcome {
+fn put(tree: &Tree, path: &str, text: &str, ours: &[&str]) -> FileOutcome {
     let digests: Vec<_> = ours.iter().map(|text| digest(text.as_bytes())).collect();
     tree.put(path, text, &OwnContents::whole(&digests), 1).unwrap()
 }
@@ -37,20 +37,20 @@ fn names(tree: &Tree, path: &str) -> Vec<String> {
 #[test]
 fn a_file_changed_by_another_program_is_left_alone() {
     let (_dir, tree) = tree();
-    assert_eq!(put(&tree, "a/b.md", "one", &[]), Outcome::Done);
-    assert_eq!(put(&tree, "a/b.md", "two", &["one"]), Outcome::Done);
+    assert_eq!(put(&tree, "a/b.md", "one", &[]), FileOutcome::Done);
+    assert_eq!(put(&tree, "a/b.md", "two", &["one"]), FileOutcome::Done);
     fs::write(tree.path_of("a/b.md"), "mine").unwrap();
-    assert_eq!(put(&tree, "a/b.md", "three", &["two"]), Outcome::Foreign);
+    assert_eq!(put(&tree, "a/b.md", "three", &["two"]), FileOutcome::Foreign);
     assert_eq!(read(&tree, "a/b.md"), "mine");
     fs::write(tree.path_of("a/b.md"), "").unwrap();
-    assert_eq!(put(&tree, "a/b.md", "three", &["two"]), Outcome::Emptied);
+    assert_eq!(put(&tree, "a/b.md", "three", &["two"]), FileOutcome::Emptied);
     assert_eq!(names(&tree, "a"), ["b.md"], "no temporary file is left");
     assert_eq!(tree.take_overwritten_edits(), []);
 }
 
 #[test]
 fn a_save_between_check_and_write_stays() {
-    for (saved, outcome) in [("saved now", Outcome::Foreign), ("", Outcome::Emptied)] {
+    for (saved, outcome) in [("saved now", FileOutcome::Foreign), ("", FileOutcome::Emptied)] {
         let (_dir, tree) = tree();
         put(&tree, "a.md", "one", &[]);
         let file_path = tree.path_of("a.md");
@@ -75,7 +75,7 @@ fn writes_to_a_replaced_file_are_not_lost() {
     let (_dir, tree) = tree();
     put(&tree, "a.md", "one", &[]);
     let mut open_file = File::options().write(true).open(tree.path_of("a.md")).unwrap();
-    assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
+    assert_eq!(put(&tree, "a.md", "two", &["one"]), FileOutcome::Done);
     assert_eq!(tree.take_overwritten_edits(), []);
     open_file.write_all(b"late").unwrap();
     let saves = tree.take_overwritten_edits();
@@ -99,7 +99,7 @@ fn a_write_keeps_mode_and_owner() {
     if is_root {
         chown(&file_path, Some(1234), Some(2345)).unwrap();
     }
-    assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
+    assert_eq!(put(&tree, "a.md", "two", &["one"]), FileOutcome::Done);
     let meta = fs::metadata(&file_path).unwrap();
     assert_eq!((meta.mode() & 0o777, read(&tree, "a.md").as_str()), (0o640, "two"));
     if is_root {
@@ -122,9 +122,9 @@ fn the_trash_keeps_existing_files() {
         let digests: Vec<_> = texts.iter().map(|text| digest(text)).collect();
         tree.purge("x.md", &OwnContents::whole(&digests), true, 1).unwrap()
     };
-    assert_eq!(purge(&[b"other"]), Outcome::Foreign);
+    assert_eq!(purge(&[b"other"]), FileOutcome::Foreign);
     fs::write(tree.path_of(".trash/x.md~2"), "").unwrap();
-    assert_eq!(purge(&[b"first", b"second"]), Outcome::Done);
+    assert_eq!(purge(&[b"first", b"second"]), FileOutcome::Done);
     assert_eq!(names(&tree, ".trash"), Vec::<String>::new());
 }
 
@@ -133,7 +133,7 @@ fn an_interrupted_restore_leaves_no_copy_in_the_trash() {
     let (_dir, tree) = tree();
     put(&tree, "x.md", "text", &[]);
     put(&tree, ".trash/x.md", "text", &[]);
-    assert_eq!(put(&tree, "x.md", "text", &[]), Outcome::Done);
+    assert_eq!(put(&tree, "x.md", "text", &[]), FileOutcome::Done);
     tree.remove_trashed_copy("x.md", "text", &OwnContents::whole(&[]), 1).unwrap();
     assert_eq!((names(&tree, ".trash").len(), read(&tree, "x.md").as_str()), (0, "text"));
 }
@@ -146,15 +146,15 @@ fn only_the_first_check_counts_an_incomplete_write_as_own() {
         let (_dir, tree) = tree();
         put(&tree, "a.md", incomplete, &[]);
         let mut own = OwnContents { digests: &[], is_torn: &torn, is_recovering: false };
-        assert_ne!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Done);
+        assert_ne!(tree.put("a.md", &whole, &own, 1).unwrap(), FileOutcome::Done);
         own.is_recovering = true;
-        assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Done);
+        assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), FileOutcome::Done);
         assert_eq!(read(&tree, "a.md"), whole);
     }
     let (_dir, tree) = tree();
     put(&tree, "a.md", "A line of another author.\n", &[]);
     let own = OwnContents { digests: &[], is_torn: &torn, is_recovering: true };
-    assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Foreign);
+    assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), FileOutcome::Foreign);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn incomplete_trash_copies_become_one_complete_file() {
         fs::create_dir_all(tree.root()).unwrap();
         fs::write(tree.path_of(".brain-7.tmp"), &text[..99]).unwrap();
         tree.recover("x.md", &text, &own, true, 7).unwrap();
-        assert_eq!(tree.trash("x.md", &own, false, 7).unwrap(), Outcome::Done);
+        assert_eq!(tree.trash("x.md", &own, false, 7).unwrap(), FileOutcome::Done);
         assert_eq!(names(&tree, ""), [".trash"], "{leftovers:?}");
         assert_eq!(
             (names(&tree, ".trash"), read(&tree, ".trash/x.md")),
@@ -235,7 +235,7 @@ fn a_link_out_of_the_tree_is_refused_at_any_time() {
     // A trash directory that is a link out of the tree.
     symlink(&outside, tree.path_of(".trash")).unwrap();
     assert!(tree.trash("mine.md", &own, false, 7).is_err());
-    assert_eq!(tree.trash("mine.md", &own, true, 7).unwrap(), Outcome::Foreign);
+    assert_eq!(tree.trash("mine.md", &own, true, 7).unwrap(), FileOutcome::Foreign);
     assert_eq!(fs::read_to_string(outside.join("x.md")).unwrap(), "theirs");
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 2);
 }

@@ -83,9 +83,9 @@ impl WeightedGraph {
 }
 
 /// A sequence of pseudorandom numbers that is the same in every run (SplitMix64).
-struct Sequence(u64);
+struct RandomNumbers(u64);
 
-impl Sequence {
+impl RandomNumbers {
     /// Returns a number from -1 to 1.
     fn next(&mut self) -> f32 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -129,7 +129,7 @@ fn arrange_island(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
         let CoarseGraph { graph: coarse, parent_of } = merge(&graph);
         finer.push((std::mem::replace(&mut graph, coarse), parent_of));
     }
-    let mut sequence = Sequence(pages as u64);
+    let mut sequence = RandomNumbers(pages as u64);
     let reach = vec![graph.masses.iter().sum::<f32>().sqrt(); graph.len()];
     let mut points: Vec<Point> = reach.iter().map(|&reach| sequence.next_point(reach)).collect();
     Forces::new(&graph, &reach).run(&mut points, FIRST_ROUNDS, &mut sequence);
@@ -151,7 +151,7 @@ fn refine(
     coarse: &[Point],
     parent_of: &[u32],
     reach: &[f32],
-    sequence: &mut Sequence,
+    sequence: &mut RandomNumbers,
 ) -> Vec<Point> {
     let near = |(&parent, &reach): (&u32, &f32)| {
         let (centre, offset) = (coarse[parent as usize], sequence.next_point(0.5 * reach));

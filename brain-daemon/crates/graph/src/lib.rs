@@ -55,7 +55,7 @@ pub struct GraphService {
 }
 
 /// Selects the pages of a request.
-struct Filter {
+struct PageFilter {
     source: Option<SourceId>,
     page_type: Option<String>,
     /// The ids of the pages with the requested tag.
@@ -86,7 +86,7 @@ impl GraphService {
         request: &GraphLayout,
     ) -> Result<GraphLayoutReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let filter = Filter::of(caller, &reader, request)?;
+        let filter = PageFilter::of(caller, &reader, request)?;
         let (graph, truncated) = match &request.page {
             Some(page) => {
                 let limit = MAX_AROUND;
@@ -132,7 +132,7 @@ impl GraphService {
     }
 }
 
-impl Filter {
+impl PageFilter {
     fn of(caller: &Caller, reader: &Reader, request: &GraphLayout) -> Result<Self, Fault> {
         let source = brain_pages::sources::resolve_named(caller, reader, request.source.as_ref())?;
         let ids_with_tag = request.tag.as_deref().map(|tag| {

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 use super::body_budget::SMALL_BODY;
-use super::connection_state::{ConnectionState, Phase, Timeouts};
+use super::connection_state::{ConnectionState, HttpTimeouts, Phase};
 use super::request_body::RequestBody;
 
 /// A client's socket.
@@ -177,7 +177,7 @@ pub(crate) struct TimedBody {
     /// `None` only while this is dropped.
     inner: Option<Incoming>,
     body: Arc<RequestBody>,
-    timeouts: Timeouts,
+    timeouts: HttpTimeouts,
     /// The `Content-Length`.
     length: Option<u64>,
     /// When a handler first waited for the body.
@@ -189,7 +189,7 @@ pub(crate) struct TimedBody {
 }
 
 impl TimedBody {
-    pub(crate) fn wrap(inner: Incoming, body: &Arc<RequestBody>, timeouts: &Timeouts) -> Body {
+    pub(crate) fn wrap(inner: Incoming, body: &Arc<RequestBody>, timeouts: &HttpTimeouts) -> Body {
         if inner.is_end_stream() {
             return Body::empty();
         }

@@ -10,14 +10,14 @@ use tokio::sync::{mpsc, oneshot};
 use brain_core::ingest::IngestReceipt;
 
 /// The result of a job.
-type Outcome = Result<IngestReceipt, Fault>;
+type JobResult = Result<IngestReceipt, Fault>;
 
 /// Maximum number of results that are delivered in one batch.
 const BATCH: usize = 256;
 
 /// The sending end of the queue. Unbounded, but holds at most one result for each request.
 #[derive(Clone)]
-pub(crate) struct CompletionQueue(mpsc::UnboundedSender<(oneshot::Sender<Outcome>, Outcome)>);
+pub(crate) struct CompletionQueue(mpsc::UnboundedSender<(oneshot::Sender<JobResult>, JobResult)>);
 
 impl CompletionQueue {
     /// Starts the task that delivers results. Must be called in the runtime. The task ends when
@@ -25,7 +25,7 @@ impl CompletionQueue {
     pub(crate) fn start() -> Self {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         tokio::spawn(async move {
-            let mut batch: Vec<(oneshot::Sender<Outcome>, Outcome)> = Vec::with_capacity(BATCH);
+            let mut batch: Vec<(oneshot::Sender<JobResult>, JobResult)> = Vec::with_capacity(BATCH);
             while receiver.recv_many(&mut batch, BATCH).await > 0 {
                 for (request, outcome) in batch.drain(..) {
                     // The client may have disconnected meanwhile.
@@ -39,7 +39,7 @@ impl CompletionQueue {
     /// Returns a callback for the outcome of a job, and the receiver of that outcome.
     pub(crate) fn outcome_channel(
         &self,
-    ) -> (impl FnOnce(Outcome) + Send + 'static, oneshot::Receiver<Outcome>) {
+    ) -> (impl FnOnce(JobResult) + Send + 'static, oneshot::Receiver<JobResult>) {
         let (request, receiver) = oneshot::channel();
         let sender = self.0.clone();
         // Sending fails only after the runtime has ended, and with it the request.

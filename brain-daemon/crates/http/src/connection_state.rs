@@ -21,7 +21,7 @@ const SLOW_BODY: Duration = Duration::from_secs(2);
 
 /// The timeouts of a connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Timeouts {
+pub(crate) struct HttpTimeouts {
     /// From the first byte of a request's head to its end. For the first request, from the
     /// beginning of the connection.
     pub(crate) head: Duration,
@@ -39,7 +39,7 @@ pub(crate) struct Timeouts {
     pub(crate) drain: Duration,
 }
 
-impl Timeouts {
+impl HttpTimeouts {
     /// Creates timeouts from `http.timeout` (`timeout`) and `http.idle_timeout` (`idle`).
     pub(crate) fn new(timeout: Duration, idle: Duration) -> Self {
         let linger = Duration::from_secs(2).min(timeout);
@@ -402,7 +402,7 @@ impl ConnectionState {
     }
 
     /// Checks the timeouts of the current phase.
-    pub(crate) fn check_deadline(&self, timeouts: &Timeouts) -> Deadline {
+    pub(crate) fn check_deadline(&self, timeouts: &HttpTimeouts) -> Deadline {
         let now = self.now();
         let left = |since: u64, limit: Duration| {
             let limit = limit.as_millis() as u64;

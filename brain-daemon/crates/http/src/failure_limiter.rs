@@ -16,7 +16,7 @@ const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 /// A minute in milliseconds.
 const MINUTE_MS: i64 = 60 * 1000;
 /// Failures are counted by address and a keyed hash of the client's name.
-type Key = (IpAddr, u64);
+type FailureKey = (IpAddr, u64);
 
 /// The failures of one listener, by kind.
 pub(crate) struct FailureLimits {
@@ -49,7 +49,7 @@ pub(crate) struct FailureLimiter {
     /// Hashes names.
     names: RandomState,
     /// The times of failures, in Unix milliseconds.
-    failures: Mutex<LruCache<Key, VecDeque<i64>>>,
+    failures: Mutex<LruCache<FailureKey, VecDeque<i64>>>,
 }
 
 impl FailureLimiter {
@@ -79,7 +79,7 @@ impl FailureLimiter {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, LruCache<Key, VecDeque<i64>>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<FailureKey, VecDeque<i64>>> {
         self.failures.lock()
     }
 }

@@ -70,7 +70,7 @@ type ProbeResult = Result<(), String>;
 type Probe = Arc<dyn Fn() -> ProbeResult + Send + Sync>;
 
 /// Probes the store, and stores the last result.
-pub(crate) struct Health {
+pub(crate) struct HealthProbe {
     probe: Probe,
     /// The timeout of a probe.
     timeout_after: Duration,
@@ -84,7 +84,7 @@ pub(crate) struct Health {
     running: tokio::sync::Mutex<Option<JoinHandle<ProbeResult>>>,
 }
 
-impl Health {
+impl HealthProbe {
     /// Creates a health check of `brain`.
     pub(crate) fn new(brain: &Door) -> Self {
         let (brain, owner) = (brain.clone(), Caller::local(rustix::process::geteuid().as_raw()));
@@ -210,7 +210,7 @@ mod tests {
             counter.fetch_add(1, Ordering::SeqCst);
             Ok(())
         };
-        let health = Arc::new(Health::with_probe(Arc::new(probe), Duration::from_secs(10)));
+        let health = Arc::new(HealthProbe::with_probe(Arc::new(probe), Duration::from_secs(10)));
         let checks: Vec<_> = (0..50)
             .map(|_| {
                 let health = Arc::clone(&health);
@@ -233,7 +233,7 @@ mod tests {
             let _ = released.lock().recv();
             Ok(())
         };
-        let health = Health::with_probe(Arc::new(probe), Duration::from_millis(30));
+        let health = HealthProbe::with_probe(Arc::new(probe), Duration::from_millis(30));
         assert!(health.check().await.unwrap_err().contains("did not answer"));
         // Expires the last result.
         *health.last.lock() = None;
@@ -252,7 +252,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panicking_probe_is_reported() {
-        let health = Health::with_probe(Arc::new(|| panic!("a defect")), PROBE_TIMEOUT);
+        let health = HealthProbe::with_probe(Arc::new(|| panic!("a defect")), PROBE_TIMEOUT);
         assert!(health.check().await.unwrap_err().contains("panicked"));
     }
 }

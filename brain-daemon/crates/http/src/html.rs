@@ -44,7 +44,7 @@ pub(crate) fn source_hash(text: &str) -> String {
 }
 
 /// A page for a browser.
-pub(crate) struct Page<'a> {
+pub(crate) struct HtmlPage<'a> {
     pub(crate) status: StatusCode,
     pub(crate) style: &'a Style,
     /// The title, without the name of the program.
@@ -56,7 +56,7 @@ pub(crate) struct Page<'a> {
     pub(crate) referrer: &'static str,
 }
 
-impl IntoResponse for Page<'_> {
+impl IntoResponse for HtmlPage<'_> {
     fn into_response(self) -> Response {
         let document = html! {
             (DOCTYPE)
@@ -106,7 +106,7 @@ mod tests {
     #[tokio::test]
     async fn a_hostile_title_stays_text() {
         let style = Style::new("p{margin:0}", "");
-        let page = Page {
+        let page = HtmlPage {
             status: StatusCode::OK,
             style: &style,
             title: "</title><script>alert('1')</script>",

@@ -60,8 +60,8 @@ use connection_limiter::ConnectionLimiter;
 use counters::Counters;
 use failure_limiter::FailureLimits;
 use guard::Guard;
-use health::Health;
-use limits::Limits;
+use health::HealthProbe;
+use limits::RateLimits;
 use quota::Quota;
 use session_store::SessionStore;
 
@@ -90,15 +90,15 @@ impl Side {
 }
 
 /// The state that both listeners share.
-pub struct SharedState {
+pub struct HttpState {
     /// Checks the `Host` and `Origin` headers of requests.
     pub(crate) guard: Guard,
     /// Rate limits.
-    pub(crate) limits: Limits,
+    pub(crate) limits: RateLimits,
     /// Daily quotas of clients.
     pub(crate) quota: Quota,
     /// The health of the store.
-    pub(crate) health: Health,
+    pub(crate) health: HealthProbe,
     /// Counters for `/metrics`.
     pub(crate) counters: Counters,
     /// Permits for conversions of text.
@@ -117,7 +117,7 @@ pub struct SharedState {
     public: Arc<ConnectionLimiter>,
 }
 
-impl SharedState {
+impl HttpState {
     /// Creates the state from the configuration. Must be called in the runtime.
     pub(crate) fn new(brain: &Door, tools: HttpService) -> Self {
         let config = brain.config();
@@ -128,9 +128,9 @@ impl SharedState {
             conversions: Semaphore::new(MAX_CONVERSIONS),
             large_messages: mcp::large_messages(),
             guard: Guard::new(config),
-            limits: Limits::new(config.ingest.rate),
+            limits: RateLimits::new(config.ingest.rate),
             quota: Quota::new(config.ingest.daily_pages, config.ingest.daily_bytes),
-            health: Health::new(brain),
+            health: HealthProbe::new(brain),
             counters: Counters::default(),
             local: ConnectionLimiter::new(config.http.connections),
             public: ConnectionLimiter::new(config.http.connections),
@@ -160,7 +160,7 @@ pub(crate) struct AppStateInner {
     /// Limits on failed logins and tokens.
     pub(crate) failures: FailureLimits,
     /// The state that both listeners share.
-    pub(crate) shared: Arc<SharedState>,
+    pub(crate) shared: Arc<HttpState>,
 }
 
 impl std::ops::Deref for AppState {
@@ -230,7 +230,7 @@ pub(crate) struct Application {
 
 impl Application {
     /// Creates the application that `side` serves.
-    pub(crate) fn new(brain: Door, side: Side, shared: Arc<SharedState>) -> Self {
+    pub(crate) fn new(brain: Door, side: Side, shared: Arc<HttpState>) -> Self {
         let (router, api) = routes(side).merge(voice::routes(&brain)).split_for_parts();
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);

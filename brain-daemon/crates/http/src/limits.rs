@@ -29,7 +29,7 @@ type ClientLimiter<C> =
     RateLimiter<u64, HashMapStateStore<u64>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
 /// The rate limits of one daemon.
-pub(crate) struct Limits<C: Clock = DefaultClock> {
+pub(crate) struct RateLimits<C: Clock = DefaultClock> {
     clients: Option<ClientLimiter<C>>,
     /// Hashes names and addresses.
     keys: RandomState,
@@ -39,14 +39,14 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     wrong_tokens: FailureLimiter,
 }
 
-impl Limits {
+impl RateLimits {
     /// Creates limits of calls for each client. With `None`, only wrong tokens are limited.
     pub(crate) fn new(rate: Option<Rate>) -> Self {
         Self::with_clock(rate, DefaultClock::default())
     }
 }
 
-impl<C: Clock + Clone> Limits<C> {
+impl<C: Clock + Clone> RateLimits<C> {
     fn with_clock(rate: Option<Rate>, clock: C) -> Self {
         let quota = rate.and_then(|Rate { calls, seconds }| {
             let calls = NonZeroU32::new(calls)?;
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn each_client_has_its_own_rate_limit() {
         let clock = FakeRelativeClock::default();
-        let limits = Limits::with_clock(Some(Rate { calls: 100, seconds: 10 }), clock.clone());
+        let limits = RateLimits::with_clock(Some(Rate { calls: 100, seconds: 10 }), clock.clone());
         for call in 0..100 {
             assert!(limits.check_client("ann").is_ok(), "{call}");
         }
@@ -137,8 +137,10 @@ mod tests {
 
     #[test]
     fn a_refused_call_says_how_long_to_wait() {
-        let limits =
-            Limits::with_clock(Some(Rate { calls: 1, seconds: 60 }), FakeRelativeClock::default());
+        let limits = RateLimits::with_clock(
+            Some(Rate { calls: 1, seconds: 60 }),
+            FakeRelativeClock::default(),
+        );
         assert!(limits.check_client("ann").is_ok());
         assert_eq!(retry_after(limits.check_client("ann").unwrap_err()), "60");
     }
@@ -146,7 +148,7 @@ mod tests {
     #[test]
     fn inactive_clients_are_removed() {
         let clock = FakeRelativeClock::default();
-        let limits = Limits::with_clock(Some(Rate { calls: 2, seconds: 1 }), clock.clone());
+        let limits = RateLimits::with_clock(Some(Rate { calls: 2, seconds: 1 }), clock.clone());
         for name in 0..10 * CLEANUP_INTERVAL {
             clock.advance(Duration::from_millis(100));
             assert!(limits.check_client(&name.to_string()).is_ok());
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_only_wrong_tokens_are_limited() {
-        let limits = Limits::new(None);
+        let limits = RateLimits::new(None);
         for _ in 0..1000 {
             assert!(limits.check_client("ann").is_ok());
         }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use brain_protocol::Fault;
 use tokio_util::sync::CancellationToken;
 
-use super::connection_state::Timeouts;
+use super::connection_state::HttpTimeouts;
 use super::guard::SecurityHeaders;
-use super::serve::{self, Listener, Service};
-use super::{Application, SharedState, Side};
+use super::serve::{self, HttpListener, Service};
+use super::{Application, HttpState, Side};
 use brain_access::HttpAddresses;
 use brain_base::backoff::Backoff;
 use brain_config::Config;
@@ -23,8 +23,8 @@ const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(
 /// The open sockets, and the problems found while opening them.
 #[derive(Debug, Default)]
 pub struct Listeners {
-    local: Option<Listener>,
-    public: Option<Listener>,
+    local: Option<HttpListener>,
+    public: Option<HttpListener>,
     missing: Vec<MissingListener>,
     /// Warnings about listeners that are open to the network.
     exposed: Vec<String>,
@@ -107,10 +107,10 @@ impl Listeners {
     /// Serves like [`Listeners::serve`], with another MCP service behind `/mcp`.
     pub async fn serve_with(self, brain: Door, tools: HttpService, stop: CancellationToken) {
         let config = brain.config();
-        let timeouts = Timeouts::new(config.http.timeout, config.http.idle_timeout);
-        let shared = Arc::new(SharedState::new(&brain, tools));
+        let timeouts = HttpTimeouts::new(config.http.timeout, config.http.idle_timeout);
+        let shared = Arc::new(HttpState::new(&brain, tools));
         let missing = self.missing;
-        let serve_side = |listener: Option<Listener>, side: Side| {
+        let serve_side = |listener: Option<HttpListener>, side: Side| {
             let missing = missing.iter().find(|missing| missing.side == side).cloned();
             let brain = brain.clone();
             let service = Service {
@@ -140,7 +140,7 @@ async fn open_later(
     brain: &Door,
     missing: &MissingListener,
     stop: &CancellationToken,
-) -> Option<Listener> {
+) -> Option<HttpListener> {
     let mut failures = 0;
     let MissingListener { side, address, problem } = missing;
     loop {
@@ -166,7 +166,7 @@ async fn open_later(
     }
 }
 
-fn address(listener: &Option<Listener>) -> Option<SocketAddr> {
+fn address(listener: &Option<HttpListener>) -> Option<SocketAddr> {
     listener.as_ref().and_then(|listener| listener.socket.local_addr().ok())
 }
 

@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use super::client_stream::{ClientStream, ResponseBody, TimedBody};
 use super::connection_limiter::ConnectionLimiter;
-use super::connection_state::{CloseRequest, ConnectionState, Deadline, Phase, Timeouts};
+use super::connection_state::{CloseRequest, ConnectionState, Deadline, HttpTimeouts, Phase};
 use super::guard::SecurityHeaders;
 use super::request_body::RequestBody;
 use super::{Application, HttpError};
@@ -62,7 +62,7 @@ pub(crate) struct ConnectionInfo {
 
 /// A listening socket.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct HttpListener {
     pub(crate) socket: TcpListener,
     /// Whether systemd passed it in. It stays open then, and the next daemon serves the clients
     /// that wait.
@@ -73,7 +73,7 @@ pub(crate) struct Listener {
 ///
 /// # Errors
 /// [`FaultCode::Conflict`] if the address is in use, else [`FaultCode::Io`].
-pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<Listener, Fault> {
+pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<HttpListener, Fault> {
     let bind = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
@@ -91,14 +91,14 @@ pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<Listener, Fault> 
             Command::ConfigPath
         ))
     })?;
-    Ok(Listener { socket, is_inherited: false })
+    Ok(HttpListener { socket, is_inherited: false })
 }
 
 /// Listens on a socket that systemd passed in.
 ///
 /// # Errors
 /// [`FaultCode::Io`] if the socket cannot be used.
-pub(crate) fn listen_on_inherited(socket: std::net::TcpListener) -> Result<Listener, Fault> {
+pub(crate) fn listen_on_inherited(socket: std::net::TcpListener) -> Result<HttpListener, Fault> {
     let socket = socket.set_nonblocking(true).and_then(|()| TcpListener::from_std(socket));
     let socket = socket.map_err(|error| {
         Fault::new(
@@ -107,7 +107,7 @@ pub(crate) fn listen_on_inherited(socket: std::net::TcpListener) -> Result<Liste
         )
         .hint("restart its unit, for example `systemctl --user restart brain-http-local.socket`")
     })?;
-    Ok(Listener { socket, is_inherited: true })
+    Ok(HttpListener { socket, is_inherited: true })
 }
 
 /// The application of a listener, and its limits.
@@ -117,14 +117,14 @@ pub(crate) struct Service {
     /// The connection limit.
     pub(crate) limiter: Arc<ConnectionLimiter>,
     /// The timeouts of each connection.
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: HttpTimeouts,
     /// Header fields of every response.
     pub(crate) security_headers: SecurityHeaders,
 }
 
 /// Serves clients until `stop` is cancelled. Returns when all connections are closed.
-pub(crate) async fn serve(listener: Listener, service: Service, stop: CancellationToken) {
-    let Listener { socket: listener, is_inherited } = listener;
+pub(crate) async fn serve(listener: HttpListener, service: Service, stop: CancellationToken) {
+    let HttpListener { socket: listener, is_inherited } = listener;
     let tracker = TaskTracker::new();
     let service = Arc::new(service);
     loop {
@@ -248,7 +248,7 @@ async fn serve_connection(
 /// that the connection must be closed.
 fn next_check(
     state: &ConnectionState,
-    timeouts: &Timeouts,
+    timeouts: &HttpTimeouts,
     drain_until: Option<Instant>,
     peer: SocketAddr,
 ) -> Option<Instant> {
@@ -304,7 +304,7 @@ async fn answer(
 }
 
 /// Reads the unread part of a request's body. Returns whether its end was reached.
-async fn drain_body(body: &Arc<RequestBody>, timeouts: &Timeouts) -> bool {
+async fn drain_body(body: &Arc<RequestBody>, timeouts: &HttpTimeouts) -> bool {
     let state = body.state();
     let Some(unread) = body.take_unread() else { return false };
     if state.is_timed_out() || state.is_evicted() || unread.size_hint().lower() > MAX_DRAINED {

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use brain_base::random::{self, Random, SystemRandom};
+use brain_base::random::{self, RandomSource, SystemRandom};
 
 /// How long a session lasts, in milliseconds.
 pub(crate) const SESSION_MS: i64 = 12 * 60 * 60 * 1000;
@@ -30,7 +30,7 @@ pub(crate) enum Purpose {
 }
 
 /// A session. Its key in the store is the SHA-256 of its id.
-struct Session {
+struct StoredSession {
     purpose: Purpose,
     /// Unix milliseconds.
     expires_at: i64,
@@ -40,8 +40,8 @@ struct Session {
 
 /// The sessions of one listener.
 pub(crate) struct SessionStore {
-    sessions: Mutex<HashMap<[u8; 32], Session>>,
-    random: Box<dyn Random>,
+    sessions: Mutex<HashMap<[u8; 32], StoredSession>>,
+    random: Box<dyn RandomSource>,
     /// Signs CSRF tokens; created on first use.
     key: OnceLock<[u8; 32]>,
 }
@@ -53,7 +53,7 @@ impl Default for SessionStore {
 }
 
 impl SessionStore {
-    fn new(random: Box<dyn Random>) -> Self {
+    fn new(random: Box<dyn RandomSource>) -> Self {
         Self { sessions: Mutex::default(), random, key: OnceLock::new() }
     }
 
@@ -82,7 +82,7 @@ impl SessionStore {
         }
         sessions.insert(
             digest(&id),
-            Session { purpose, expires_at: now + SESSION_MS, token: token.clone() },
+            StoredSession { purpose, expires_at: now + SESSION_MS, token: token.clone() },
         );
         Ok(id)
     }
@@ -158,7 +158,7 @@ mod tests {
 
     struct NoRandom;
 
-    impl Random for NoRandom {
+    impl RandomSource for NoRandom {
         fn fill(&self, _bytes: &mut [u8]) -> Result<(), brain_base::Error> {
             Err(brain_base::Error::NoRandomData("none".into()))
         }

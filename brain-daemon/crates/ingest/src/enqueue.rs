@@ -19,17 +19,17 @@ use brain_pages::pages::dedup::WINDOW_MS;
 use brain_pages::preferred_source::preferred;
 use brain_pages::write_page::{check_type, frontmatter_fault};
 use brain_service::NumberCipher;
-use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};
+use brain_store::{Content, Hash, JobOptions, JobRecord, StoreError, Transaction};
 
 /// The writer's decision about an item.
-enum Decision {
+enum EnqueueDecision {
     /// The item was added as job `id`; the queue now has `waiting` jobs.
     Queued { id: u64, waiting: u64 },
     /// The item is a duplicate of job `id`.
     Duplicate { id: u64 },
 }
 
-impl Decision {
+impl EnqueueDecision {
     /// Returns the number of the job, and the status of the reply in one word and in a sentence.
     fn reply(&self) -> (u64, IngestStatus, &'static str) {
         match self {
@@ -112,13 +112,13 @@ impl IngestService {
         let (content_hash, source_id) = (page::hex(&record.content_hash), record.source.clone());
         let (queue, max_waiting) = (Arc::clone(&self.queue), self.queue.max_waiting);
         self.store.write_then(
-            move |draft| decide(draft, &record, &keys, max_waiting, &public_id),
+            move |transaction| decide(transaction, &record, &keys, max_waiting, &public_id),
             move |decision| {
-                if let Ok(Decision::Queued { waiting, .. }) = decision {
+                if let Ok(EnqueueDecision::Queued { waiting, .. }) = decision {
                     queue.arrived.fetch_add(1, Ordering::Relaxed);
                     queue.set_waiting(waiting);
                 }
-                let receipt = |decision: Decision| {
+                let receipt = |decision: EnqueueDecision| {
                     let (id, status, message) = decision.reply();
                     let warning = warning.map(|warning| format!("; warning: {warning}"));
                     let message = format!("{message}{}", warning.unwrap_or_default());
@@ -262,17 +262,17 @@ fn key(parts: &[&[u8]]) -> Hash {
 
 /// Adds the job unless it is a duplicate or the queue is full; runs in the writer.
 fn decide(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     record: &JobRecord,
     keys: &DedupKeys,
     max_waiting: u64,
     public_id: &dyn Fn(u64) -> JobId,
-) -> Result<Decision, StoreError> {
+) -> Result<EnqueueDecision, StoreError> {
     if let Some(key) = &keys.by_idempotency_key
-        && let Some((id, first)) = find_duplicate(draft, key, record.received_at)?
+        && let Some((id, first)) = find_duplicate(transaction, key, record.received_at)?
     {
         if (first.content_hash, &first.source) == (record.content_hash, &record.source) {
-            return Ok(Decision::Duplicate { id });
+            return Ok(EnqueueDecision::Duplicate { id });
         }
         return Err(Fault::new(
             FaultCode::Conflict,
@@ -284,12 +284,12 @@ fn decide(
         .hint("use a new key for each item")
         .into());
     }
-    if let Some((id, first)) = find_duplicate(draft, &keys.by_content, record.received_at)?
-        && is_still_stored(draft, &first)?
+    if let Some((id, first)) = find_duplicate(transaction, &keys.by_content, record.received_at)?
+        && is_still_stored(transaction, &first)?
     {
-        return Ok(Decision::Duplicate { id });
+        return Ok(EnqueueDecision::Duplicate { id });
     }
-    if draft.waiting_jobs() >= max_waiting {
+    if transaction.waiting_jobs() >= max_waiting {
         return Err(Fault::new(
             FaultCode::QueueFull,
             format!("the ingest queue is full: {max_waiting} items wait"),
@@ -297,18 +297,18 @@ fn decide(
         .hint("send the item again in a few seconds; nothing of it was stored")
         .into());
     }
-    let id = draft.add_job(record)?;
-    Ok(Decision::Queued { id, waiting: draft.waiting_jobs() })
+    let id = transaction.add_job(record)?;
+    Ok(EnqueueDecision::Queued { id, waiting: transaction.waiting_jobs() })
 }
 
 /// Returns the job with `key` if its item arrived within the last 24 hours and the job has not
 /// failed. `now` is in Unix milliseconds.
 fn find_duplicate(
-    draft: &Draft<'_>,
+    transaction: &Transaction<'_>,
     key: &Hash,
     now: i64,
 ) -> Result<Option<(u64, JobRecord)>, StoreError> {
-    Ok(draft.latest_job_with_key(key)?.filter(|(_, job)| match job.state {
+    Ok(transaction.latest_job_with_key(key)?.filter(|(_, job)| match job.state {
         JobState::Failed => false,
         // A waiting job counts even if the clock was set back.
         JobState::Queued | JobState::Processing | JobState::Retrying => {
@@ -320,12 +320,12 @@ fn find_duplicate(
 
 /// Returns whether the page of a stored job still has the job's content. Otherwise the same content
 /// is no duplicate.
-fn is_still_stored(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreError> {
+fn is_still_stored(transaction: &Transaction<'_>, job: &JobRecord) -> Result<bool, StoreError> {
     if job.state != JobState::Stored {
         return Ok(true);
     }
     let Some(slug) = &job.slug else { return Ok(false) };
-    let page = draft.page(&job.source, slug)?;
+    let page = transaction.page(&job.source, slug)?;
     Ok(page.is_some_and(|page| page.deleted_at.is_none() && page.content_hash == job.content_hash))
 }
 

@@ -11,7 +11,7 @@ use brain_base::clock::rfc3339;
 use brain_base::permission::permit;
 use brain_page::hex;
 use brain_service::NumberCipher;
-use brain_store::{Draft, JobRecord, StoreError};
+use brain_store::{JobRecord, StoreError, Transaction};
 
 /// The maximum number of jobs in one reply.
 const MAX_LISTED: u32 = 1000;
@@ -100,7 +100,8 @@ impl IngestService {
         let mut retried = 0;
         for batch in ids.chunks(RETRY_BATCH) {
             let (batch, now) = (batch.to_vec(), self.clock.now());
-            let (count, waiting) = self.store.write(move |draft| retry(draft, &batch, now))?;
+            let (count, waiting) =
+                self.store.write(move |transaction| retry(transaction, &batch, now))?;
             self.queue.set_waiting(waiting);
             retried += count;
         }
@@ -140,10 +141,14 @@ impl IngestService {
 
 /// Queues those of these jobs again that have failed; runs in the writer. Returns their number, and
 /// the number of waiting jobs.
-fn retry(draft: &mut Draft<'_>, ids: &[u64], now: i64) -> Result<(u64, u64), StoreError> {
+fn retry(
+    transaction: &mut Transaction<'_>,
+    ids: &[u64],
+    now: i64,
+) -> Result<(u64, u64), StoreError> {
     let mut count = 0;
     for &id in ids {
-        let Some(failed) = draft.job(id)?.filter(|job| job.state == JobState::Failed) else {
+        let Some(failed) = transaction.job(id)?.filter(|job| job.state == JobState::Failed) else {
             continue;
         };
         let queued = JobRecord {
@@ -153,10 +158,10 @@ fn retry(draft: &mut Draft<'_>, ids: &[u64], now: i64) -> Result<(u64, u64), Sto
             due_at: now,
             ..failed.clone()
         };
-        draft.change_job(id, &failed, &queued)?;
+        transaction.change_job(id, &failed, &queued)?;
         count += 1;
     }
-    Ok((count, draft.waiting_jobs()))
+    Ok((count, transaction.waiting_jobs()))
 }
 
 fn unknown_job(id: JobId) -> Fault {

@@ -8,7 +8,7 @@ use brain_pages::provenance::{CAPTURE_CLI, COLLECTOR, VOICE, WEBHOOK};
 use brain_pages::write_page::{
     SlugRequest, build_new_page, choose_slug, inbox_slug, set_type_and_title, stored_document,
 };
-use brain_store::{Draft, JobRecord, LineChange, NewPage, StoreError, WrittenPage};
+use brain_store::{JobRecord, LineChange, NewPage, StoreError, Transaction, WrittenPage};
 
 /// A job's page, prepared as far as possible outside of the writer.
 pub(super) struct PreparedPage {
@@ -66,7 +66,7 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
 /// Chooses the slug and writes the page; runs in the writer. Does not change a page that has this
 /// content.
 pub(super) fn write(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     record: &JobRecord,
     prepared: &PreparedPage,
     now: i64,
@@ -79,7 +79,7 @@ pub(super) fn write(
         hash: &record.content_hash,
         day: &day(record.received_at),
     };
-    let (slug, existing) = choose_slug(draft, &slug_request)?;
+    let (slug, existing) = choose_slug(transaction, &slug_request)?;
     if let Some(present) = existing
         && present.deleted_at.is_none()
         && present.content_hash == record.content_hash
@@ -89,7 +89,7 @@ pub(super) fn write(
     // A job that was retried, or waited for the server of a shared brain, must not replace content
     // that arrived for the same page after its item.
     if (record.error.is_some() || prepared.has_waited)
-        && let (Some(requested), Some(present)) = (requested, draft.page(source, &slug)?)
+        && let (Some(requested), Some(present)) = (requested, transaction.page(source, &slug)?)
         && present.provenance.ingested_at.unwrap_or(present.written_at).max(present.content_at)
             > record.received_at
     {
@@ -100,10 +100,10 @@ pub(super) fn write(
         .into());
     }
     let written = match slug == prepared.likely_slug {
-        true => draft.write_page(source, &slug, &prepared.likely_page, now)?,
+        true => transaction.write_page(source, &slug, &prepared.likely_page, now)?,
         false => {
             let page = page_of(prepared.id, record, &slug)?;
-            draft.write_page(source, &slug, &page, now)?
+            transaction.write_page(source, &slug, &page, now)?
         }
     };
     Ok((slug, written))

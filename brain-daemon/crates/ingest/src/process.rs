@@ -12,7 +12,7 @@ use crate::IngestService;
 use brain_base::backoff::Backoff;
 use brain_service::NumberCipher;
 use brain_service::batch::map_in_parallel;
-use brain_store::{Content, Draft, JobRecord, StoreError, WrittenPage, waited_for_log};
+use brain_store::{Content, JobRecord, StoreError, Transaction, WrittenPage, waited_for_log};
 
 /// Maximum number of jobs in one transaction. Large enough for cheap commits, small enough to
 /// occupy the writer for milliseconds only.
@@ -89,7 +89,7 @@ impl IngestService {
     /// became pages, or 7 days after they failed. Blocks.
     pub fn remove_expired_jobs(&self) -> Result<usize, Fault> {
         let now = self.clock.now();
-        Ok(self.store.write(move |draft| draft.forget_jobs(now, CLEANUP_BATCH))?)
+        Ok(self.store.write(move |transaction| transaction.forget_jobs(now, CLEANUP_BATCH))?)
     }
 
     /// Prepares the page of one job. A panic fails this job only.
@@ -133,9 +133,9 @@ impl IngestService {
                 Err(error) if !error.is_store_wide() => {
                     let (now, attempts) = (self.clock.now(), Arc::clone(attempts));
                     let fault = Fault::from(error);
-                    self.store.write(move |draft| {
+                    self.store.write(move |transaction| {
                         let (id, record, _) = &attempts[index];
-                        record_failure(draft, *id, record, &fault, now)
+                        record_failure(transaction, *id, record, &fault, now)
                     })?;
                 }
                 Err(error) => return Err(error.into()),
@@ -151,15 +151,15 @@ impl IngestService {
         range: std::ops::Range<usize>,
     ) -> Result<Vec<StoredJob>, StoreError> {
         let (now, attempts) = (self.clock.now(), Arc::clone(attempts));
-        let (stored, waiting) = self.store.write(move |draft| {
+        let (stored, waiting) = self.store.write(move |transaction| {
             let mut stored = Vec::with_capacity(range.len());
             for (id, record, prepared_page) in &attempts[range.clone()] {
                 match prepared_page {
-                    Ok(page) => stored.extend(store_one(draft, *id, record, page, now)?),
-                    Err(fault) => record_failure(draft, *id, record, fault, now)?,
+                    Ok(page) => stored.extend(store_one(transaction, *id, record, page, now)?),
+                    Err(fault) => record_failure(transaction, *id, record, fault, now)?,
                 }
             }
-            Ok((stored, draft.waiting_jobs()))
+            Ok((stored, transaction.waiting_jobs()))
         })?;
         self.queue.record_processed(waiting);
         Ok(stored)
@@ -168,16 +168,16 @@ impl IngestService {
 
 /// Writes the page and finishes its job. Returns `None` if the job does not wait any more.
 fn store_one(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     id: u64,
     record: &JobRecord,
     prepared_page: &PreparedPage,
     now: i64,
 ) -> Result<Option<StoredJob>, StoreError> {
-    if !draft.job_waits(id, record.due_at)? {
+    if !transaction.job_waits(id, record.due_at)? {
         return Ok(None);
     }
-    let (slug, written) = write(draft, record, prepared_page, now)?;
+    let (slug, written) = write(transaction, record, prepared_page, now)?;
     let finished_job = JobRecord {
         state: JobState::Stored,
         content: Content::default(),
@@ -187,7 +187,7 @@ fn store_one(
         error: None,
         ..record.clone()
     };
-    draft.change_job(id, record, &finished_job)?;
+    transaction.change_job(id, record, &finished_job)?;
     Ok(Some(StoredJob {
         source: record.source.clone(),
         slug,
@@ -198,13 +198,13 @@ fn store_one(
 
 /// Records a failed attempt. After [`MAX_ATTEMPTS`] attempts, the job has failed.
 fn record_failure(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     id: u64,
     record: &JobRecord,
     fault: &Fault,
     now: i64,
 ) -> Result<(), StoreError> {
-    if !draft.job_waits(id, record.due_at)? {
+    if !transaction.job_waits(id, record.due_at)? {
         return Ok(());
     }
     let mut failed = record.clone();
@@ -218,7 +218,7 @@ fn record_failure(
         failed.finished_at = Some(now);
     }
     tracing::warn!(job = %JobId(id), attempts = failed.attempts, %fault, "ingest job failed");
-    draft.change_job(id, record, &failed)
+    transaction.change_job(id, record, &failed)
 }
 
 /// Marks jobs as in progress until the guard is dropped.

@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::stream_state::StreamState;
-use super::{Completion, Finish, Image, Question, UnsupportedOptions};
+use super::stream_state::ResponseState;
+use super::{Completion, Finish, Image, ModelQuestion, UnsupportedOptions};
 
 /// The version of the API.
 pub(super) const VERSION: &str = "2023-06-01";
@@ -13,7 +13,7 @@ pub(super) const VERSION: &str = "2023-06-01";
 /// Builds the body of a request. There is no option for JSON: the prompt asks for it.
 pub(super) fn body(
     model: &str,
-    question: &Question<'_>,
+    question: &ModelQuestion<'_>,
     unsupported: UnsupportedOptions,
     is_stream: bool,
 ) -> Value {
@@ -71,7 +71,7 @@ pub(super) fn usage(message: &Value) -> (u64, u64) {
 }
 
 /// Reads an event of a stream and returns its text; `None` when it does not follow the API.
-pub(super) fn read_event(state: &mut StreamState, event: &Value) -> Option<String> {
+pub(super) fn read_event(state: &mut ResponseState, event: &Value) -> Option<String> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     match event.get("type")?.as_str()? {
         "message_start" => state.count(usage(event.get("message")?)),

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::stream::{End, ResponseReader};
 use super::{
-    Model, ModelError, ModelErrorKind, Provider, Question, Reply, UnsupportedOptions, anthropic,
-    error, openai,
+    Model, ModelError, ModelErrorKind, ModelQuestion, ModelReply, Provider, UnsupportedOptions,
+    anthropic, error, openai,
 };
 use brain_base::backoff::Backoff;
-use brain_costs::{Budget, Entry};
+use brain_costs::{Budget, OpenCall};
 use brain_net::{Error as NetError, HttpRequest, HttpResponse, StreamEvent};
 use brain_protocol::Spending;
 use parking_lot::MutexGuard;
@@ -30,7 +30,7 @@ const IMAGE_TOKENS: u64 = 3000;
 /// Tokens of a request besides its texts.
 const ENVELOPE_TOKENS: u64 = 50;
 
-impl Question<'_> {
+impl ModelQuestion<'_> {
     /// Returns the estimated maximum of input tokens, for the ledger. A token has at least two
     /// bytes in most languages. Text of rare symbols may have more tokens.
     #[must_use]
@@ -41,7 +41,7 @@ impl Question<'_> {
 }
 
 /// The outcome of one request.
-enum Outcome {
+enum RequestOutcome {
     /// The service responded with another status than 200.
     ErrorStatus(HttpResponse),
     /// The response was read to its end, or as far as needed.
@@ -57,7 +57,7 @@ enum Outcome {
 impl Model {
     /// Returns what a question can cost at most, by the estimate of the ledger. Sends nothing.
     #[must_use]
-    pub fn max_cost(&self, question: &Question<'_>) -> Spending {
+    pub fn max_cost(&self, question: &ModelQuestion<'_>) -> Spending {
         let (tokens_in, tokens_out) = (question.max_input_tokens(), u64::from(question.max_tokens));
         let estimated = self.meter.price.cost(tokens_in, tokens_out);
         Spending { estimated, ..Spending::default() }
@@ -73,10 +73,10 @@ impl Model {
     /// the other kinds when the question is cancelled, or the service fails.
     pub fn ask(
         &self,
-        question: &Question<'_>,
+        question: &ModelQuestion<'_>,
         budget: Option<&Budget>,
         should_continue: &dyn Fn() -> bool,
-    ) -> Result<Reply, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         self.ask_with_retries(question, budget, None, should_continue)
     }
 
@@ -89,21 +89,21 @@ impl Model {
     /// As for [`Model::ask`].
     pub fn stream(
         &self,
-        question: &Question<'_>,
+        question: &ModelQuestion<'_>,
         budget: Option<&Budget>,
         on_text: &mut dyn FnMut(&str),
         should_continue: &dyn Fn() -> bool,
-    ) -> Result<Reply, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         self.ask_with_retries(question, budget, Some(on_text), should_continue)
     }
 
     fn ask_with_retries(
         &self,
-        question: &Question<'_>,
+        question: &ModelQuestion<'_>,
         budget: Option<&Budget>,
         mut on_text: Option<&mut dyn FnMut(&str)>,
         should_continue: &dyn Fn() -> bool,
-    ) -> Result<Reply, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         let (mut option_tries, mut retries) = (1, 0);
         let mut waited = Duration::ZERO;
         loop {
@@ -116,7 +116,7 @@ impl Model {
             let on_text = on_text.as_mut().map(|on_text| &mut **on_text as &mut dyn FnMut(&str));
             let mut reader = ResponseReader::new(self.provider, on_text);
             let answer = match self.send(question, unsupported, &mut reader, should_continue) {
-                Outcome::ErrorStatus(answer) => answer,
+                RequestOutcome::ErrorStatus(answer) => answer,
                 outcome => return self.finish(outcome, reader, entry),
             };
             // 502 and 504 are of a gateway, behind which the model may have processed the question:
@@ -160,9 +160,9 @@ impl Model {
     /// Enters a request into the ledger.
     fn enter<'b>(
         &'b self,
-        question: &Question<'_>,
+        question: &ModelQuestion<'_>,
         budget: Option<&'b Budget>,
-    ) -> Result<Entry<'b>, ModelError> {
+    ) -> Result<OpenCall<'b>, ModelError> {
         let (tokens_in, tokens_out) = (question.max_input_tokens(), u64::from(question.max_tokens));
         self.meter
             .ledger
@@ -178,11 +178,11 @@ impl Model {
     /// Sends one request, and passes the response to `reader`.
     fn send(
         &self,
-        question: &Question<'_>,
+        question: &ModelQuestion<'_>,
         unsupported: UnsupportedOptions,
         reader: &mut ResponseReader<'_>,
         should_continue: &dyn Fn() -> bool,
-    ) -> Outcome {
+    ) -> RequestOutcome {
         let is_stream = reader.is_stream();
         let body = match self.provider {
             Provider::OpenAi => openai::body(&self.name, question, unsupported, is_stream),
@@ -214,13 +214,13 @@ impl Model {
             wants_more && !is_cancelled && !is_late
         });
         match answer {
-            Err(error) => Outcome::Failed(error),
-            Ok(answer) if answer.status != 200 => Outcome::ErrorStatus(answer),
+            Err(error) => RequestOutcome::Failed(error),
+            Ok(answer) if answer.status != 200 => RequestOutcome::ErrorStatus(answer),
             // A complete answer counts even if the caller has cancelled meanwhile.
-            Ok(_) if reader.is_finished() => Outcome::Complete,
-            Ok(_) if is_cancelled => Outcome::Cancelled,
-            Ok(_) if is_late => Outcome::TimedOut,
-            Ok(_) => Outcome::Complete,
+            Ok(_) if reader.is_finished() => RequestOutcome::Complete,
+            Ok(_) if is_cancelled => RequestOutcome::Cancelled,
+            Ok(_) if is_late => RequestOutcome::TimedOut,
+            Ok(_) => RequestOutcome::Complete,
         }
     }
 
@@ -228,25 +228,27 @@ impl Model {
     /// maximum.
     fn finish(
         &self,
-        outcome: Outcome,
+        outcome: RequestOutcome,
         reader: ResponseReader<'_>,
-        entry: Entry<'_>,
-    ) -> Result<Reply, ModelError> {
+        entry: OpenCall<'_>,
+    ) -> Result<ModelReply, ModelError> {
         let (text, end, tokens) = reader.end();
         let error = match (outcome, end) {
             // A failure after the end of an answer does not matter.
             (_, End::Complete(finish)) => {
                 let (tokens_in, tokens_out) = entry.settle(tokens.0, tokens.1);
-                return Ok(Reply { text, tokens_in, tokens_out, finish });
+                return Ok(ModelReply { text, tokens_in, tokens_out, finish });
             }
-            (Outcome::Failed(error), _) => {
+            (RequestOutcome::Failed(error), _) => {
                 if was_not_sent(&error) {
                     entry.cancel();
                 }
                 ModelError::from_net(&self.url, &error)
             }
-            (Outcome::Cancelled, _) => ModelError::cancelled(),
-            (Outcome::TimedOut, _) => ModelError::timeout(&self.url, ANSWER_TIMEOUT.as_secs()),
+            (RequestOutcome::Cancelled, _) => ModelError::cancelled(),
+            (RequestOutcome::TimedOut, _) => {
+                ModelError::timeout(&self.url, ANSWER_TIMEOUT.as_secs())
+            }
             (_, End::Refused) => {
                 entry.settle(tokens.0, tokens.1);
                 ModelError::refused(&self.name)

@@ -61,7 +61,7 @@ fn paid_model(base: Url, dir: &Path) -> (Model, Arc<Ledger>) {
     let idle_timeout = Duration::from_secs(20);
     let provider = Provider::OpenAi;
     let settings =
-        Settings { provider, base: Some(base), model: None, vision_model: None, idle_timeout };
+        ModelSettings { provider, base: Some(base), model: None, vision_model: None, idle_timeout };
     (Model::open(&settings, "m", None, &Client::new(), meter).unwrap(), ledger)
 }
 
@@ -71,7 +71,7 @@ fn retry_after_a_closed_connection_costs_one_answer() {
     let answer = http("200 OK", &completion(&json!("hi"), "stop").to_string());
     let dir = tempfile::tempdir().unwrap();
     let (model, ledger) = paid_model(server(vec![busy, answer]), dir.path());
-    let question = Question { max_retry_wait: Duration::from_secs(10), ..simple_question() };
+    let question = ModelQuestion { max_retry_wait: Duration::from_secs(10), ..simple_question() };
     let reply = model.ask(&question, None, &|| true).unwrap();
     assert_eq!((reply.text.as_str(), reply.tokens_in, reply.tokens_out), ("hi", 11, 3));
     let costs = ledger.read(None, None, 10).unwrap();

@@ -4,7 +4,7 @@ use brain_protocol::{Command, Hint, Secret, hint, is_direction_control};
 use serde_json::Value;
 use url::Url;
 
-use super::{Question, UnsupportedOptions};
+use super::{ModelQuestion, UnsupportedOptions};
 use brain_costs::CostError;
 use brain_net::{Error as NetError, HttpResponse};
 
@@ -291,7 +291,7 @@ impl ModelError {
 pub(super) fn rejected_options(
     answer: &HttpResponse,
     known: UnsupportedOptions,
-    question: &Question<'_>,
+    question: &ModelQuestion<'_>,
 ) -> Option<UnsupportedOptions> {
     if !matches!(answer.status, 400 | 422) {
         return None;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brain_protocol::{Command, Fault, FaultCode, Secret, usd};
 
-use crate::{Model, ModelError, ModelErrorKind, Settings};
+use crate::{Model, ModelError, ModelErrorKind, ModelSettings};
 use brain_base::secrets::Secrets;
 use brain_config::LlmConfig;
 use brain_costs::{CostMeter, Ledger, Price};
@@ -47,7 +47,7 @@ impl LanguageModels {
     /// # Errors
     /// If the key cannot be read, or is missing where one is needed.
     pub fn language_model(&self, name: Option<&str>) -> Result<Option<Model>, Fault> {
-        let Some(settings) = Settings::from_config(&self.config) else { return Ok(None) };
+        let Some(settings) = ModelSettings::from_config(&self.config) else { return Ok(None) };
         let name = name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
         let Some(name) = name.or_else(|| settings.model.clone()) else {
             return Ok(None);
@@ -71,7 +71,7 @@ impl LanguageModels {
             let problem = format!("the ledger of paid calls cannot be written: {fault}");
             return warn(problem, Command::Costs);
         }
-        let Some(settings) = Settings::from_config(&self.config) else {
+        let Some(settings) = ModelSettings::from_config(&self.config) else {
             return ok("none is configured (llm.provider)");
         };
         let Some(name) = settings.model.as_ref().or(settings.vision_model.as_ref()) else {

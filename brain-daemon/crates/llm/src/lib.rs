@@ -59,7 +59,7 @@ pub enum Provider {
 
 /// The configured models and their service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ModelSettings {
     /// The API of the service.
     pub provider: Provider,
     /// The base address; `None` means the provider's own.
@@ -73,7 +73,7 @@ pub struct Settings {
     pub idle_timeout: Duration,
 }
 
-impl Settings {
+impl ModelSettings {
     /// Returns whether the service is reached without TLS. Such a service is taken for one in the
     /// owner's network that does not fetch images by itself.
     #[must_use]
@@ -106,7 +106,7 @@ pub enum Image {
 
 /// A question.
 #[derive(Debug, Clone, Default)]
-pub struct Question<'a> {
+pub struct ModelQuestion<'a> {
     /// The purpose in the ledger: `ask`, `ratings`.
     pub purpose: &'static str,
     /// The system prompt: instructions. Trusted text only.
@@ -127,7 +127,7 @@ pub struct Question<'a> {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct ModelReply {
     /// The text of the answer, without the model's reasoning.
     pub text: String,
     /// Input tokens by the service's count; 0 when it reports none.
@@ -147,7 +147,7 @@ pub enum Finish {
     Length,
 }
 
-impl Reply {
+impl ModelReply {
     /// Parses the answer as a JSON object, with or without a code fence around it.
     ///
     /// # Errors
@@ -197,7 +197,7 @@ impl Model {
     /// [`ModelErrorKind::NoKey`] when a provider's own service is used without a key;
     /// [`ModelErrorKind::Unreachable`] when no client can be made for the address.
     pub fn open(
-        settings: &Settings,
+        settings: &ModelSettings,
         name: &str,
         key: Option<Secret>,
         net: &dyn HttpClient,

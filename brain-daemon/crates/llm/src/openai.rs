@@ -4,13 +4,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::stream_state::StreamState;
-use super::{Completion, Finish, Image, Question, UnsupportedOptions};
+use super::stream_state::ResponseState;
+use super::{Completion, Finish, Image, ModelQuestion, UnsupportedOptions};
 
 /// Builds the body of a request.
 pub(super) fn body(
     model: &str,
-    question: &Question<'_>,
+    question: &ModelQuestion<'_>,
     unsupported: UnsupportedOptions,
     is_stream: bool,
 ) -> Value {
@@ -80,7 +80,7 @@ pub(super) fn usage(message: &Value) -> (u64, u64) {
 }
 
 /// Reads an event of a stream and returns its text; `None` when it does not follow the API.
-pub(super) fn read_event(state: &mut StreamState, event: &Value) -> Option<String> {
+pub(super) fn read_event(state: &mut ResponseState, event: &Value) -> Option<String> {
     if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
         state.fail(error);
         return Some(String::new());

@@ -3,9 +3,9 @@
 use brain_config::{LlmConfig, LlmProvider};
 use brain_costs::Price;
 
-use crate::{Provider, Settings};
+use crate::{ModelSettings, Provider};
 
-impl Settings {
+impl ModelSettings {
     /// Returns the configured models; `None` if there is no provider.
     #[must_use]
     pub fn from_config(config: &LlmConfig) -> Option<Self> {
@@ -44,7 +44,7 @@ mod tests {
                 values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
             };
             let config = Config::load(Path::new("/nowhere/config.toml"), env);
-            Settings::from_config(&config.unwrap().llm)
+            ModelSettings::from_config(&config.unwrap().llm)
         };
         assert_eq!(load(&[("BRAIN_LLM_MODEL", "m")]), None);
         let models =

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::sse::EventParser;
-use super::stream_state::StreamState;
+use super::stream_state::ResponseState;
 use super::strip_thinking::{ThinkingFilter, strip_thinking};
 use super::{Completion, Finish, Provider, anthropic, openai};
 
@@ -47,7 +47,7 @@ pub(super) struct ResponseReader<'a> {
     filter: ThinkingFilter,
     /// The text so far.
     text: String,
-    state: StreamState,
+    state: ResponseState,
     /// Whether at least one event followed the API.
     has_event: bool,
     /// Whether the response is too long, or does not follow the API.
@@ -64,7 +64,7 @@ impl<'a> ResponseReader<'a> {
             events: None,
             filter: ThinkingFilter::default(),
             text: String::new(),
-            state: StreamState::default(),
+            state: ResponseState::default(),
             has_event: false,
             is_invalid: false,
         }

@@ -6,7 +6,7 @@ use super::{Finish, error};
 
 /// The state of a stream, besides its text.
 #[derive(Debug, Default)]
-pub(super) struct StreamState {
+pub(super) struct ResponseState {
     /// Input and output tokens by the service's count.
     pub(super) tokens: (u64, u64),
     /// Why the answer ended, if reported.
@@ -19,7 +19,7 @@ pub(super) struct StreamState {
     pub(super) failure: Option<(String, String)>,
 }
 
-impl StreamState {
+impl ResponseState {
     /// Records token counts: of each, the last one above zero counts.
     pub(super) fn count(&mut self, (tokens_in, tokens_out): (u64, u64)) {
         let newer = |old, new| if new > 0 { new } else { old };

@@ -32,8 +32,8 @@ fn without_last_byte(mut answer: HttpResponse) -> HttpResponse {
 fn stream_question(
     provider: Provider,
     net: &FakeNetwork,
-    question: &Question<'_>,
-) -> (String, Result<Reply, ModelError>, Vec<(String, u64)>) {
+    question: &ModelQuestion<'_>,
+) -> (String, Result<ModelReply, ModelError>, Vec<(String, u64)>) {
     let dir = tempfile::tempdir().unwrap();
     let (model, ledger) = paid_model(provider, net, dir.path());
     let mut pieces = String::new();
@@ -66,7 +66,7 @@ fn an_openai_stream_is_read_to_its_end() {
     assert_eq!(pieces, "hello ");
     assert_eq!(
         reply.unwrap(),
-        Reply { text: "hello".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
+        ModelReply { text: "hello".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
     );
     assert_eq!(costs, [("done".into(), 11 + 2 * 3)]);
     let body = &net.requests()[0].body;
@@ -120,7 +120,7 @@ fn an_anthropic_stream_is_read_to_its_end() {
     assert_eq!(pieces, "hello");
     assert_eq!(
         reply.unwrap(),
-        Reply { text: "hello".into(), tokens_in: 11, tokens_out: 9, finish: Finish::Length }
+        ModelReply { text: "hello".into(), tokens_in: 11, tokens_out: 9, finish: Finish::Length }
     );
     assert_eq!(costs, [("done".into(), 11 + 2 * 9)]);
 }
@@ -178,7 +178,7 @@ fn interrupted_stream_keeps_its_text_and_counts_at_maximum() {
         for body in [body.clone(), without_last_byte(body)] {
             let net = FakeNetwork::new(move |_| Ok(body.clone()));
             let question =
-                Question { max_retry_wait: Duration::from_secs(60), ..simple_question() };
+                ModelQuestion { max_retry_wait: Duration::from_secs(60), ..simple_question() };
             let (pieces, reply, costs) = stream_question(provider, &net, &question);
             let fault = reply.unwrap_err();
             assert_eq!(
@@ -236,7 +236,8 @@ fn overloaded_service_is_retried_within_limits() {
             0 => Ok(busy(status, Some(0))),
             _ => Ok(events(&[&delta("hi"), STOP, USAGE, "[DONE]"], "")),
         });
-        let question = Question { max_retry_wait: Duration::from_secs(5), ..simple_question() };
+        let question =
+            ModelQuestion { max_retry_wait: Duration::from_secs(5), ..simple_question() };
         let (pieces, reply, costs) = stream_question(Provider::OpenAi, &net, &question);
         assert_eq!((pieces.as_str(), reply.unwrap().text.as_str()), ("hi", "hi"));
         assert_eq!(costs, [("done".into(), 11 + 2 * 3), ("failed".into(), cost)], "{status}");
@@ -247,7 +248,7 @@ fn overloaded_service_is_retried_within_limits() {
     {
         let net = FakeNetwork::new(move |_| Ok(busy(429, after)));
         let question =
-            Question { max_retry_wait: Duration::from_secs(max_seconds), ..simple_question() };
+            ModelQuestion { max_retry_wait: Duration::from_secs(max_seconds), ..simple_question() };
         let (_, reply, costs) = stream_question(Provider::OpenAi, &net, &question);
         assert_eq!(
             (reply.unwrap_err().kind, net.requests().len()),
@@ -261,7 +262,7 @@ fn overloaded_service_is_retried_within_limits() {
         0 => Ok(busy(429, Some(1))),
         _ => Ok(busy(503, Some(u64::MAX))),
     });
-    let question = Question { max_retry_wait: Duration::from_secs(5), ..simple_question() };
+    let question = ModelQuestion { max_retry_wait: Duration::from_secs(5), ..simple_question() };
     assert_eq!(
         stream_question(Provider::OpenAi, &net, &question).1.unwrap_err().kind,
         ModelErrorKind::Overloaded
@@ -270,7 +271,7 @@ fn overloaded_service_is_retried_within_limits() {
     let net = FakeNetwork::new(move |_| Ok(busy(429, Some(60))));
     let dir = tempfile::tempdir().unwrap();
     let (model, _) = paid_model(Provider::OpenAi, &net, dir.path());
-    let question = Question { max_retry_wait: Duration::from_secs(600), ..simple_question() };
+    let question = ModelQuestion { max_retry_wait: Duration::from_secs(600), ..simple_question() };
     let fault = model.ask(&question, None, &|| net.requests().is_empty()).unwrap_err();
     assert_eq!(fault.kind, ModelErrorKind::Stopped);
 }

@@ -7,14 +7,14 @@ const CLOSE: &str = "</think>";
 /// Removes the reasoning from a streamed answer.
 #[derive(Debug, Default)]
 pub(super) struct ThinkingFilter {
-    state: State,
+    state: ThinkingState,
     /// Text that is not decided yet: it may be the beginning of a tag.
     pending: String,
 }
 
 /// The position in an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum State {
+enum ThinkingState {
     /// Only white space so far.
     #[default]
     Start,
@@ -29,23 +29,23 @@ enum State {
 impl ThinkingFilter {
     /// Takes a piece and returns the text that became visible. Removes leading white space.
     pub(super) fn push(&mut self, piece: &str) -> String {
-        if self.state == State::Answer {
+        if self.state == ThinkingState::Answer {
             return piece.to_owned();
         }
         self.pending.push_str(piece);
         loop {
             match self.state {
-                State::Start => {
+                ThinkingState::Start => {
                     let text = self.pending.trim_start();
                     if let Some(rest) = text.strip_prefix(OPEN) {
-                        (self.pending, self.state) = (rest.to_owned(), State::Reasoning);
+                        (self.pending, self.state) = (rest.to_owned(), ThinkingState::Reasoning);
                     } else if OPEN.starts_with(text) {
                         return String::new();
                     } else {
-                        self.state = State::BeforeAnswer;
+                        self.state = ThinkingState::BeforeAnswer;
                     }
                 }
-                State::Reasoning => {
+                ThinkingState::Reasoning => {
                     let Some((_, rest)) = self.pending.split_once(CLOSE) else {
                         // Keep only what may be the beginning of the closing tag.
                         let tag_len =
@@ -54,17 +54,17 @@ impl ThinkingFilter {
                             CLOSE.get(..tag_len.unwrap_or(0)).unwrap_or_default().to_owned();
                         return String::new();
                     };
-                    (self.pending, self.state) = (rest.to_owned(), State::BeforeAnswer);
+                    (self.pending, self.state) = (rest.to_owned(), ThinkingState::BeforeAnswer);
                 }
-                State::BeforeAnswer => {
+                ThinkingState::BeforeAnswer => {
                     let visible = self.pending.trim_start().to_owned();
                     self.pending.clear();
                     if !visible.is_empty() {
-                        self.state = State::Answer;
+                        self.state = ThinkingState::Answer;
                     }
                     return visible;
                 }
-                State::Answer => return std::mem::take(&mut self.pending),
+                ThinkingState::Answer => return std::mem::take(&mut self.pending),
             }
         }
     }
@@ -72,7 +72,7 @@ impl ThinkingFilter {
     /// Ends the answer; returns the pending text that turned out to be no tag.
     pub(super) fn end(self) -> String {
         match self.state {
-            State::Start => self.pending.trim().to_owned(),
+            ThinkingState::Start => self.pending.trim().to_owned(),
             _ => String::new(),
         }
     }

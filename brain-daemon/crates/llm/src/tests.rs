@@ -22,10 +22,10 @@ pub(super) fn answer(status: u16, body: &Value) -> Result<HttpResponse, NetError
     })
 }
 
-fn settings(provider: Provider, base: Option<&str>) -> Settings {
+fn settings(provider: Provider, base: Option<&str>) -> ModelSettings {
     let base = base.map(|base| Url::parse(base).unwrap());
     let idle_timeout = Duration::from_secs(180);
-    Settings { provider, base, model: None, vision_model: None, idle_timeout }
+    ModelSettings { provider, base, model: None, vision_model: None, idle_timeout }
 }
 
 /// Opens a model without a price, which needs no ledger.
@@ -54,12 +54,18 @@ pub(super) fn paid_model(
     (Model::open(&settings, "m", Some(Secret::new(KEY)), net, meter).unwrap(), ledger)
 }
 
-fn ask(model: &Model, question: &Question<'_>) -> Result<Reply, ModelError> {
+fn ask(model: &Model, question: &ModelQuestion<'_>) -> Result<ModelReply, ModelError> {
     model.ask(question, None, &|| true)
 }
 
-pub(super) fn simple_question() -> Question<'static> {
-    Question { purpose: "test", system: "be", text: "hello", max_tokens: 7, ..Question::default() }
+pub(super) fn simple_question() -> ModelQuestion<'static> {
+    ModelQuestion {
+        purpose: "test",
+        system: "be",
+        text: "hello",
+        max_tokens: 7,
+        ..ModelQuestion::default()
+    }
 }
 
 /// Returns an answer of the OpenAI API.
@@ -86,11 +92,11 @@ fn a_question_follows_the_openai_api() {
         Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
     ];
     let question =
-        Question { images: &images, temperature: Some(0.5), json: true, ..simple_question() };
+        ModelQuestion { images: &images, temperature: Some(0.5), json: true, ..simple_question() };
     let reply = ask(&model, &question).unwrap();
     assert_eq!(
         reply,
-        Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
+        ModelReply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
     );
     let sent = net.requests().remove(0);
     assert_eq!(sent.url, "http://127.0.0.1:11434/v1/chat/completions");
@@ -127,10 +133,11 @@ fn a_question_follows_the_anthropic_api() {
             Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
         ];
         let reply =
-            ask(&model, &Question { images: &images, json: true, ..simple_question() }).unwrap();
+            ask(&model, &ModelQuestion { images: &images, json: true, ..simple_question() })
+                .unwrap();
         assert_eq!(
             reply,
-            Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
+            ModelReply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
         );
         let sent = net.requests().pop().unwrap();
         assert_eq!((sent.url.as_str(), sent.authorization), (url, None));
@@ -196,7 +203,7 @@ fn rejected_options_are_left_out() {
     };
     let net = FakeNetwork::new(strict_service);
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-    let question = Question { temperature: Some(0.0), json: true, ..simple_question() };
+    let question = ModelQuestion { temperature: Some(0.0), json: true, ..simple_question() };
     assert_eq!(ask(&model, &question).unwrap().text, "{}");
     assert_eq!(
         (net.requests().len(), net.requests()[3].body["max_completion_tokens"].as_u64()),
@@ -214,7 +221,9 @@ fn rejected_options_are_left_out() {
     });
     let model = open(Provider::Anthropic, None, Some(KEY), &net).unwrap();
     assert_eq!(
-        ask(&model, &Question { temperature: Some(0.0), ..simple_question() }).unwrap_err().kind,
+        ask(&model, &ModelQuestion { temperature: Some(0.0), ..simple_question() })
+            .unwrap_err()
+            .kind,
         ModelErrorKind::InvalidRequest
     );
     assert_eq!(net.requests().len(), 2, "an option is dropped only once");

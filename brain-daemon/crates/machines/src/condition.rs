@@ -23,7 +23,7 @@ pub enum Condition {
     /// This machine cannot follow the others before its owner acts.
     Stopped {
         /// Why.
-        stop: Stop,
+        stop: StopReason,
         /// When this was noticed, in Unix milliseconds of this machine.
         since: i64,
     },
@@ -31,7 +31,7 @@ pub enum Condition {
 
 /// Why a machine stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stop {
+pub struct StopReason {
     /// The state, as in `docs/machines.md`.
     pub state: MachineState,
     /// What happened, and the way out.
@@ -44,7 +44,7 @@ pub(crate) enum Failure {
     /// The server does not answer or accepts no writes. Nothing was changed.
     Away(String),
     /// The machine stops.
-    Stopped(Stop),
+    Stopped(StopReason),
     /// This call is refused. Others can succeed.
     Refused(Fault),
     /// The batch may be in the log or not.
@@ -121,7 +121,7 @@ pub fn fault(error: &Error) -> Fault {
 }
 
 /// Returns the state in which a machine stops after this error.
-fn stop(error: &Error, text: String) -> Stop {
+fn stop(error: &Error, text: String) -> StopReason {
     let (state, hint) = match error {
         Error::Diverged { .. } => (
             MachineState::Diverged,
@@ -200,13 +200,13 @@ fn stop(error: &Error, text: String) -> Stop {
             ),
         ),
     };
-    Stop { state, fault: Fault::new(FaultCode::MachineStopped, text).hint(hint) }
+    StopReason { state, fault: Fault::new(FaultCode::MachineStopped, text).hint(hint) }
 }
 
 /// Returns the state of a machine whose server has another brain's log.
-pub(crate) fn other_brain(address: &str) -> Stop {
+pub(crate) fn other_brain(address: &str) -> StopReason {
     let message = format!("the log at {address} belongs to another brain; nothing was read");
-    Stop {
+    StopReason {
         state: MachineState::OtherBrain,
         fault: Fault::new(FaultCode::MachineStopped, message).hint(hint!(
             "give this machine the URL of its own brain: {}",
@@ -216,12 +216,12 @@ pub(crate) fn other_brain(address: &str) -> Stop {
 }
 
 /// Returns the state of a machine whose identity another process uses.
-pub(crate) fn copied(name: &str) -> Stop {
+pub(crate) fn copied(name: &str) -> StopReason {
     let message = format!(
         "another computer or home runs as \"{name}\": it has a copy of this home, with the same \
          machines.json"
     );
-    Stop {
+    StopReason {
         state: MachineState::Copied,
         fault: Fault::new(FaultCode::MachineStopped, message).hint(hint!(
             "on the copy, stop brain, remove machines.json from its home, start brain, and run {}; \
@@ -232,7 +232,7 @@ pub(crate) fn copied(name: &str) -> Stop {
 }
 
 /// Returns the state of a machine that cannot use the payload of a batch.
-pub(crate) fn unusable(number: u64, problem: Problem) -> Stop {
+pub(crate) fn unusable(number: u64, problem: Problem) -> StopReason {
     let known = crate::SCHEMA;
     let (state, message, hint) = match problem {
         Problem::Schema(schema) if schema > known => (
@@ -255,7 +255,7 @@ pub(crate) fn unusable(number: u64, problem: Problem) -> Stop {
             "update brain on this machine; reads go on meanwhile".into(),
         ),
     };
-    Stop { state, fault: Fault::new(FaultCode::MachineStopped, message).hint(hint) }
+    StopReason { state, fault: Fault::new(FaultCode::MachineStopped, message).hint(hint) }
 }
 
 /// Returns the fault of a task whose lease another machine holds.

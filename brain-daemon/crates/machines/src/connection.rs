@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_commit_log::{
     BrainId, Delivery, Durability, Engine, Error, PostgresLog, PostgresSettings, ServerUrl,
     Timeouts,
@@ -33,7 +33,7 @@ pub fn open_settings(
     secrets: &ServerSecrets,
     namespace: &str,
     listens: bool,
-    random: Arc<dyn Random>,
+    random: Arc<dyn RandomSource>,
 ) -> Result<PostgresSettings, Error> {
     let url = ServerUrl::parse(&secrets.url)?;
     let direct_url = secrets.direct_url.as_ref().map(ServerUrl::parse).transpose()?;

@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 /// The server has the data keys, encrypted with the root key. They are read at the first use.
 pub struct Keyring {
     brain: BrainId,
-    state: Mutex<State>,
+    state: Mutex<KeyringState>,
 }
 
-struct State {
+struct KeyringState {
     /// `None` if the brain is not encrypted.
     root: Option<RootKey>,
     keys: Option<Arc<Keys>>,
@@ -28,7 +28,7 @@ impl Keyring {
     /// Creates a keyring. Without a root key, batches are not encrypted.
     #[must_use]
     pub fn new(brain: BrainId, root: Option<RootKey>) -> Self {
-        let state = State { root, keys: None, generation: 0, newest: 0 };
+        let state = KeyringState { root, keys: None, generation: 0, newest: 0 };
         Self { brain, state: Mutex::new(state) }
     }
 

@@ -49,11 +49,11 @@ pub struct Holding {
 pub struct LeaseKeeper {
     machine: String,
     uptime: Arc<dyn Uptime>,
-    state: Mutex<State>,
+    state: Mutex<LeasesState>,
 }
 
 #[derive(Default)]
-struct State {
+struct LeasesState {
     wanted: BTreeSet<&'static str>,
     leases: BTreeMap<&'static str, LastAnswer>,
 }

@@ -22,7 +22,7 @@ mod snapshots;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
-pub use condition::{Condition, Stop, fault};
+pub use condition::{Condition, StopReason, fault};
 pub use connection::{Connection, DEADLINE, ServerSecrets, open_settings};
 pub use identity::{Identity, write_json};
 pub use keyring::Keyring;
@@ -35,8 +35,8 @@ pub use snapshots::{SnapshotContent, SnapshotFile, download, newest, schema, upl
 
 pub use brain_commit_log::cipher::{Keys, RootKey};
 pub use brain_commit_log::{
-    BrainId, Compaction, Delivery, Durability, Engine, Error, Head, Lease, Machine, MachineId,
-    Position, PostgresLog, PostgresSettings, Registration, SealedKeys, ServerUrl, Snapshot,
+    BrainId, BrainSnapshot, Compaction, Delivery, Durability, Engine, Error, Head, Lease, Machine,
+    MachineId, Position, PostgresLog, PostgresSettings, Registration, SealedKeys, ServerUrl,
     SnapshotId,
 };
 

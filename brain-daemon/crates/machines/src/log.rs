@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use brain_base::clock::Clock;
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_commit_log::cipher::{BatchPlace, Keys};
 use brain_commit_log::{
     Batch, BatchId, Error, Fence, Head, NewBatch, Position, ReadLimit, Registration,
@@ -15,7 +15,7 @@ use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, StoreError};
 use parking_lot::Mutex;
 
 use crate::condition::{Condition, Failure, copied, no_lease, other_brain, unusable};
-use crate::presence::Presence;
+use crate::presence::IdentityLease;
 use crate::{Connection, Identity, Keyring, LeaseKeeper, SCHEMA, Uptime, payload};
 
 /// How long an append with an unknown outcome is repeated, from its start.
@@ -32,9 +32,9 @@ pub struct MachineLog {
     keyring: Keyring,
     pub(crate) leases: Arc<LeaseKeeper>,
     clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
+    random: Arc<dyn RandomSource>,
     uptime: Arc<dyn Uptime>,
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     /// Whether the brain of the log and the schema were checked since the last failure.
     is_checked: AtomicBool,
     /// Whether another process uses this machine's identity. It stays until a restart.
@@ -43,7 +43,7 @@ pub struct MachineLog {
     bytes: AtomicU64,
 }
 
-struct State {
+struct LogState {
     condition: Condition,
     /// When the server was called last, by uptime.
     last_call: Duration,
@@ -70,10 +70,10 @@ impl MachineLog {
         keyring: Keyring,
         leases: Arc<LeaseKeeper>,
         clock: Arc<dyn Clock>,
-        random: Arc<dyn Random>,
+        random: Arc<dyn RandomSource>,
         uptime: Arc<dyn Uptime>,
     ) -> Self {
-        let state = State {
+        let state = LogState {
             condition: Condition::Starting,
             last_call: Duration::ZERO,
             current: None,
@@ -204,9 +204,9 @@ impl MachineLog {
     }
 
     /// Returns what notices a copy of this machine.
-    pub(crate) fn presence(&self) -> Presence {
+    pub(crate) fn presence(&self) -> IdentityLease {
         let Identity { name, machine, .. } = &self.identity;
-        Presence::new(name.clone(), *machine, self.uptime.clone())
+        IdentityLease::new(name.clone(), *machine, self.uptime.clone())
     }
 
     /// Stops this machine until the program is started again: another process has its identity.
@@ -254,7 +254,7 @@ impl MachineLog {
         Err(failure.into_store_error())
     }
 
-    fn set_away(&self, state: &mut State, reason: &str, now: i64) {
+    fn set_away(&self, state: &mut LogState, reason: &str, now: i64) {
         self.is_checked.store(false, Ordering::Relaxed);
         let since = match &state.condition {
             Condition::Away { since, .. } => *since,

@@ -16,21 +16,21 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// The lease on this machine's identity, for one process. A new process takes it from the former
 /// one, because a machine that starts again has the same identity.
-pub(crate) struct Presence {
+pub(crate) struct IdentityLease {
     lease_name: String,
     machine: String,
     uptime: Arc<dyn Uptime>,
-    state: Mutex<State>,
+    state: Mutex<PresenceState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PresenceState {
     lease: Option<Lease>,
     /// When another process took the lease last, by uptime.
     lost_at: Option<Duration>,
 }
 
-impl Presence {
+impl IdentityLease {
     pub(crate) fn new(machine: String, id: MachineId, uptime: Arc<dyn Uptime>) -> Self {
         Self { lease_name: format!("{PRESENCE}{id}"), machine, uptime, state: Mutex::default() }
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brain_base::random::Random;
-use brain_commit_log::{BatchId, Delivery, Error, Position, Snapshot, SnapshotId};
+use brain_base::random::RandomSource;
+use brain_commit_log::{BatchId, BrainSnapshot, Delivery, Error, Position, SnapshotId};
 use brain_store::{LogPosition, Store, StoreError};
 use parking_lot::Mutex;
 
-use crate::presence::Presence;
+use crate::presence::IdentityLease;
 use crate::{
     Condition, LeaseKeeper, MAX_SILENCE, MachineLog, SnapshotFile, newest, schema, upload, verify,
 };
@@ -49,11 +49,11 @@ pub struct Replica {
     store: Arc<Store>,
     log: Arc<MachineLog>,
     leases: Arc<LeaseKeeper>,
-    random: Arc<dyn Random>,
+    random: Arc<dyn RandomSource>,
     timing: Mutex<Timing>,
     /// See [`Replica::problem`].
     problem: Mutex<Option<String>>,
-    presence: Presence,
+    presence: IdentityLease,
     /// The newest snapshot and its schema, as far as this program read it.
     snapshot_schema: Mutex<Option<(SnapshotId, u32)>>,
     is_stopping: AtomicBool,
@@ -75,7 +75,7 @@ impl Replica {
         store: Arc<Store>,
         log: Arc<MachineLog>,
         leases: Arc<LeaseKeeper>,
-        random: Arc<dyn Random>,
+        random: Arc<dyn RandomSource>,
     ) -> Self {
         let is_stopping = AtomicBool::new(false);
         let (timing, snapshot_schema) = (Mutex::default(), Mutex::default());
@@ -262,7 +262,7 @@ impl Replica {
     }
 
     /// Returns the schema of a snapshot. Reads it once.
-    fn schema_of(&self, snapshot: &Snapshot) -> Result<u32, Error> {
+    fn schema_of(&self, snapshot: &BrainSnapshot) -> Result<u32, Error> {
         if let Some((id, known)) = *self.snapshot_schema.lock()
             && id == snapshot.id
         {
@@ -285,7 +285,7 @@ impl Replica {
         file: &Path,
         now: i64,
         progress: &dyn Fn(u64, u64) -> bool,
-    ) -> Result<Snapshot, StoreError> {
+    ) -> Result<BrainSnapshot, StoreError> {
         let failed = |error: Error| StoreError::Refused(crate::fault(&error));
         let snapshot = self.upload_snapshot(file, now, progress)?;
         let engine = self.log.connection().engine();
@@ -309,7 +309,7 @@ impl Replica {
         file: &Path,
         now: i64,
         progress: &dyn Fn(u64, u64) -> bool,
-    ) -> Result<Snapshot, StoreError> {
+    ) -> Result<BrainSnapshot, StoreError> {
         let _ = std::fs::remove_file(file);
         // The backup has this position or a later one.
         let position = self.store.log_position()?.unwrap_or_default();

@@ -28,7 +28,7 @@ use crate::{
 use brain_base::clock::Clock;
 use brain_base::durable::unfinished_path;
 use brain_base::home::{Home, create_private_dir};
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_base::secrets::Secrets;
 use brain_base::{leases, write_fault};
 use brain_protocol::{Command, Fault, FaultCode, MachineState, hint};
@@ -65,7 +65,7 @@ pub struct MachineEnvironment {
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The source of ids and keys.
-    pub random: Arc<dyn Random>,
+    pub random: Arc<dyn RandomSource>,
     /// The secrets.
     pub secrets: Arc<Secrets>,
     /// Cancelled when long work should end.
@@ -77,7 +77,7 @@ pub struct MachineService {
     env: MachineEnvironment,
     store: Arc<Store>,
     leases: Arc<LeaseTable>,
-    state: RwLock<State>,
+    state: RwLock<Membership>,
     /// Tells the workers that the state changed.
     changed: watch::Sender<()>,
     /// Held by operations that change whether the brain is shared.
@@ -86,7 +86,7 @@ pub struct MachineService {
 
 /// Whether the brain is shared.
 #[derive(Clone)]
-enum State {
+enum Membership {
     /// The brain is on this machine only.
     Alone,
     /// The store is shared, but this machine cannot use the log.
@@ -124,7 +124,7 @@ impl MachineService {
             env,
             store,
             leases,
-            state: RwLock::new(State::Alone),
+            state: RwLock::new(Membership::Alone),
             changed: watch::channel(()).0,
             setup: Mutex::new(()),
         };
@@ -238,7 +238,7 @@ impl MachineService {
     fn install(&self, replica: Arc<Replica>) {
         self.store.attach_log(replica.log().clone());
         self.leases.set_keeper(replica.leases().clone());
-        self.set(State::Member(replica));
+        self.set(Membership::Member(replica));
     }
 
     /// Refuses writes because of this fault. Its message can name a path, which not every caller
@@ -248,15 +248,15 @@ impl MachineService {
         let refusal = Fault { message: message.to_owned(), ..fault.clone() };
         self.store.attach_log(Arc::new(RefusingLog(refusal)));
         self.leases.set_stopped();
-        self.set(State::Unusable(fault));
+        self.set(Membership::Unusable(fault));
     }
 
-    fn set(&self, state: State) {
+    fn set(&self, state: Membership) {
         *self.state.write() = state;
         self.changed.send_replace(());
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> Membership {
         self.state.read().clone()
     }
 
@@ -266,9 +266,9 @@ impl MachineService {
     /// `not_set_up` if the brain is not shared; the reason if this machine cannot use the log.
     fn replica(&self) -> Result<Arc<Replica>, Fault> {
         match self.state() {
-            State::Member(replica) => Ok(replica),
-            State::Unusable(fault) => Err(fault),
-            State::Alone => {
+            Membership::Member(replica) => Ok(replica),
+            Membership::Unusable(fault) => Err(fault),
+            Membership::Alone => {
                 Err(Fault::new(FaultCode::NotSetUp, "this brain is on this machine only")
                     .hint(hint!("{} shares it; see docs/machines.md", Command::MachinesInit)))
             }
@@ -284,7 +284,7 @@ impl MachineService {
     /// Follows the other machines for about a second. Returns when to begin the next round; `None`
     /// if the brain is not shared. Blocks.
     pub fn follow(&self) -> Option<Duration> {
-        let State::Member(replica) = self.state() else { return None };
+        let Membership::Member(replica) = self.state() else { return None };
         if self.env.stop.is_cancelled() || self.env.home.has_moved() {
             return Some(Duration::from_secs(1));
         }
@@ -301,7 +301,7 @@ impl MachineService {
 
     /// Ends the present round of [`MachineService::follow`], and releases the leases.
     pub fn stop(&self) {
-        if let State::Member(replica) = self.state() {
+        if let Membership::Member(replica) = self.state() {
             replica.stop();
             replica.release_leases();
         }
@@ -310,7 +310,7 @@ impl MachineService {
     /// Takes and renews leases. `wanted` are the tasks that are set up on this machine. Returns
     /// when to begin the next round; `None` if the brain is not shared. Blocks.
     pub fn renew_leases(&self, wanted: &[&'static str]) -> Option<Duration> {
-        let State::Member(replica) = self.state() else { return None };
+        let Membership::Member(replica) = self.state() else { return None };
         if !self.env.stop.is_cancelled() {
             replica.leases().set_wanted(wanted.iter().copied());
             replica.renew_leases();
@@ -322,7 +322,7 @@ impl MachineService {
     /// Writes a snapshot if one is due and this machine holds the lease. Returns when to look
     /// again; `None` if the brain is not shared. Blocks.
     pub fn write_snapshot_if_due(&self) -> Option<Duration> {
-        let State::Member(replica) = self.state() else { return None };
+        let Membership::Member(replica) = self.state() else { return None };
         // `init` writes the first snapshot itself.
         let is_setup_running = self.setup.try_lock().is_none();
         if is_setup_running
@@ -362,10 +362,10 @@ impl MachineService {
     /// cannot use its server.
     pub fn check_token_age(&self) -> Result<(), Fault> {
         let replica = match self.state() {
-            State::Alone => return Ok(()),
-            State::Member(replica) => replica,
+            Membership::Alone => return Ok(()),
+            Membership::Member(replica) => replica,
             // The fault can name a path, which the caller must not see.
-            State::Unusable(_) => {
+            Membership::Unusable(_) => {
                 let message = "this machine cannot follow the other machines, so the token may \
                                have been revoked meanwhile";
                 return Err(Fault::new(FaultCode::ServerAway, message).hint(hint!(
@@ -391,12 +391,12 @@ impl MachineService {
     #[must_use]
     pub fn degraded(&self) -> Option<String> {
         let replica = match self.state() {
-            State::Alone => return None,
+            Membership::Alone => return None,
             // The fault can name a path, which not every caller may see.
-            State::Unusable(_) => {
+            Membership::Unusable(_) => {
                 return Some("this machine cannot follow the others: pages may be old".to_owned());
             }
-            State::Member(replica) => replica,
+            Membership::Member(replica) => replica,
         };
         let age = match replica.log().age() {
             Some(age) => format!("pages are as of {} ago", in_words(age)),

@@ -9,9 +9,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_commit_log::cipher::{ChunkPlace, Keys};
-use brain_commit_log::{BrainId, Engine, Error, Position, Snapshot, SnapshotId};
+use brain_commit_log::{BrainId, BrainSnapshot, Engine, Error, Position, SnapshotId};
 use sha2::{Digest, Sha256};
 
 use crate::compression::{pack, unpack};
@@ -24,7 +24,7 @@ const HEADER: usize = 5;
 const DIGEST: usize = 32;
 
 /// Receives the bytes that are done and all bytes. Returns whether to continue.
-type Progress<'a> = &'a dyn Fn(u64, u64) -> bool;
+type SnapshotProgress<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 /// A file to upload, and the position that it contains at least.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ pub struct SnapshotFile<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotContent {
     /// The log's entry for it.
-    pub snapshot: Snapshot,
+    pub snapshot: BrainSnapshot,
     /// The size of the file in bytes.
     pub bytes: u64,
     /// The SHA-256 of the file.
@@ -69,9 +69,9 @@ pub fn upload(
     engine: &dyn Engine,
     keyring: &Keyring,
     file: &SnapshotFile<'_>,
-    random: &dyn Random,
-    progress: Progress<'_>,
-) -> Result<Snapshot, Error> {
+    random: &dyn RandomSource,
+    progress: SnapshotProgress<'_>,
+) -> Result<BrainSnapshot, Error> {
     let id = SnapshotId::random(random)?;
     engine.begin_snapshot(id, &file.contains, file.machine)?;
     let uploaded = upload_chunks(engine, keyring, file, id, random, progress)
@@ -89,8 +89,8 @@ fn upload_chunks(
     keyring: &Keyring,
     file: &SnapshotFile<'_>,
     id: SnapshotId,
-    random: &dyn Random,
-    progress: Progress<'_>,
+    random: &dyn RandomSource,
+    progress: SnapshotProgress<'_>,
 ) -> Result<u32, Error> {
     let failed = |source| file_error(file.path, source);
     let keys = keyring.keys(engine)?;
@@ -141,7 +141,7 @@ fn upload_chunks(
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is none; errors of the engine.
-pub fn newest(engine: &dyn Engine) -> Result<Snapshot, Error> {
+pub fn newest(engine: &dyn Engine) -> Result<BrainSnapshot, Error> {
     let found = engine.snapshots()?.into_iter().find(|snapshot| snapshot.complete);
     found.ok_or_else(|| Error::NotFound("complete snapshot".into()))
 }
@@ -155,9 +155,9 @@ pub fn download(
     engine: &dyn Engine,
     keyring: &Keyring,
     brain: BrainId,
-    snapshot: &Snapshot,
+    snapshot: &BrainSnapshot,
     to: &Path,
-    progress: Progress<'_>,
+    progress: SnapshotProgress<'_>,
 ) -> Result<SnapshotContent, Error> {
     let failed = |source| file_error(to, source);
     let create = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
@@ -178,8 +178,8 @@ pub fn verify(
     engine: &dyn Engine,
     keyring: &Keyring,
     brain: BrainId,
-    snapshot: &Snapshot,
-    progress: Progress<'_>,
+    snapshot: &BrainSnapshot,
+    progress: SnapshotProgress<'_>,
 ) -> Result<SnapshotContent, Error> {
     read(engine, keyring, brain, snapshot, &mut io::sink(), progress)
 }
@@ -188,9 +188,9 @@ fn read(
     engine: &dyn Engine,
     keyring: &Keyring,
     brain: BrainId,
-    snapshot: &Snapshot,
+    snapshot: &BrainSnapshot,
     out: &mut dyn Write,
-    progress: Progress<'_>,
+    progress: SnapshotProgress<'_>,
 ) -> Result<SnapshotContent, Error> {
     let forged = || Error::Forged(format!("snapshot {}", snapshot.id));
     let write = |source| file_error(Path::new("the snapshot's file"), source);
@@ -233,7 +233,7 @@ pub fn schema(
     engine: &dyn Engine,
     keyring: &Keyring,
     brain: BrainId,
-    snapshot: &Snapshot,
+    snapshot: &BrainSnapshot,
 ) -> Result<u32, Error> {
     let mut keys = keyring.keys(engine)?;
     let (content, _) = read_chunk(engine, keyring, &mut keys, brain, snapshot, 0)?;
@@ -241,7 +241,7 @@ pub fn schema(
 }
 
 /// Returns the schema in the first bytes of a snapshot.
-fn schema_in(content: &[u8], snapshot: &Snapshot) -> Result<u32, Error> {
+fn schema_in(content: &[u8], snapshot: &BrainSnapshot) -> Result<u32, Error> {
     let forged = || Error::Forged(format!("snapshot {}", snapshot.id));
     let header = content.get(..HEADER).ok_or_else(forged)?;
     if header[0] != FORMAT {
@@ -257,7 +257,7 @@ fn read_chunk(
     keyring: &Keyring,
     keys: &mut Option<std::sync::Arc<Keys>>,
     brain: BrainId,
-    snapshot: &Snapshot,
+    snapshot: &BrainSnapshot,
     index: u32,
 ) -> Result<(Vec<u8>, u64), Error> {
     let sealed = engine.read_chunk(snapshot.id, index)?;

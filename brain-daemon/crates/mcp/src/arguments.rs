@@ -187,7 +187,7 @@ mod tests {
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
-    enum Sort {
+    enum SortArgument {
         Updated,
         Slug,
     }
@@ -200,11 +200,11 @@ mod tests {
         limit: Option<u32>,
         #[serde(default)]
         tags: Vec<String>,
-        sort: Option<Sort>,
+        sort: Option<SortArgument>,
         #[serde(default)]
         dry: bool,
         #[serde(default)]
-        sorts: Vec<Sort>,
+        sorts: Vec<SortArgument>,
     }
 
     fn read_json(arguments: Value) -> Result<TestArguments, String> {
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(read_json(absent).unwrap(), bare);
         assert_eq!(
             read_json(json!({ "query": "a", "sorts": "SLUG, updated" })).unwrap().sorts,
-            [Sort::Slug, Sort::Updated]
+            [SortArgument::Slug, SortArgument::Updated]
         );
         assert_eq!(read_json(json!({ "query": "" })).unwrap().query, "");
     }

@@ -82,14 +82,14 @@ enum CallerSource {
 
 /// The MCP server for one connection or request.
 #[derive(Clone)]
-pub struct Server {
+pub struct McpServer {
     brain: Door,
     caller: CallerSource,
     /// Permits for concurrent requests. `None` for HTTP, which has its own limits.
     permits: Option<Arc<Semaphore>>,
 }
 
-impl Server {
+impl McpServer {
     /// Creates a server that reads the caller from each request.
     pub(crate) fn for_requests(brain: Door) -> Self {
         Self { brain, caller: CallerSource::Request, permits: None }
@@ -164,7 +164,7 @@ fn missing_node() -> Fault {
     Fault::new(FaultCode::Internal, "a defect in brain: a link names an unknown page of its graph")
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()

@@ -13,7 +13,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::answer::shorten;
-use super::trust::{self, Trust};
+use super::trust::{self, TextTrust};
 use super::{LIST_TTL_MS, MAX_QUOTED, ToolContext, page_address, prompts, skill};
 
 /// The template of URIs (RFC 6570: `+` keeps slashes).
@@ -47,7 +47,7 @@ fn resource(context: &ToolContext, row: PageRow) -> Result<Resource, Fault> {
     let name = context.page_name(&row.source_id, &row.slug)?;
     let mut annotations = Annotations::default();
     annotations.last_modified = Some(row.updated_at);
-    let trust = Trust::from(row.trust);
+    let trust = TextTrust::from(row.trust);
     Ok(Resource::new(page_address::uri(&name), name)
         .with_title(row.title)
         .with_mime_type(MARKDOWN)
@@ -84,7 +84,7 @@ pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResul
         error.data = Some(json!({ "uri": shorten(uri, MAX_QUOTED), "code": code }));
         error
     })?;
-    let trust = Trust::from(page.trust);
+    let trust = TextTrust::from(page.trust);
     let details = json!({
         "size": page.content.len(),
         "lastModified": page.updated_at,

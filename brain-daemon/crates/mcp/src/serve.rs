@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
-use super::Server;
+use super::McpServer;
 use super::line_transport::{LineTransport, MAX_CONCURRENT};
 use brain_base::caller::Caller;
 use brain_core::Door;
@@ -40,7 +40,7 @@ pub enum Mode {
 #[must_use]
 pub fn tool_service(brain: &Door, stop: &CancellationToken) -> HttpService {
     let brain = brain.clone();
-    http_service(move || Server::for_requests(brain.clone()), Mode::Stateless, stop)
+    http_service(move || McpServer::for_requests(brain.clone()), Mode::Stateless, stop)
 }
 
 /// Returns the HTTP service that answers with servers that `make` creates: one for each request or
@@ -101,7 +101,7 @@ pub async fn serve_stream(
 ) {
     let name = caller.name.clone();
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
-    let server = Server::for_caller(brain, caller, Arc::clone(&permits));
+    let server = McpServer::for_caller(brain, caller, Arc::clone(&permits));
     let (read, write) = tokio::io::split(stream);
     // A child token, because the server cancels it at its end.
     let server_stop = stop.child_token();

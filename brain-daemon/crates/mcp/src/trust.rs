@@ -21,7 +21,7 @@ pub(super) const MAX_FRAME: usize = 4 * MAX_ORIGIN_CHARS + 200;
 /// Who wrote a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Trust {
+pub(super) enum TextTrust {
     /// The owner: typed, put, or read from the owner's files.
     Owner,
     /// The owner, with framed lines from outside.
@@ -30,7 +30,7 @@ pub(super) enum Trust {
     Outside,
 }
 
-impl From<TrustLevel> for Trust {
+impl From<TrustLevel> for TextTrust {
     fn from(level: TrustLevel) -> Self {
         match level {
             TrustLevel::Owner => Self::Owner,
@@ -40,7 +40,7 @@ impl From<TrustLevel> for Trust {
     }
 }
 
-impl Trust {
+impl TextTrust {
     /// Returns its name in answers.
     pub(super) fn as_str(self) -> &'static str {
         match self {

@@ -26,7 +26,7 @@ pub(super) struct WindowRequest {
 
 /// The selected part of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct TextWindow {
     /// The byte range.
     pub(super) range: Range<usize>,
     /// The first line.
@@ -46,7 +46,7 @@ pub(super) fn count_lines(text: &str) -> usize {
 ///
 /// # Errors
 /// `invalid_request` if the first line is after the last line of the range.
-pub(super) fn select_window(body: &str, request: &WindowRequest) -> Result<Window, Fault> {
+pub(super) fn select_window(body: &str, request: &WindowRequest) -> Result<TextWindow, Fault> {
     let part = request.part.clone();
     let first = count_lines(&body[..part.start]) + 1;
     let line = request.line.unwrap_or(first).max(first);
@@ -89,7 +89,7 @@ pub(super) fn select_window(body: &str, request: &WindowRequest) -> Result<Windo
         left -= size;
         end += text.len();
     }
-    Ok(Window { range: start..end, line, next })
+    Ok(TextWindow { range: start..end, line, next })
 }
 
 /// Returns how many bytes of `text` fit into `bytes` of JSON.
@@ -174,7 +174,7 @@ mod tests {
         let request = |line| WindowRequest { part: part.clone(), line, ..whole(body) };
         assert_eq!(
             select_window(body, &request(None)).unwrap(),
-            Window { range: 6..15, line: 3, next: None }
+            TextWindow { range: 6..15, line: 3, next: None }
         );
         assert_eq!(shown(body, &request(Some(4))), ("b\nbb\n", None));
         assert_eq!(shown(body, &request(Some(1))).0, "# B\nb\nbb\n");

@@ -10,7 +10,7 @@ use super::document::{self, Rules};
 use super::request::{Connector, Limits};
 use super::retrying_client::PooledClient;
 use super::{
-    Document, DownloadError, Error, HttpClient, HttpRequest, HttpResponse, RetryingClient,
+    DownloadError, Error, FetchedDocument, HttpClient, HttpRequest, HttpResponse, RetryingClient,
     SystemResolver, WebPage, address, download, web_page,
 };
 
@@ -68,7 +68,7 @@ impl Default for Client {
 }
 
 impl HttpClient for Client {
-    fn document(&self, url: &str) -> Result<Document, Error> {
+    fn document(&self, url: &str) -> Result<FetchedDocument, Error> {
         document::read(&self.connector, &self.documents, url)
     }
 

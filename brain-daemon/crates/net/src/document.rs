@@ -9,7 +9,7 @@ use std::time::Duration;
 use url::{Host, Url};
 
 use super::request::{Connector, Limits};
-use super::{Document, Error, HttpRequest, HttpResponse, address};
+use super::{Error, FetchedDocument, HttpRequest, HttpResponse, address};
 
 /// Maximum size of a document in bytes.
 const MAX_BYTES: usize = 64 * 1024;
@@ -59,7 +59,11 @@ impl Rules {
 ///
 /// # Errors
 /// Any [`Error`].
-pub(super) fn read(connector: &Connector, rules: &Rules, text: &str) -> Result<Document, Error> {
+pub(super) fn read(
+    connector: &Connector,
+    rules: &Rules,
+    text: &str,
+) -> Result<FetchedDocument, Error> {
     let url = check(rules, text)?;
     let headers = [("accept", "application/json")];
     let call = HttpRequest {
@@ -81,7 +85,7 @@ pub(super) fn read(connector: &Connector, rules: &Rules, text: &str) -> Result<D
     if answer.media_type() != "application/json" {
         return Err(Error::NotJson);
     }
-    Ok(Document { max_age: max_age(&answer), body: answer.body })
+    Ok(FetchedDocument { max_age: max_age(&answer), body: answer.body })
 }
 
 /// Parses an address and checks it against `rules`.

@@ -30,7 +30,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_secs(1);
 
 /// Receives the number of bytes received so far and the total, if known. Returns `false` to stop.
-pub(super) type ProgressListener<'a> = &'a mut dyn FnMut(u64, Option<u64>) -> bool;
+pub(super) type DownloadProgress<'a> = &'a mut dyn FnMut(u64, Option<u64>) -> bool;
 
 /// Downloads the file at `text` to `to`, which may hold an interrupted download.
 ///
@@ -43,7 +43,7 @@ pub(super) fn fetch(
     text: &str,
     to: &Path,
     max_bytes: u64,
-    on_progress: ProgressListener<'_>,
+    on_progress: DownloadProgress<'_>,
 ) -> Result<u64, DownloadError> {
     let url = check(rules, text)?;
     let runtime = request::runtime()?;
@@ -137,7 +137,7 @@ impl Download<'_> {
         &self,
         url: &Url,
         part: &mut PartialFile,
-        on_progress: ProgressListener<'_>,
+        on_progress: DownloadProgress<'_>,
     ) -> Result<u64, DownloadError> {
         let mut response = self.follow_redirects(url, part, on_progress)?;
         // 416: the received part is longer than the server's file is now.
@@ -201,7 +201,7 @@ impl Download<'_> {
         &self,
         url: &Url,
         part: &PartialFile,
-        on_progress: ProgressListener<'_>,
+        on_progress: DownloadProgress<'_>,
     ) -> Result<Response, DownloadError> {
         let mut url = url.clone();
         for left in (0..=MAX_REDIRECTS).rev() {
@@ -219,7 +219,7 @@ impl Download<'_> {
         &self,
         url: &Url,
         part: &PartialFile,
-        on_progress: ProgressListener<'_>,
+        on_progress: DownloadProgress<'_>,
     ) -> Result<Response, DownloadError> {
         let lookup = async { timeout(CONNECT_TIMEOUT, self.connector.resolve(url)).await };
         let addresses = self
@@ -265,7 +265,7 @@ impl Download<'_> {
         response: &mut Response,
         bytes: u64,
         total: Option<u64>,
-        on_progress: ProgressListener<'_>,
+        on_progress: DownloadProgress<'_>,
     ) -> Result<Option<impl std::ops::Deref<Target = [u8]> + use<>>, DownloadError> {
         let next = self.wait(&mut || on_progress(bytes, total), |limit| {
             self.runtime.block_on(async { timeout(limit, response.chunk()).await.ok() })

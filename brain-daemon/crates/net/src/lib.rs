@@ -81,7 +81,7 @@ pub trait HttpClient: Send + Sync {
     ///
     /// # Errors
     /// Any [`Error`].
-    fn document(&self, _url: &str) -> Result<Document, Error> {
+    fn document(&self, _url: &str) -> Result<FetchedDocument, Error> {
         Err(Error::ConnectionRefused)
     }
 
@@ -176,7 +176,7 @@ pub enum StreamEvent<'a> {
 
 /// A document from an untrusted address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct FetchedDocument {
     /// The body. Its media type is JSON; its content is not checked.
     pub body: Vec<u8>,
     /// How long it may be cached, if the response says so (RFC 9111 section 5.2.2).

@@ -39,11 +39,11 @@ pub(super) struct PooledClient {
     /// An address of the server.
     base: Url,
     /// `None` before the first request and after a connection error.
-    session: Mutex<Option<Arc<Session>>>,
+    session: Mutex<Option<Arc<ClientPool>>>,
 }
 
 /// Runtime and connection pool.
-struct Session {
+struct ClientPool {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     client: reqwest::Client,
@@ -53,7 +53,7 @@ struct Session {
     addresses: Vec<IpAddr>,
 }
 
-impl Session {
+impl ClientPool {
     fn runtime(&self) -> Result<&Runtime, Error> {
         self.runtime.as_ref().ok_or_else(|| Error::Setup("the client is closing".into()))
     }
@@ -96,7 +96,7 @@ async fn poll_closed_connections() {
     }
 }
 
-impl Drop for Session {
+impl Drop for ClientPool {
     fn drop(&mut self) {
         // A resolver thread may still be blocked on a name server.
         if let Some(runtime) = self.runtime.take() {
@@ -119,12 +119,12 @@ impl PooledClient {
         Ok(Self { connector, base: base.clone(), session: Mutex::default() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<ClientPool>>> {
         self.session.lock()
     }
 
     /// Checks that `call` is permitted. Returns the session, and opens it if needed.
-    fn session_for(&self, call: &HttpRequest<'_>) -> Result<Arc<Session>, Error> {
+    fn session_for(&self, call: &HttpRequest<'_>) -> Result<Arc<ClientPool>, Error> {
         // A token must not be sent to another server.
         if call.url.origin() != self.base.origin() {
             return Err(Error::InvalidAddress("the address belongs to another server"));
@@ -143,7 +143,7 @@ impl PooledClient {
         Ok(session)
     }
 
-    fn open_session(&self) -> Result<Arc<Session>, Error> {
+    fn open_session(&self) -> Result<Arc<ClientPool>, Error> {
         let runtime = request::runtime()?;
         let built = runtime.block_on(async {
             let lookup = timeout(CONNECT_TIMEOUT, self.connector.resolve(&self.base));
@@ -164,7 +164,7 @@ impl PooledClient {
         });
         match built {
             Ok((client, connection_count, addresses)) => {
-                let session = Arc::new(Session {
+                let session = Arc::new(ClientPool {
                     runtime: Some(runtime),
                     client,
                     connection_count,
@@ -231,7 +231,7 @@ struct StreamReader<'a> {
 impl StreamReader<'_> {
     fn run(
         &self,
-        session: &Session,
+        session: &ClientPool,
         call: &HttpRequest<'_>,
         on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
     ) -> Result<HttpResponse, Error> {

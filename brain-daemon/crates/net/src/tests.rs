@@ -94,7 +94,7 @@ fn client_with_loose_rules() -> Client {
     Client::with_documents(scripted_resolver(&[&["127.0.0.1"]]), Vec::new(), LOOSE)
 }
 
-fn read(server: &Server) -> Result<Document, Error> {
+fn read(server: &Server) -> Result<FetchedDocument, Error> {
     client_with_loose_rules()
         .document(&format!("http://app.example:{}/client.json", server.address.port()))
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, is_closing};
 use super::shared_text::Body;
 use super::toml;
-use super::yaml::Failure;
+use super::yaml::BadText;
 
 /// A page as in a file: frontmatter and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +37,9 @@ impl Document {
             ["\r\n", "\n", "\r"].iter().find_map(|end| body.strip_prefix(end)).unwrap_or(body);
         match Frontmatter::read(&raw) {
             Ok(frontmatter) => Ok(Self { frontmatter, body: body.into() }),
-            Err(Failure::NotMapping) => all_body(),
-            Err(Failure::Bad { .. }) if !looks_like_frontmatter(&raw) => all_body(),
-            Err(Failure::Bad { line, column, message }) => {
+            Err(BadText::NotMapping) => all_body(),
+            Err(BadText::Bad { .. }) if !looks_like_frontmatter(&raw) => all_body(),
+            Err(BadText::Bad { line, column, message }) => {
                 Err(FrontmatterError { line: line + 1, column, message })
             }
         }

@@ -3,7 +3,7 @@
 //! keys that brain itself writes (provenance).
 
 use super::toml;
-use super::yaml::{self, Failure, Mapping, Value};
+use super::yaml::{self, BadText, Mapping, Value};
 use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization;
 
@@ -75,20 +75,20 @@ impl Frontmatter {
     /// the block. When YAML is not a mapping, has a key twice or an alias, or nests too deep.
     pub fn parse(raw: &str) -> Result<Self, FrontmatterError> {
         Self::read(raw).map_err(|failure| match failure {
-            Failure::NotMapping => FrontmatterError {
+            BadText::NotMapping => FrontmatterError {
                 line: 2,
                 column: 1,
                 message: "not a `key: value` line; write one key on each line".into(),
             },
             // Counts the line of dashes before it.
-            Failure::Bad { line, column, message } => {
+            BadText::Bad { line, column, message } => {
                 FrontmatterError { line: line + 1, column, message }
             }
         })
     }
 
-    pub(super) fn read(raw: &str) -> Result<Self, Failure> {
-        let bad = |line, message| Err(Failure::Bad { line, column: 1, message });
+    pub(super) fn read(raw: &str) -> Result<Self, BadText> {
+        let bad = |line, message| Err(BadText::Bad { line, column: 1, message });
         if is_blank(raw) {
             return Ok(Self::empty());
         }

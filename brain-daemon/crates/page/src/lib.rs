@@ -73,8 +73,8 @@ pub use file_slug::{assign_slugs, distinct_slug, plain_slug};
 pub use foreign_file::{ForeignFormat, is_html};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normalize_tag};
 pub use links::{
-    LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, file_name_key, for_each_link, is_attachment,
-    is_link_key, links, normalize_name,
+    LINK_KEYS, LinkTarget, MAX_LINKS, MENTIONS, PageLink, file_name_key, for_each_link,
+    is_attachment, is_link_key, links, normalize_name,
 };
 pub use markdown::for_each_event;
 pub use marked_text::{lines_above_body, split_marked};

@@ -73,9 +73,9 @@ pub fn is_link_key(key: &str) -> bool {
 
 /// One link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct PageLink {
     /// The page or name to which the link leads.
-    pub target: Target,
+    pub target: LinkTarget,
     /// [`MENTIONS`] for the body, else the frontmatter key, in lower case with `_` for `-` and
     /// spaces.
     pub kind: String,
@@ -87,7 +87,7 @@ pub struct Link {
 
 /// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum LinkTarget {
     /// A path.
     Slug {
         /// The source, if the link names one; else the page's own.
@@ -110,7 +110,7 @@ pub enum Target {
 /// of code, `%%comments%%` and `$$formulas$$`. Ignores other schemes, `//host`, anchors of the page
 /// itself, images and other media, and paths that leave the root or are not slugs.
 #[must_use]
-pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<Link> {
+pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<PageLink> {
     let mut links = Vec::new();
     for_each_link(slug, body, frontmatter, |link| links.push(link));
     links
@@ -121,7 +121,7 @@ pub fn for_each_link(
     slug: &Slug,
     body: &str,
     frontmatter: &Frontmatter,
-    mut each: impl FnMut(Link),
+    mut each: impl FnMut(PageLink),
 ) {
     let reader = LinkReader::of(slug);
     let (hashes, hasher) = (HashSet::new(), RandomState::new());
@@ -143,20 +143,20 @@ pub(super) struct LinkReader<'a> {
 /// Passes links to `each`, each pair of target and kind once.
 struct LinkCollector<'a> {
     reader: LinkReader<'a>,
-    each: &'a mut dyn FnMut(Link),
+    each: &'a mut dyn FnMut(PageLink),
     /// Hashes of the pairs of target and kind. They take a tenth of the memory of the pairs.
     hashes: HashSet<u64>,
     hasher: RandomState,
 }
 
 impl LinkCollector<'_> {
-    fn add(&mut self, target: Option<Target>, kind: &str, text: &str, raw: &str) {
+    fn add(&mut self, target: Option<LinkTarget>, kind: &str, text: &str, raw: &str) {
         let Some(target) = target else { return };
         let hash = self.hasher.hash_one((&target, kind));
         if self.hashes.len() < MAX_LINKS && self.hashes.insert(hash) {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let text = super::grapheme::cut(&text, 200).to_owned();
-            (self.each)(Link { target, kind: kind.to_owned(), text, raw: raw.to_owned() });
+            (self.each)(PageLink { target, kind: kind.to_owned(), text, raw: raw.to_owned() });
         }
     }
 
@@ -252,7 +252,7 @@ impl<'a> LinkReader<'a> {
         &self,
         key: &str,
         value: &'v str,
-    ) -> Option<(Target, String, &'v str)> {
+    ) -> Option<(LinkTarget, String, &'v str)> {
         let kind = key.trim().to_lowercase().replace(['-', ' '], "_");
         let value = value.trim();
         if !is_link_key(&kind) {
@@ -283,7 +283,7 @@ impl<'a> LinkReader<'a> {
         Some((target, kind, raw))
     }
 
-    pub(super) fn parse_wiki_link(&self, raw: &str) -> Option<Target> {
+    pub(super) fn parse_wiki_link(&self, raw: &str) -> Option<LinkTarget> {
         let path = raw.split('#').next()?.trim();
         if is_media(path)
             || path.is_empty()
@@ -298,13 +298,13 @@ impl<'a> LinkReader<'a> {
             && let Ok(source) = SourceId::parse(source)
         {
             let slug = Slug::from_path(rest.trim_start_matches('/')).ok()?;
-            return Some(Target::Slug { source: Some(source), slug, alternative: None });
+            return Some(LinkTarget::Slug { source: Some(source), slug, alternative: None });
         }
         if path.contains('/') { self.parse_path(path) } else { parse_name(path) }
     }
 
     /// Returns the target of `[text](raw)`.
-    pub(super) fn parse_markdown_link(&self, raw: &str) -> Option<Target> {
+    pub(super) fn parse_markdown_link(&self, raw: &str) -> Option<LinkTarget> {
         let raw = raw.trim();
         if is_external_or_anchor(raw) {
             return None;
@@ -314,7 +314,7 @@ impl<'a> LinkReader<'a> {
     }
 
     /// Returns the target of a path without a scheme.
-    fn parse_path(&self, path: &str) -> Option<Target> {
+    fn parse_path(&self, path: &str) -> Option<LinkTarget> {
         let path = path.trim();
         let is_relative = ["./", "../"].iter().any(|p| path.starts_with(p));
         let from_folder = || resolve_slug(self.folder, path);
@@ -324,7 +324,7 @@ impl<'a> LinkReader<'a> {
             None => (resolve_slug("", path)?, from_folder()),
         };
         let alternative = alternative.filter(|alternative| *alternative != slug);
-        Some(Target::Slug { source: None, slug, alternative })
+        Some(LinkTarget::Slug { source: None, slug, alternative })
     }
 }
 
@@ -347,7 +347,7 @@ fn resolve_slug(folder: &str, path: &str) -> Option<Slug> {
     Slug::from_path(&parts.join("/")).ok()
 }
 
-fn parse_name(text: &str) -> Option<Target> {
+fn parse_name(text: &str) -> Option<LinkTarget> {
     let text = text.trim();
     let text = if is_markdown(extension(text)) {
         &text[..text.len() - extension(text).len() - 1]
@@ -355,7 +355,7 @@ fn parse_name(text: &str) -> Option<Target> {
         text
     };
     let name = if text.len() > 1024 { String::new() } else { normalize_name(text) };
-    (!name.is_empty()).then_some(Target::Name(name))
+    (!name.is_empty()).then_some(LinkTarget::Name(name))
 }
 
 /// Returns whether a markdown target is no path: an external URL, an anchor or query of its own

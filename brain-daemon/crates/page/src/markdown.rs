@@ -41,14 +41,14 @@ pub fn for_each_event<'a>(
     each_part(text, options, &mut |start, part| {
         let shifted = |range: Range<usize>| range.start + start..range.end + start;
         match part {
-            Part::Parsed(part) => {
+            MarkdownPart::Parsed(part) => {
                 let defined = |link: BrokenLink<'a>| definitions.find(&link.reference);
                 let parser = Parser::new_with_broken_link_callback(part, options, Some(defined));
                 for (event, range) in parser.into_offset_iter() {
                     each(event, shifted(range))?;
                 }
             }
-            Part::Raw(tag, content) => {
+            MarkdownPart::Raw(tag, content) => {
                 let (end, whole) = (tag.to_end(), start..start + content.len());
                 let text = CowStr::Borrowed(content);
                 let text = if matches!(end, TagEnd::HtmlBlock) {
@@ -66,7 +66,7 @@ pub fn for_each_event<'a>(
 }
 
 /// A part of a text.
-enum Part<'a> {
+enum MarkdownPart<'a> {
     /// A part to parse.
     Parsed(&'a str),
     /// A block whose content is not parsed: code or HTML.
@@ -77,7 +77,7 @@ enum Part<'a> {
 fn each_part<'a>(
     text: &'a str,
     options: Options,
-    each: &mut dyn FnMut(usize, Part<'a>) -> ControlFlow<()>,
+    each: &mut dyn FnMut(usize, MarkdownPart<'a>) -> ControlFlow<()>,
 ) {
     let mut at = 0;
     while at < text.len() {
@@ -85,19 +85,19 @@ fn each_part<'a>(
         let end = window_length(rest);
         let cut = if end == rest.len() { Cut::Before(end) } else { cut(&rest[..end], options) };
         let (part, length) = match cut {
-            Cut::Before(end) => (Part::Parsed(&rest[..end]), end),
+            Cut::Before(end) => (MarkdownPart::Parsed(&rest[..end]), end),
             Cut::Code => {
                 let (code, length) = code_block(rest);
-                (Part::Raw(Tag::CodeBlock(CodeBlockKind::Indented), code), length)
+                (MarkdownPart::Raw(Tag::CodeBlock(CodeBlockKind::Indented), code), length)
             }
             Cut::Html => {
                 let length = html_block_length(rest);
-                (Part::Raw(Tag::HtmlBlock, &rest[..length]), length)
+                (MarkdownPart::Raw(Tag::HtmlBlock, &rest[..length]), length)
             }
         };
         // The parser found code or HTML, and this module did not recognise it.
         let (part, length) =
-            if length == 0 { (Part::Parsed(&rest[..end]), end) } else { (part, length) };
+            if length == 0 { (MarkdownPart::Parsed(&rest[..end]), end) } else { (part, length) };
         if each(at, part).is_break() {
             return;
         }
@@ -287,7 +287,7 @@ impl<'a> Definitions<'a> {
         let mut definitions = Self { text, options, hasher, spans, found };
         if text.contains("]:") {
             each_part(text, options, &mut |start, part| {
-                if let Part::Parsed(part) = part {
+                if let MarkdownPart::Parsed(part) = part {
                     definitions.collect(start, part);
                 }
                 ControlFlow::Continue(())
@@ -469,8 +469,8 @@ mod tests {
             let text = many(&unit);
             let mut end = 0;
             each_part(&text, MARKDOWN, &mut |start, part| {
-                let length = match part { Part::Parsed(part) => part.len(),
-                    Part::Raw(_, content) => content.len() };
+                let length = match part { MarkdownPart::Parsed(part) => part.len(),
+                    MarkdownPart::Raw(_, content) => content.len() };
                 assert!(start >= end && window_length(&text[start..start + length]) <= text.len());
                 end = start + length;
                 ControlFlow::Continue(())

@@ -6,7 +6,7 @@ use crate::{ChangedLines, changed_lines};
 struct Lines<'a>(Vec<&'a str>);
 
 /// One side of a merge: its lines and its changes of the base, in order.
-struct Side<'a> {
+struct MergeSide<'a> {
     lines: Lines<'a>,
     changes: std::iter::Peekable<std::vec::IntoIter<ChangedLines>>,
     /// The changes of the current group.
@@ -20,7 +20,7 @@ struct Side<'a> {
 #[must_use]
 pub fn merge(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let base_len = base.lines().count();
-    let (mut ours, mut theirs) = (Side::new(base, ours), Side::new(base, theirs));
+    let (mut ours, mut theirs) = (MergeSide::new(base, ours), MergeSide::new(base, theirs));
     let mut merged = String::with_capacity(ours.lines.bytes().max(theirs.lines.bytes()));
     // The next line of the base, and of `theirs`.
     let (mut at, mut their_at) = (0, 0);
@@ -65,11 +65,11 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Option<String> {
 
 /// Takes the next change, and all changes of either side that overlap it or each other. Returns the
 /// end of these lines in the base.
-fn take_group(ours: &mut Side<'_>, theirs: &mut Side<'_>) -> usize {
+fn take_group(ours: &mut MergeSide<'_>, theirs: &mut MergeSide<'_>) -> usize {
     ours.group.clear();
     theirs.group.clear();
     // Added lines come before changed ones at the same place, and do not overlap them.
-    let order = |side: &mut Side<'_>| {
+    let order = |side: &mut MergeSide<'_>| {
         side.changes.peek().map(|change| (change.old.start, !change.old.is_empty()))
     };
     let first = match (order(ours), order(theirs)) {
@@ -79,7 +79,7 @@ fn take_group(ours: &mut Side<'_>, theirs: &mut Side<'_>) -> usize {
     };
     let Some(mut range) = first else { return 0 };
     loop {
-        let overlaps = |side: &mut Side<'_>| {
+        let overlaps = |side: &mut MergeSide<'_>| {
             side.changes.peek().is_some_and(|next| match range.is_empty() {
                 true => next.old == range,
                 false => {
@@ -97,7 +97,7 @@ fn take_group(ours: &mut Side<'_>, theirs: &mut Side<'_>) -> usize {
     }
 }
 
-impl<'a> Side<'a> {
+impl<'a> MergeSide<'a> {
     fn new(base: &str, text: &'a str) -> Self {
         let lines = Lines(text.split_inclusive('\n').collect());
         Self { lines, changes: changed_lines(base, text).into_iter().peekable(), group: Vec::new() }

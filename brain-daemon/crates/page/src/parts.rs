@@ -63,8 +63,8 @@ impl<'a> LongText<'a> {
         loop {
             let rest = &text[at..];
             let end = window_length_within(rest, MAX_SIGNS).min(rest.floor_char_boundary(MAX_PART));
-            let Cut { length, next_head, is_open } = match end == rest.len() {
-                true => Cut { length: end, next_head: String::new(), is_open: false },
+            let PartEnd { length, next_head, is_open } = match end == rest.len() {
+                true => PartEnd { length: end, next_head: String::new(), is_open: false },
                 false => cut(&rest[..end], &head),
             };
             let length = if length == 0 { end } else { length };
@@ -133,7 +133,7 @@ fn label(text: &str) -> Option<&str> {
 }
 
 /// Where a part ends.
-struct Cut {
+struct PartEnd {
     length: usize,
     next_head: String,
     is_open: bool,
@@ -141,7 +141,7 @@ struct Cut {
 
 /// Returns where to end a part that begins with `text` and is followed by more. `head` is repeated
 /// before it.
-fn cut(text: &str, head: &str) -> Cut {
+fn cut(text: &str, head: &str) -> PartEnd {
     let mut fences = Fences::default();
     let is_code = fences.push_line(head);
     // The line that opened the last code, and the two that opened the current table.
@@ -173,17 +173,17 @@ fn cut(text: &str, head: &str) -> Cut {
         at += line.len();
     }
     if block > text.len() / 4 {
-        return Cut { length: block, next_head: String::new(), is_open: false };
+        return PartEnd { length: block, next_head: String::new(), is_open: false };
     }
     let (line_start, code, table) = last;
     if line_start > text.len() / 4 {
         let lines = if code.is_empty() { [table.0, table.1] } else { [code, ""] };
         let next_head = repeated_head(lines);
-        return Cut { length: line_start, next_head, is_open: !code.is_empty() };
+        return PartEnd { length: line_start, next_head, is_open: !code.is_empty() };
     }
     let is_open = fences.is_inside();
     let next_head = if is_open { repeated_head([fence, ""]) } else { String::new() };
-    Cut { length: cut_paragraph(text), next_head, is_open }
+    PartEnd { length: cut_paragraph(text), next_head, is_open }
 }
 
 /// Returns lines that the next part repeats; nothing if they are too long.

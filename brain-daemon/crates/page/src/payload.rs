@@ -12,7 +12,7 @@ mod json;
 mod parts;
 
 use super::{Document, ForeignFormat, Frontmatter, FrontmatterError};
-use fields::Fields;
+use fields::PayloadFields;
 
 pub use fields::RECEIVED;
 
@@ -120,7 +120,7 @@ fn markdown(text: &str) -> Result<Payload, FrontmatterError> {
     let read = |text: &str| {
         Document::parse(text).map(|document| match document {
             Document { body, .. } if body.trim().is_empty() => all_body(&body),
-            Document { frontmatter, body } => Fields::of(&frontmatter).into_payload(body),
+            Document { frontmatter, body } => PayloadFields::of(&frontmatter).into_payload(body),
         })
     };
     let error = match read(text) {

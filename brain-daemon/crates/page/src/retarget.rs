@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::frontmatter::Frontmatter;
 use super::links::{
-    Link, LinkReader, MENTIONS, Target, extension, is_external_or_anchor, is_markdown,
+    LinkReader, LinkTarget, MENTIONS, PageLink, extension, is_external_or_anchor, is_markdown,
     percent_decode,
 };
 use super::markdown::for_each_event;
@@ -59,7 +59,7 @@ pub fn retarget_links(
     document: &Document,
     file: MovedFile<'_>,
     exists: impl Fn(&str) -> bool,
-    new_target: impl FnMut(&Link) -> Option<NewTarget>,
+    new_target: impl FnMut(&PageLink) -> Option<NewTarget>,
 ) -> RewrittenDocument {
     let mut rewrite = LinkRewriter {
         reader: LinkReader::of(file.old_slug),
@@ -80,7 +80,7 @@ pub fn retarget_links(
 
 /// The form of a link in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum LinkForm {
     /// `[[target]]`.
     Wiki,
     /// `[text](target)`.
@@ -89,7 +89,7 @@ enum Form {
     Reference,
 }
 
-impl Form {
+impl LinkForm {
     /// Returns the form of a link; `None` if its text is its target.
     fn of(link_type: LinkType) -> Option<Self> {
         match link_type {
@@ -113,7 +113,7 @@ struct LinkRewriter<'a, F, E> {
 
 impl<F, E> LinkRewriter<'_, F, E>
 where
-    F: FnMut(&Link) -> Option<NewTarget>,
+    F: FnMut(&PageLink) -> Option<NewTarget>,
     E: Fn(&str) -> bool,
 {
     fn body(&mut self, body: &str) -> String {
@@ -140,23 +140,26 @@ where
             else {
                 return ControlFlow::Continue(());
             };
-            let form = Form::of(link_type).filter(|_| !is_in(&hidden, range.start));
+            let form = LinkForm::of(link_type).filter(|_| !is_in(&hidden, range.start));
             let Some(form) = form else { return ControlFlow::Continue(()) };
             let raw = dest_url.strip_suffix('\\').unwrap_or(&dest_url);
             let Some((old, new)) = self.new_path(raw, form) else {
                 return ControlFlow::Continue(());
             };
             match form {
-                Form::Reference => definitions.push((old, new)),
-                Form::Wiki | Form::Inline => match position(&body[range.clone()], &old, form) {
-                    Some(at) => {
-                        let start = range.start + at;
-                        let is_angled = body[..start].ends_with('<');
-                        let new = if form == Form::Wiki { new } else { encode(&new, is_angled) };
-                        edits.push((start..start + old.len(), new));
+                LinkForm::Reference => definitions.push((old, new)),
+                LinkForm::Wiki | LinkForm::Inline => {
+                    match position(&body[range.clone()], &old, form) {
+                        Some(at) => {
+                            let start = range.start + at;
+                            let is_angled = body[..start].ends_with('<');
+                            let new =
+                                if form == LinkForm::Wiki { new } else { encode(&new, is_angled) };
+                            edits.push((start..start + old.len(), new));
+                        }
+                        None => self.not_updated.push(raw.to_owned()),
                     }
-                    None => self.not_updated.push(raw.to_owned()),
-                },
+                }
             }
             ControlFlow::Continue(())
         });
@@ -204,8 +207,8 @@ where
                     continue;
                 };
                 let is_wiki = value.trim().starts_with("[[");
-                let form = if is_wiki { Form::Wiki } else { Form::Inline };
-                let link = Link { target, kind, text: String::new(), raw: written.to_owned() };
+                let form = if is_wiki { LinkForm::Wiki } else { LinkForm::Inline };
+                let link = PageLink { target, kind, text: String::new(), raw: written.to_owned() };
                 let Some((old, new)) = self.path_of(&link, form) else { continue };
                 if is_wiki {
                     let (before, rest) = written.split_once(old.as_str()).unwrap_or(("", ""));
@@ -242,20 +245,20 @@ where
 
     /// Returns the path of the link as written and its new path, not encoded. `None` if the link
     /// stays.
-    fn new_path(&mut self, raw: &str, form: Form) -> Option<(String, String)> {
+    fn new_path(&mut self, raw: &str, form: LinkForm) -> Option<(String, String)> {
         // The path of a file is more precise than the slug that it would have.
         let old = path_part(raw, form);
         let target = resolve(folder(self.file.old_path), &percent_decode(old))?;
-        if form != Form::Wiki && !old.starts_with('/') && (self.exists)(&target) {
+        if form != LinkForm::Wiki && !old.starts_with('/') && (self.exists)(&target) {
             return self.moved_path(old).map(|new| (old.to_owned(), new));
         }
         let target = match form {
-            Form::Wiki => self.reader.parse_wiki_link(raw),
-            Form::Inline | Form::Reference => self.reader.parse_markdown_link(raw),
+            LinkForm::Wiki => self.reader.parse_wiki_link(raw),
+            LinkForm::Inline | LinkForm::Reference => self.reader.parse_markdown_link(raw),
         };
         let found = target.and_then(|target| {
             let (kind, raw) = (MENTIONS.to_owned(), raw.to_owned());
-            self.path_of(&Link { target, kind, text: String::new(), raw }, form)
+            self.path_of(&PageLink { target, kind, text: String::new(), raw }, form)
         });
         found.or_else(|| {
             let new = if starts_with_dots(old) { self.moved_path(old) } else { None };
@@ -288,26 +291,26 @@ where
         (new != decoded).then_some(new)
     }
 
-    fn path_of(&mut self, link: &Link, form: Form) -> Option<(String, String)> {
+    fn path_of(&mut self, link: &PageLink, form: LinkForm) -> Option<(String, String)> {
         let new = (self.new_target)(link)?;
         let (old, new_folder) = (path_part(&link.raw, form), folder(self.file.new_path));
         let extension_start = new.path.rfind('.').filter(|at| is_markdown(&new.path[at + 1..]));
         let bare = &new.path[..extension_start.unwrap_or(new.path.len())];
         let target = if is_markdown(extension(old)) { &new.path } else { bare };
         let path = match &link.target {
-            Target::Slug { source: Some(source), .. } => format!("{source}:{target}"),
-            Target::Name(_) => match new.name {
+            LinkTarget::Slug { source: Some(source), .. } => format!("{source}:{target}"),
+            LinkTarget::Name(_) => match new.name {
                 Some(name) if is_markdown(extension(old)) => format!("{name}.{}", extension(old)),
                 Some(name) => name,
                 None => target.to_owned(),
             },
-            Target::Slug { .. } if old.starts_with('/') => format!("/{target}"),
-            Target::Slug { .. } if starts_with_dots(old) => {
+            LinkTarget::Slug { .. } if old.starts_with('/') => format!("/{target}"),
+            LinkTarget::Slug { .. } if starts_with_dots(old) => {
                 relative(new_folder, target, old.starts_with("./"))
             }
             // The link was a path from the root; otherwise it was one from the page's folder.
-            Target::Slug { slug, .. } if *slug == new.old_slug => target.to_owned(),
-            Target::Slug { .. } => relative(new_folder, target, false),
+            LinkTarget::Slug { slug, .. } if *slug == new.old_slug => target.to_owned(),
+            LinkTarget::Slug { .. } => relative(new_folder, target, false),
         };
         (path != percent_decode(old) && !old.is_empty()).then(|| (old.to_owned(), path))
     }
@@ -358,10 +361,10 @@ fn html_addresses(html: &str) -> Vec<Range<usize>> {
 }
 
 /// Returns the target as written without its anchor.
-fn path_part(raw: &str, form: Form) -> &str {
+fn path_part(raw: &str, form: LinkForm) -> &str {
     let end = match form {
-        Form::Wiki => raw.find('#'),
-        Form::Inline | Form::Reference => raw.find(['#', '?']),
+        LinkForm::Wiki => raw.find('#'),
+        LinkForm::Inline | LinkForm::Reference => raw.find(['#', '?']),
     };
     raw[..end.unwrap_or(raw.len())].trim()
 }
@@ -402,10 +405,10 @@ fn relative(folder: &str, target: &str, with_dot: bool) -> String {
 }
 
 /// Returns the position of the path `old` in the text of a link.
-fn position(link: &str, old: &str, form: Form) -> Option<usize> {
-    let opening = if form == Form::Wiki { "[[" } else { "](" };
+fn position(link: &str, old: &str, form: LinkForm) -> Option<usize> {
+    let opening = if form == LinkForm::Wiki { "[[" } else { "](" };
     let mut starts: Vec<usize> = link.match_indices(opening).map(|(at, _)| at + 2).collect();
-    if form == Form::Inline {
+    if form == LinkForm::Inline {
         // The text of a link can have brackets.
         starts.reverse();
     }

@@ -18,10 +18,10 @@ fn rewritten(own: &str, text: &str) -> String {
         |_| false,
         |link| {
             let leads_there = match &link.target {
-                Target::Slug { slug, alternative, .. } => {
+                LinkTarget::Slug { slug, alternative, .. } => {
                     *slug == old || alternative.as_ref() == Some(&old)
                 }
-                Target::Name(name) => name == "ada",
+                LinkTarget::Name(name) => name == "ada",
             };
             let name = Some("lovelace".to_owned());
             leads_there.then(|| NewTarget { old_slug: old.clone(), path: new.clone(), name })

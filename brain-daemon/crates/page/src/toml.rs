@@ -5,7 +5,7 @@
 
 use toml_edit::{Array, Datetime, DocumentMut, Item, Table, Value as TomlValue};
 
-use super::yaml::{Entry, Failure, Mapping, Value};
+use super::yaml::{BadText, Mapping, TopLevelKey, Value};
 
 /// The line before and after a block of TOML.
 pub(super) const FENCE: &str = "+++";
@@ -24,8 +24,8 @@ pub(super) fn looks_like_toml(text: &str) -> bool {
 /// Parses the TOML of a block. The content of tables is not read.
 ///
 /// # Errors
-/// [`Failure::Bad`] for invalid TOML.
-pub(super) fn read(text: &str) -> Result<Mapping, Failure> {
+/// [`BadText::Bad`] for invalid TOML.
+pub(super) fn read(text: &str) -> Result<Mapping, BadText> {
     let document = parse(text)?;
     let entries = document.as_table().iter().map(|(key, item)| entry(key, item)).collect();
     Ok(Mapping { entries, is_block_style: true, indent: 0 })
@@ -61,12 +61,12 @@ pub(super) fn line_of(raw: &str, key: &str) -> Option<String> {
     Some(format!("{key} = {}", value.to_string().trim()))
 }
 
-fn parse(text: &str) -> Result<DocumentMut, Failure> {
+fn parse(text: &str) -> Result<DocumentMut, BadText> {
     text.parse::<DocumentMut>().map_err(|error| {
         let at = error.span().map_or(0, |span| text.floor_char_boundary(span.start));
         let before = &text[..at];
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-        Failure::Bad {
+        BadText::Bad {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
             message: error.message().to_owned(),
@@ -106,7 +106,7 @@ fn put(table: &mut Table, key: &str, value: NewValue<'_>) {
     }
 }
 
-fn entry(key: &str, item: &Item) -> Entry {
+fn entry(key: &str, item: &Item) -> TopLevelKey {
     let (value, is_complete) = match item {
         Item::Value(TomlValue::Array(array)) => {
             let texts: Vec<String> = array.iter().filter_map(text).collect();
@@ -119,7 +119,7 @@ fn entry(key: &str, item: &Item) -> Entry {
         },
         _ => (Value::Other, false),
     };
-    Entry::without_lines(key, value, is_complete)
+    TopLevelKey::without_lines(key, value, is_complete)
 }
 
 /// Returns a scalar: a text without quotes, a number as written, a time with `T`.

@@ -89,7 +89,7 @@ pub fn windows(title: &str, body: &str) -> Vec<Window> {
 
 /// A word, a part of a long word, or a character of a script without spaces.
 #[derive(Debug)]
-struct Unit {
+struct WindowUnit {
     start: usize,
     end: usize,
     cost: usize,
@@ -97,8 +97,8 @@ struct Unit {
     is_heading: bool,
 }
 
-fn units(body: &str, part: Range<usize>) -> Vec<Unit> {
-    let mut units: Vec<Unit> = Vec::new();
+fn units(body: &str, part: Range<usize>) -> Vec<WindowUnit> {
+    let mut units: Vec<WindowUnit> = Vec::new();
     // Number of characters of the current word.
     let mut word_chars = 0;
     for (at, c) in body[part.clone()].char_indices() {
@@ -117,7 +117,7 @@ fn units(body: &str, part: Range<usize>) -> Vec<Unit> {
             _ => {
                 word_chars = usize::from(!is_unspaced(c));
                 let cost = if word_chars == 0 { CHARACTER_COST } else { WORD_COST };
-                units.push(Unit { start, end, cost, is_heading: false });
+                units.push(WindowUnit { start, end, cost, is_heading: false });
             }
         }
     }
@@ -134,7 +134,7 @@ fn is_unspaced(c: char) -> bool {
 }
 
 /// Returns the index after the last unit of the window that begins with unit `from`.
-fn window_end(units: &[Unit], from: usize) -> usize {
+fn window_end(units: &[WindowUnit], from: usize) -> usize {
     let mut cost = 0;
     let mut to = from;
     while let Some(unit) = units.get(to) {
@@ -161,7 +161,7 @@ fn window_end(units: &[Unit], from: usize) -> usize {
 }
 
 /// Returns the index of the first unit of the window that follows one with the end `to`.
-fn next_window_start(units: &[Unit], to: usize) -> usize {
+fn next_window_start(units: &[WindowUnit], to: usize) -> usize {
     if units.get(to).is_none_or(|unit| unit.is_heading) {
         return to;
     }

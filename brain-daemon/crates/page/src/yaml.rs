@@ -28,7 +28,7 @@ pub(super) enum Value {
 
 /// One top-level key.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct TopLevelKey {
     /// The key, with quotes and escapes resolved.
     pub(super) key: String,
     /// The value, as far as it is read.
@@ -47,7 +47,7 @@ pub(super) struct Entry {
 /// The top-level mapping.
 #[derive(Debug, Clone)]
 pub(super) struct Mapping {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<TopLevelKey>,
     /// Whether every key begins a line of its own; not so in `{a: 1, b: 2}`.
     pub(super) is_block_style: bool,
     /// Column of the keys.
@@ -56,7 +56,7 @@ pub(super) struct Mapping {
 
 /// Why a text is not a mapping.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum BadText {
     /// Valid YAML, but a scalar or a sequence.
     NotMapping,
     /// Invalid YAML, or a refused feature. Line and column (both 1-based, the column in characters)
@@ -64,13 +64,13 @@ pub(super) enum Failure {
     Bad { line: usize, column: usize, message: String },
 }
 
-impl Failure {
+impl BadText {
     fn at(span: &Span, message: impl Into<String>) -> Self {
         Self::Bad { line: span.start.line(), column: span.start.col() + 1, message: message.into() }
     }
 }
 
-impl From<ScanError> for Failure {
+impl From<ScanError> for BadText {
     fn from(error: ScanError) -> Self {
         let at = error.marker();
         Self::Bad { line: at.line(), column: at.col() + 1, message: error.kind().to_string() }
@@ -80,33 +80,33 @@ impl From<ScanError> for Failure {
 /// Parses `raw` as a mapping. White space and comments alone are an empty mapping.
 ///
 /// # Errors
-/// [`Failure::NotMapping`] for a scalar or a sequence. [`Failure::Bad`] for invalid YAML, a key
+/// [`BadText::NotMapping`] for a scalar or a sequence. [`BadText::Bad`] for invalid YAML, a key
 /// twice in one mapping, aliases, anchors or tags on a key or on the whole, more than one document,
 /// or nesting beyond [`MAX_DEPTH`].
-pub(super) fn read(raw: &str) -> Result<Mapping, Failure> {
+pub(super) fn read(raw: &str) -> Result<Mapping, BadText> {
     let mut options = Options::default();
     options.emit_comments = false;
     options.flow_nesting_limit = MAX_DEPTH;
     options.block_nesting_limit = MAX_DEPTH;
-    let mut reader = Reader { raw, events: Parser::new_from_str_with_options(raw, options) };
+    let mut reader = YamlReader { raw, events: Parser::new_from_str_with_options(raw, options) };
     let mut mapping = Mapping { entries: Vec::new(), is_block_style: true, indent: 0 };
     loop {
         let (event, span) = reader.next()?;
         match event {
             Event::StreamStart => {}
             Event::DocumentStart(true, _) => {
-                return Err(Failure::at(&span, "a document marker within the frontmatter"));
+                return Err(BadText::at(&span, "a document marker within the frontmatter"));
             }
             Event::DocumentStart(..) | Event::DocumentEnd => {}
             Event::StreamEnd => break,
             Event::MappingStart(style, anchor, tag) => {
                 if anchor != 0 || tag.is_some() {
-                    return Err(Failure::at(&span, "an anchor or tag on the whole frontmatter"));
+                    return Err(BadText::at(&span, "an anchor or tag on the whole frontmatter"));
                 }
                 mapping.is_block_style = style == StructureStyle::Block;
                 reader.read_mapping(&mut mapping, &span)?;
             }
-            _ => return Err(Failure::NotMapping),
+            _ => return Err(BadText::NotMapping),
         }
     }
     find_entry_lines(raw, &mut mapping);
@@ -142,7 +142,7 @@ fn find_entry_lines(raw: &str, mapping: &mut Mapping) {
     }
 }
 
-impl Entry {
+impl TopLevelKey {
     /// Returns a key whose lines are not known.
     pub(super) fn without_lines(key: &str, value: Value, is_complete: bool) -> Self {
         Self { key: key.to_owned(), value, is_complete, key_at: 0..0, end: 0, block: 0..0 }
@@ -170,7 +170,7 @@ impl Mapping {
 }
 
 /// Reads a mapping from the parser's events.
-struct Reader<'a> {
+struct YamlReader<'a> {
     raw: &'a str,
     events: Parser<'a, serde_saphyr::granit_parser::StrInput<'a>>,
 }
@@ -183,24 +183,24 @@ enum Node {
     Other,
 }
 
-impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, Span), Failure> {
+impl<'a> YamlReader<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), BadText> {
         match self.events.next_event() {
             Some(next) => Ok(next?),
             None => Ok((Event::StreamEnd, Span::empty(Default::default()))),
         }
     }
 
-    fn read_mapping(&mut self, mapping: &mut Mapping, start: &Span) -> Result<(), Failure> {
+    fn read_mapping(&mut self, mapping: &mut Mapping, start: &Span) -> Result<(), BadText> {
         let mut keys = HashSet::new();
         loop {
             let (event, span) = self.next()?;
             let key = match event {
                 Event::MappingEnd => return Ok(()),
                 Event::Scalar(key, _, 0, None) => key.into_owned(),
-                Event::Scalar(..) => return Err(Failure::at(&span, "an anchor or tag on a key")),
+                Event::Scalar(..) => return Err(BadText::at(&span, "an anchor or tag on a key")),
                 Event::Alias(_) => return Err(alias(&span)),
-                _ => return Err(Failure::at(&span, "a key that is no plain text")),
+                _ => return Err(BadText::at(&span, "a key that is no plain text")),
             };
             if !keys.insert(key.clone()) {
                 return Err(duplicate(&span, &key));
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
             let is_alone =
                 before.take_while(|&b| b != b'\n').all(|b| b == b' ') && !key_at.is_empty();
             if mapping.is_block_style && (!is_alone || span.start.col() != start.start.col()) {
-                return Err(Failure::at(
+                return Err(BadText::at(
                     &span,
                     "a key that does not begin its line: write `key: value`",
                 ));
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
                 }
                 Node::Other => Value::Other,
             };
-            mapping.entries.push(Entry { key, value, is_complete, key_at, end, block: 0..0 });
+            mapping.entries.push(TopLevelKey { key, value, is_complete, key_at, end, block: 0..0 });
         }
     }
 
@@ -243,10 +243,10 @@ impl<'a> Reader<'a> {
         span: &Span,
         depth: usize,
         end: &mut usize,
-    ) -> Result<Node, Failure> {
+    ) -> Result<Node, BadText> {
         let at = range(span)?;
         if depth > MAX_DEPTH {
-            return Err(Failure::at(span, format!("more than {MAX_DEPTH} levels")));
+            return Err(BadText::at(span, format!("more than {MAX_DEPTH} levels")));
         }
         *end = (*end).max(at.start + self.raw[at.clone()].trim_end().len());
         match event {
@@ -296,7 +296,7 @@ impl<'a> Reader<'a> {
                 }
             }
             Event::Alias(_) => Err(alias(span)),
-            _ => Err(Failure::at(span, "the frontmatter ends too early")),
+            _ => Err(BadText::at(span, "the frontmatter ends too early")),
         }
     }
 }
@@ -310,17 +310,17 @@ impl Node {
     }
 }
 
-fn range(span: &Span) -> Result<Range<usize>, Failure> {
+fn range(span: &Span) -> Result<Range<usize>, BadText> {
     span.byte_range()
-        .ok_or_else(|| Failure::at(span, "a position that the YAML parser does not report"))
+        .ok_or_else(|| BadText::at(span, "a position that the YAML parser does not report"))
 }
 
-fn duplicate(span: &Span, key: &str) -> Failure {
-    Failure::at(span, format!("the key \"{}\" is there twice", key.escape_debug()))
+fn duplicate(span: &Span, key: &str) -> BadText {
+    BadText::at(span, format!("the key \"{}\" is there twice", key.escape_debug()))
 }
 
-fn alias(span: &Span) -> Failure {
-    Failure::at(span, "an alias (*name), which frontmatter may not have: write the value out")
+fn alias(span: &Span) -> BadText {
+    BadText::at(span, "an alias (*name), which frontmatter may not have: write the value out")
 }
 
 /// Returns `text` as a YAML scalar on one line that every parser reads as this text: plain if that
@@ -391,7 +391,7 @@ mod tests {
 
     fn bad(raw: &str) -> (usize, usize) {
         match read(raw) {
-            Err(Failure::Bad { line, column, .. }) => (line, column),
+            Err(BadText::Bad { line, column, .. }) => (line, column),
             other => panic!("{raw:?}: {other:?}"),
         }
     }
@@ -415,8 +415,8 @@ mod tests {
 
     #[test]
     fn other_yaml_is_not_a_mapping() {
-        assert_eq!(read("just prose").unwrap_err(), Failure::NotMapping);
-        assert_eq!(read("- a\n- b").unwrap_err(), Failure::NotMapping);
+        assert_eq!(read("just prose").unwrap_err(), BadText::NotMapping);
+        assert_eq!(read("- a\n- b").unwrap_err(), BadText::NotMapping);
         assert!(read("").unwrap().entries.is_empty());
         assert!(read("# only\n\n# comments").unwrap().entries.is_empty());
         assert_eq!(bad("a: 1\na: 2"), (2, 1));

@@ -25,10 +25,10 @@ use brain_protocol::{Fault, Hint, MAX_CONTENT, Scope, SourceId, page_name};
 use parking_lot::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::outbox::{Failure, Outbox, STRIPES};
+use crate::files::outbox::{FileFailure, Outbox, STRIPES};
 use crate::files::update::TextOfChange;
 use crate::preferred_source::preferred;
-use crate::presence::{Check, Presence, SourceRoot};
+use crate::presence::{CheckDepth, Presence, SourceRoot};
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
@@ -219,7 +219,7 @@ impl FileService {
         }
     }
 
-    fn failing(&self) -> MutexGuard<'_, HashMap<u64, Failure>> {
+    fn failing(&self) -> MutexGuard<'_, HashMap<u64, FileFailure>> {
         self.outbox.failing.lock()
     }
 
@@ -272,7 +272,7 @@ impl FileService {
         for (id, _) in reader.sources()? {
             if let Some(tree) = self.tree(&reader, id.as_str())? {
                 // The result is remembered; other errors are those of the flush.
-                let _ = self.presence.open(&id, tree.root(), Check::Usual);
+                let _ = self.presence.open(&id, tree.root(), CheckDepth::Usual);
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use brain_base::caller::{Caller, Visibility};
 use brain_config::Config;
 use brain_page::{file_title, is_first_sentence, page_dates};
-use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
+use brain_search::{Index, IndexChange, IndexError, IndexPage, Options};
 use brain_store::{Change, CommitHook, Content, PageRecord, Reader, Store, StoreError};
 
 /// The maximum number of changes that are pushed before the daemon is ready. More changes are
@@ -33,12 +33,12 @@ const MAX_BACKLOG: usize = 2 * brain_service::batch::BATCH;
 /// The index, and the thread that pushes the store's earlier changes to it.
 pub struct IndexFollower {
     dir: PathBuf,
-    shared: Arc<SharedState>,
+    shared: Arc<FollowerState>,
     feeder: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct SharedState {
+struct FollowerState {
     index: OnceLock<Index>,
     /// Whether commits are pushed to the index. Before, the feeder reads changes from the store.
     is_live: AtomicBool,
@@ -233,7 +233,7 @@ impl Drop for IndexFollower {
     }
 }
 
-impl SharedState {
+impl FollowerState {
     /// Pushes all changes after `seq`, advances `seq`, and lets the hook push later commits. With
     /// `bulk`, searches see the changes only at the end. Returns early if the daemon stops.
     fn feed(self: &Arc<Self>, store: &Store, seq: &mut u64, bulk: bool) -> Result<(), StoreError> {

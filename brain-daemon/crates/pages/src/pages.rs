@@ -44,7 +44,7 @@ use crate::write_page::{build_new_page, stored_document};
 use brain_base::caller::Caller;
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::leases::LeaseHolder;
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_config::PagesConfig;
 use brain_page::{self as page, hex};
 use brain_store::{
@@ -61,7 +61,7 @@ pub struct PageService {
     pub dedup: Arc<Dedup>,
     pub(crate) stop: CancellationToken,
     pub(crate) leases: Arc<dyn LeaseHolder>,
-    pub(crate) random: Arc<dyn Random>,
+    pub(crate) random: Arc<dyn RandomSource>,
     /// The settings of pages.
     pub config: PagesConfig,
 }
@@ -73,7 +73,7 @@ impl PageService {
         files: Arc<FileService>,
         dedup: Arc<Dedup>,
         leases: Arc<dyn LeaseHolder>,
-        random: Arc<dyn Random>,
+        random: Arc<dyn RandomSource>,
         config: PagesConfig,
     ) -> Self {
         let (clock, stop) = (files.clock.clone(), files.stop.clone());
@@ -117,15 +117,15 @@ impl PageService {
         drop(reader);
         let (source_id, number) = (source.clone(), request.version);
         let (author, _) = author_of_change(caller);
-        let outcome = self.files.write_page((&source_id, &read_slug), move |draft| {
-            let record = draft.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
+        let outcome = self.files.write_page((&source_id, &read_slug), move |transaction| {
+            let record = transaction.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source, &slug))?;
-            let former = draft
+            let former = transaction
                 .version(record.id, number)?
                 .ok_or_else(|| no_version(&record, &page_ref, number))?;
             let document = stored_document(&former.content)?;
             let captured_at = document.frontmatter.get("captured_at");
-            let current = unless_damaged(draft.content(&record))?;
+            let current = unless_damaged(transaction.content(&record))?;
             if current.is_some_and(|current| current == former.content)
                 && former.record.provenance == record.provenance
                 && former.record.marks == record.marks
@@ -136,7 +136,7 @@ impl PageService {
             let PageRecord { provenance, marks, has_outside_title, .. } = former.record;
             let change = (author.clone(), LineChange::OfVersion { marks, has_outside_title });
             let page = build_new_page(&slug, document, provenance, None, change)?;
-            let write = draft.write_page(&source, &slug, &page, now)?;
+            let write = transaction.write_page(&source, &slug, &page, now)?;
             Ok(PageWrite { slug: slug.clone(), write, captured_at })
         })?;
         Ok(self.write_reply(source_id, outcome, Vec::new()))

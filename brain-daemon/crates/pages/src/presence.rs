@@ -32,7 +32,7 @@ use brain_store::{Reader, Store};
 
 /// How thoroughly a directory is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Check {
+pub enum CheckDepth {
     /// Nothing is checked again while the directory and the mounted file systems stay the same.
     Usual,
     /// A directory that was away is checked again: its files may be there now.
@@ -47,7 +47,7 @@ pub struct Presence {
     store: Arc<Store>,
     events: MountEvents,
     records: Records,
-    states: Mutex<HashMap<SourceId, Arc<Mutex<State>>>>,
+    states: Mutex<HashMap<SourceId, Arc<Mutex<Facts>>>>,
     /// Counts changes of what is there.
     changes: AtomicU64,
     /// What [`Presence::must_check`] saw last.
@@ -56,7 +56,7 @@ pub struct Presence {
 
 /// What is known about a source since the start.
 #[derive(Debug, Default)]
-struct State {
+struct Facts {
     checked: Option<Checked>,
     /// Why the source, or parts of it, are away.
     away: Option<String>,
@@ -100,7 +100,7 @@ impl Presence {
     /// # Errors
     /// An error of [`is_away`] if the directory is away. `NotFound` if that of the default source
     /// does not exist. Otherwise the error of the file system.
-    pub fn open(&self, source: &SourceId, dir: &Path, how: Check) -> io::Result<RootDir> {
+    pub fn open(&self, source: &SourceId, dir: &Path, how: CheckDepth) -> io::Result<RootDir> {
         let is_default = source.as_str() == SourceId::DEFAULT;
         // The owner may link `pages/`. The directory of another source was none when it was added.
         let opened = if is_default { RootDir::open(dir) } else { RootDir::open_unlinked(dir) };
@@ -124,9 +124,9 @@ impl Presence {
             checked.dir == dir && checked.root == id && checked.generation == generation
         });
         let is_known = |checked: &&Checked| match how {
-            Check::Usual => true,
-            Check::Again => checked.away.is_none() && checked.away_parts.is_empty(),
-            Check::Accept => false,
+            CheckDepth::Usual => true,
+            CheckDepth::Again => checked.away.is_none() && checked.away_parts.is_empty(),
+            CheckDepth::Accept => false,
         };
         if let Some(checked) = known.filter(is_known)
             && let Some(parts) = checked.open_parts(&root)
@@ -209,10 +209,10 @@ impl Presence {
         (dir, root, id): (&Path, &RootDir, DirId),
         generation: Option<u64>,
         former: Option<&Checked>,
-        how: Check,
+        how: CheckDepth,
     ) -> io::Result<Checked> {
         let reader = self.store.read(Visibility::All).map_err(io::Error::other)?;
-        let record = self.records.get(source, dir).filter(|_| how != Check::Accept);
+        let record = self.records.get(source, dir).filter(|_| how != CheckDepth::Accept);
         let former = former.filter(|former| former.away.is_none() && former.dir == dir);
         let mounts = MountTable::read();
         let mounted = mounted_parts(dir, root, id, &mounts)?;
@@ -262,7 +262,7 @@ impl Presence {
     }
 
     /// Remembers whether the source is away, and logs a change once.
-    fn report(&self, source: &SourceId, dir: &Path, state: &mut State, away: Option<String>) {
+    fn report(&self, source: &SourceId, dir: &Path, state: &mut Facts, away: Option<String>) {
         if state.away == away {
             return;
         }
@@ -351,7 +351,7 @@ struct PartCheck<'a> {
     root: &'a RootDir,
     /// The paths of all parts below the directory.
     borders: &'a [String],
-    how: Check,
+    how: CheckDepth,
 }
 
 impl PartCheck<'_> {
@@ -367,7 +367,7 @@ impl PartCheck<'_> {
         if now.is_automount() {
             return Ok(false);
         }
-        if is_same || self.how == Check::Accept {
+        if is_same || self.how == CheckDepth::Accept {
             return Ok(true);
         }
         let Some(recorded) = recorded else {
@@ -468,12 +468,12 @@ pub(crate) struct SourceRoot {
 
 impl OpenRoot for SourceRoot {
     fn open(&self, root: &Path) -> io::Result<RootDir> {
-        self.presence.open(&self.source, root, Check::Usual)
+        self.presence.open(&self.source, root, CheckDepth::Usual)
     }
 
     fn create(&self, root: &Path) -> io::Result<RootDir> {
         std::fs::create_dir(root)?;
-        self.presence.open(&self.source, root, Check::Accept)
+        self.presence.open(&self.source, root, CheckDepth::Accept)
     }
 
     fn can_be_unmounted(&self, dir: BorrowedFd<'_>) -> bool {

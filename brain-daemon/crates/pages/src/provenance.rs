@@ -14,8 +14,8 @@ use brain_base::clock::{parse_instant, rfc3339};
 use brain_page::{Frontmatter, RECEIVED};
 use brain_protocol::{MarkedLines, Slug, SourceId, TrustLevel};
 use brain_store::{
-    Author, Content, Draft, LineChange, LineMark, NewPage, PageRecord, Provenance, StoreError,
-    WrittenPage,
+    Author, Content, LineChange, LineMark, NewPage, PageRecord, Provenance, StoreError,
+    Transaction, WrittenPage,
 };
 
 use brain_base::caller::Caller;
@@ -338,21 +338,21 @@ pub(crate) fn write_provenance(
 /// Writes a page of the owner, without provenance keys in its frontmatter if its source is set so.
 /// A page from outside keeps them: without them, its file would not say that others wrote it.
 pub(crate) fn write_as_set(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     source: &SourceId,
     slug: &Slug,
     page: &NewPage,
     now: i64,
 ) -> Result<WrittenPage, StoreError> {
-    if draft.source_settings(source)?.without_provenance
+    if transaction.source_settings(source)?.without_provenance
         && !is_from_outside(page.provenance.source_kind.as_deref())
         && let Ok(mut frontmatter) = page.content.frontmatter.parsed().cloned()
     {
         INGEST_KEYS.iter().for_each(|key| frontmatter.remove(key));
         let content = Content { frontmatter: frontmatter.into(), ..page.content.clone() };
-        return draft.write_page(source, slug, &NewPage { content, ..page.clone() }, now);
+        return transaction.write_page(source, slug, &NewPage { content, ..page.clone() }, now);
     }
-    draft.write_page(source, slug, page, now)
+    transaction.write_page(source, slug, page, now)
 }
 
 /// Moves the claims that neither `record` nor `previous` confirms to `received`.

@@ -23,13 +23,13 @@ use tokio_util::sync::CancellationToken;
 use crate::files::FileService;
 use crate::index::IndexFollower;
 use crate::preferred_source::preferred;
-use crate::presence::Check;
+use crate::presence::CheckDepth;
 use crate::sources::watch_state::WatcherStatus;
 use brain_base::caller::Caller;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_config::SourcesConfig;
-use brain_store::{Draft, Reader, SourceRecord, Store, StoreError};
+use brain_store::{Reader, SourceRecord, Store, StoreError, Transaction};
 
 /// The maximum number of pages that one transaction hides, so that other writers do not wait long.
 const BATCH: usize = 500;
@@ -101,12 +101,12 @@ impl SourceService {
         let settings = request.settings.clone();
         self.check_patterns(&dir, &settings)?;
         let source = id.clone();
-        let (is_new, has_changed) = self.store.write(move |draft| {
-            let is_new = register(draft, &id, &path, now)?;
-            Ok((is_new, settings::change_settings(draft, &id, &settings)?))
+        let (is_new, has_changed) = self.store.write(move |transaction| {
+            let is_new = register(transaction, &id, &path, now)?;
+            Ok((is_new, settings::change_settings(transaction, &id, &settings)?))
         })?;
         // The owner names the directory that is there now.
-        let _ = self.files.presence.open(&source, &dir, Check::Accept);
+        let _ = self.files.presence.open(&source, &dir, CheckDepth::Accept);
         self.watcher.notify_sources_changed();
         let mut warnings = Vec::new();
         if access(&dir, Access::WRITE_OK).is_err() {
@@ -126,7 +126,7 @@ impl SourceService {
     /// Takes the directory in the home as it is now, after it was away.
     fn accept_default_directory(&self, caller: &Caller) -> Result<SourceReply, Fault> {
         let (id, dir) = (SourceId::default(), self.home.pages());
-        self.files.presence.open(&id, &dir, Check::Accept).map_err(|e| {
+        self.files.presence.open(&id, &dir, CheckDepth::Accept).map_err(|e| {
             Fault::new(FaultCode::Io, format!("cannot use {}: {}", dir.display(), io_reason(&e)))
         })?;
         self.watcher.notify_sources_changed();
@@ -194,7 +194,7 @@ impl SourceService {
             None => true,
             Some(_) => {
                 let id = source.clone();
-                self.store.write(move |draft| prefer(draft, &id))?
+                self.store.write(move |transaction| prefer(transaction, &id))?
             }
         };
         let status = if has_changed { ChangeStatus::Default } else { ChangeStatus::Unchanged };
@@ -206,7 +206,9 @@ impl SourceService {
         let mut after = String::new();
         loop {
             let (source, from, now) = (id.clone(), after.clone(), self.clock.now());
-            let last = self.store.write(move |draft| hide_pages(draft, &source, &from, now))?;
+            let last = self
+                .store
+                .write(move |transaction| hide_pages(transaction, &source, &from, now))?;
             self.index.wait_for_backlog();
             match last {
                 Some(slug) => after = slug,
@@ -269,22 +271,22 @@ pub fn own_sources(reader: &Reader) -> Result<Vec<(SourceId, SourceRecord)>, Sto
 
 /// Registers the source. Returns `false` if it is registered already. Runs in the store's writer.
 fn register(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     id: &SourceId,
     path: &str,
     now: i64,
 ) -> Result<bool, StoreError> {
-    if let Some(existing) = draft.source(id)? {
+    if let Some(existing) = transaction.source(id)? {
         return match existing.path.clone() {
             // The machine that has the directory can take it over from one that is gone.
-            Some(known) if known == path && !draft.has_files_of(id.as_str())? => {
-                draft.claim_source(id).map(|()| true)
+            Some(known) if known == path && !transaction.has_files_of(id.as_str())? => {
+                transaction.claim_source(id).map(|()| true)
             }
             Some(known) if known == path => Ok(false),
             // The directory was moved, and a link to it is in its place. The owner accepts that.
             Some(known) if is_same_dir(Path::new(path), Path::new(&known)) => {
                 let record = SourceRecord { path: Some(path.to_owned()), ..existing };
-                draft.put_source(id, &record).map(|()| true)
+                transaction.put_source(id, &record).map(|()| true)
             }
             Some(known) => {
                 let message = format!("the source \"{id}\" has the directory {known} already");
@@ -306,7 +308,7 @@ fn register(
             }
         };
     }
-    for (other, record) in draft.all_sources()? {
+    for (other, record) in transaction.all_sources()? {
         let Some(known) = record.path.filter(|known| do_overlap(Path::new(path), Path::new(known)))
         else {
             continue;
@@ -321,13 +323,13 @@ fn register(
             .hint(hint!("a file belongs to one source: {} shows them", Command::SourcesList))
             .into());
     }
-    draft.put_source(id, &SourceRecord::new(Some(path.to_owned()), now))?;
+    transaction.put_source(id, &SourceRecord::new(Some(path.to_owned()), now))?;
     Ok(true)
 }
 
 /// Makes the source the preferred one. Returns `false` if it is that already. Runs in the writer.
-fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
-    let all = draft.all_sources()?;
+fn prefer(transaction: &mut Transaction<'_>, id: &SourceId) -> Result<bool, StoreError> {
+    let all = transaction.all_sources()?;
     if !all.iter().any(|(known, _)| known == id) {
         return Err(Fault::new(
             FaultCode::UnknownSource,
@@ -343,7 +345,7 @@ fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
         let is_preferred = known == *id;
         if record.is_default != is_preferred {
             record.is_default = is_preferred;
-            draft.put_source(&known, &record)?;
+            transaction.put_source(&known, &record)?;
         }
     }
     Ok(true)
@@ -353,22 +355,22 @@ fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
 /// after the last page. If one call with an empty `after` hides all pages, it also removes the
 /// source. Runs in the writer.
 fn hide_pages(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     source: &SourceId,
     after: &str,
     now: i64,
 ) -> Result<Option<String>, StoreError> {
     // Otherwise the machine that has the directory would remove the files.
-    draft.release_source(source)?;
-    let found = draft.active_pages(source, after, BATCH)?;
+    transaction.release_source(source)?;
+    let found = transaction.active_pages(source, after, BATCH)?;
     let last = found.last().filter(|_| found.len() == BATCH).map(|(slug, _)| slug.to_string());
     for (slug, record) in found {
         // A sync that starts before the end of the removal then stores the file again.
-        draft.remove_file_record(source, &record.source_path)?;
-        draft.soft_delete_without_file(source, &slug, record, now)?;
+        transaction.remove_file_record(source, &record.source_path)?;
+        transaction.soft_delete_without_file(source, &slug, record, now)?;
     }
     if last.is_none() && after.is_empty() {
-        draft.remove_source(source)?;
+        transaction.remove_source(source)?;
     }
     Ok(last)
 }

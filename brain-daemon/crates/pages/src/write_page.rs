@@ -8,11 +8,11 @@ use crate::provenance::{IngestRoute, MAX_URI, MCP, WEBHOOK, is_uri, write_proven
 use brain_base::caller::Caller;
 use brain_base::clock::zone;
 use brain_page::{
-    self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, NoteDates, Target,
+    self as page, Document, Frontmatter, FrontmatterError, LinkTarget, MAX_FRONTMATTER, NoteDates,
 };
 use brain_store::{
-    Author, Content, DerivedRows, Draft, FilePlan, Hash, LineChange, LinkRecord, NewPage,
-    PageRecord, Provenance, StoreError,
+    Author, Content, DerivedRows, FilePlan, Hash, LineChange, LinkRecord, NewPage, PageRecord,
+    Provenance, StoreError, Transaction,
 };
 
 /// The type of a page whose frontmatter has none.
@@ -242,9 +242,9 @@ pub fn names_and_links(
     (names, links)
 }
 
-pub(crate) fn link_record(link: page::Link) -> LinkRecord {
+pub(crate) fn link_record(link: page::PageLink) -> LinkRecord {
     let (source, slugs, name) = match link.target {
-        Target::Slug { source, slug, alternative } => {
+        LinkTarget::Slug { source, slug, alternative } => {
             // `[[a:b]]` may also be a name with a colon in it.
             let name = match &source {
                 Some(_) => Some(page::normalize_name(&link.raw)),
@@ -256,7 +256,7 @@ pub(crate) fn link_record(link: page::Link) -> LinkRecord {
             let slugs = std::iter::once(slug).chain(alternative).map(String::from).collect();
             (source.map(String::from), slugs, name)
         }
-        Target::Name(name) => {
+        LinkTarget::Name(name) => {
             // A page at the root with this slug comes before all other pages of this name.
             let path = link.raw.split(['#', '|']).next().unwrap_or_default();
             let slugs =
@@ -329,22 +329,22 @@ pub struct SlugRequest<'a> {
 /// [`FaultCode::Conflict`] when other content has all slugs of this content and day, and errors of
 /// the store.
 pub fn choose_slug(
-    draft: &Draft<'_>,
+    transaction: &Transaction<'_>,
     request: &SlugRequest<'_>,
 ) -> Result<(Slug, Option<PageRecord>), StoreError> {
     let source = request.source;
     if let Some(slug) = request.slug {
-        return Ok((slug.clone(), draft.page(source, slug)?));
+        return Ok((slug.clone(), transaction.page(source, slug)?));
     }
     if let Some(slug) = request.duplicate
-        && let Some(record) = draft.page(source, slug)?
+        && let Some(record) = transaction.page(source, slug)?
         && record.content_hash == *request.hash
     {
         return Ok((slug.clone(), Some(record)));
     }
     for n in 0..SLUG_TRIES {
         let slug = inbox_slug(request.day, request.hash, n)?;
-        match draft.page(source, &slug)? {
+        match transaction.page(source, &slug)? {
             None => return Ok((slug, None)),
             Some(record) if record.content_hash == *request.hash => {
                 return Ok((slug, Some(record)));

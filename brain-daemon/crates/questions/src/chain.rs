@@ -5,7 +5,7 @@
 //! these with the wanted pages. A relative clause, a participle, a possessive or a preposition
 //! marks the inner relation. Some questions can be read in several ways: the links decide.
 
-use super::forms::{COUNT, Form, PREPOSITIONS, WHICH, WHO, is_possessive};
+use super::forms::{COUNT, PREPOSITIONS, QuestionForm, WHICH, WHO, is_possessive};
 use brain_search::QuestionTerms;
 
 /// Words that begin a relative clause, with or without a preposition before them.
@@ -78,7 +78,7 @@ impl Chain {
 }
 
 /// Returns the ways in which a question can have two relations, the most likely first.
-pub fn chains(terms: &QuestionTerms, form: &Form) -> Vec<Chain> {
+pub fn chains(terms: &QuestionTerms, form: &QuestionForm) -> Vec<Chain> {
     let clause = Clause { terms, form };
     let [subject] = terms.subjects.as_slice() else { return Vec::new() };
     let (start, end) = (subject.words.start, subject.words.end);
@@ -107,7 +107,7 @@ pub fn chains(terms: &QuestionTerms, form: &Form) -> Vec<Chain> {
 /// `end`, and returns the noun for the intermediate pages, then the verb, if any.
 struct Clause<'a> {
     terms: &'a QuestionTerms,
-    form: &'a Form,
+    form: &'a QuestionForm,
 }
 
 impl Clause<'_> {

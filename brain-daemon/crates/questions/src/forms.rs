@@ -248,7 +248,7 @@ const ROLE_ENDINGS: [&str; 31] = [
 
 /// The form of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Form {
+pub struct QuestionForm {
     /// Whether it asks for persons.
     pub asks_for_persons: bool,
     /// Whether it asks for pages of a kind.
@@ -265,7 +265,7 @@ pub struct Form {
 }
 
 /// Returns the form of a question. `None` if it names no page, or does not ask for others.
-pub fn question_form(terms: &QuestionTerms) -> Option<Form> {
+pub fn question_form(terms: &QuestionTerms) -> Option<QuestionForm> {
     if terms.subjects.is_empty() {
         return None;
     }
@@ -304,7 +304,7 @@ pub fn question_form(terms: &QuestionTerms) -> Option<Form> {
     });
     let asks =
         asks_for_persons || asks_for_kind || asks_for_first_or_last_day || is_attached_to_name;
-    asks.then_some(Form {
+    asks.then_some(QuestionForm {
         asks_for_persons,
         asks_for_kind,
         asks_for_first_or_last_day,

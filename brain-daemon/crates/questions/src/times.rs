@@ -13,7 +13,7 @@ use std::ops::Range;
 use jiff::civil::Date;
 
 use self::parser::TimeParser;
-use self::tokens::{Token, tokens};
+use self::tokens::{TimeToken, tokens};
 
 /// A question is searched for times up to this length in bytes.
 const MAX_TEXT: usize = 1_000;
@@ -53,8 +53,9 @@ impl Times {
         let tokens = tokens(&text[..text.floor_char_boundary(MAX_TEXT)]);
         let parser = TimeParser { text, tokens: &tokens, today };
         let period = (0..tokens.len()).find_map(|at| parser.period(at));
-        let in_period =
-            |token: &Token| period.as_ref().is_some_and(|p| p.range.contains(&token.range.start));
+        let in_period = |token: &TimeToken| {
+            period.as_ref().is_some_and(|p| p.range.contains(&token.range.start))
+        };
         let order = tokens.iter().filter(|token| !in_period(token)).find_map(|token| {
             let order = match &token.text {
                 word if words::NEWEST.contains(&word.as_str()) => Order::Newest,

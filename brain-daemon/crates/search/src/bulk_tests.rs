@@ -14,7 +14,7 @@ fn only_bulk_pages_are_indexed_later() {
     let word = |id: u64| format!("zqbulk{id}");
     let bulk = |id: u64| note(id, &format!("{} {}", word(id), "lorem ipsum dolor ".repeat(150)));
     index.push_bulk((1..=4000).map(bulk).collect());
-    index.push(vec![note(4001, "urgent"), Change::Remove { id: 4000, seq: 4002 }]);
+    index.push(vec![note(4001, "urgent"), IndexChange::Remove { id: 4000, seq: 4002 }]);
     assert_eq!(ids(&index, "urgent"), [4001]);
     // To analyze so many pages takes seconds. A search does not wait for that.
     assert!(index.is_incomplete(None));

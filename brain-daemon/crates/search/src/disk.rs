@@ -19,7 +19,7 @@ const DAMAGED: &str = "brain-damaged";
 
 /// Metadata of every commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Payload {
+pub(super) struct CommitMetadata {
     /// The id of the store that the index is derived from.
     pub(super) store: String,
     /// The sequence number of the last change in the commit.
@@ -79,7 +79,7 @@ pub fn known_changes(dir: &Path, store: &str) -> Option<u64> {
         payload: String,
     }
     let meta: Meta = serde_json::from_slice(&fs::read(dir.join("meta.json")).ok()?).ok()?;
-    let payload: Payload = serde_json::from_str(&meta.payload).ok()?;
+    let payload: CommitMetadata = serde_json::from_str(&meta.payload).ok()?;
     (payload.store == store).then_some(payload.seq)
 }
 
@@ -127,7 +127,7 @@ fn existing(dir: &Path, store: &str, store_seq: u64) -> Result<Option<Disk>, Str
     let meta = tantivy.load_metas().map_err(|e| text(&e))?;
     let seq = match &meta.payload {
         Some(payload) => {
-            let payload: Payload = serde_json::from_str(payload)
+            let payload: CommitMetadata = serde_json::from_str(payload)
                 .map_err(|e| format!("its metadata is invalid: {e}"))?;
             if payload.format != FORMAT {
                 return Err(format!("it has format {}, not {FORMAT}", payload.format));

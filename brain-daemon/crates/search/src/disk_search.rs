@@ -18,7 +18,7 @@ use super::{
     names::{self, NameMatch},
     overlay::Overlay,
     plan::Plan,
-    query::Scope,
+    query::Reach,
     rank::{SLUG_WEIGHT, TAG_WEIGHT},
     schema::Fields,
     terms::{AllowedDocs, Segment, reach},
@@ -168,7 +168,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
         for (number, group) in plan.groups.iter().enumerate() {
             let [body, title, tag, slug] = stats.frequency[number];
             for term in &group.terms {
-                if body > 0 && group.scope == Scope::Anywhere {
+                if body > 0 && group.scope == Reach::Anywhere {
                     clause(
                         self.fields.body,
                         &term.text,

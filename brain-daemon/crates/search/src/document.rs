@@ -24,7 +24,7 @@ const MAX_NAME_BYTES: usize = 600;
 
 /// The terms of a page.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(super) struct PageTerms {
     pub(super) id: u64,
     pub(super) updated_at: i64,
     pub(super) body: Terms,
@@ -40,7 +40,7 @@ pub(super) struct Document {
     pub(super) lang: Lang,
 }
 
-impl Document {
+impl PageTerms {
     /// Returns whether the document has the key with this hash.
     pub(super) fn has_key(&self, key_hash: u64) -> bool {
         self.key_hashes.contains(&key_hash)
@@ -67,7 +67,7 @@ impl Analyzer {
     }
 
     /// Extracts the terms of `page`.
-    pub(super) fn document(&mut self, page: &IndexPage) -> Document {
+    pub(super) fn document(&mut self, page: &IndexPage) -> PageTerms {
         let lang = detect(&page.body, self.default);
         self.word_hashes.clear();
         let mut words = String::with_capacity(page.body.len() / 3);
@@ -96,7 +96,7 @@ impl Analyzer {
         body.encoded.shrink_to_fit();
         body.hashes.shrink_to_fit();
         let (keys, key_hashes) = keys(page, lang);
-        Document {
+        PageTerms {
             id: page.id,
             updated_at: page.updated_at,
             body,
@@ -243,7 +243,7 @@ fn short_title(title: &str) -> Option<&str> {
 }
 
 /// A page to index, analyzed on first use.
-pub(super) struct Entry {
+pub(super) struct PageToIndex {
     pub(super) id: u64,
     pub(super) seq: u64,
     /// The page's source, available before it is analyzed.
@@ -253,10 +253,10 @@ pub(super) struct Entry {
     /// Whether searches may omit the page until it is analyzed.
     is_bulk: bool,
     page: Mutex<Option<Arc<IndexPage>>>,
-    document: OnceLock<Document>,
+    document: OnceLock<PageTerms>,
 }
 
-impl Entry {
+impl PageToIndex {
     pub(super) fn new(page: Arc<IndexPage>, is_bulk: bool) -> Self {
         Self {
             id: page.id,
@@ -270,12 +270,12 @@ impl Entry {
     }
 
     /// Returns the document. Analyzes the page first if necessary, and then drops the page.
-    pub(super) fn document(&self, analyzer: &mut Analyzer) -> &Document {
+    pub(super) fn document(&self, analyzer: &mut Analyzer) -> &PageTerms {
         self.document.get_or_init(|| {
             let page = self.page.lock().take();
             // The page is absent only if an earlier analysis panicked.
             page.map_or_else(
-                || Document {
+                || PageTerms {
                     id: self.id,
                     updated_at: 0,
                     body: Terms::default(),
@@ -297,7 +297,7 @@ impl Entry {
     }
 
     /// Returns the document if the page was analyzed.
-    pub(super) fn analyzed_document(&self) -> Option<&Document> {
+    pub(super) fn analyzed_document(&self) -> Option<&PageTerms> {
         self.document.get()
     }
 }

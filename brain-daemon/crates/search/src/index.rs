@@ -13,11 +13,11 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use tantivy::{Searcher, TantivyError, Term, schema::IndexRecordOption};
 
 use super::{
-    Change, IndexError, OpenReport, Options, Question, SearchResults, Snippeter,
+    IndexChange, IndexError, OpenReport, Options, Question, SearchResults, Snippeter,
     disk::{self, catch_panic, mark_damaged},
     disk_search::DiskSearch,
-    document::{Analyzer, Entry},
-    index_state::{SharedState, State},
+    document::{Analyzer, PageToIndex},
+    index_state::{IndexState, SharedIndex},
     indexer::Indexer,
     language::Lang,
     match_table::{MatchTable, PlanMatches},
@@ -39,7 +39,7 @@ const MIN_CANDIDATES: usize = 100;
 /// All functions can be called from any thread. Dropping the index ends its thread without a
 /// commit; uncommitted changes must be pushed again after the next [`Index::open`].
 pub struct Index {
-    shared: Arc<SharedState>,
+    shared: Arc<SharedIndex>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -65,8 +65,8 @@ impl Index {
         let searcher = disk.reader.searcher();
         let languages = languages(&searcher, disk.fields);
         let view = View { searcher, overlay: HashMap::default(), languages };
-        let shared = Arc::new(SharedState {
-            state: Mutex::new(State {
+        let shared = Arc::new(SharedIndex {
+            state: Mutex::new(IndexState {
                 pending: Vec::new(),
                 feed: VecDeque::new(),
                 view: Arc::new(view),
@@ -102,23 +102,23 @@ impl Index {
     }
 
     /// Queues changes in the order of their commits. Takes microseconds.
-    pub fn push(&self, changes: Vec<Change>) {
+    pub fn push(&self, changes: Vec<IndexChange>) {
         self.add(changes, false);
     }
 
     /// Queues changes that are not acknowledged yet, such as those of a running import. Searches
     /// omit such a page until the indexer or [`Index::analyze_pending`] has analyzed it: a search
     /// would need a second to analyze thousands of pages.
-    pub fn push_bulk(&self, changes: Vec<Change>) {
+    pub fn push_bulk(&self, changes: Vec<IndexChange>) {
         self.add(changes, true);
     }
 
-    fn add(&self, changes: Vec<Change>, is_bulk: bool) {
+    fn add(&self, changes: Vec<IndexChange>, is_bulk: bool) {
         let ops: Vec<Op> = changes
             .into_iter()
             .map(|change| match change {
-                Change::Put(page) => Op::Put(Arc::new(Entry::new(page, is_bulk))),
-                Change::Remove { id, seq } => Op::Remove { id, seq },
+                IndexChange::Put(page) => Op::Put(Arc::new(PageToIndex::new(page, is_bulk))),
+                IndexChange::Remove { id, seq } => Op::Remove { id, seq },
             })
             .collect();
         let Some(last) = ops.iter().map(Op::seq).max() else { return };
@@ -149,7 +149,7 @@ impl Index {
     /// Makes everything pushed so far visible to later searches. Analyzes the remaining pages on
     /// this thread.
     pub fn analyze_pending(&self) {
-        let unanalyzed: Vec<Arc<Entry>> = {
+        let unanalyzed: Vec<Arc<PageToIndex>> = {
             let state = self.shared.state();
             let entries = state.pending.iter().filter_map(|op| match op {
                 Op::Put(entry) => Some(entry),
@@ -185,7 +185,7 @@ impl Index {
         })
     }
 
-    fn wait_a_little(&self, state: &mut MutexGuard<'_, State>) {
+    fn wait_a_little(&self, state: &mut MutexGuard<'_, IndexState>) {
         self.shared.done.wait_for(state, Duration::from_millis(100));
     }
 

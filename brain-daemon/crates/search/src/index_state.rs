@@ -26,8 +26,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MIN_FREE_BYTES: u64 = 64 << 20;
 
 /// State shared by searches and the indexer.
-pub(crate) struct SharedState {
-    pub(super) state: Mutex<State>,
+pub(crate) struct SharedIndex {
+    pub(super) state: Mutex<IndexState>,
     /// Wakes the indexer.
     pub(super) wake: Condvar,
     /// Wakes callers that wait for the indexer.
@@ -42,8 +42,8 @@ pub(crate) struct SharedState {
     pub(super) dir: PathBuf,
 }
 
-impl SharedState {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+impl SharedIndex {
+    pub(super) fn state(&self) -> MutexGuard<'_, IndexState> {
         self.state.lock()
     }
 
@@ -65,7 +65,7 @@ impl SharedState {
     }
 
     /// Waits for work, or until `due`.
-    pub(super) fn wait(&self, state: &mut MutexGuard<'_, State>, due: Option<Instant>) {
+    pub(super) fn wait(&self, state: &mut MutexGuard<'_, IndexState>, due: Option<Instant>) {
         match due {
             Some(due) => {
                 let left = due.saturating_duration_since(Instant::now());
@@ -117,7 +117,7 @@ impl SharedState {
         drop(old);
     }
 
-    /// Records the end of [`State::erase`]. A failure is reported like one of a commit.
+    /// Records the end of [`IndexState::erase`]. A failure is reported like one of a commit.
     pub(super) fn record_erase_end(&self, problem: Option<&String>) {
         let mut state = self.state();
         state.erase = false;
@@ -190,7 +190,7 @@ impl SharedState {
 }
 
 /// Uncommitted changes, and requests to the indexer.
-pub(super) struct State {
+pub(super) struct IndexState {
     /// Changes that are not in the view yet: pushed since the last search, or in bulk and not
     /// analyzed yet.
     pub(super) pending: Vec<Op>,

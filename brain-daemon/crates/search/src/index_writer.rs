@@ -3,8 +3,8 @@
 use tantivy::{Index as Tantivy, IndexWriter, TantivyDocument, indexer::IndexWriterOptions};
 
 use super::{
-    disk::Payload,
-    document::Document,
+    disk::CommitMetadata,
+    document::PageTerms,
     merge_policy::ChangeRate,
     schema::{FORMAT, Fields},
 };
@@ -21,8 +21,9 @@ pub(super) fn commit(
     seq: u64,
 ) -> tantivy::Result<()> {
     writer.set_merge_policy(rate.policy());
-    let payload = serde_json::to_string(&Payload { store: store.to_owned(), seq, format: FORMAT })
-        .map_err(|e| tantivy::TantivyError::InternalError(e.to_string()))?;
+    let payload =
+        serde_json::to_string(&CommitMetadata { store: store.to_owned(), seq, format: FORMAT })
+            .map_err(|e| tantivy::TantivyError::InternalError(e.to_string()))?;
     let mut prepared = writer.prepare_commit()?;
     prepared.set_payload(&payload);
     prepared.commit()?;
@@ -46,7 +47,7 @@ pub(super) fn open_writer(tantivy: &Tantivy) -> tantivy::Result<IndexWriter> {
 }
 
 /// Converts a document to tantivy's.
-pub(super) fn tantivy_document(document: &Document, fields: Fields) -> TantivyDocument {
+pub(super) fn tantivy_document(document: &PageTerms, fields: Fields) -> TantivyDocument {
     let mut out = TantivyDocument::default();
     out.add_u64(fields.id, document.id);
     out.add_i64(fields.updated_at, document.updated_at);

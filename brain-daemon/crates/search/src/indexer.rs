@@ -18,7 +18,7 @@ use brain_base::threads::lower_priority;
 use super::{
     disk::{Disk, InMemory, catch_panic, write_to_disk},
     document::Analyzer,
-    index_state::{SharedState, State},
+    index_state::{IndexState, SharedIndex},
     index_writer::{commit, open_writer, tantivy_document},
     merge_policy::ChangeRate,
     schema::Fields,
@@ -46,7 +46,7 @@ const MAX_DISK_PAUSE: Duration = Duration::from_secs(8);
 
 /// The state of the indexer thread.
 pub(super) struct Indexer {
-    shared: Arc<SharedState>,
+    shared: Arc<SharedIndex>,
     tantivy: Tantivy,
     reader: IndexReader,
     fields: Fields,
@@ -78,7 +78,7 @@ pub(super) struct Indexer {
 }
 
 /// The indexer's next action.
-enum NextStep {
+enum IndexerStep {
     /// Give the writer the taken changes.
     Feed,
     /// Give the writer the taken changes, and commit.
@@ -94,7 +94,7 @@ enum NextStep {
 }
 
 impl Indexer {
-    pub(super) fn new(shared: Arc<SharedState>, disk: Disk, store: String) -> Self {
+    pub(super) fn new(shared: Arc<SharedIndex>, disk: Disk, store: String) -> Self {
         let searcher = disk.reader.searcher();
         let segments = searcher.segment_readers();
         let ids =
@@ -129,28 +129,28 @@ impl Indexer {
         lower_priority();
         while let Some(task) = self.take() {
             let result = catch_panic(|| match task {
-                NextStep::Feed => self.feed(),
-                NextStep::Commit(rate) => {
+                IndexerStep::Feed => self.feed(),
+                IndexerStep::Commit(rate) => {
                     self.feed()?;
                     self.commit(rate)
                 }
-                NextStep::Merge => {
+                IndexerStep::Merge => {
                     // The index is complete without the merge.
                     if let Err(problem) = catch_panic(|| self.merge_small()) {
                         tracing::debug!(problem, "cannot merge the index segments");
                     }
                     Ok(())
                 }
-                NextStep::Reload => {
+                IndexerStep::Reload => {
                     self.reload();
                     Ok(())
                 }
-                NextStep::Erase => {
+                IndexerStep::Erase => {
                     let erased = catch_panic(|| self.erase_removed());
                     self.shared.record_erase_end(erased.as_ref().err());
                     erased
                 }
-                NextStep::LeaveMemory => {
+                IndexerStep::LeaveMemory => {
                     self.leave_memory();
                     Ok(())
                 }
@@ -165,7 +165,7 @@ impl Indexer {
     }
 
     /// Waits for changes and takes them. Returns the next step; `None` when the index is dropped.
-    fn take(&mut self) -> Option<NextStep> {
+    fn take(&mut self) -> Option<IndexerStep> {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.state();
         let mut has_waited = false;
@@ -208,10 +208,10 @@ impl Indexer {
     /// Takes changes from the feed. Returns the step that gives them to the writer.
     fn take_changes(
         &mut self,
-        mut state: MutexGuard<'_, State>,
-        shared: &SharedState,
+        mut state: MutexGuard<'_, IndexState>,
+        shared: &SharedIndex,
         is_backing_off: bool,
-    ) -> NextStep {
+    ) -> IndexerStep {
         let options = &shared.options;
         let count = state.feed.len().min(MAX_TAKEN);
         self.since.get_or_insert_with(Instant::now);
@@ -226,21 +226,25 @@ impl Indexer {
         }
         let is_enough = self.queue.len() >= options.commit_changes_bulk;
         match has_more && is_enough && !is_backing_off {
-            true => NextStep::Commit(ChangeRate::Bulk),
-            false => NextStep::Feed,
+            true => IndexerStep::Commit(ChangeRate::Bulk),
+            false => IndexerStep::Feed,
         }
     }
 
     /// Returns the step that is due while there are no changes, or else when the next one is.
-    fn idle_step(&self, state: &State, now: Instant) -> ControlFlow<NextStep, Option<Instant>> {
+    fn idle_step(
+        &self,
+        state: &IndexState,
+        now: Instant,
+    ) -> ControlFlow<IndexerStep, Option<Instant>> {
         if state.erase {
-            return ControlFlow::Break(NextStep::Erase);
+            return ControlFlow::Break(IndexerStep::Erase);
         }
         let merge_at = || state.last_push + self.shared.options.commit_when_idle;
         let steps = [
-            (self.memory.as_ref().map(|(_, at, _)| *at), NextStep::LeaveMemory),
-            (self.reload.map(|(at, _)| at), NextStep::Reload),
-            (self.needs_merge.then(merge_at), NextStep::Merge),
+            (self.memory.as_ref().map(|(_, at, _)| *at), IndexerStep::LeaveMemory),
+            (self.reload.map(|(at, _)| at), IndexerStep::Reload),
+            (self.needs_merge.then(merge_at), IndexerStep::Merge),
         ];
         let mut due: Option<Instant> = None;
         for (at, step) in steps {
@@ -256,11 +260,11 @@ impl Indexer {
     /// Returns the commit of the taken changes if it is due, or else when to look again.
     fn commit_step(
         &self,
-        state: &State,
+        state: &IndexState,
         now: Instant,
         is_flushing: bool,
         is_backing_off: bool,
-    ) -> ControlFlow<NextStep, Option<Instant>> {
+    ) -> ControlFlow<IndexerStep, Option<Instant>> {
         let options = &self.shared.options;
         let idle = now.saturating_duration_since(state.last_push);
         let is_idle = idle >= options.commit_when_idle;
@@ -273,12 +277,12 @@ impl Indexer {
             let at = now + (COLLECT_TIME * 10).min(options.commit_when_idle);
             return ControlFlow::Continue(Some(at));
         }
-        // When idle, `NextStep::Merge` follows. A bulk commit defers tantivy's own merges, so that
-        // they do not run beside it.
+        // When idle, `IndexerStep::Merge` follows. A bulk commit defers tantivy's own merges, so
+        // that they do not run beside it.
         let is_bulk =
             if is_idle { self.needs_merge } else { self.queue.len() >= options.commit_changes };
         let rate = if is_bulk && !is_flushing { ChangeRate::Bulk } else { ChangeRate::Steady };
-        ControlFlow::Break(NextStep::Commit(rate))
+        ControlFlow::Break(IndexerStep::Commit(rate))
     }
 
     /// Gives the writer the changes that it does not have yet.

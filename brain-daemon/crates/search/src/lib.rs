@@ -129,7 +129,7 @@ pub struct IndexPage {
 
 /// A change to index.
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum IndexChange {
     /// Adds or replaces the page.
     Put(Arc<IndexPage>),
     /// Removes the page.

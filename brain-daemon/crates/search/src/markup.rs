@@ -20,11 +20,11 @@ pub(super) enum Replacement {
 }
 
 /// A part of the text that is markup.
-pub(super) type Mark = (Range<usize>, Replacement);
+pub(super) type MarkupSpan = (Range<usize>, Replacement);
 
 /// Returns the markup in `body[range]`, in order and without overlaps. `range.start` should be the
 /// beginning of a line.
-pub(super) fn marks(body: &str, range: Range<usize>) -> Vec<Mark> {
+pub(super) fn marks(body: &str, range: Range<usize>) -> Vec<MarkupSpan> {
     let mut marks = Vec::new();
     let mut at = range.start;
     for line in body[range].split_inclusive('\n') {
@@ -84,7 +84,7 @@ fn callout(text: &str) -> Option<&str> {
 }
 
 /// Adds the markup within a line.
-fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) {
+fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<MarkupSpan>) {
     let line = &body[..range.end];
     let mut at = range.start;
     let mut prev = ' ';
@@ -111,18 +111,18 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
         let rest = &line[at..limit];
         let next = rest[c.len_utf8()..].chars().next().unwrap_or(' ');
         let hidden_bytes = match inline_markup(rest, (prev, c, next), is_row, closing.is_some()) {
-            Inline::Hidden(length) => length,
-            Inline::CellEnd => {
+            InlineMarkup::Hidden(length) => length,
+            InlineMarkup::CellEnd => {
                 marks.push((at..at + 1, Replacement::Space));
                 0
             }
-            Inline::Tag(length) => {
+            InlineMarkup::Tag(length) => {
                 marks.push((at..at + length, Replacement::Space));
                 at += length;
                 prev = ' ';
                 continue;
             }
-            Inline::Link(opening, close) => {
+            InlineMarkup::Link(opening, close) => {
                 closing = Some(at + close.start..at + close.end);
                 opening
             }
@@ -145,7 +145,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
 }
 
 /// Markup within a line. Lengths are in bytes.
-enum Inline {
+enum InlineMarkup {
     /// A mark of this length that is not shown; 0 for text.
     Hidden(usize),
     /// The end of a cell of a table.
@@ -163,15 +163,17 @@ fn inline_markup(
     (prev, c, next): (char, char, char),
     is_row: bool,
     is_in_link: bool,
-) -> Inline {
+) -> InlineMarkup {
     let hidden_bytes = match c {
         '`' => 1,
         '<' => match (address(rest), tag(rest)) {
-            (Some(end), _) => return Inline::Link(1, end..end + 1),
-            (None, length) if length > 0 && !is_inline_tag(rest) => return Inline::Tag(length),
+            (Some(end), _) => return InlineMarkup::Link(1, end..end + 1),
+            (None, length) if length > 0 && !is_inline_tag(rest) => {
+                return InlineMarkup::Tag(length);
+            }
             (None, length) => length,
         },
-        '|' if is_row => return Inline::CellEnd,
+        '|' if is_row => return InlineMarkup::CellEnd,
         '*' if !(prev.is_whitespace() && next.is_whitespace()) => 1,
         '_' if prev.is_alphanumeric() != next.is_alphanumeric() => 1,
         '_' if prev == '_' || next == '_' => 1,
@@ -179,12 +181,12 @@ fn inline_markup(
         '\\' if next.is_ascii_punctuation() => 1,
         '!' if next == '[' && link(rest.get(1..).unwrap_or_default()).is_some() => 1,
         '[' if !is_in_link => match link(rest) {
-            Some((opening, closing)) => return Inline::Link(opening, closing),
+            Some((opening, closing)) => return InlineMarkup::Link(opening, closing),
             None => 0,
         },
         _ => 0,
     };
-    Inline::Hidden(hidden_bytes)
+    InlineMarkup::Hidden(hidden_bytes)
 }
 
 /// Returns whether a doubled mark begins or ends a part of the text, rather than being an operator.

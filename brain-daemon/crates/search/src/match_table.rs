@@ -28,8 +28,8 @@ pub(super) struct Cell {
 
 impl Cell {
     /// Returns the cell's counts, without positions.
-    pub(super) fn counts(&self) -> Counts {
-        Counts {
+    pub(super) fn counts(&self) -> CellCounts {
+        CellCounts {
             body: self.body.count,
             title: self.title.count,
             tag: self.tag,
@@ -41,7 +41,7 @@ impl Cell {
 
 /// A [`Cell`] without positions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct CellCounts {
     pub(super) body: u32,
     pub(super) title: u32,
     pub(super) tag: bool,

@@ -3,7 +3,7 @@
 use super::{
     encoding::{HashedTerm, key, key_of},
     name_key::{key_of_words, words_in_any_order},
-    query::{Query, Scope, Unit},
+    query::{Query, Reach, Unit},
 };
 
 /// The whole question as a name.
@@ -31,7 +31,7 @@ impl NameQuery {
     /// are required in the title.
     pub(super) fn new(question: &Query, is_being_typed: bool) -> Option<Self> {
         let is_other =
-            |unit: &Unit| matches!(unit, Unit::Prefix(..) | Unit::Required(_, Scope::Title));
+            |unit: &Unit| matches!(unit, Unit::Prefix(..) | Unit::Required(_, Reach::Title));
         if question.units.iter().any(|(unit, _)| is_other(unit)) {
             return None;
         }

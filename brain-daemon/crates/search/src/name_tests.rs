@@ -19,7 +19,7 @@ fn ranked(index: &Index, question: &Question) -> Vec<(u64, u8)> {
 }
 
 /// Pages 1 to 6 have names; pages 11 to 39 only mention two of these names.
-fn corpus() -> Vec<Change> {
+fn corpus() -> Vec<IndexChange> {
     let named = |id: u64, title: &str, slug: &str| IndexPage {
         slug: Slug::parse(slug).unwrap(),
         file_name: slug.rsplit('/').next().unwrap_or_default().to_owned(),
@@ -86,8 +86,8 @@ fn names_of_hidden_pages_do_not_show_while_typing() {
     let own = SourceId::parse("own").unwrap();
     let in_own = |id, title: &str| IndexPage { source: own.clone(), ..page(id, id, title, "text") };
     let visible = vec![put(in_own(101, "Lovage soup")), put(in_own(102, "Old Lovers"))];
-    let all: Vec<Change> = corpus().into_iter().chain(visible.clone()).collect();
-    let answers = |changes: &[Change]| {
+    let all: Vec<IndexChange> = corpus().into_iter().chain(visible.clone()).collect();
+    let answers = |changes: &[IndexChange]| {
         let mut answers = Vec::new();
         at_every_stage(changes, |index| {
             for text in ["l", "lov", "love", "old lo", "ada lov"] {

@@ -9,7 +9,7 @@ use tantivy::{
 
 use super::{
     doc_bit_set::DocBitSet,
-    document::Document,
+    document::PageTerms,
     encoding::TERM_MARK,
     name_query::{NameQuery, PartialName},
     terms::Segment,
@@ -89,7 +89,7 @@ impl NameMatch {
 }
 
 /// Returns how the question names a page of the overlay.
-pub(super) fn of_document(query: &NameQuery, document: &Document) -> NameMatch {
+pub(super) fn of_document(query: &NameQuery, document: &PageTerms) -> NameMatch {
     let mut found = NameMatch {
         whole: query.whole.each_ref().map(|name| document.has_key(name.hash)),
         ..NameMatch::default()

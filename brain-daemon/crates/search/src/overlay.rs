@@ -6,13 +6,13 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     bm25::Stats,
-    document::{Document, Entry},
+    document::{PageTerms, PageToIndex},
     encoding::{GAP_MARK, HashedTerm, TERM_MARK, Terms},
     fold::BuildTermHasher,
     match_table::{Candidate, MatchTable, OVERLAY_SEGMENT},
     names::{self, NameMatch},
-    plan::{Condition, Phrase, Plan},
-    query::Scope,
+    plan::{PageCondition, Phrase, Plan},
+    query::Reach,
     schema::rounded_length,
 };
 
@@ -21,7 +21,7 @@ use super::{
 pub(super) struct Slot {
     pub(super) seq: u64,
     /// `None` for a removed page.
-    pub(super) entry: Option<Arc<Entry>>,
+    pub(super) entry: Option<Arc<PageToIndex>>,
 }
 
 /// The newest uncommitted change by page id.
@@ -46,7 +46,7 @@ pub(super) fn count_pages(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> 
 
 /// As [`count_pages`], for statistics that already include the number and lengths of `entries`.
 pub(super) fn count_visible(
-    entries: &[Arc<Entry>],
+    entries: &[Arc<PageToIndex>],
     plan: &Plan,
     stats: &mut Stats,
 ) -> Vec<OverlayMatch> {
@@ -61,7 +61,7 @@ pub(super) fn count_visible(
 
 /// Occurrences of a plan's terms in one page of the overlay.
 pub(super) struct OverlayMatch {
-    entry: Option<Arc<Entry>>,
+    entry: Option<Arc<PageToIndex>>,
     /// Index of the group, and the occurrence; ordered by group.
     cells: Vec<(usize, TermOccurrence)>,
     /// Whether the page matches the plan. Only then is `entry` set.
@@ -187,8 +187,8 @@ impl<'a> Finder<'a> {
     /// Counts the groups of `document`, and adds it to `matched` if it matches.
     fn count(
         &self,
-        document: &Document,
-        entry: &Arc<Entry>,
+        document: &PageTerms,
+        entry: &Arc<PageToIndex>,
         stats: &mut Stats,
         matched: &mut Vec<OverlayMatch>,
     ) {
@@ -206,11 +206,11 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn find(&self, document: &Document, entry: &Arc<Entry>) -> OverlayMatch {
+    fn find(&self, document: &PageTerms, entry: &Arc<PageToIndex>) -> OverlayMatch {
         let mut cells = Vec::new();
         let groups = &self.plan.groups;
         self.each_occurrence(&document.body.hashes, |group, position| {
-            if groups[group].scope == Scope::Anywhere {
+            if groups[group].scope == Reach::Anywhere {
                 cells.push((group, TermOccurrence::Body(position)));
             }
         });
@@ -218,7 +218,7 @@ impl<'a> Finder<'a> {
             cells.push((group, TermOccurrence::Title(position)));
         });
         for (index, group) in groups.iter().enumerate() {
-            if group.scope == Scope::Title {
+            if group.scope == Reach::Title {
                 continue;
             }
             if document.has_key(group.tag.hash) {
@@ -246,10 +246,10 @@ impl<'a> Finder<'a> {
         OverlayMatch { entry: is_match.then(|| Arc::clone(entry)), cells, is_match }
     }
 
-    fn find_prefixes(&self, document: &Document, cells: &mut Vec<(usize, TermOccurrence)>) {
+    fn find_prefixes(&self, document: &PageTerms, cells: &mut Vec<(usize, TermOccurrence)>) {
         for (index, group) in self.plan.groups.iter().enumerate() {
             let Some(prefix) = &group.prefix else { continue };
-            if group.scope == Scope::Anywhere
+            if group.scope == Reach::Anywhere
                 && (has_prefix(&document.body.encoded, prefix)
                     || has_prefix(&document.words, prefix))
             {
@@ -262,7 +262,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns whether `document` meets the plan's conditions.
-    fn meets_conditions(&self, document: &Document) -> bool {
+    fn meets_conditions(&self, document: &PageTerms) -> bool {
         self.plan.since.is_none_or(|since| document.updated_at >= since)
             && self.plan.until.is_none_or(|until| document.updated_at <= until)
             && self.plan.required.iter().all(|condition| is_met(condition, document))
@@ -272,7 +272,7 @@ impl<'a> Finder<'a> {
 
 /// Returns the ids of the pages of `entries` that meet the plan's conditions.
 pub(super) fn matching_ids<'e>(
-    entries: impl Iterator<Item = &'e Arc<Entry>>,
+    entries: impl Iterator<Item = &'e Arc<PageToIndex>>,
     plan: &Plan,
 ) -> Vec<u64> {
     let finder = Finder::new(plan);
@@ -281,18 +281,18 @@ pub(super) fn matching_ids<'e>(
     found.map(|document| document.id).collect()
 }
 
-fn is_met(condition: &Condition, document: &Document) -> bool {
+fn is_met(condition: &PageCondition, document: &PageTerms) -> bool {
     match condition {
-        Condition::Keys(keys) => keys.iter().any(|key| document.has_key(key.hash)),
-        Condition::Prefix(prefix, scope) => {
+        PageCondition::Keys(keys) => keys.iter().any(|key| document.has_key(key.hash)),
+        PageCondition::Prefix(prefix, scope) => {
             has_prefix(&document.title.encoded, prefix)
-                || (*scope == Scope::Anywhere
+                || (*scope == Reach::Anywhere
                     && (has_prefix(&document.body.encoded, prefix)
                         || has_prefix(&document.words, prefix)))
         }
-        Condition::Phrase(phrase) => {
+        PageCondition::Phrase(phrase) => {
             has_phrase(&document.title, phrase)
-                || (phrase.scope == Scope::Anywhere && has_phrase(&document.body, phrase))
+                || (phrase.scope == Reach::Anywhere && has_phrase(&document.body, phrase))
         }
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! A plan is made once per question and runs on the disk index and on the overlay.
 
-use super::{encoding::HashedTerm, exact, language::Lang, name_query::NameQuery, query::Scope};
+use super::{encoding::HashedTerm, exact, language::Lang, name_query::NameQuery, query::Reach};
 
 mod builder;
 
 /// A word of the question in all forms that pages may have.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct WordGroup {
     /// The word for display.
     pub(super) label: String,
     /// Number of occurrences in the question, times the weight of a correction.
@@ -18,7 +18,7 @@ pub(super) struct Group {
     /// The prefix, if the word may continue.
     pub(super) prefix: Option<String>,
     /// The fields in which the word counts.
-    pub(super) scope: Scope,
+    pub(super) scope: Reach,
     /// The word's key as a word of a tag.
     pub(super) tag: HashedTerm,
     /// The word's key as a word of a slug.
@@ -29,7 +29,7 @@ pub(super) struct Group {
     pub(super) exact_weight: f32,
 }
 
-impl Group {
+impl WordGroup {
     /// Returns whether the exact form tells the word apart from words with other signs after it.
     pub(super) fn tells_signs(&self) -> bool {
         self.exact.as_ref().is_some_and(|exact| exact::tells_signs(&exact.text))
@@ -49,7 +49,7 @@ pub(super) struct Pair {
 pub(super) struct Phrase {
     /// Position and forms of each word; the first position is 0.
     pub(super) words: Vec<(u32, Vec<HashedTerm>)>,
-    pub(super) scope: Scope,
+    pub(super) scope: Reach,
 }
 
 /// Adjacent words of a question, with stop words.
@@ -72,26 +72,26 @@ pub(super) struct SequenceWord {
 
 /// A condition on a page.
 #[derive(Debug, Clone)]
-pub(super) enum Condition {
+pub(super) enum PageCondition {
     /// Has one of these keys.
     Keys(Vec<HashedTerm>),
     /// Has the words in this order.
     Phrase(Phrase),
     /// Has a word with this prefix.
-    Prefix(String, Scope),
+    Prefix(String, Reach),
 }
 
 /// The plan of a question.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<WordGroup>,
     pub(super) pairs: Vec<Pair>,
     /// The words of the question with stop words, except required phrases.
     pub(super) sequences: Vec<Sequence>,
     /// Conditions that a page must meet.
-    pub(super) required: Vec<Condition>,
+    pub(super) required: Vec<PageCondition>,
     /// Conditions that a page must not meet.
-    pub(super) excluded: Vec<Condition>,
+    pub(super) excluded: Vec<PageCondition>,
     /// Earliest time of the last change, in Unix milliseconds.
     pub(super) since: Option<i64>,
     /// Latest time of the last change, in Unix milliseconds.

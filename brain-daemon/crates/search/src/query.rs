@@ -17,7 +17,7 @@ const MAX_UNITS: usize = 256;
 
 /// The fields that a unit searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum Reach {
     Anywhere,
     Title,
 }
@@ -29,13 +29,13 @@ pub(super) enum Unit {
     Words(String),
     /// Words whose last one is a prefix. In the title they are required; anywhere, they affect the
     /// ranking only.
-    Prefix(String, Scope),
+    Prefix(String, Reach),
     /// A required phrase, or words required in the title.
-    Required(String, Scope),
+    Required(String, Reach),
     /// An excluded word or phrase.
-    Excluded(String, Scope),
+    Excluded(String, Reach),
     /// An excluded prefix.
-    ExcludedPrefix(String, Scope),
+    ExcludedPrefix(String, Reach),
     /// A required or excluded value of a field.
     Filter { field: Filter, value: String, excluded: bool },
 }
@@ -140,7 +140,7 @@ impl Query {
     pub(super) fn has_words(&self, prefixes: bool) -> bool {
         self.units.iter().any(|(unit, _)| match unit {
             Unit::Words(text) => text.chars().any(char::is_alphanumeric),
-            Unit::Prefix(text, Scope::Anywhere) => {
+            Unit::Prefix(text, Reach::Anywhere) => {
                 prefixes && text.chars().any(char::is_alphanumeric)
             }
             _ => false,
@@ -242,9 +242,9 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
             }
             let value = value.to_owned();
             let unit = if excluded {
-                Unit::Excluded(value, Scope::Anywhere)
+                Unit::Excluded(value, Reach::Anywhere)
             } else {
-                Unit::Required(value, Scope::Anywhere)
+                Unit::Required(value, Reach::Anywhere)
             };
             return (Some(unit), rest);
         }
@@ -259,9 +259,9 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
         (word_end..=body.len()).find(|&i| body.is_char_boundary(i)).unwrap_or(body.len());
     let (word, rest) = body.split_at(word_end);
     let unit = match (word.strip_suffix('*').filter(|stem| !name_key(stem).is_empty()), excluded) {
-        (Some(stem), false) => Unit::Prefix(stem.to_owned(), Scope::Anywhere),
-        (Some(stem), true) => Unit::ExcludedPrefix(stem.to_owned(), Scope::Anywhere),
-        (None, true) => Unit::Excluded(word.to_owned(), Scope::Anywhere),
+        (Some(stem), false) => Unit::Prefix(stem.to_owned(), Reach::Anywhere),
+        (Some(stem), true) => Unit::ExcludedPrefix(stem.to_owned(), Reach::Anywhere),
+        (None, true) => Unit::Excluded(word.to_owned(), Reach::Anywhere),
         (None, false) => Unit::Words(word.to_owned()),
     };
     (Some(unit), rest)
@@ -306,10 +306,10 @@ fn field_unit(field: &Field, value: &str, quoted: bool, excluded: bool) -> Optio
             let prefix =
                 value.strip_suffix('*').filter(|stem| !quoted && !name_key(stem).is_empty());
             Some(match (prefix, excluded) {
-                (Some(stem), false) => Unit::Prefix(stem.to_owned(), Scope::Title),
-                (Some(stem), true) => Unit::ExcludedPrefix(stem.to_owned(), Scope::Title),
-                (None, false) => Unit::Required(value.to_owned(), Scope::Title),
-                (None, true) => Unit::Excluded(value.to_owned(), Scope::Title),
+                (Some(stem), false) => Unit::Prefix(stem.to_owned(), Reach::Title),
+                (Some(stem), true) => Unit::ExcludedPrefix(stem.to_owned(), Reach::Title),
+                (None, false) => Unit::Required(value.to_owned(), Reach::Title),
+                (None, true) => Unit::Excluded(value.to_owned(), Reach::Title),
             })
         }
         Field::Filter(filter) => {
@@ -347,7 +347,7 @@ mod tests {
         Unit::Words(text.into())
     }
 
-    fn required(text: &str, scope: Scope) -> Unit {
+    fn required(text: &str, scope: Reach) -> Unit {
         Unit::Required(text.into(), scope)
     }
 
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn all_query_forms_are_parsed() {
-        use Scope::{Anywhere, Title};
+        use Reach::{Anywhere, Title};
         assert_eq!(
             parse("a \"b c\" -d e* -\"f g\""),
             [
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(parse("source:??? x"), [words("source:??? x")]);
         assert_eq!(parse("an \"open quote"), [words("an open quote")]);
         assert_eq!(parse("a - b -- c * d"), [words("a - b -- c * d")]);
-        assert_eq!(parse("-5"), [Unit::Excluded("5".into(), Scope::Anywhere)]);
+        assert_eq!(parse("-5"), [Unit::Excluded("5".into(), Reach::Anywhere)]);
         assert_eq!(parse("\"\" \"?\""), []);
         assert_eq!(parse(""), []);
         assert_eq!(parse("   "), []);

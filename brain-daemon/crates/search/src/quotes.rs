@@ -6,7 +6,7 @@
 use super::{
     Index, IndexError, Question,
     plan::Plan,
-    query::{Scope, Unit},
+    query::{Reach, Unit},
 };
 
 impl Index {
@@ -21,7 +21,7 @@ impl Index {
             .units
             .iter()
             .filter_map(|(unit, _)| match unit {
-                Unit::Required(text, Scope::Anywhere) => Some(text.clone()),
+                Unit::Required(text, Reach::Anywhere) => Some(text.clone()),
                 _ => None,
             })
             .collect();

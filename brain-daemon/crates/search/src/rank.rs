@@ -10,11 +10,11 @@ use brain_protocol::ScorePart;
 use super::{
     RankedPage,
     bm25::{Stats, saturation},
-    document::Entry,
-    match_table::{Counts, MatchTable, PlanMatches},
+    document::PageToIndex,
+    match_table::{CellCounts, MatchTable, PlanMatches},
     plan::Plan,
-    query::Scope,
-    runs::{Run, runs},
+    query::Reach,
+    runs::{WordRun, runs},
 };
 
 /// Weight of a word in the title or an alias, in addition to its weight in the text.
@@ -39,7 +39,7 @@ pub(super) fn rank(
     plan: &Plan,
     limit: usize,
     explain: bool,
-    overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
+    overlay_entry: &dyn Fn(u64) -> Option<Arc<PageToIndex>>,
 ) -> tantivy::Result<Vec<RankedPage>> {
     let hits = &found.hits;
     let mut scorer = Scorer::new(hits, &found.stats, plan);
@@ -87,7 +87,7 @@ impl<'a> Weights<'a> {
     }
 
     /// Returns the score of group `g` in a page with these lengths of body and title.
-    pub(super) fn score(&self, g: usize, counts: Counts, body_len: u32, title_len: u32) -> f32 {
+    pub(super) fn score(&self, g: usize, counts: CellCounts, body_len: u32, title_len: u32) -> f32 {
         let mut total = 0.0;
         self.parts(g, counts, (body_len + title_len) as f32, title_len as f32, &mut |_, score| {
             total += score;
@@ -99,7 +99,7 @@ impl<'a> Weights<'a> {
     fn parts(
         &self,
         g: usize,
-        counts: Counts,
+        counts: CellCounts,
         len: f32,
         title_len: f32,
         add: &mut dyn FnMut(Reason, f32),
@@ -107,7 +107,7 @@ impl<'a> Weights<'a> {
         let group = &self.plan.groups[g];
         let (idf, title_idf) = self.idf[g];
         let (body, title) = (counts.body as f32, counts.title as f32);
-        if group.scope == Scope::Anywhere && body + title > 0.0 {
+        if group.scope == Reach::Anywhere && body + title > 0.0 {
             let share = idf * group.multiplier * saturation(body + title, len, self.average);
             let of_title = share * title / (body + title);
             if body > 0.0 {
@@ -143,7 +143,7 @@ struct Scorer<'a> {
     /// Inverse document frequency of each pair.
     pair_idf: Vec<f32>,
     /// The best run of each candidate.
-    runs: HashMap<usize, Run>,
+    runs: HashMap<usize, WordRun>,
     /// The score of a run of the whole question.
     run_score: f32,
 }
@@ -181,7 +181,7 @@ impl<'a> Scorer<'a> {
         &mut self,
         found: &PlanMatches<'_>,
         scored: &mut [ScoredCandidate],
-        overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
+        overlay_entry: &dyn Fn(u64) -> Option<Arc<PageToIndex>>,
     ) -> tantivy::Result<()> {
         scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.2.cmp(&b.2)));
         let ranked: Vec<usize> = scored.iter().map(|(.., candidate)| *candidate).collect();

@@ -23,7 +23,9 @@ use tantivy::{
 use super::{
     bm25::Stats,
     doc_bit_set::DocBitSet,
-    match_table::{Candidate, Cell, Counts, MatchTable, OVERLAY_SEGMENT, Occurrences, PlanMatches},
+    match_table::{
+        Candidate, Cell, CellCounts, MatchTable, OVERLAY_SEGMENT, Occurrences, PlanMatches,
+    },
     names::{self, NameMatch},
     overlay,
     plan::Plan,
@@ -142,7 +144,7 @@ struct SegmentMatches<'a> {
     /// The visible documents that meet the plan's conditions.
     allowed: Arc<DocBitSet>,
     /// By group: the visible documents with it, and its counts there.
-    groups: Vec<Vec<(u32, Counts)>>,
+    groups: Vec<Vec<(u32, CellCounts)>>,
     /// The allowed documents that the question names.
     names: HashMap<u32, NameMatch>,
 }
@@ -161,12 +163,12 @@ impl<'a> SegmentMatches<'a> {
             docs.intersect(visible);
             allowed = Arc::new(docs);
         }
-        let mut scratch = vec![Counts::default(); segment.reader.max_doc() as usize];
+        let mut scratch = vec![CellCounts::default(); segment.reader.max_doc() as usize];
         let mut groups = Vec::with_capacity(plan.groups.len());
         for (group, frequency) in stats.frequency.iter_mut().enumerate() {
             let counted = count_group(&segment, plan, group, visible, &mut scratch)?;
             for (_, counts) in &counted {
-                let Counts { body, title, tag, slug, .. } = *counts;
+                let CellCounts { body, title, tag, slug, .. } = *counts;
                 let has = [body > 0, title > 0, tag, slug];
                 frequency.iter_mut().zip(has).for_each(|(total, has)| *total += u64::from(has));
             }
@@ -318,21 +320,21 @@ fn count_group(
     plan: &Plan,
     group: usize,
     visible: &DocBitSet,
-    scratch: &mut [Counts],
-) -> Result<Vec<(u32, Counts)>> {
+    scratch: &mut [CellCounts],
+) -> Result<Vec<(u32, CellCounts)>> {
     let found = &segment.groups[group];
     let mut docs = Vec::new();
     let mut count_terms = |reader: &InvertedIndexReader,
                            infos: &[TermInfo],
                            option: IndexRecordOption,
-                           add: fn(&mut Counts, u32)| {
+                           add: fn(&mut CellCounts, u32)| {
         for info in infos {
             let mut postings = reader.read_postings_from_terminfo(info, option)?;
             let mut doc = postings.doc();
             while doc != TERMINATED {
                 if visible.contains(doc) {
                     let counts = &mut scratch[doc as usize];
-                    if *counts == Counts::default() {
+                    if *counts == CellCounts::default() {
                         docs.push(doc);
                     }
                     add(counts, postings.term_freq());

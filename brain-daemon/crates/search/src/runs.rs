@@ -13,7 +13,7 @@ use tantivy::{
 
 use super::{
     bm25::Stats,
-    document::Entry,
+    document::PageToIndex,
     encoding::HashedTerm,
     match_table::{MatchTable, PlanMatches},
     plan::{Plan, Sequence, SequenceWord},
@@ -33,7 +33,7 @@ const PARTIAL_RUN_FACTOR: f32 = 0.4;
 
 /// The best run of a candidate.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Run {
+pub(super) struct WordRun {
     /// Its value, 0 to 1: 1 for a whole question or quoted phrase of at least [`MIN_WORDS`] words.
     pub(super) share: f32,
     /// Index of its sequence.
@@ -49,9 +49,9 @@ pub(super) fn runs(
     plan: &Plan,
     ranked: &[usize],
     has_pair: impl Fn(usize, usize) -> bool,
-    overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
-) -> tantivy::Result<HashMap<usize, Run>> {
-    let mut runs: HashMap<usize, Run> = HashMap::new();
+    overlay_entry: &dyn Fn(u64) -> Option<Arc<PageToIndex>>,
+) -> tantivy::Result<HashMap<usize, WordRun>> {
+    let mut runs: HashMap<usize, WordRun> = HashMap::new();
     let total: f32 = plan.sequences.iter().flat_map(|s| weights(s, &found.stats)).sum();
     for (number, sequence) in plan.sequences.iter().enumerate() {
         if sequence.words.len() < 2 {
@@ -92,7 +92,7 @@ pub(super) fn runs(
                 };
                 let is_all = is_whole && words.len() == sequence.words.len();
                 let share = value_of_run(&weights[words.clone()], total, is_all);
-                let run = Run { share, sequence: number, words };
+                let run = WordRun { share, sequence: number, words };
                 if runs.get(&candidate).is_none_or(|best| best.share < share) {
                     runs.insert(candidate, run);
                 }
@@ -237,7 +237,7 @@ impl Positions {
         plan: &Plan,
         sequence: &Sequence,
         candidates: &[usize],
-        overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
+        overlay_entry: &dyn Fn(u64) -> Option<Arc<PageToIndex>>,
     ) -> tantivy::Result<Self> {
         let words = sequence.words.len();
         let places = vec![Vec::new(); candidates.len() * words * FIELDS];
@@ -297,7 +297,7 @@ impl Positions {
         Ok(())
     }
 
-    fn read_entry(&mut self, entry: &Entry, plan: &Plan, sequence: &Sequence, row: usize) {
+    fn read_entry(&mut self, entry: &PageToIndex, plan: &Plan, sequence: &Sequence, row: usize) {
         let Some(document) = entry.analyzed_document() else { return };
         for (field, terms) in [&document.body, &document.title].into_iter().enumerate() {
             for (word, sequence_word) in sequence.words.iter().enumerate() {

@@ -12,8 +12,8 @@ use tantivy::{
 use super::{
     doc_bit_set::DocBitSet,
     encoding::HashedTerm,
-    plan::{Condition, Phrase, Plan},
-    query::Scope,
+    plan::{PageCondition, Phrase, Plan},
+    query::Reach,
     schema::Fields,
 };
 
@@ -101,7 +101,7 @@ impl<'a> Segment<'a> {
         };
         for group in &plan.groups {
             let mut found = GroupTerms::default();
-            let is_anywhere = group.scope == Scope::Anywhere;
+            let is_anywhere = group.scope == Reach::Anywhere;
             for term in &group.terms {
                 if is_anywhere {
                     found.body.extend(segment.find(&segment.body, fields.body, &term.text)?);
@@ -207,26 +207,26 @@ impl<'a> Segment<'a> {
 
     /// Returns the documents that meet the condition; for a phrase, those with all its words in one
     /// field.
-    fn docs_meeting(&self, condition: &Condition) -> Result<DocBitSet> {
+    fn docs_meeting(&self, condition: &PageCondition) -> Result<DocBitSet> {
         let mut bits = DocBitSet::empty(self.reader.max_doc());
         match condition {
-            Condition::Keys(keys) => {
+            PageCondition::Keys(keys) => {
                 for key in keys {
                     if let Some(mut postings) = self.with_key(key)? {
                         each_doc(&mut postings, |doc| bits.insert(doc));
                     }
                 }
             }
-            Condition::Prefix(prefix, scope) => {
+            PageCondition::Prefix(prefix, scope) => {
                 let mut indexes = vec![&self.title];
-                if *scope == Scope::Anywhere {
+                if *scope == Reach::Anywhere {
                     indexes.extend([&self.body, &self.words]);
                 }
                 for index in indexes {
                     add_all(&mut bits, index, &expand(index, prefix, self.max_expansions)?)?;
                 }
             }
-            Condition::Phrase(phrase) => {
+            PageCondition::Phrase(phrase) => {
                 for (index, field) in self.fields_of(phrase) {
                     bits.union(&self.with_all(index, &self.words_of(index, field, phrase)?)?);
                 }
@@ -237,7 +237,7 @@ impl<'a> Segment<'a> {
 
     /// Returns the fields in which a phrase may be.
     fn fields_of(&self, phrase: &Phrase) -> impl Iterator<Item = (&InvertedIndexReader, Field)> {
-        let body = (phrase.scope == Scope::Anywhere).then_some((&*self.body, self.fields.body));
+        let body = (phrase.scope == Reach::Anywhere).then_some((&*self.body, self.fields.body));
         std::iter::once((&*self.title, self.fields.title)).chain(body)
     }
 
@@ -302,10 +302,10 @@ impl<'a> Segment<'a> {
     /// Returns the postings of a phrase of several words; `None` for any other condition.
     fn phrase_postings(
         &self,
-        condition: &Condition,
+        condition: &PageCondition,
         is_required: bool,
     ) -> Result<Option<PhrasePostings>> {
-        let Condition::Phrase(phrase) = condition else { return Ok(None) };
+        let PageCondition::Phrase(phrase) = condition else { return Ok(None) };
         if phrase.words.len() < 2 {
             return Ok(None);
         }

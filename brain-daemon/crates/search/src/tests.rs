@@ -26,11 +26,11 @@ pub(super) fn page(id: u64, seq: u64, title: &str, body: &str) -> IndexPage {
     }
 }
 
-pub(super) fn put(page: IndexPage) -> Change {
-    Change::Put(Arc::new(page))
+pub(super) fn put(page: IndexPage) -> IndexChange {
+    IndexChange::Put(Arc::new(page))
 }
 
-pub(super) fn note(id: u64, body: &str) -> Change {
+pub(super) fn note(id: u64, body: &str) -> IndexChange {
     put(page(id, id, &format!("Note {id}"), body))
 }
 
@@ -59,7 +59,7 @@ pub(super) fn sorted_ids(index: &Index, text: &str) -> Vec<u64> {
 }
 
 /// Runs `check` with the pages in the overlay, on disk, and on disk after reopening.
-pub(super) fn at_every_stage(changes: &[Change], mut check: impl FnMut(&Index)) {
+pub(super) fn at_every_stage(changes: &[IndexChange], mut check: impl FnMut(&Index)) {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(changes.to_vec());
@@ -71,7 +71,7 @@ pub(super) fn at_every_stage(changes: &[Change], mut check: impl FnMut(&Index)) 
     check(&open(dir.path()));
 }
 
-fn corpus() -> Vec<Change> {
+fn corpus() -> Vec<IndexChange> {
     let mut alice = page(
         1,
         1,
@@ -341,7 +341,7 @@ fn updates_and_removals_apply_at_every_stage() {
         (vec![2], vec![1], 2)
     );
     // The new version replaces one on disk.
-    index.push(vec![put(page(2, 4, "Two", "plum")), Change::Remove { id: 1, seq: 5 }]);
+    index.push(vec![put(page(2, 4, "Two", "plum")), IndexChange::Remove { id: 1, seq: 5 }]);
     assert_eq!(
         (ids(&index, "apple"), ids(&index, "pear"), ids(&index, "plum")),
         (vec![], vec![], vec![2])
@@ -358,7 +358,7 @@ fn updates_and_removals_apply_at_every_stage() {
     // Added, removed and added again in one batch.
     index.push(vec![
         put(page(1, 6, "One", "fig")),
-        Change::Remove { id: 1, seq: 7 },
+        IndexChange::Remove { id: 1, seq: 7 },
         put(page(1, 8, "One", "kiwi")),
     ]);
     assert_eq!((ids(&index, "fig"), ids(&index, "kiwi")), (vec![], vec![1]));
@@ -405,7 +405,7 @@ fn a_page_ranks_the_same_on_disk_and_in_the_overlay() {
 #[test]
 fn a_prefix_counts_once_when_candidates_are_chosen() {
     let many = "sand sea shell ship shore sky snow song star stone storm sun";
-    let mut changes: Vec<Change> = (2..=500).map(|id| note(id, many)).collect();
+    let mut changes: Vec<IndexChange> = (2..=500).map(|id| note(id, many)).collect();
     changes.push(note(501, "salt"));
     at_every_stage(&changes, |index| assert_eq!(ids(index, "s*")[0], 501));
 }
@@ -437,7 +437,7 @@ fn concurrent_writes_and_searches_agree() {
                     if round % 3 == 0 {
                         let mut seq = seq.lock().unwrap();
                         *seq += 1;
-                        index.push(vec![Change::Remove { id, seq: *seq }]);
+                        index.push(vec![IndexChange::Remove { id, seq: *seq }]);
                         drop(seq);
                         assert_eq!(ids(index, &word), Vec::<u64>::new());
                     }

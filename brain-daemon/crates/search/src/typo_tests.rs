@@ -14,7 +14,7 @@ fn corrected_search(index: &Index, text: &str) -> (Vec<u64>, Vec<String>) {
     (found.hits.iter().map(|hit| hit.id).collect(), words)
 }
 
-fn corpus() -> Vec<Change> {
+fn corpus() -> Vec<IndexChange> {
     let mut changes = vec![
         put(page(1, 1, "Ada Lovelace", "Wrote the first program.")),
         note(2, "A telescope stands in the old observatory."),
@@ -112,8 +112,8 @@ fn words_of_hidden_pages_are_not_suggested() {
     let in_own = |id, body: &str| IndexPage { source: own.clone(), ..page(id, id, "", body) };
     let visible =
         vec![put(in_own(101, "A telescopy of the harbours.")), put(in_own(102, "Budged."))];
-    let all: Vec<Change> = corpus().into_iter().chain(visible.clone()).collect();
-    let answers = |changes: &[Change]| {
+    let all: Vec<IndexChange> = corpus().into_iter().chain(visible.clone()).collect();
+    let answers = |changes: &[IndexChange]| {
         let mut answers = Vec::new();
         at_every_stage(changes, |index| {
             for text in ["telescpoe", "observaotry", "budgef", "lovelcae", "harbuors hrbour"] {

@@ -18,7 +18,7 @@ use super::{
     Question,
     bm25::Stats,
     doc_bit_set::DocBitSet,
-    document::{Analyzer, Document},
+    document::{Analyzer, PageTerms},
     encoding::{GAP_MARK, TERM_MARK},
     fold::{BuildTermHasher, hash},
     name_query::NameQuery,
@@ -87,7 +87,7 @@ pub(super) fn correct(
         if !words.contains(&word.as_str()) {
             continue;
         }
-        let mut neighbours = neighbours(&word, Part::Whole, view, visible, fields)?;
+        let mut neighbours = neighbours(&word, ComparedPart::Whole, view, visible, fields)?;
         if pages > 0 {
             neighbours.retain(|it| it.pages() >= pages * MIN_PAGE_RATIO);
         }
@@ -104,7 +104,7 @@ pub(super) fn correct(
         }
     }
     if let Some(word) = half_typed.filter(|word| is_long_enough(word) && !has_digits(word)) {
-        let names = neighbours(&word, Part::Beginning, view, visible, fields)?;
+        let names = neighbours(&word, ComparedPart::Beginning, view, visible, fields)?;
         if let Some(name) = names.into_iter().next().filter(|name| name.distance > 0) {
             text = with_word(&text, &word, &name.text);
             spellings.push(name.text);
@@ -186,7 +186,7 @@ fn with_word(text: &str, word: &str, spelling: &str) -> String {
 
 /// A word of the pages that differs little from a word of the question.
 #[derive(Debug)]
-struct Neighbour {
+struct SimilarWord {
     text: String,
     distance: usize,
     /// Number of pages that have it in their names.
@@ -195,7 +195,7 @@ struct Neighbour {
     in_texts: u64,
 }
 
-impl Neighbour {
+impl SimilarWord {
     /// Returns the number of pages with the word, counted in names or in texts, whichever is more.
     fn pages(&self) -> u64 {
         self.in_names.max(self.in_texts)
@@ -204,7 +204,7 @@ impl Neighbour {
 
 /// The compared part of words: all letters, in texts and names; or a beginning, in names only.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Part {
+enum ComparedPart {
     Whole,
     Beginning,
 }
@@ -213,19 +213,19 @@ enum Part {
 /// distance, then words in names, then words in more pages.
 fn neighbours(
     word: &str,
-    part: Part,
+    part: ComparedPart,
     view: &View,
     visible: Option<&VisiblePages>,
     fields: Fields,
-) -> Result<Vec<Neighbour>> {
+) -> Result<Vec<SimilarWord>> {
     let max_distance = if word.chars().nth(LONG_LETTERS - 1).is_some() { 2 } else { 1 };
     let word = EditDistance::new(word, max_distance);
     let mut found = Neighbours { word, part, all: HashMap::new() };
     for (number, reader) in view.searcher.segment_readers().iter().enumerate() {
         let docs = visible.and_then(|visible| visible.segments.get(number)).map(|docs| &**docs);
         let searched: &[Field] = match part {
-            Part::Whole => &[fields.names, fields.words, fields.body],
-            Part::Beginning => &[fields.names],
+            ComparedPart::Whole => &[fields.names, fields.words, fields.body],
+            ComparedPart::Beginning => &[fields.names],
         };
         for &field in searched {
             let index = reader.inverted_index(field)?;
@@ -244,9 +244,9 @@ fn neighbours(
             found.add_from_documents(documents);
         }
     }
-    let mut all: Vec<Neighbour> = found.all.into_values().collect();
+    let mut all: Vec<SimilarWord> = found.all.into_values().collect();
     all.sort_unstable_by(|a, b| {
-        let key = |it: &Neighbour| (it.distance, it.in_names == 0, Reverse(it.pages()));
+        let key = |it: &SimilarWord| (it.distance, it.in_names == 0, Reverse(it.pages()));
         key(a).cmp(&key(b)).then_with(|| a.text.cmp(&b.text))
     });
     Ok(all)
@@ -255,15 +255,15 @@ fn neighbours(
 /// The near words that were found so far.
 struct Neighbours {
     word: EditDistance,
-    part: Part,
+    part: ComparedPart,
     /// Text of a word → the word.
-    all: HashMap<String, Neighbour>,
+    all: HashMap<String, SimilarWord>,
 }
 
 impl Neighbours {
     /// Adds `pages` to the number of pages with a near word, in names or in texts.
     fn add(&mut self, text: &str, distance: usize, pages: u64, is_name: bool) {
-        let new = || Neighbour { text: text.to_owned(), distance, in_names: 0, in_texts: 0 };
+        let new = || SimilarWord { text: text.to_owned(), distance, in_names: 0, in_texts: 0 };
         let neighbour = self.all.entry(text.to_owned()).or_insert_with(new);
         if is_name {
             neighbour.in_names += pages;
@@ -279,8 +279,8 @@ impl Neighbours {
             return None;
         }
         match self.part {
-            Part::Whole => self.word.to(text).filter(|distance| *distance > 0),
-            Part::Beginning => {
+            ComparedPart::Whole => self.word.to(text).filter(|distance| *distance > 0),
+            ComparedPart::Beginning => {
                 let mut row = self.word.start();
                 let rows = text.chars().map(|letter| {
                     row = self.word.read(&row, letter);
@@ -317,8 +317,8 @@ impl Neighbours {
 
     /// Adds the near words of the overlay's pages: those of all names, and for whole words those of
     /// texts up to [`MAX_OVERLAY_BYTES`], the newest pages first.
-    fn add_from_documents<'d>(&mut self, documents: impl Iterator<Item = &'d Document>) {
-        let mut documents: Vec<&Document> = documents.collect();
+    fn add_from_documents<'d>(&mut self, documents: impl Iterator<Item = &'d PageTerms>) {
+        let mut documents: Vec<&PageTerms> = documents.collect();
         documents.sort_unstable_by_key(|document| Reverse(document.id));
         let mut left = MAX_OVERLAY_BYTES;
         // The distance of each compared word and, for names and texts, the last page that has it.
@@ -327,7 +327,7 @@ impl Neighbours {
         for (number, document) in (1..).zip(documents) {
             let fields = [(&document.names, 0), (&document.words, 1), (&document.body.encoded, 1)];
             let bytes = document.words.len() + document.body.encoded.len();
-            let are_texts_compared = self.part == Part::Whole && bytes <= left;
+            let are_texts_compared = self.part == ComparedPart::Whole && bytes <= left;
             if are_texts_compared {
                 left -= bytes;
             }
@@ -363,7 +363,7 @@ fn count_within(index: &InvertedIndexReader, info: &TermInfo, docs: &DocBitSet) 
 /// An automaton that accepts terms near a word, or terms with a beginning near it.
 struct NearWords<'a> {
     word: &'a EditDistance,
-    part: Part,
+    part: ComparedPart,
 }
 
 /// The state after a part of a term was read.
@@ -412,7 +412,7 @@ impl Automaton for NearWords<'_> {
                 next.row = self.word.read(&next.row, text.chars().next()?);
                 next.count = 0;
                 next.has_near_beginning =
-                    self.part == Part::Beginning && self.word.at_end(&next.row).is_some();
+                    self.part == ComparedPart::Beginning && self.word.at_end(&next.row).is_some();
                 Some(next)
             }
             // More bytes of the character follow.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tantivy::{Searcher, Term};
 
 use super::{
-    document::{Analyzer, Entry},
+    document::{Analyzer, PageToIndex},
     encoding::{key, key_of},
     language::Lang,
     overlay::{Overlay, Slot},
@@ -57,7 +57,7 @@ impl View {
 /// A pushed change.
 #[derive(Clone)]
 pub(super) enum Op {
-    Put(Arc<Entry>),
+    Put(Arc<PageToIndex>),
     Remove { id: u64, seq: u64 },
 }
 

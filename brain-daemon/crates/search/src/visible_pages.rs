@@ -15,7 +15,7 @@ use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, index::SegmentId};
 
 use super::{
     doc_bit_set::DocBitSet,
-    document::{Analyzer, Entry},
+    document::{Analyzer, PageToIndex},
     encoding::{hashed_key, key},
     fold::BuildTermHasher,
     language::Lang,
@@ -35,7 +35,7 @@ pub(super) struct VisiblePages {
     /// Documents by segment, in the searcher's order, without those that the overlay replaces.
     pub(super) segments: Vec<Arc<DocBitSet>>,
     /// The pages of the overlay, all analyzed.
-    pub(super) overlay_entries: Vec<Arc<Entry>>,
+    pub(super) overlay_entries: Vec<Arc<PageToIndex>>,
     /// Statistics of all these pages.
     pub(super) totals: Totals,
     /// The default language, then those of the pages, most used first.

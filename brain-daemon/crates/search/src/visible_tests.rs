@@ -13,8 +13,8 @@ fn own() -> SourceId {
     SourceId::parse("own").unwrap()
 }
 
-fn page(id: u64, seq: u64, source: &SourceId, title: &str, body: &str) -> Change {
-    Change::Put(Arc::new(IndexPage {
+fn page(id: u64, seq: u64, source: &SourceId, title: &str, body: &str) -> IndexChange {
+    IndexChange::Put(Arc::new(IndexPage {
         days: Vec::new(),
         id,
         seq,
@@ -207,7 +207,7 @@ fn build(dir: &std::path::Path, steps: &[Step], with_hidden: bool) -> Index {
                 index.push(vec![page(id, seq, &source, title, body)]);
             }
             Step::Remove { own: is_own, page: number } if *is_own || with_hidden => {
-                index.push(vec![Change::Remove { id: number * 2 + u64::from(*is_own), seq }]);
+                index.push(vec![IndexChange::Remove { id: number * 2 + u64::from(*is_own), seq }]);
             }
             // Without hidden pages, commits happen at other times.
             Step::Flush if with_hidden => index.flush().unwrap(),

@@ -22,7 +22,7 @@ const RETENTION_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 const MAX_LIMIT: u32 = 1000;
 
 /// The service that records calls over the network.
-pub struct Audit {
+pub struct AuditLog {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     /// Calls that are not written yet.
@@ -32,14 +32,14 @@ pub struct Audit {
 }
 
 /// The criteria of a list request. Times are in Unix milliseconds, both inclusive.
-struct Filter<'a> {
+struct AuditFilter<'a> {
     since: i64,
     until: i64,
     client: Option<&'a str>,
     only_failed: bool,
 }
 
-impl Filter<'_> {
+impl AuditFilter<'_> {
     fn matches(&self, call: &AuditRecord) -> bool {
         (self.since..=self.until).contains(&call.at)
             && self.client.is_none_or(|client| client == call.client)
@@ -47,7 +47,7 @@ impl Filter<'_> {
     }
 }
 
-impl Audit {
+impl AuditLog {
     /// Creates the service with an empty buffer.
     #[must_use]
     pub fn new(store: Arc<Store>, clock: Arc<dyn Clock>) -> Self {
@@ -91,7 +91,7 @@ impl Audit {
         }
         let calls = Arc::new(calls);
         let written = Arc::clone(&calls);
-        let result = self.store.write(move |draft| draft.add_calls(now, &written));
+        let result = self.store.write(move |transaction| transaction.add_calls(now, &written));
         if result.is_err() {
             // The writer has dropped its reference, so nothing is copied.
             self.buffer().put_back(Arc::unwrap_or_clone(calls));
@@ -103,7 +103,7 @@ impl Audit {
     /// unrecorded calls of unknown callers.
     ///
     /// # Errors
-    /// The same as for [`Audit::write`].
+    /// The same as for [`AuditLog::write`].
     pub fn close(&self) -> Result<(), Fault> {
         {
             let mut buffer = self.buffer();
@@ -116,7 +116,7 @@ impl Audit {
     /// Removes a batch of records that are older than 90 days. Returns whether more may remain.
     pub fn purge(&self) -> Result<bool, Fault> {
         let before = self.clock.now() - RETENTION_MS;
-        Ok(self.store.write(move |draft| draft.forget_calls(before))?)
+        Ok(self.store.write(move |transaction| transaction.forget_calls(before))?)
     }
 
     /// Lists recorded calls, the newest first, including those that are not written yet.
@@ -129,7 +129,7 @@ impl Audit {
             Some(text) => parse(text).ok_or_else(|| not_a_time(text)),
             None => Ok(default),
         };
-        let filter = Filter {
+        let filter = AuditFilter {
             since: instant(&request.since, parse_instant, i64::MIN)?,
             until: instant(&request.until, parse_end_instant, i64::MAX)?,
             client: request.client.as_deref(),
@@ -205,12 +205,12 @@ mod tests {
         }
     }
 
-    fn open(dir: &Path, clock: &MockClock) -> Audit {
+    fn open(dir: &Path, clock: &MockClock) -> AuditLog {
         open_on_disk(dir, clock, 0)
     }
 
     /// Opens the audit log on a disk that counts as full if fewer bytes are free.
-    fn open_on_disk(dir: &Path, clock: &MockClock, min_free_bytes: u64) -> Audit {
+    fn open_on_disk(dir: &Path, clock: &MockClock, min_free_bytes: u64) -> AuditLog {
         let options = StoreOptions {
             cache_bytes: 4 << 20,
             min_free_bytes,
@@ -219,7 +219,7 @@ mod tests {
             min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
         };
         let store = Store::open(&dir.join("store"), &options, Box::new(|_| {})).unwrap();
-        Audit::new(Arc::new(store), Arc::new(clock.clone()))
+        AuditLog::new(Arc::new(store), Arc::new(clock.clone()))
     }
 
     fn call(at: i64, client: &str, status: u16) -> AuditRecord {
@@ -232,7 +232,7 @@ mod tests {
         AuditList { limit: 1000, ..AuditList::default() }
     }
 
-    fn clients(audit: &Audit, request: &AuditList) -> Vec<String> {
+    fn clients(audit: &AuditLog, request: &AuditList) -> Vec<String> {
         audit.list(request).unwrap().calls.into_iter().map(|call| call.client).collect()
     }
 

@@ -16,7 +16,7 @@ mod progress;
 pub mod steps;
 mod text_budget;
 
-pub use audit::Audit;
+pub use audit::AuditLog;
 pub use change_feed::ChangeFeed;
 pub use event_lines::{EventLines, StandardOutput};
 pub use heartbeat::Heartbeat;

@@ -11,10 +11,10 @@ use redb::{ReadableTable, WriteTransaction};
 use super::change::{Change, ChangedPage};
 use super::pending_keys::PendingKeys;
 use super::record::{Content, FileState, Hash, PageRecord};
-use super::replica::{FILE_PART, Replica};
+use super::replica::{FILE_PART, ReplicaPlace};
 use super::row_table::{RowChange, apply_changes, damaged_change, row_changes, take_part};
 use super::shared_log::LogBatch;
-use super::{Draft, StoreError, tables as t};
+use super::{StoreError, Transaction, tables as t};
 use brain_files::AttachmentFiles;
 
 /// The most changes of a batch that searches find at once. A batch with more is indexed in the
@@ -31,7 +31,7 @@ pub(super) struct BatchEffects {
     pub(super) access_changed: bool,
     /// The ids of outbox rows that were added.
     pub(super) files: Vec<u64>,
-    /// See [`Replica::next_spooled`].
+    /// See [`ReplicaPlace::next_spooled`].
     pub(super) next_spooled: u64,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn apply_batches(
     batches: &[LogBatch],
 ) -> Result<BatchEffects, StoreError> {
     let mut effects = BatchEffects::default();
-    let Some(mut replica) = Replica::read(&txn.open_table(t::META)?)? else {
+    let Some(mut replica) = ReplicaPlace::read(&txn.open_table(t::META)?)? else {
         return Err(StoreError::Defect);
     };
     for batch in batches {
@@ -72,7 +72,7 @@ pub(super) fn apply_batches(
 }
 
 /// Applies the bytes of a batch. Returns the id of the store that wrote it, and its
-/// [`Replica::next_spooled`].
+/// [`ReplicaPlace::next_spooled`].
 fn apply_batch(
     attachments: &AttachmentFiles,
     txn: &WriteTransaction,
@@ -90,8 +90,8 @@ fn apply_batch(
     let touched = touched_pages(&parts)?;
     let pending = PendingKeys::default();
     let former = {
-        let draft = Draft::open(txn, &pending)?;
-        let pages = touched.values().map(|id| Ok((*id, FormerPage::read(&draft, *id)?)));
+        let transaction = Transaction::open(txn, &pending)?;
+        let pages = touched.values().map(|id| Ok((*id, ReplacedPage::read(&transaction, *id)?)));
         pages.collect::<Result<BTreeMap<_, _>, StoreError>>()?
     };
     for (table, part) in &parts {
@@ -104,23 +104,23 @@ fn apply_batch(
             table => apply_part(txn, table, &row_changes(part)?, effects)?,
         }
     }
-    let mut draft = Draft::open(txn, &pending)?;
+    let mut transaction = Transaction::open(txn, &pending)?;
     for source in removed_sources(&parts)? {
-        draft.forget_files_of(&source)?;
+        transaction.forget_files_of(&source)?;
     }
     for (&seq, &id) in &touched {
         // A later change of the batch can have replaced this one.
-        if draft.changes.get(seq)?.is_none_or(|found| found.value() != id) {
+        if transaction.changes.get(seq)?.is_none_or(|found| found.value() != id) {
             continue;
         }
-        let now = CurrentPage::read(&draft, id)?;
-        draft.counters.seq = seq;
+        let now = CurrentPage::read(&transaction, id)?;
+        transaction.counters.seq = seq;
         let former = former.get(&id).and_then(Option::as_ref);
         let active = now.as_ref().filter(|now| now.record.deleted_at.is_none());
-        let content = active.map(|now| draft.content(&now.record)).transpose()?;
-        follow_file(&mut draft, id, former, now.as_ref(), content.as_ref())?;
+        let content = active.map(|now| transaction.content(&now.record)).transpose()?;
+        follow_file(&mut transaction, id, former, now.as_ref(), content.as_ref())?;
         for row in [id, moved_file_id(seq)] {
-            effects.files.extend(draft.outbox_row(row)?.map(|_| row));
+            effects.files.extend(transaction.outbox_row(row)?.map(|_| row));
         }
         let page = now.zip(content).map(|(CurrentPage { source, slug, record }, content)| {
             ChangedPage { source, slug, record, content, is_from_file: false }.into()
@@ -193,20 +193,20 @@ fn apply_part(
 }
 
 /// A page before a batch.
-struct FormerPage {
+struct ReplacedPage {
     source: SourceId,
     record: PageRecord,
     /// The digest of the file that brain wrote.
     digest: Option<Hash>,
 }
 
-impl FormerPage {
-    fn read(draft: &Draft<'_>, id: u64) -> Result<Option<Self>, StoreError> {
-        let Some(CurrentPage { source, record, .. }) = CurrentPage::read(draft, id)? else {
+impl ReplacedPage {
+    fn read(transaction: &Transaction<'_>, id: u64) -> Result<Option<Self>, StoreError> {
+        let Some(CurrentPage { source, record, .. }) = CurrentPage::read(transaction, id)? else {
             return Ok(None);
         };
-        let digest = match draft.has_files_of(source.as_str())? {
-            true => draft.own_digest(&record)?,
+        let digest = match transaction.has_files_of(source.as_str())? {
+            true => transaction.own_digest(&record)?,
             false => None,
         };
         Ok(Some(Self { source, record, digest }))
@@ -221,13 +221,13 @@ struct CurrentPage {
 }
 
 impl CurrentPage {
-    fn read(draft: &Draft<'_>, id: u64) -> Result<Option<Self>, StoreError> {
-        let Some(guard) = draft.ids.get(id)? else { return Ok(None) };
+    fn read(transaction: &Transaction<'_>, id: u64) -> Result<Option<Self>, StoreError> {
+        let Some(guard) = transaction.ids.get(id)? else { return Ok(None) };
         let damaged = |error: String| StoreError::damaged(format!("key of page {id}: {error}"));
         let (source, slug) = guard.value();
         let source = SourceId::parse(source).map_err(|e| damaged(e.to_string()))?;
         let slug = Slug::parse(slug).map_err(|e| damaged(e.to_string()))?;
-        Ok(draft.page(&source, &slug)?.map(|record| Self { source, slug, record }))
+        Ok(transaction.page(&source, &slug)?.map(|record| Self { source, slug, record }))
     }
 }
 
@@ -239,9 +239,9 @@ fn moved_file_id(seq: u64) -> u64 {
 /// Adds the outbox rows that bring the page's file to its state after a batch. `content` is the
 /// text of an active page.
 fn follow_file(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     id: u64,
-    former: Option<&FormerPage>,
+    former: Option<&ReplacedPage>,
     now: Option<&CurrentPage>,
     content: Option<&Content>,
 ) -> Result<(), StoreError> {
@@ -250,22 +250,28 @@ fn follow_file(
         (Some(former), None) => &former.source,
         (None, None) => return Ok(()),
     };
-    let is_registered = draft.source(source)?.is_some();
-    if !is_registered || !draft.has_files_of(source.as_str())? {
+    let is_registered = transaction.source(source)?.is_some();
+    if !is_registered || !transaction.has_files_of(source.as_str())? {
         return Ok(());
     }
     let mut ours: Vec<Hash> = former.and_then(|former| former.digest).into_iter().collect();
     if let Some(former) = former {
-        ours.extend(draft.imported_digest(source, &former.record.source_path)?);
+        ours.extend(transaction.imported_digest(source, &former.record.source_path)?);
     }
     let Some(now) = now else {
         return match former {
             Some(former) => {
                 if former.record.deleted_at.is_none() {
                     let path = &former.record.source_path;
-                    draft.add_outbox_row(id, source.as_str(), path, FileState::Trashed, ours)?;
+                    transaction.add_outbox_row(
+                        id,
+                        source.as_str(),
+                        path,
+                        FileState::Trashed,
+                        ours,
+                    )?;
                 }
-                draft.purge_file(id, source.as_str(), &former.record, former.digest)
+                transaction.purge_file(id, source.as_str(), &former.record, former.digest)
             }
             None => Ok(()),
         };
@@ -273,20 +279,20 @@ fn follow_file(
     let record = &now.record;
     if let Some(former) = former.filter(|former| former.record.source_path != record.source_path) {
         // The outbox row of the former path gets an id that belongs to no page on any machine.
-        draft.counters.next_id = moved_file_id(draft.counters.seq);
-        let synced = draft.file(source, &former.record.source_path)?;
+        transaction.counters.next_id = moved_file_id(transaction.counters.seq);
+        let synced = transaction.file(source, &former.record.source_path)?;
         let is_changed = former.record.content_hash != record.content_hash;
-        draft.move_file_rows(source, &former.record, record, synced, is_changed, &ours)?;
+        transaction.move_file_rows(source, &former.record, record, synced, is_changed, &ours)?;
     }
     match content {
         Some(text) => {
             // The machine that read this text from its file, and was killed, finds it there.
             ours.push(text.file_hash());
             let path = &record.source_path;
-            draft.add_outbox_row(id, source.as_str(), path, FileState::Present, ours)
+            transaction.add_outbox_row(id, source.as_str(), path, FileState::Present, ours)
         }
         None if former.is_some_and(|former| former.record.deleted_at.is_none()) => {
-            draft.move_to_trash(source, record, ours)
+            transaction.move_to_trash(source, record, ours)
         }
         None => Ok(()),
     }

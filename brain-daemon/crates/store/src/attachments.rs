@@ -11,7 +11,7 @@ use redb::ReadableTable;
 
 use super::read::PageEntry;
 use super::record::{AttachmentRecord, Content, Hash, from_bytes, read, to_bytes};
-use super::{Draft, RECOVERY_MS, Reader, Store, StoreError, tables as t};
+use super::{RECOVERY_MS, Reader, Store, StoreError, Transaction, tables as t};
 use brain_files::AttachmentFiles;
 
 /// Minimum age of a file that is removed because no row names it, in milliseconds: one hour.
@@ -20,7 +20,7 @@ const ORPHAN_MS: i64 = 60 * 60 * 1000;
 /// An attachment: its name, which is unique in its page, and its record.
 pub type NamedAttachment = (String, AttachmentRecord);
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Returns an attachment of a page, also one that its text does not name any more.
     pub fn attachment(&self, id: u64, name: &str) -> Result<Option<AttachmentRecord>, StoreError> {
         read(self.attachments.get((id, name))?.as_ref().map(redb::AccessGuard::value))

@@ -16,7 +16,9 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 fn write(store: &Store, name: &str, body: &str, now: i64) -> u64 {
     let (name, new) = (slug(name), page(body, &[], None));
     store
-        .write(move |draft| Ok(draft.write_page(&SourceId::default(), &name, &new, now)?.record.id))
+        .write(move |transaction| {
+            Ok(transaction.write_page(&SourceId::default(), &name, &new, now)?.record.id)
+        })
         .unwrap()
 }
 
@@ -26,7 +28,7 @@ fn attach(store: &Store, id: u64, name: &'static str, content: &[u8]) -> Hash {
     let hash = store.write_attachment(content).unwrap();
     let bytes = content.len() as u64;
     let record = AttachmentRecord { hash, bytes, attached_at: 1, removed_at: None };
-    store.write(move |draft| draft.put_attachment(id, name, &record, 1)).unwrap();
+    store.write(move |transaction| transaction.put_attachment(id, name, &record, 1)).unwrap();
     hash
 }
 
@@ -40,9 +42,9 @@ fn attachment_names(store: &Store, id: u64) -> Vec<String> {
 /// without a row, whatever their age.
 fn purge(store: &Store, now: i64) {
     store
-        .write(move |draft| {
-            draft.purge(now, 100)?;
-            draft.expire_attachments(now)
+        .write(move |transaction| {
+            transaction.purge(now, 100)?;
+            transaction.expire_attachments(now)
         })
         .unwrap();
     store.sweep_attachments(i64::MAX).unwrap();
@@ -79,10 +81,10 @@ fn purging_the_last_page_removes_the_file() {
     assert_eq!(attach(&store, ids[1], "p.png", b"picture"), hash);
     let delete = |name: &'static str, now: i64| {
         store
-            .write(move |draft| {
+            .write(move |transaction| {
                 let source = SourceId::default();
-                let record = draft.page(&source, &slug(name))?.unwrap();
-                draft.soft_delete(&source, &slug(name), record, now)
+                let record = transaction.page(&source, &slug(name))?.unwrap();
+                transaction.soft_delete(&source, &slug(name), record, now)
             })
             .unwrap();
     };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use redb::ReadableTable;
 
 use super::record::{AuditPage, AuditRecord, read, to_bytes};
-use super::{Draft, Reader, StoreError, tables as t};
+use super::{Reader, StoreError, Transaction, tables as t};
 
 /// Maximum calls in an audit page.
 const MAX_PAGE_CALLS: usize = 1000;
@@ -17,7 +17,7 @@ impl AuditRecord {
     pub const UNKNOWN: &str = "-";
 }
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Stores calls, which are in the order in which they ended. `now` is in Unix milliseconds.
     pub fn add_calls(&mut self, now: i64, calls: &[AuditRecord]) -> Result<(), StoreError> {
         let last = self.audit.range((now, 0)..=(now, u64::MAX))?.next_back();

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::copy_store::{CopyPlan, copy_whole};
 use super::error::with_damage_report;
 use super::temporary_file::{TemporaryFile, sweep};
-use super::verify::{Progress, VerifyReport};
+use super::verify::{RowProgress, VerifyReport};
 use super::{Store, StoreError, tables as t};
 use brain_files::AttachmentFiles;
 
@@ -26,7 +26,7 @@ impl Store {
         &self,
         target: &Path,
         now: i64,
-        progress: Progress<'_>,
+        progress: RowProgress<'_>,
     ) -> Result<VerifyReport, StoreError> {
         self.back_up_with_hook(target, now, progress, &|_| ())
     }
@@ -36,7 +36,7 @@ impl Store {
         &self,
         target: &Path,
         now: i64,
-        progress: Progress<'_>,
+        progress: RowProgress<'_>,
         between: &dyn Fn(&Path),
     ) -> Result<VerifyReport, StoreError> {
         if fs::symlink_metadata(target).is_ok() {
@@ -54,7 +54,7 @@ impl Store {
         target: &Path,
         now: i64,
         attachments: Option<&AttachmentFiles>,
-        progress: Progress<'_>,
+        progress: RowProgress<'_>,
         between: &dyn Fn(&Path),
     ) -> Result<(TemporaryFile, VerifyReport), StoreError> {
         sweep(target);

@@ -55,34 +55,38 @@ pub(super) fn store(path: &Path) -> Store {
             file: FilePlan::Write,
         };
         let source_id = source.clone();
-        store.write(move |draft| draft.write_page(&source_id, &slug, &new, i64::from(n))).unwrap();
+        store
+            .write(move |transaction| transaction.write_page(&source_id, &slug, &new, i64::from(n)))
+            .unwrap();
     }
     store.check_links(&|| true).unwrap();
     store
-        .write(move |draft| {
+        .write(move |transaction| {
             let slug = Slug::parse("p/3").unwrap();
-            let record = draft.page(&source, &slug)?.unwrap();
-            draft.soft_delete(&source, &slug, record, 90)?;
+            let record = transaction.page(&source, &slug)?.unwrap();
+            transaction.soft_delete(&source, &slug, record, 90)?;
             let (size, mtime_ns, ctime_ns) = (1, 2, 3);
             let digest = [4; 32];
             let file =
                 FileRecord { size, mtime_ns, ctime_ns, digest, page: None, seq: 5, problem: None };
-            let settings =
-                SourceSettings { exclude: vec!["drafts/".into()], ..SourceSettings::default() };
-            draft.put_source_settings(&source, &settings)?;
-            draft.put_file(&source, "p/7.md", &file)
+            let settings = SourceSettingsRecord {
+                exclude: vec!["drafts/".into()],
+                ..SourceSettingsRecord::default()
+            };
+            transaction.put_source_settings(&source, &settings)?;
+            transaction.put_file(&source, "p/7.md", &file)
         })
         .unwrap();
     store.write(add_http_rows).unwrap();
     let hash = store.write_attachment(b"a picture").unwrap();
     let file = AttachmentRecord { hash, bytes: 9, attached_at: 1, removed_at: None };
-    store.write(move |draft| draft.put_attachment(1, "p.png", &file, 1)).unwrap();
+    store.write(move |transaction| transaction.put_attachment(1, "p.png", &file, 1)).unwrap();
     store
 }
 
 /// Adds a waiting and a failed job, a client, two tokens and an audited call.
 #[allow(clippy::too_many_lines)]
-fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
+fn add_http_rows(transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
     let queued = JobRecord {
         state: JobState::Queued,
         client: "phone".into(),
@@ -100,14 +104,14 @@ fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
         error: None,
         duplicate_keys: vec![[5; 32]],
     };
-    draft.add_job(&queued)?;
+    transaction.add_job(&queued)?;
     let failed = JobRecord {
         state: JobState::Failed,
         finished_at: Some(99),
         duplicate_keys: vec![[6; 32]],
         ..queued
     };
-    draft.add_job(&failed)?;
+    transaction.add_job(&failed)?;
     let client = ClientRecord {
         name: "Phone".into(),
         secret: Some([6; 32]),
@@ -136,7 +140,7 @@ fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
     };
     // Of the two tokens, a restore keeps only the personal one.
     let personal = TokenRecord { kind: TokenKind::Personal, client: None, ..token.clone() };
-    draft.change_grants(&GrantUpdate {
+    transaction.change_grants(&GrantUpdate {
         clients: vec![("phone".into(), Some(client))],
         tokens: vec![([7; 32], Some(token)), ([8; 32], Some(personal))],
         only_reduces_access: false,
@@ -149,7 +153,7 @@ fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
         took_us: 400,
         parameters: vec![("body".into(), 8)],
     };
-    draft.add_calls(98, &[call])
+    transaction.add_calls(98, &[call])
 }
 
 /// Table, key and value of a row.

@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use super::write_task::{Batch, WriteTask};
+use super::write_task::{TaskBatch, WriteTask};
 
 /// Maximum blocking tasks in a batch: large enough that a flush serves many tasks, and small
 /// enough that some writers commit while others still write their files.
@@ -40,7 +40,7 @@ impl<'q> BatchReceiver<'q> {
     }
 
     /// Returns the next batch; `None` when the queue is closed or `timeout` has passed.
-    pub(super) fn batch(&mut self, timeout: Option<Duration>) -> Option<Batch> {
+    pub(super) fn batch(&mut self, timeout: Option<Duration>) -> Option<TaskBatch> {
         let first = match timeout {
             Some(timeout) => self.tasks.recv_timeout(timeout).ok()?,
             None => self.tasks.recv().ok()?,
@@ -53,14 +53,14 @@ impl<'q> BatchReceiver<'q> {
     }
 
     /// Adds the tasks that have arrived meanwhile. Does not wait.
-    pub(super) fn add_arrived(&mut self, batch: &mut Batch) {
+    pub(super) fn add_arrived(&mut self, batch: &mut TaskBatch) {
         self.fill(batch, Instant::now());
         batch.retain(|task| !task.is_wakeup());
     }
 
     /// Adds all waiting tasks to a batch. Then waits until it is as large as the previous one, at
     /// most until `deadline`.
-    fn fill(&mut self, batch: &mut Batch, deadline: Instant) {
+    fn fill(&mut self, batch: &mut TaskBatch, deadline: Instant) {
         let blocks = |task: &dyn WriteTask| !task.has_callback() && !task.is_wakeup();
         let mut blocking = batch.iter().filter(|task| blocks(&***task)).count();
         while blocking < MAX_BATCH && batch.len() < MAX_CALLBACK_BATCH {

@@ -94,51 +94,61 @@ fn names(slug: &Slug, alias: u8) -> Vec<String> {
 }
 
 /// Applies the step if it is possible in the current state.
-fn apply(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> {
+fn apply(transaction: &mut Transaction<'_>, step: &Step, now: i64) -> Result<(), StoreError> {
     let named = |p: u8| slug(SLUGS[usize::from(p)]);
-    let found = |draft: &Draft<'_>, of: u8, p: u8, active: bool| -> Result<_, StoreError> {
-        Ok(draft.page(&source(of), &named(p))?.filter(|page| page.deleted_at.is_none() == active))
-    };
+    let found =
+        |transaction: &Transaction<'_>, of: u8, p: u8, active: bool| -> Result<_, StoreError> {
+            Ok(transaction
+                .page(&source(of), &named(p))?
+                .filter(|page| page.deleted_at.is_none() == active))
+        };
     // A source is registered before its first page, as `sources add` does.
     if let Step::Put(of, ..) | Step::Restore(of, _) = *step
-        && draft.source(&source(of))?.is_none()
+        && transaction.source(&source(of))?.is_none()
     {
-        draft.put_source(&source(of), &SourceRecord::new(Some("/notes".into()), now))?;
+        transaction.put_source(&source(of), &SourceRecord::new(Some("/notes".into()), now))?;
     }
     match *step {
         Step::Put(of, p, alias, link_bits) => {
             let names = names(&named(p), alias);
             let mut new = page("text", &[], None);
             new.derived = DerivedRows { links: links(link_bits), names, ..DerivedRows::default() };
-            draft.write_page(&source(of), &named(p), &new, now)?;
+            transaction.write_page(&source(of), &named(p), &new, now)?;
         }
         Step::Delete(of, p) => {
-            if let Some(record) = found(draft, of, p, true)? {
-                draft.soft_delete(&source(of), &named(p), record, now)?;
+            if let Some(record) = found(transaction, of, p, true)? {
+                transaction.soft_delete(&source(of), &named(p), record, now)?;
             }
         }
         Step::Restore(of, p) => {
-            if let Some(record) = found(draft, of, p, false)? {
-                draft.restore(&source(of), &named(p), record)?;
+            if let Some(record) = found(transaction, of, p, false)? {
+                transaction.restore(&source(of), &named(p), record)?;
             }
         }
         Step::Rename(of, p, q) => {
             let path = format!("{}.md", named(q));
             let source = source(of);
-            let is_free = draft.page(&source, &named(q))?.is_none()
-                && draft.page_at(&source, &path)?.is_none();
-            if let Some(record) = found(draft, of, p, true)?.filter(|_| is_free) {
+            let is_free = transaction.page(&source, &named(q))?.is_none()
+                && transaction.page_at(&source, &path)?.is_none();
+            if let Some(record) = found(transaction, of, p, true)?.filter(|_| is_free) {
                 let derived = (names(&named(q), p), links(u16::from(q) * 731));
                 let (to, dates) = (named(q), (record.created_at, record.updated_at));
-                draft.rename_page(&source, &named(p), record, (&to, &path), derived, dates)?;
+                transaction.rename_page(
+                    &source,
+                    &named(p),
+                    record,
+                    (&to, &path),
+                    derived,
+                    dates,
+                )?;
             }
         }
-        Step::Purge => _ = draft.purge(now + RECOVERY_MS, 100)?,
+        Step::Purge => _ = transaction.purge(now + RECOVERY_MS, 100)?,
         Step::RemoveSource => {
-            for (slug, record) in draft.active_pages(&source(2), "", 100)? {
-                draft.soft_delete(&source(2), &slug, record, now)?;
+            for (slug, record) in transaction.active_pages(&source(2), "", 100)? {
+                transaction.soft_delete(&source(2), &slug, record, now)?;
             }
-            draft.remove_source(&source(2))?;
+            transaction.remove_source(&source(2))?;
         }
     }
     Ok(())
@@ -201,7 +211,9 @@ proptest! {
         let store = open(&path);
         for (now, (steps, round)) in (1..).zip(all) {
             store
-                .write(move |draft| steps.iter().try_for_each(|step| apply(draft, step, now)))
+                .write(move |transaction| {
+                    steps.iter().try_for_each(|step| apply(transaction, step, now))
+                })
                 .unwrap();
             check_answers(&store);
             if let Some(round) = round {
@@ -221,12 +233,12 @@ proptest! {
 /// Writes the pages `p/N` for `from..to`, each with links to the pages `other/N` and `hub`.
 fn write_pages(store: &Store, from: u32, to: u32) {
     store
-        .write(move |draft| {
+        .write(move |transaction| {
             for n in from..to {
                 let mut new = page("text", &[], Some("hub"));
                 let more = page("", &[], Some(&format!("other/{n}")));
                 new.derived.links.extend(more.derived.links);
-                draft.write_page(&SourceId::default(), &slug(&format!("p/{n}")), &new, 1)?;
+                transaction.write_page(&SourceId::default(), &slug(&format!("p/{n}")), &new, 1)?;
             }
             Ok(())
         })
@@ -250,23 +262,25 @@ fn many_changes_need_a_check_before_an_answer() {
     assert_eq!(count_missing(&store), Some(2000));
     // A few changes need no check. A change of a page with many backlinks does, as `hub` below.
     store
-        .write(|draft| {
+        .write(|transaction| {
             let source = SourceId::default();
-            draft.write_page(&source, &slug("other/7"), &page("x", &[], None), 2)?;
-            let record = draft.page(&source, &slug("p/500"))?.unwrap();
-            draft.soft_delete(&source, &slug("p/500"), record, 2)
+            transaction.write_page(&source, &slug("other/7"), &page("x", &[], None), 2)?;
+            let record = transaction.page(&source, &slug("p/500"))?.unwrap();
+            transaction.soft_delete(&source, &slug("p/500"), record, 2)
         })
         .unwrap();
     assert_eq!(count_missing(&store), Some(1997));
     let set_hub = |store: &Store, should_exist: bool| {
         store
-            .write(move |draft| {
+            .write(move |transaction| {
                 let (source, hub) = (SourceId::default(), slug("hub"));
-                match draft.page(&source, &hub)? {
+                match transaction.page(&source, &hub)? {
                     Some(record) if !should_exist => {
-                        draft.soft_delete(&source, &hub, record, 3).map(drop)
+                        transaction.soft_delete(&source, &hub, record, 3).map(drop)
                     }
-                    _ => draft.write_page(&source, &hub, &page("hub", &[], None), 3).map(drop),
+                    _ => {
+                        transaction.write_page(&source, &hub, &page("hub", &[], None), 3).map(drop)
+                    }
                 }
             })
             .unwrap();
@@ -298,17 +312,17 @@ fn a_page_that_changes_during_a_check_is_checked_again() {
         let writing = scope.spawn(|| {
             for n in 0..60 {
                 store
-                    .write(move |draft| {
+                    .write(move |transaction| {
                         let (source, name) = (SourceId::default(), slug(&format!("p/{}", n * 50)));
                         let other = slug(&format!("other/{}", n * 50 + 1));
-                        draft.write_page(&source, &other, &page("x", &[], None), 2)?;
-                        match (n % 3, draft.page(&source, &name)?) {
+                        transaction.write_page(&source, &other, &page("x", &[], None), 2)?;
+                        match (n % 3, transaction.page(&source, &name)?) {
                             (0, Some(record)) => {
-                                draft.soft_delete(&source, &name, record, 2).map(drop)
+                                transaction.soft_delete(&source, &name, record, 2).map(drop)
                             }
-                            (1, _) => {
-                                draft.write_page(&source, &name, &page("x", &[], None), 2).map(drop)
-                            }
+                            (1, _) => transaction
+                                .write_page(&source, &name, &page("x", &[], None), 2)
+                                .map(drop),
                             _ => Ok(()),
                         }
                     })
@@ -332,7 +346,9 @@ fn damage_to_a_page_without_broken_links_is_ignored() {
     let store = open(&path);
     let put = |name: &str, link: &str| {
         let (name, new) = (slug(name), page("text", &[], Some(link)));
-        store.write(move |draft| draft.write_page(&SourceId::default(), &name, &new, 1)).unwrap()
+        store
+            .write(move |transaction| transaction.write_page(&SourceId::default(), &name, &new, 1))
+            .unwrap()
     };
     put("a", "b");
     let id = put("b", "a").record.id;

@@ -31,7 +31,7 @@ pub struct Change {
     /// The page after the change; `None` when it is deleted or purged.
     pub page: Option<Arc<ChangedPage>>,
     /// Whether the change belongs to a bulk write that is not acknowledged yet; see
-    /// [`super::Draft::mark_as_bulk`].
+    /// [`super::Transaction::mark_as_bulk`].
     pub is_bulk: bool,
 }
 

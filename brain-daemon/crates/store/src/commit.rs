@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::batch_receiver::BatchReceiver;
 use super::change::{Change, CommitHook};
 use super::commit_error::{Cause, CommitError};
-use super::draft::TaskNeeds;
 use super::shared_log::LogBatch;
 use super::shared_state::SharedState;
-use super::write_task::{Batch, TaskErrors, WriteTask, answer, catch_panic, refuse};
-use super::{Draft, StoreError, shared_commit};
+use super::transaction::TaskNeeds;
+use super::write_task::{TaskBatch, TaskErrors, WriteTask, answer, catch_panic, refuse};
+use super::{StoreError, Transaction, shared_commit};
 
 /// Whether the store has all acknowledged jobs, or why not.
 pub(super) type RecoveryResult = Result<(), StoreError>;
@@ -19,10 +19,10 @@ pub(super) type RecoveryResult = Result<(), StoreError>;
 /// it, and refuses the others.
 pub(super) fn commit(
     shared: &SharedState,
-    batch: Batch,
+    batch: TaskBatch,
     hook: &CommitHook,
     recovered: &RecoveryResult,
-) -> Batch {
+) -> TaskBatch {
     commit_after(shared, Vec::new(), batch, hook, recovered, None)
 }
 
@@ -32,11 +32,11 @@ pub(super) fn commit(
 pub(super) fn commit_after(
     shared: &SharedState,
     mut missing: Vec<LogBatch>,
-    batch: Batch,
+    batch: TaskBatch,
     hook: &CommitHook,
     recovered: &RecoveryResult,
     mut receiver: Option<&mut BatchReceiver<'_>>,
-) -> Batch {
+) -> TaskBatch {
     let mut waiting = batch;
     while !waiting.is_empty() {
         let result = catch_panic(|| attempt(shared, &mut waiting, &missing, recovered));
@@ -103,23 +103,24 @@ fn attempt(
             CommitError { cause, error }
         })?),
     };
-    let mut draft = Draft::open(&txn, &shared.pending_keys)?;
-    let refusals = run(shared, &mut draft, tasks, recovered)?;
+    let mut transaction = Transaction::open(&txn, &shared.pending_keys)?;
+    let refusals = run(shared, &mut transaction, tasks, recovered)?;
     // A finished file does not cause a commit; its outbox row is removed with the next one.
-    let takes_files =
-        recovered.is_ok() && !shared.is_read_only() && (draft.write_count > 0 || draft.must_flush);
+    let takes_files = recovered.is_ok()
+        && !shared.is_read_only()
+        && (transaction.write_count > 0 || transaction.must_flush);
     let files = if takes_files { shared.take_synced_files() } else { Vec::new() };
     for &(id, seq) in &files {
-        if let Err(error) = draft.remove_outbox_row(id, seq) {
+        if let Err(error) = transaction.remove_outbox_row(id, seq) {
             shared.put_back_synced_files(files);
             return Err(error.into());
         }
     }
     // The answers of the tasks can depend on the applied batches.
-    if draft.write_count == 0 && effects.is_none() {
+    if transaction.write_count == 0 && effects.is_none() {
         return Ok((Vec::new(), refusals));
     }
-    let committed = draft.finish().map_err(CommitError::from).and_then(|mut finished| {
+    let committed = transaction.finish().map_err(CommitError::from).and_then(|mut finished| {
         shared_commit::send(shared, &txn, &mut finished)?;
         Ok(shared.commit(txn, finished)?)
     });
@@ -133,10 +134,11 @@ fn attempt(
     Ok((changes, refusals))
 }
 
-/// Runs the tasks in the draft. Returns for each task the error with which it was refused, if any.
+/// Runs the tasks in the transaction. Returns for each task the error with which it was refused, if
+/// any.
 pub(super) fn run(
     shared: &SharedState,
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     tasks: &mut [Box<dyn WriteTask>],
     recovered: &RecoveryResult,
 ) -> Result<TaskErrors, CommitError> {
@@ -144,30 +146,30 @@ pub(super) fn run(
     // Indexes of tasks that need free space, an imported spool, and a writable file.
     let (mut space_users, mut spool_users, mut writers) = (Vec::new(), Vec::new(), Vec::new());
     for (index, task) in tasks.iter_mut().enumerate() {
-        let before = draft.write_count;
-        draft.task = TaskNeeds::default();
-        let lease_before = draft.effects.lease.take();
-        let result =
-            catch_unwind(AssertUnwindSafe(|| task.run(draft))).unwrap_or(Err(StoreError::Defect));
-        match draft.effects.lease {
-            Some(_) => draft.effects.leased_tasks.push(index),
-            None => draft.effects.lease = lease_before,
+        let before = transaction.write_count;
+        transaction.task = TaskNeeds::default();
+        let lease_before = transaction.effects.lease.take();
+        let result = catch_unwind(AssertUnwindSafe(|| task.run(transaction)))
+            .unwrap_or(Err(StoreError::Defect));
+        match transaction.effects.lease {
+            Some(_) => transaction.effects.leased_tasks.push(index),
+            None => transaction.effects.lease = lease_before,
         }
         match result {
             Ok(()) => {
                 refusals.push(None);
-                if draft.write_count > before {
+                if transaction.write_count > before {
                     writers.push(index);
                 }
-                if draft.write_count > before && !draft.task.frees_space {
+                if transaction.write_count > before && !transaction.task.frees_space {
                     space_users.push(index);
                 }
-                if draft.write_count > before || draft.task.needs_spooled_jobs {
+                if transaction.write_count > before || transaction.task.needs_spooled_jobs {
                     spool_users.push(index);
                 }
             }
             Err(error) if error.is_disk_error() => return Err(error.into()),
-            Err(error) if draft.write_count == before => refusals.push(Some(error)),
+            Err(error) if transaction.write_count == before => refusals.push(Some(error)),
             Err(error) => return Err(CommitError { cause: Cause::Task(index), error }),
         }
     }

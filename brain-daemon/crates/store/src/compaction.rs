@@ -24,7 +24,7 @@ const MAX_COPIED_BYTES: u64 = 1 << 30;
 
 /// Space of the store's file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub struct SpaceUsage {
     /// Space on disk. The file can be longer: unwritten parts take no space.
     pub on_disk: u64,
     /// Space that the tables occupy.
@@ -33,7 +33,7 @@ pub struct Usage {
     pub min_returned_bytes: u64,
 }
 
-impl Usage {
+impl SpaceUsage {
     /// Whether the file takes more space than its tables justify, even if it is too large to be
     /// compacted by a start.
     #[must_use]
@@ -105,7 +105,7 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     if on_disk <= min_returned_bytes.max(next_measurement(&from, texts)?) {
         return Ok(false);
     }
-    let usage = Usage { on_disk, in_use: bytes_in_use(&from)?, min_returned_bytes };
+    let usage = SpaceUsage { on_disk, in_use: bytes_in_use(&from)?, min_returned_bytes };
     if !usage.is_due() {
         // A file too large to copy is measured again when it is twice as large.
         let next = if usage.is_wasteful() { on_disk.saturating_mul(2) } else { usage.limit() };

@@ -28,24 +28,24 @@ fn make_wasteful(path: &Path) {
     let store = open(path);
     let job = |n: usize| job(&format!("job {n} ").repeat(400), 5);
     store
-        .write(move |draft| {
-            (0..JOBS).try_for_each(|n| draft.add_job(&job(n)).map(drop))?;
+        .write(move |transaction| {
+            (0..JOBS).try_for_each(|n| transaction.add_job(&job(n)).map(drop))?;
             (0..PAGES).try_for_each(|n| {
                 let new = page(&body(n), &["kept"], None);
-                draft
+                transaction
                     .write_page(&SourceId::default(), &slug(&format!("note-{n}")), &new, 1)
                     .map(drop)
             })
         })
         .unwrap();
     store
-        .write(move |draft| {
+        .write(move |transaction| {
             (1..=JOBS as u64).try_for_each(|id| {
-                let from = draft.job(id)?.unwrap();
+                let from = transaction.job(id)?.unwrap();
                 let mut to =
                     JobRecord { state: JobState::Stored, finished_at: Some(6), ..from.clone() };
                 to.content.body = "".into();
-                draft.change_job(id, &from, &to)
+                transaction.change_job(id, &from, &to)
             })
         })
         .unwrap();
@@ -57,10 +57,10 @@ fn on_disk(path: &Path) -> u64 {
     meta.len().min(meta.blocks() * 512)
 }
 
-fn usage(store: &Store) -> Usage {
+fn usage(store: &Store) -> SpaceUsage {
     let in_use = store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
     let on_disk = store.bytes_on_disk().unwrap();
-    Usage { on_disk, in_use, min_returned_bytes: options().min_returned_bytes }
+    SpaceUsage { on_disk, in_use, min_returned_bytes: options().min_returned_bytes }
 }
 
 /// Checks that all data is present, and that the directory holds only the store.
@@ -97,7 +97,7 @@ fn a_start_returns_space_that_finished_jobs_freed() {
     assert!(after.on_disk < before / 2, "{before} before, {after:?}");
     check_whole(&path, &store);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-    store.write(|draft| draft.add_job(&job("written afterwards", 7))).unwrap();
+    store.write(|transaction| transaction.add_job(&job("written afterwards", 7))).unwrap();
     drop(store);
     // The next start does not compact again.
     let file = fs::metadata(&path).unwrap().ino();

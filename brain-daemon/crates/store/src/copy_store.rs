@@ -12,7 +12,7 @@ use redb::{
 use super::error::with_damage_report;
 use super::packed_attachments::parts;
 use super::temporary_file::{TemporaryFile, with_target_path};
-use super::verify::{Digest, Progress, VerifyReport, verify_against};
+use super::verify::{RowDigest, RowProgress, VerifyReport, verify_against};
 use super::{StoreError, tables as t};
 use brain_files::AttachmentFiles;
 
@@ -36,7 +36,7 @@ pub(super) struct CopyPlan<'a> {
     /// The files to add to the copy; `None` for a copy in the same directory, which has them
     /// already.
     pub(super) attachments: Option<&'a AttachmentFiles>,
-    pub(super) progress: Progress<'a>,
+    pub(super) progress: RowProgress<'a>,
     /// Called before each commit of the copy.
     pub(super) check_space: &'a dyn Fn() -> Result<(), StoreError>,
 }
@@ -102,7 +102,7 @@ impl Copy<'_> {
                 return Err(StoreError::UnknownTable(table.name().to_owned()));
             }
         }
-        let (mut done, mut digest) = (0, Digest::default());
+        let (mut done, mut digest) = (0, RowDigest::default());
         macro_rules! copy {
             ($($table:ident),*) => {$( self.copy_table(&to, t::$table, &mut done, total,
                 &mut digest)?; )*};
@@ -136,7 +136,7 @@ impl Copy<'_> {
         definition: TableDefinition<'static, K, V>,
         done: &mut u64,
         total: u64,
-        digest: &mut Digest,
+        digest: &mut RowDigest,
     ) -> Result<(), StoreError> {
         let mut rows =
             self.read(|| Ok(self.from.open_table(definition)?.range::<K::SelfType<'_>>(..)?))?;
@@ -175,7 +175,7 @@ impl Copy<'_> {
 
     /// Adds the files of attachments and returns the number of added rows. Leaves out missing and
     /// damaged files, so that all others are backed up.
-    fn copy_attachments(&self, to: &Database, digest: &mut Digest) -> Result<u64, StoreError> {
+    fn copy_attachments(&self, to: &Database, digest: &mut RowDigest) -> Result<u64, StoreError> {
         let Some(files) = self.plan.attachments else { return Ok(0) };
         let table = self.read(|| Ok(self.from.open_table(t::ATTACHMENT_FILES)?))?;
         let rows = self.read(|| Ok(table.range::<(&[u8; 32], u64, &str)>(..)?))?;
@@ -212,7 +212,7 @@ impl Copy<'_> {
         &self,
         to: &Database,
         files: &[([u8; 32], Vec<u8>)],
-        digest: &mut Digest,
+        digest: &mut RowDigest,
     ) -> Result<u64, StoreError> {
         (self.plan.check_space)()?;
         let txn = to.begin_write().map_err(|e| self.copy_error(e))?;

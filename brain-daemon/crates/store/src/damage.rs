@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use redb::{ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
 
-use super::damaged_page::{Backup, DamagedPage};
+use super::damaged_page::{BackupSearch, DamagedPage};
 use super::error::with_damage_report;
 use super::record::{check_text, check_version, from_bytes};
 use super::{StoreError, former_records, meta, tables as t};
@@ -60,13 +60,14 @@ impl DamageReport {
         may_see_paths: bool,
     ) -> StoreError {
         let what = what.strip_prefix(&format!("{}: ", self.path.display())).unwrap_or(what);
-        let backup = match !may_see_paths || lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS
-        {
-            true => Backup::NotSearched,
-            false => self
-                .newest_intact_backup(key)
-                .map_or(Backup::NotFound, |(path, made_at)| Backup::Found { path, made_at }),
-        };
+        let backup =
+            match !may_see_paths || lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
+                true => BackupSearch::NotSearched,
+                false => self.newest_intact_backup(key).map_or(
+                    BackupSearch::NotFound,
+                    |(path, made_at)| BackupSearch::Found { path, made_at },
+                ),
+            };
         StoreError::DamagedPage(Box::new(DamagedPage {
             source_id: key.source.to_owned(),
             slug: key.slug.to_owned(),

@@ -28,9 +28,9 @@ fn a_damaged_block_is_reported_with_the_file() {
             )
         })
         .collect();
-    let write = move |draft: &mut Draft<'_>| {
+    let write = move |transaction: &mut Transaction<'_>| {
         all.iter().try_for_each(|(slug, new)| {
-            draft.write_page(&SourceId::default(), slug, &new, 1).map(drop)
+            transaction.write_page(&SourceId::default(), slug, &new, 1).map(drop)
         })
     };
     store.write(write).unwrap();
@@ -111,9 +111,9 @@ fn lists_leave_out_a_damaged_record_and_name_it() {
     let all: Vec<_> = (0..5)
         .map(|n| (slug(&format!("note-{n}")), page(&format!("text {n}"), &[], None)))
         .collect();
-    let write = move |draft: &mut Draft<'_>| {
+    let write = move |transaction: &mut Transaction<'_>| {
         all.iter().try_for_each(|(slug, new)| {
-            draft.write_page(&SourceId::default(), slug, &new, 1).map(drop)
+            transaction.write_page(&SourceId::default(), slug, &new, 1).map(drop)
         })
     };
     store.write(write).unwrap();
@@ -194,7 +194,7 @@ fn damaged_text_is_reported_and_never_returned() {
     for round in 0..2 {
         let all = names.clone();
         store
-            .write(move |draft| {
+            .write(move |transaction| {
                 for (n, name) in all.iter().enumerate() {
                     let mut new =
                         page(&format!("the words of {n} in {round} ").repeat(60), &["tag"], None);
@@ -205,7 +205,7 @@ fn damaged_text_is_reported_and_never_returned() {
                         text: format!("the event of {n} in {round}"),
                         source: None,
                     }];
-                    draft.write_page(&SourceId::default(), name, &new, round)?;
+                    transaction.write_page(&SourceId::default(), name, &new, round)?;
                 }
                 Ok(())
             })
@@ -274,7 +274,9 @@ fn a_damaged_page_names_its_backup_and_a_put_repairs_it() {
     let put = |body: &str| {
         let (name, new) =
             (name.clone(), NewPage { title: Some("Note".into()), ..page(body, &[], None) });
-        store.write(move |draft| draft.write_page(&SourceId::default(), &name, &new, 1)).unwrap()
+        store
+            .write(move |transaction| transaction.write_page(&SourceId::default(), &name, &new, 1))
+            .unwrap()
     };
     put("the first words\n");
     store.back_up(&backups.join("one.redb"), 86_400_000, &|_, _| true).unwrap();

@@ -17,12 +17,12 @@ pub struct DamagedPage {
     /// What is wrong.
     pub(super) problem: String,
     /// The newest backup with an intact copy.
-    pub(super) backup: Backup,
+    pub(super) backup: BackupSearch,
 }
 
 /// The result of a search for a backup with an intact copy of a page.
 #[derive(Debug, Clone)]
-pub(super) enum Backup {
+pub(super) enum BackupSearch {
     /// The caller must not see local paths, or too many pages are damaged.
     NotSearched,
     /// No scheduled backup has one.
@@ -46,9 +46,9 @@ impl std::fmt::Display for DamagedPage {
         }
         write!(f, " is damaged in the store: {}", self.problem)?;
         match &self.backup {
-            Backup::NotSearched => Ok(()),
-            Backup::NotFound => f.write_str("; no scheduled backup has an intact copy"),
-            Backup::Found { path, made_at } => {
+            BackupSearch::NotSearched => Ok(()),
+            BackupSearch::NotFound => f.write_str("; no scheduled backup has an intact copy"),
+            BackupSearch::Found { path, made_at } => {
                 let (path, at) = (path.display(), rfc3339(*made_at));
                 write!(f, "; the newest backup with an intact copy is {path}, of {at}")
             }

@@ -8,9 +8,9 @@ use brain_page::{FormerDates, NoteDates};
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadableTable, WriteTransaction};
 
-use super::draft::{DatedRows, insert_labels};
 use super::record::{Content, FileRecord, PageRecord, from_bytes, to_bytes};
 use super::row_table::RowTable;
+use super::transaction::{DatedRows, insert_labels};
 use super::{StoreError, tables as t};
 
 /// Derives the dates of all pages, and fills the tables of tags and types. Former versions keep

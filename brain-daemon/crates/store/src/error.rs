@@ -15,19 +15,19 @@ use super::damaged_page::DamagedPage;
 pub enum StoreError {
     /// The disk is full.
     #[error("the disk is full: {0}")]
-    DiskFull(#[source] Failure),
+    DiskFull(#[source] StoreFailure),
     /// The file would exceed a limit on file sizes.
     #[error("a limit on file sizes is exceeded: {0}")]
-    SizeLimit(#[source] Failure),
+    SizeLimit(#[source] StoreFailure),
     /// The file or its directory cannot be written.
     #[error("cannot write {0}")]
-    ReadOnly(#[source] Failure),
+    ReadOnly(#[source] StoreFailure),
     /// The permissions of the file do not allow reading.
     #[error("cannot read {0}")]
-    Unreadable(#[source] Failure),
+    Unreadable(#[source] StoreFailure),
     /// Reading or writing failed for another reason.
     #[error("the store cannot be read or written: {0}")]
-    Io(#[source] Failure),
+    Io(#[source] StoreFailure),
     /// The file's bytes are invalid.
     #[error("the store is damaged: {0}")]
     Damaged(String),
@@ -133,12 +133,12 @@ pub enum StoreError {
 
 /// A failure: its message, and the error of the system or of redb that caused it, if any.
 #[derive(Debug, Clone)]
-pub struct Failure {
+pub struct StoreFailure {
     text: String,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-impl Failure {
+impl StoreFailure {
     fn new(text: String, source: impl Error + Send + Sync + 'static) -> Self {
         Self { text, source: Some(Arc::new(source)) }
     }
@@ -148,19 +148,19 @@ impl Failure {
     }
 }
 
-impl<T: Into<String>> From<T> for Failure {
+impl<T: Into<String>> From<T> for StoreFailure {
     fn from(text: T) -> Self {
         Self { text: text.into(), source: None }
     }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for StoreFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl Error for Failure {
+impl Error for StoreFailure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_ref().map(|source| source.as_ref() as &(dyn Error + 'static))
     }
@@ -174,7 +174,7 @@ impl StoreError {
 
     /// Returns a [`StoreError::Io`] about the file `name`.
     pub(super) fn other(name: &str, source: impl Error + Send + Sync + 'static) -> Self {
-        Self::Io(Failure::new(format!("{name}: {source}"), source))
+        Self::Io(StoreFailure::new(format!("{name}: {source}"), source))
     }
 
     /// Whether the disk or the file prevented the operation.
@@ -223,7 +223,7 @@ impl StoreError {
     pub fn from_read(error: &std::io::Error, name: &str) -> Self {
         match error.kind() {
             std::io::ErrorKind::PermissionDenied => {
-                Self::Unreadable(Failure::new(format!("{name}: {error}"), copy_of(error)))
+                Self::Unreadable(StoreFailure::new(format!("{name}: {error}"), copy_of(error)))
             }
             _ => Self::from_io(error, name),
         }
@@ -234,7 +234,7 @@ impl StoreError {
     #[must_use]
     pub fn from_io(error: &std::io::Error, name: &str) -> Self {
         use std::io::ErrorKind as K;
-        let failure = || Failure::new(format!("{name}: {error}"), copy_of(error));
+        let failure = || StoreFailure::new(format!("{name}: {error}"), copy_of(error));
         match error.kind() {
             K::StorageFull | K::QuotaExceeded => Self::DiskFull(failure()),
             K::FileTooLarge => Self::SizeLimit(failure()),
@@ -290,7 +290,7 @@ impl From<redb::StorageError> for StoreError {
         match e {
             redb::StorageError::Io(e) => Self::from_io(&e, "store"),
             redb::StorageError::Corrupted(what) => Self::Damaged(what),
-            e => Self::Io(Failure::new(e.to_string(), e)),
+            e => Self::Io(StoreFailure::new(e.to_string(), e)),
         }
     }
 }
@@ -301,7 +301,7 @@ macro_rules! via_storage {
             fn from(e: redb::$type) -> Self {
                 match e {
                     redb::$type::Storage(e) => e.into(),
-                    e => Self::Io(Failure::new(e.to_string(), e)),
+                    e => Self::Io(StoreFailure::new(e.to_string(), e)),
                 }
             }
         }

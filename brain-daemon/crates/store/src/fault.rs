@@ -6,7 +6,7 @@
 use brain_protocol::{Command, Fault, FaultCode, Hint, SIZE_LIMIT_HINT, SourceId, hint};
 
 use super::StoreError;
-use super::damaged_page::{Backup, DamagedPage};
+use super::damaged_page::{BackupSearch, DamagedPage};
 use super::shared_state::REPLACED;
 
 impl From<StoreError> for Fault {
@@ -182,15 +182,15 @@ fn hint_for_page(page: &DamagedPage) -> Hint {
         }
     };
     match &page.backup {
-        Backup::NotSearched => repair,
-        Backup::NotFound => {
+        BackupSearch::NotSearched => repair,
+        BackupSearch::NotFound => {
             hint!(
                 "{}; or restore a backup that you made: {}",
                 repair,
                 Command::BackupRestore { file: None }
             )
         }
-        Backup::Found { path, .. } => hint!(
+        BackupSearch::Found { path, .. } => hint!(
             "{}; from the backup: {} restores a separate home in DIR, and {} shows the page",
             repair,
             Command::BackupRestore { file: Some(path.display().to_string()) }.in_other_home(),

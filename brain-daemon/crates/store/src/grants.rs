@@ -6,7 +6,7 @@ use redb::ReadableTable;
 
 use super::error::unless_damaged;
 use super::record::{ClientRecord, Hash, TokenRecord, read, to_bytes};
-use super::{Draft, Reader, StoreError, tables as t};
+use super::{Reader, StoreError, Transaction, tables as t};
 
 /// Changes of clients and tokens, applied together. `None` removes a row.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ impl GrantUpdate {
     }
 }
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Returns whether clients and tokens are as expected. Another machine may have changed them.
     pub fn grants_are(&self, expected: &GrantUpdate) -> Result<bool, StoreError> {
         for (id, client) in &expected.clients {

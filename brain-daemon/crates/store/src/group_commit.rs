@@ -12,8 +12,8 @@ use super::commit::run;
 use super::commit_error::{Cause, CommitError};
 use super::shared_state::SharedState;
 use super::spool::{self, Spool, UnstoredJobs};
-use super::write_task::{Batch, TaskErrors, answer, catch_panic};
-use super::{Draft, StoreError};
+use super::write_task::{TaskBatch, TaskErrors, answer, catch_panic};
+use super::{StoreError, Transaction};
 
 /// How long a transaction stays open for more jobs. Any other write ends it at once. Tests use a
 /// long time, so that only other writes end it.
@@ -36,7 +36,7 @@ pub(super) struct GroupCommit<'s> {
 }
 
 /// Result of a batch in the open transaction.
-enum Outcome {
+enum BatchOutcome {
     /// The accepted tasks are in the spool.
     Spooled(TaskErrors),
     /// The spool cannot take the batch; it is in the transaction only.
@@ -75,9 +75,9 @@ impl<'s> GroupCommit<'s> {
     /// caller must call [`recover`](Self::recover) again.
     pub(super) fn process(
         &mut self,
-        batch: Batch,
+        batch: TaskBatch,
         receiver: &mut BatchReceiver<'_>,
-    ) -> Option<Batch> {
+    ) -> Option<TaskBatch> {
         let mut current = Some(batch);
         if let Err(error) = catch_panic(|| self.process_batches(&mut current, receiver)) {
             tracing::error!(%error, "commit of ingest jobs failed; the acknowledged jobs are in \
@@ -93,7 +93,7 @@ impl<'s> GroupCommit<'s> {
     /// separate commit is left in `current`.
     fn process_batches(
         &mut self,
-        current: &mut Option<Batch>,
+        current: &mut Option<TaskBatch>,
         receiver: &mut BatchReceiver<'_>,
     ) -> Result<(), StoreError> {
         if self.shared.is_read_only() {
@@ -106,28 +106,28 @@ impl<'s> GroupCommit<'s> {
             return Ok(());
         };
         let txn = shared.begin_write()?;
-        let mut draft = Draft::open(&txn, &shared.pending_keys)?;
+        let mut transaction = Transaction::open(&txn, &shared.pending_keys)?;
         let until = Instant::now() + MAX_OPEN;
         let mut unspooled = None;
         while let Some(batch) =
             current.as_mut().filter(|batch| batch.iter().all(|task| task.has_callback()))
         {
-            match append_batch(shared, &mut draft, spool, batch, has_warned)? {
-                Outcome::Spooled(refusals) => {
+            match append_batch(shared, &mut transaction, spool, batch, has_warned)? {
+                BatchOutcome::Spooled(refusals) => {
                     if spool.len() > 0 {
                         *may_have_spooled = true;
                         shared
                             .next_acknowledged_job
-                            .fetch_max(draft.counters.next_job, Ordering::AcqRel);
+                            .fetch_max(transaction.counters.next_job, Ordering::AcqRel);
                     }
                     answer(current.take().unwrap_or_default(), refusals);
                 }
-                Outcome::Unspooled(refusals) => {
+                BatchOutcome::Unspooled(refusals) => {
                     unspooled = Some(refusals);
                     break;
                 }
-                Outcome::NeedsOwnCommit => {
-                    drop(draft);
+                BatchOutcome::NeedsOwnCommit => {
+                    drop(transaction);
                     shared.pending_keys.forget();
                     return Ok(());
                 }
@@ -138,8 +138,8 @@ impl<'s> GroupCommit<'s> {
             }
             *current = receiver.batch(Some(remaining));
         }
-        if draft.write_count > 0 {
-            let finished = draft.finish()?;
+        if transaction.write_count > 0 {
+            let finished = transaction.finish()?;
             shared.commit(txn, finished)?;
         }
         spool.restart();
@@ -202,36 +202,36 @@ fn warn_unspooled(has_warned: &mut bool, error: &std::io::Error) {
     }
 }
 
-/// Runs a batch in the draft and appends its jobs to the spool. Warns when the spool cannot be
-/// written, unless `has_warned`.
+/// Runs a batch in the transaction and appends its jobs to the spool. Warns when the spool cannot
+/// be written, unless `has_warned`.
 fn append_batch(
     shared: &SharedState,
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     spool: &mut Spool,
-    batch: &mut Batch,
+    batch: &mut TaskBatch,
     has_warned: &mut bool,
-) -> Result<Outcome, StoreError> {
-    let (first_job, writes_before) = (draft.counters.next_job, draft.write_count);
-    draft.spool_records = Some(Vec::new());
-    let refusals = match run(shared, draft, batch, &Ok(())) {
+) -> Result<BatchOutcome, StoreError> {
+    let (first_job, writes_before) = (transaction.counters.next_job, transaction.write_count);
+    transaction.spool_records = Some(Vec::new());
+    let refusals = match run(shared, transaction, batch, &Ok(())) {
         Ok(refusals) => refusals,
         Err(CommitError { cause: Cause::Disk, error }) => return Err(error),
-        Err(_) => return Ok(Outcome::NeedsOwnCommit),
+        Err(_) => return Ok(BatchOutcome::NeedsOwnCommit),
     };
-    let jobs = draft.spool_records.take().unwrap_or_default();
-    if draft.write_count - writes_before != jobs.len() as u64 {
-        return Ok(Outcome::NeedsOwnCommit);
+    let jobs = transaction.spool_records.take().unwrap_or_default();
+    if transaction.write_count - writes_before != jobs.len() as u64 {
+        return Ok(BatchOutcome::NeedsOwnCommit);
     }
     if jobs.iter().map(|job| job.len() as u64).sum::<u64>() > MAX_SPOOL_BYTES {
-        return Ok(Outcome::Unspooled(refusals));
+        return Ok(BatchOutcome::Unspooled(refusals));
     }
     if !jobs.is_empty()
         && let Err(error) = spool.append(first_job, &jobs)
     {
         warn_unspooled(has_warned, &error);
-        return Ok(Outcome::Unspooled(refusals));
+        return Ok(BatchOutcome::Unspooled(refusals));
     }
-    Ok(Outcome::Spooled(refusals))
+    Ok(BatchOutcome::Spooled(refusals))
 }
 
 /// Imports the spool's jobs into the store. After an error of the disk, reopens the store's file;
@@ -277,11 +277,11 @@ fn try_import_spool(shared: &SharedState) -> Result<(), StoreError> {
     }
     if !jobs.is_empty() {
         let txn = shared.begin_write()?;
-        let mut draft = Draft::open(&txn, &shared.pending_keys)?;
+        let mut transaction = Transaction::open(&txn, &shared.pending_keys)?;
         for job in &jobs {
-            draft.add_job(job)?;
+            transaction.add_job(job)?;
         }
-        let finished = draft.finish()?;
+        let finished = transaction.finish()?;
         shared.commit(txn, finished)?;
         tracing::info!(jobs = jobs.len(), "imported ingest jobs from the spool");
     }

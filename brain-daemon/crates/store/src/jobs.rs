@@ -13,7 +13,7 @@ use brain_protocol::{JobCounts, JobState};
 use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::record::{Hash, JobRecord, read, state_of_job, to_bytes};
-use super::{Draft, Reader, StoreError, tables as t};
+use super::{Reader, StoreError, Transaction, tables as t};
 
 /// How long a stored job is kept, in milliseconds. It exceeds the 24 hours of the duplicate check,
 /// so that a reply about a duplicate names an existing job.
@@ -52,7 +52,7 @@ pub(super) fn rows_of(record: &JobRecord) -> (Option<i64>, Option<i64>) {
     }
 }
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Returns the number of waiting jobs.
     #[must_use]
     pub fn waiting_jobs(&self) -> u64 {

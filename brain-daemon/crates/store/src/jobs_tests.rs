@@ -60,17 +60,17 @@ pub(super) fn job(body: &str, now: i64) -> JobRecord {
 
 fn add(store: &Store, body: &str, now: i64) -> u64 {
     let record = job(body, now);
-    store.write(move |draft| draft.add_job(&record)).unwrap()
+    store.write(move |transaction| transaction.add_job(&record)).unwrap()
 }
 
 /// Changes a job and returns its former record.
 fn change(store: &Store, id: u64, edit: impl Fn(&mut JobRecord) + Send + 'static) -> JobRecord {
     store
-        .write(move |draft| {
-            let from = draft.job(id)?.unwrap();
+        .write(move |transaction| {
+            let from = transaction.job(id)?.unwrap();
             let mut to = from.clone();
             edit(&mut to);
-            draft.change_job(id, &from, &to)?;
+            transaction.change_job(id, &from, &to)?;
             Ok(from)
         })
         .unwrap()
@@ -93,13 +93,13 @@ fn a_callback_runs_after_its_commit_and_may_panic() {
     let callback_sender = sender.clone();
     let record = job("seen at once", 5);
     store.write_then(
-        move |draft| draft.add_job(&record),
+        move |transaction| transaction.add_job(&record),
         move |added| callback_sender.send(added.unwrap() == 1).unwrap(),
     );
     assert!(receiver.recv().unwrap());
     let found = store.read_queue().unwrap().job(1).unwrap();
     assert!(found.is_some(), "a reader sees the job when its callback runs");
-    let refused = |_: &mut Draft<'_>| -> Result<(), StoreError> {
+    let refused = |_: &mut Transaction<'_>| -> Result<(), StoreError> {
         Err(Fault::new(FaultCode::QueueFull, "full").into())
     };
     let callback_sender = sender.clone();
@@ -115,7 +115,7 @@ fn a_callback_runs_after_its_commit_and_may_panic() {
     // A store that closes completes its queued writes first.
     let record = job("last", 7);
     store.write_then(
-        move |draft| draft.add_job(&record),
+        move |transaction| transaction.add_job(&record),
         move |added| sender.send(added.unwrap() == 3).unwrap(),
     );
     drop(Arc::into_inner(store).unwrap());
@@ -130,7 +130,7 @@ fn a_full_queue_refuses_at_once() {
     let (release_sender, release) = channel::<()>();
     let release = Mutex::new(release);
     // Blocks the writer until the queue behind it is full.
-    let block_writer = move |_: &mut Draft<'_>| {
+    let block_writer = move |_: &mut Transaction<'_>| {
         let _ = blocked_sender.send(());
         let _ = release.lock().unwrap().recv();
         Ok(())
@@ -141,7 +141,7 @@ fn a_full_queue_refuses_at_once() {
     for n in 0..1100 {
         let (sender, record) = (sender.clone(), job(&format!("job {n}"), 5));
         store.write_then(
-            move |draft| draft.add_job(&record),
+            move |transaction| transaction.add_job(&record),
             move |added| {
                 let code = added.map_err(|error| Fault::from(error).code);
                 sender.send(code).unwrap();
@@ -170,9 +170,11 @@ fn registered_sources_are_cached_and_current() {
     assert!(Arc::ptr_eq(&first, &store.sources().unwrap()));
     let work = SourceId::parse("work").unwrap();
     let id = work.clone();
-    store.write(move |draft| draft.put_source(&id, &SourceRecord::new(None, 5))).unwrap();
+    store
+        .write(move |transaction| transaction.put_source(&id, &SourceRecord::new(None, 5)))
+        .unwrap();
     assert_eq!(names(&store), ["default", "work"]);
-    store.write(move |draft| draft.remove_source(&work)).unwrap();
+    store.write(move |transaction| transaction.remove_source(&work)).unwrap();
     assert_eq!(names(&store), ["default"]);
 }
 
@@ -296,7 +298,8 @@ proptest! {
                 },
                 Step::Wait(ms) => now += ms,
                 Step::Forget => {
-                    let removed = store.write(move |draft| draft.forget_jobs(now, 1000)).unwrap();
+                    let removed =
+                        store.write(move |transaction| transaction.forget_jobs(now, 1000)).unwrap();
                     let before = model.len();
                     model.retain(|_, (state, at)| match state {
                         JobState::Stored => *at + STORED_JOB_RETENTION_MS > now,
@@ -330,7 +333,9 @@ fn finished_jobs_free_the_space_of_their_texts() {
     let store = open(&dir.path().join("brain.redb"));
     let text = |n: u64| format!("text {n} ").repeat(250);
     store
-        .write(move |draft| (0..JOBS).try_for_each(|n| draft.add_job(&job(&text(n), 5)).map(drop)))
+        .write(move |transaction| {
+            (0..JOBS).try_for_each(|n| transaction.add_job(&job(&text(n), 5)).map(drop))
+        })
         .unwrap();
     let in_use = || store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
     let bytes_waiting = in_use();
@@ -338,13 +343,13 @@ fn finished_jobs_free_the_space_of_their_texts() {
     // A few jobs in each transaction, as the worker processes them.
     for from in (1..=JOBS).step_by(20) {
         store
-            .write(move |draft| {
+            .write(move |transaction| {
                 (from..from + 20).try_for_each(|id| {
-                    let former = draft.job(id)?.unwrap();
+                    let former = transaction.job(id)?.unwrap();
                     let mut finished = JobRecord { state: JobState::Stored, ..former.clone() };
                     finished.finished_at = Some(6);
                     finished.content.body = "".into();
-                    draft.change_job(id, &former, &finished)
+                    transaction.change_job(id, &former, &finished)
                 })
             })
             .unwrap();

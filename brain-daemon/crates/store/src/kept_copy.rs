@@ -12,7 +12,7 @@ use redb::{ReadOnlyDatabase, ReadTransaction, ReadableDatabase, ReadableTableMet
 
 use super::error::with_damage_report;
 use super::temporary_file::sweep;
-use super::verify::{Progress, VerifyReport};
+use super::verify::{RowProgress, VerifyReport};
 use super::{Store, StoreError, meta, tables as t};
 
 /// The contents of a store, as far as they decide whether a copy of it is current: numbers of
@@ -54,7 +54,7 @@ impl Store {
         &self,
         target: &Path,
         now: i64,
-        progress: Progress<'_>,
+        progress: RowProgress<'_>,
     ) -> Result<VerifyReport, StoreError> {
         // An unfinished copy must not take the space of this one.
         sweep(target);

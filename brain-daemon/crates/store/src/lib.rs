@@ -40,7 +40,6 @@ mod damage;
 mod damage_tests;
 mod damaged_page;
 mod date_migration;
-mod draft;
 mod error;
 mod fault;
 mod find_copies;
@@ -109,6 +108,7 @@ mod tests;
 mod title_migration;
 mod toml_migration;
 mod torn_store;
+mod transaction;
 mod unfinished_purges;
 mod verify;
 #[cfg(test)]
@@ -121,10 +121,9 @@ mod writer;
 pub use attachments::NamedAttachment;
 pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use change::{Change, CommitHook};
-pub use compaction::Usage;
+pub use compaction::SpaceUsage;
 pub use damaged_page::DamagedPage;
-pub use draft::Draft;
-pub use error::{Failure, StoreError, unless_damaged};
+pub use error::{StoreError, StoreFailure, unless_damaged};
 pub use grants::GrantUpdate;
 pub use kept_copy::{KeptCopy, StoreState, read_kept_copy};
 pub use links::Resolution;
@@ -135,7 +134,7 @@ pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
     FileState, Hash, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Provenance, SourceRecord, SourceSettings, SyncResult, TokenRecord, VersionRecord,
+    Provenance, SourceRecord, SourceSettingsRecord, SyncResult, TokenRecord, VersionRecord,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
@@ -146,6 +145,7 @@ pub use store::{ReaderFactory, Store};
 pub use store_file::{StoreOptions, create as create_store};
 pub use temporary_file::sweep_unfinished;
 pub use torn_store::{check_not_torn, is_closed};
+pub use transaction::Transaction;
 pub use unfinished_purges::{PurgeName, UnfinishedPurges};
 pub use verify::{VerifyReport, store_id, verify};
 pub use write_page::WrittenPage;

@@ -12,11 +12,11 @@ use brain_protocol::{Slug, SourceId};
 use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::broken_links::{LinkCounts, SUMS};
-use super::draft::add_to_counts;
 use super::link_changes::LinkChanges;
 use super::link_keys::link_keys;
 use super::read::Reader;
-use super::{Draft, Store, StoreError, meta, tables as t};
+use super::transaction::add_to_counts;
+use super::{Store, StoreError, Transaction, meta, tables as t};
 use brain_base::caller::Visibility;
 
 /// Maximum number of new page ids, and of rows of [`t::UNCHECKED`], that one round checks. A round
@@ -41,14 +41,14 @@ pub(super) struct LinkCheck {
 }
 
 /// A new row of [`t::BROKEN`].
-struct LinkRow {
+struct BrokenLinkRow {
     id: u64,
     source: SourceId,
     slug: Slug,
     counts: LinkCounts,
 }
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Records that a page is active again, or has new names or links. Not called for new pages,
     /// which a check finds by their ids.
     pub(super) fn record_added_names(
@@ -109,7 +109,7 @@ impl Draft<'_> {
     }
 
     /// Stores the results of a check of the snapshot with the last change `seq`.
-    fn put_link_rows(&mut self, rows: &[LinkRow], seq: u64) -> Result<(), StoreError> {
+    fn put_link_rows(&mut self, rows: &[BrokenLinkRow], seq: u64) -> Result<(), StoreError> {
         // Changes of this transaction count as later ones.
         self.insert_pending_rows()?;
         for row in rows {
@@ -171,13 +171,13 @@ impl Store {
                 rows.extend(reader.changed_link_row(id)?);
                 if rows.len() == ROWS_AT_ONCE {
                     let part = std::mem::take(&mut rows);
-                    self.write(move |draft| draft.put_link_rows(&part, seq))?;
+                    self.write(move |transaction| transaction.put_link_rows(&part, seq))?;
                 }
             }
             drop(reader);
-            self.write(move |draft| {
-                draft.put_link_rows(&rows, seq)?;
-                draft.end_link_check(&check)
+            self.write(move |transaction| {
+                transaction.put_link_rows(&rows, seq)?;
+                transaction.end_link_check(&check)
             })?;
             if is_last {
                 break;
@@ -189,12 +189,12 @@ impl Store {
 
 impl Reader {
     /// Returns the page's counts if they differ from the stored ones.
-    fn changed_link_row(&self, id: u64) -> Result<Option<LinkRow>, StoreError> {
+    fn changed_link_row(&self, id: u64) -> Result<Option<BrokenLinkRow>, StoreError> {
         let Some((source, slug, _)) = self.by_id(id)? else { return Ok(None) };
         let counts = self.count_links((&source, &slug), id, |_, _| true)?;
         let stored = self.table(t::BROKEN)?.get((source.as_str(), slug.as_str()))?;
         let stored = stored.map(|guard| LinkCounts::from(guard.value())).unwrap_or_default();
-        Ok((stored != counts).then_some(LinkRow { id, source, slug, counts }))
+        Ok((stored != counts).then_some(BrokenLinkRow { id, source, slug, counts }))
     }
 
     /// Returns the pages of the next check: up to `round` new pages, the pages of up to `round`

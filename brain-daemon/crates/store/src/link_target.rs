@@ -17,7 +17,7 @@ const MAX_CANDIDATES: usize = 1000;
 
 /// Rank of a page with the name of a link; the lowest is best: whether the page is outside the
 /// linking page's folder, characters of its slug, its slug.
-type Rank = (bool, usize, String);
+type LinkRank = (bool, usize, String);
 
 impl Reader {
     /// Resolves a link of the page `own_slug` in the source `own_source`.
@@ -77,7 +77,7 @@ impl Reader {
             return Ok(None);
         }
         let ids = self.table(t::IDS)?;
-        let mut best: Option<(Rank, u64)> = None;
+        let mut best: Option<(LinkRank, u64)> = None;
         let source_id = source.as_str();
         let names = self.table(t::NAMES)?;
         let rows = names.range((source_id, name, 0)..=(source_id, name, u64::MAX))?;
@@ -97,7 +97,7 @@ impl Reader {
     }
 }
 
-fn rank(folder: &str, slug: &str) -> Rank {
+fn rank(folder: &str, slug: &str) -> LinkRank {
     let below = slug.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     (!(below || folder.is_empty()), slug.chars().count(), slug.to_owned())
 }

@@ -7,14 +7,14 @@ use brain_protocol::SourceId;
 use redb::{ReadOnlyTable, ReadableTable};
 
 use super::damage::PageKey;
-use super::draft::LabelKey;
 use super::read::{PageEntry, Reader, parse_key};
 use super::record::PageRecord;
+use super::transaction::LabelKey;
 use super::{StoreError, tables as t, tables::end_of_source};
 
 /// A key of the tables of tags and types: source, label, last change of the page's text in Unix
 /// milliseconds, page id.
-type Key<'a> = (&'a str, &'a str, i64, u64);
+type ListingKey<'a> = (&'a str, &'a str, i64, u64);
 
 /// A position in the order of last changes: Unix milliseconds and page id.
 pub type DateKey = (i64, u64);
@@ -197,7 +197,7 @@ impl Reader {
             // After all rows of the last type.
             let from = Excluded((source.as_str(), last.as_str(), i64::MAX, u64::MAX));
             let to = Excluded((end.as_str(), "", i64::MIN, 0));
-            let Some(row) = table.range::<Key<'_>>((from, to))?.next() else { break };
+            let Some(row) = table.range::<ListingKey<'_>>((from, to))?.next() else { break };
             last = row?.0.value().1.to_owned();
             types.push(last.clone());
         }

@@ -14,7 +14,6 @@ use redb::{
     Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle, WriteTransaction,
 };
 
-use super::draft::{add_to_counts, insert_in_order};
 use super::former_records::{
     PageRecord80, SourceRecord81, VersionRecord80, any_page, any_version, from_first,
 };
@@ -23,6 +22,7 @@ use super::record::{
     DerivedRows, PageRecord, SourceRecord, VersionRecord, add_checksum, from_bytes, to_bytes,
 };
 use super::row_table::RowTable;
+use super::transaction::{add_to_counts, insert_in_order};
 use super::{StoreError, date_migration, spool, tables as t, title_migration, toml_migration};
 
 /// Migrates the store at `path` to [`SCHEMA`].

@@ -181,9 +181,9 @@ fn links_of_schema_83_are_migrated_and_can_be_removed() {
     for name in &pages[1..] {
         let (source, name) = (source.clone(), slug(name));
         store
-            .write(move |draft| {
-                let record = draft.page(&source, &name)?.unwrap();
-                draft.soft_delete(&source, &name, record, 5000)
+            .write(move |transaction| {
+                let record = transaction.page(&source, &name)?.unwrap();
+                transaction.soft_delete(&source, &name, record, 5000)
             })
             .unwrap();
     }

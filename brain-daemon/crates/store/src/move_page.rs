@@ -5,9 +5,9 @@ use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
 use super::record::{FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
-use super::{Draft, NewPage, StoreError};
+use super::{NewPage, StoreError, Transaction};
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Moves an active page from the slug `from` to `to`, and gives it the text of `new`, which is
     /// usually the same. The former version is kept if the text changed. The new slug must be free.
     ///

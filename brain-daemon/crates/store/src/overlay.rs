@@ -13,7 +13,7 @@ const BLOCK: u64 = 4096;
 
 /// A file, and the written blocks that replace parts of it.
 #[derive(Debug)]
-pub(super) struct Overlay {
+pub(super) struct FileOverlay {
     file: File,
     written: Mutex<WrittenBlocks>,
 }
@@ -28,7 +28,7 @@ struct WrittenBlocks {
     blocks: BTreeMap<u64, Box<[u8]>>,
 }
 
-impl Overlay {
+impl FileOverlay {
     /// Creates an overlay over `file`, which is only read.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let len = file.metadata()?.len();
@@ -72,7 +72,7 @@ fn split_by_block(
     })
 }
 
-impl StorageBackend for Overlay {
+impl StorageBackend for FileOverlay {
     fn len(&self) -> io::Result<u64> {
         Ok(self.written().len)
     }
@@ -133,19 +133,19 @@ mod tests {
     use std::io::Write;
 
     #[derive(Debug, Clone)]
-    enum Step {
+    enum OverlayStep {
         Write { offset: u64, data: Vec<u8> },
         SetLength(u64),
         Read { offset: u64, length: usize },
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = OverlayStep> {
         prop_oneof![
             (0..9000_u64, proptest::collection::vec(any::<u8>(), 0..5000))
-                .prop_map(|(offset, data)| Step::Write { offset, data }),
-            (0..20_000_u64).prop_map(Step::SetLength),
+                .prop_map(|(offset, data)| OverlayStep::Write { offset, data }),
+            (0..20_000_u64).prop_map(OverlayStep::SetLength),
             (0..15_000_u64, 0..9000_usize)
-                .prop_map(|(offset, length)| Step::Read { offset, length }),
+                .prop_map(|(offset, length)| OverlayStep::Read { offset, length }),
         ]
     }
 
@@ -158,11 +158,11 @@ mod tests {
         ) {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&original).unwrap();
-            let overlay = Overlay::new(file.try_clone().unwrap()).unwrap();
+            let overlay = FileOverlay::new(file.try_clone().unwrap()).unwrap();
             let mut model = original.clone();
             for step in steps {
                 match step {
-                    Step::Write { offset, data } => {
+                    OverlayStep::Write { offset, data } => {
                         let end = offset + data.len() as u64;
                         if end > model.len() as u64 {
                             overlay.set_len(end).unwrap();
@@ -171,11 +171,11 @@ mod tests {
                         overlay.write(offset, &data).unwrap();
                         model[offset as usize..end as usize].copy_from_slice(&data);
                     }
-                    Step::SetLength(len) => {
+                    OverlayStep::SetLength(len) => {
                         overlay.set_len(len).unwrap();
                         model.resize(len as usize, 0);
                     }
-                    Step::Read { offset, length } => {
+                    OverlayStep::Read { offset, length } => {
                         let mut out = vec![9; length];
                         let end = offset as usize + length;
                         let inside = end <= model.len();

@@ -8,9 +8,9 @@ use super::record::{
     FileRecord, FileState, Hash, JobRecord, PageRecord, VersionRecord, state_of_job,
 };
 use super::unfinished_purges::PurgeName;
-use super::{Draft, RECOVERY_MS, StoreError};
+use super::{RECOVERY_MS, StoreError, Transaction};
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Purges up to `limit` pages whose recovery window has ended, with all their rows; returns
     /// their ids. A page whose file could not be moved to the trash yet is kept: otherwise the next
     /// sync would import its file as a new page.

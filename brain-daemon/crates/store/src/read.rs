@@ -11,10 +11,10 @@ use super::change::{Change, ChangedPage};
 use super::damage::PageKey;
 use super::error::{unless_damaged, with_damage_report};
 use super::record::{
-    Content, DerivedRows, FileRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
+    Content, DerivedRows, FileRecord, OutboxRow, PageRecord, SourceRecord, SourceSettingsRecord,
     VersionRecord, check_text, check_version, read, record_of_version,
 };
-use super::snapshot::Snapshot;
+use super::snapshot::ReadView;
 use super::{StoreError, meta, tables as t, tables::end_of_source};
 
 /// Maximum number of damaged pages that [`Reader::damaged_pages`] returns.
@@ -44,7 +44,7 @@ pub type PageEntry = (SourceId, Slug, PageRecord);
 
 /// A snapshot of the store, limited to what one caller can see.
 pub struct Reader {
-    pub(super) txn: Snapshot,
+    pub(super) txn: ReadView,
     pub(super) view: Visibility,
     /// One more than the number of the last acknowledged job.
     next_acknowledged_job: u64,
@@ -55,7 +55,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(txn: Snapshot, view: Visibility, next_acknowledged_job: &AtomicU64) -> Self {
+    pub(super) fn new(txn: ReadView, view: Visibility, next_acknowledged_job: &AtomicU64) -> Self {
         Self {
             txn,
             view,
@@ -269,7 +269,7 @@ impl Reader {
     }
 
     /// Returns the owner's settings of a source; the default ones if none are stored.
-    pub fn source_settings(&self, source: &SourceId) -> Result<SourceSettings, StoreError> {
+    pub fn source_settings(&self, source: &SourceId) -> Result<SourceSettingsRecord, StoreError> {
         let table = self.table(t::SOURCE_SETTINGS)?;
         let found = table.get(source.as_str())?;
         Ok(read(found.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())

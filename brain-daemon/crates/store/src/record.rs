@@ -204,7 +204,7 @@ impl SourceRecord {
 
 /// The owner's settings of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SourceSettings {
+pub struct SourceSettingsRecord {
     /// Patterns of the files that sync reads; empty: all.
     pub include: Vec<String>,
     /// Patterns of files and directories that sync leaves out.

@@ -28,7 +28,7 @@ pub(super) const FILE_PART: u8 = 255;
 
 /// A shared store's place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Replica {
+pub(super) struct ReplicaPlace {
     /// The last batch that the store contains.
     pub(super) position: LogPosition,
     /// The id of this machine.
@@ -39,7 +39,7 @@ pub(super) struct Replica {
     pub(super) store_id: u64,
 }
 
-impl Replica {
+impl ReplicaPlace {
     /// Returns the id of the spooled job with this number. It is known before the log answers, so
     /// it must differ from the ids of all other jobs: it has a part of the store's random id.
     pub(super) fn spooled_id(&self, number: u64) -> u64 {
@@ -66,8 +66,8 @@ impl Replica {
         }))
     }
 
-    /// The keys of [`Replica::numbers`]. A store that leaves the brain keeps the last two, which
-    /// are the machine's id: it still has only the directories of this machine.
+    /// The keys of [`ReplicaPlace::numbers`]. A store that leaves the brain keeps the last two,
+    /// which are the machine's id: it still has only the directories of this machine.
     pub(super) const KEYS: [&str; 6] = [
         t::META_LOG_NUMBER,
         t::META_LOG_ID[0],
@@ -144,9 +144,9 @@ impl RowChanges {
     }
 
     /// Returns the bytes of the batch, with the small files that its rows name. It begins with the
-    /// store's id and [`Replica::next_spooled`] after the batch, so that a store that finds its own
-    /// batch in the log knows which spooled jobs that has.
-    pub(super) fn into_batch(self, files: &AttachmentFiles, replica: &Replica) -> Vec<u8> {
+    /// store's id and [`ReplicaPlace::next_spooled`] after the batch, so that a store that finds
+    /// its own batch in the log knows which spooled jobs that has.
+    pub(super) fn into_batch(self, files: &AttachmentFiles, replica: &ReplicaPlace) -> Vec<u8> {
         let mut bytes = replica.store_id.to_le_bytes().to_vec();
         bytes.extend(replica.next_spooled.to_le_bytes());
         bytes.extend(self.parts);

@@ -12,13 +12,13 @@ use super::pending_keys::PendingKeys;
 use super::record::{
     FileState, OutboxRow, PageRecord, SourceRecord, TokenRecord, from_bytes, to_bytes,
 };
-use super::replica::Replica;
+use super::replica::ReplicaPlace;
 use super::shared_log::LogPosition;
 use super::temporary_file::{TemporaryFile, sweep, with_target_path};
 
 use super::meta::SCHEMA;
-use super::verify::{Progress, VerifyReport, verify};
-use super::{Draft, StoreError, StoreOptions, migrate, spool, tables as t};
+use super::verify::{RowProgress, VerifyReport, verify};
+use super::{StoreError, StoreOptions, Transaction, migrate, spool, tables as t};
 
 /// Creates the store `to`, which must not exist, from the backup `from`. Verifies it first,
 /// migrates an older one, and publishes it when complete. `wants_file` gets the source id, the
@@ -32,7 +32,7 @@ pub fn restore(
     to: &Path,
     options: &StoreOptions,
     wants_file: &mut dyn FnMut(&str, &SourceRecord, &PageRecord) -> bool,
-    progress: Progress<'_>,
+    progress: RowProgress<'_>,
 ) -> Result<VerifyReport, StoreError> {
     if fs::symlink_metadata(to).is_ok() {
         return Err(StoreError::TargetExists(to.to_owned()));
@@ -54,7 +54,7 @@ pub fn restore_replica(
     to: &Path,
     options: &StoreOptions,
     machine: u128,
-    progress: Progress<'_>,
+    progress: RowProgress<'_>,
 ) -> Result<LogPosition, StoreError> {
     if fs::symlink_metadata(to).is_ok() {
         return Err(StoreError::TargetExists(to.to_owned()));
@@ -99,10 +99,11 @@ fn adapt_to_machine(
     let db = open_copy(path, options)?;
     let mut txn = db.begin_write()?;
     txn.set_quick_repair(true);
-    let Some(found) = Replica::read(&txn.open_table(t::META)?)? else {
+    let Some(found) = ReplicaPlace::read(&txn.open_table(t::META)?)? else {
         return Err(StoreError::Damaged(format!("{file_path} is no snapshot of a shared brain")));
     };
-    let replica = Replica { machine, next_spooled: 1, store_id: options.new_store_id, ..found };
+    let replica =
+        ReplicaPlace { machine, next_spooled: 1, store_id: options.new_store_id, ..found };
     replica.write(&txn)?;
     {
         let mut meta = txn.open_table(t::META)?;
@@ -206,11 +207,11 @@ fn adapt_to_home(
     txn.set_quick_repair(true);
     {
         let pending_keys = PendingKeys::default();
-        let mut draft = Draft::open(&txn, &pending_keys)?;
+        let mut transaction = Transaction::open(&txn, &pending_keys)?;
         for item in &accepted {
-            draft.add_job(item)?;
+            transaction.add_job(item)?;
         }
-        draft.finish()?;
+        transaction.finish()?;
     }
     {
         let mut meta = txn.open_table(t::META)?;
@@ -218,7 +219,7 @@ fn adapt_to_home(
         meta.insert(t::META_STORE_ID, options.new_store_id)?;
         meta.remove(t::META_MADE_AT)?;
         // A backup of a shared brain restores an ordinary one.
-        for key in Replica::KEYS {
+        for key in ReplicaPlace::KEYS {
             meta.remove(key)?;
         }
         txn.open_table(t::SOURCE_MACHINES)?.retain(|_, _| false)?;

@@ -12,11 +12,11 @@ use super::StoreError;
 use super::apply_batches::{BatchEffects, apply_batches};
 use super::change::{Change, CommitHook};
 use super::commit_error::{Cause, CommitError};
-use super::draft::CompletedDraft;
 use super::row_table::damaged_change;
 use super::shared_log::{AppendResult, LogBatch, LogPosition, SharedLog};
 use super::shared_state::SharedState;
-use super::write_task::{Batch, refuse};
+use super::transaction::CompletedTransaction;
+use super::write_task::{TaskBatch, refuse};
 
 /// The largest number of batches that are applied in the transaction of the next tasks. A larger
 /// number gets a transaction of its own, because a refused append rolls back all of it.
@@ -24,35 +24,38 @@ const MAX_MISSING: usize = 16;
 
 /// Refuses tasks that the log did not accept. If it is away, returns those with callbacks, whose
 /// jobs can wait for it.
-pub(super) fn refuse_without_log(tasks: Batch, error: &StoreError) -> Batch {
+pub(super) fn refuse_without_log(tasks: TaskBatch, error: &StoreError) -> TaskBatch {
     let is_away = matches!(error, StoreError::Away(_));
     let (jobs, others) = tasks.into_iter().partition(|task| is_away && task.has_callback());
     refuse(others, error);
     jobs
 }
 
-/// Sends the changes of a complete draft to the log, and records the new position in the
+/// Sends the changes of a complete transaction to the log, and records the new position in the
 /// transaction. Does nothing if the store is not shared, or nothing changed that machines share.
 pub(super) fn send(
     shared: &SharedState,
     txn: &WriteTransaction,
-    draft: &mut CompletedDraft,
+    transaction: &mut CompletedTransaction,
 ) -> Result<(), CommitError> {
-    let Some((mut replica, changes)) = draft.for_log.take() else { return Ok(()) };
+    let Some((mut replica, changes)) = transaction.for_log.take() else { return Ok(()) };
     if changes.is_empty() {
         return Ok(());
     }
     let log_error = |error| CommitError { cause: Cause::Log, error };
     let log = attached_log(shared).map_err(log_error)?;
     let bytes = changes.into_batch(&shared.attachments, &replica);
-    let result = log.append(replica.position, &bytes, draft.lease);
+    let result = log.append(replica.position, &bytes, transaction.lease);
     match result.map_err(|error| match error {
         // The lease is lost, which the other tasks of the batch do not need.
         StoreError::Refused(fault)
-            if draft.lease.is_some() && fault.code == FaultCode::Conflict =>
+            if transaction.lease.is_some() && fault.code == FaultCode::Conflict =>
         {
             let error = StoreError::Refused(fault);
-            CommitError { cause: Cause::Refused(std::mem::take(&mut draft.leased_tasks)), error }
+            CommitError {
+                cause: Cause::Refused(std::mem::take(&mut transaction.leased_tasks)),
+                error,
+            }
         }
         error => log_error(error),
     })? {

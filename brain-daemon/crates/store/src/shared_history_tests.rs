@@ -56,24 +56,24 @@ fn run_step(
         Step::Follow => _ = machine.store().follow()?,
         Step::Put { page: n, body } => {
             let (name, text) = (name(n), format!("text {body}"));
-            machine.store().write(move |draft| {
+            machine.store().write(move |transaction| {
                 let new = page(&text, &["t"], Some("page-1"));
-                draft.write_page(&source, &name, &new, i64::from(body)).map(|_| ())
+                transaction.write_page(&source, &name, &new, i64::from(body)).map(|_| ())
             })?;
         }
         Step::Delete { page } | Step::Restore { page } | Step::Purge { page } => {
             let (name, step) = (name(page), step.clone());
-            machine.store().write(move |draft| {
-                let Some(record) = draft.page(&source, &name)? else { return Ok(()) };
+            machine.store().write(move |transaction| {
+                let Some(record) = transaction.page(&source, &name)? else { return Ok(()) };
                 match (&step, record.deleted_at) {
                     (Step::Delete { .. }, None) => {
-                        draft.soft_delete(&source, &name, record, 5000).map(|_| ())
+                        transaction.soft_delete(&source, &name, record, 5000).map(|_| ())
                     }
                     (Step::Restore { .. }, Some(_)) => {
-                        draft.restore(&source, &name, record).map(|_| ())
+                        transaction.restore(&source, &name, record).map(|_| ())
                     }
                     (Step::Purge { .. }, _) => {
-                        draft.purge_page(&source, &name, record, 5000).map(|_| ())
+                        transaction.purge_page(&source, &name, record, 5000).map(|_| ())
                     }
                     _ => Ok(()),
                 }
@@ -81,20 +81,22 @@ fn run_step(
         }
         Step::Move { from, to } => {
             let (from, to) = (name(from), name(to));
-            machine.store().write(move |draft| {
-                let Some(record) = draft.page(&source, &from)? else { return Ok(()) };
-                if record.deleted_at.is_some() || draft.page(&source, &to)?.is_some() {
+            machine.store().write(move |transaction| {
+                let Some(record) = transaction.page(&source, &from)? else { return Ok(()) };
+                if record.deleted_at.is_some() || transaction.page(&source, &to)?.is_some() {
                     return Ok(());
                 }
-                let body = draft.content(&record)?.body;
+                let body = transaction.content(&record)?.body;
                 let new = page(&body, &["t"], None);
-                draft.move_page(&source, (&from, &to), &record, &new, 6000).map(|_| ())
+                transaction.move_page(&source, (&from, &to), &record, &new, 6000).map(|_| ())
             })?;
         }
         Step::Job { key } => {
             let (sender, result) = std::sync::mpsc::sync_channel(1);
             machine.store().write_then(
-                move |draft| draft.add_job(&job(&format!("job {key}"), i64::from(key))).map(|_| ()),
+                move |transaction| {
+                    transaction.add_job(&job(&format!("job {key}"), i64::from(key))).map(|_| ())
+                },
                 move |result| sender.send(result).unwrap(),
             );
             result.recv().unwrap()?;

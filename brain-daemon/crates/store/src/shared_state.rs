@@ -16,12 +16,12 @@ use brain_base::home::free_bytes;
 
 use super::change::Change;
 use super::damage::DamageReport;
-use super::draft::CompletedDraft;
 use super::pending_keys::PendingKeys;
 use super::read::Reader;
 use super::shared_log::{FollowRequest, LogPosition, RemoteChanges, SharedLog};
-use super::snapshot::Snapshot;
+use super::snapshot::ReadView;
 use super::store_file::{OpenDatabase, file_id, open_closed};
+use super::transaction::CompletedTransaction;
 use super::{SourceRecord, StoreError};
 use brain_files::AttachmentFiles;
 
@@ -87,13 +87,13 @@ pub(super) const REPLACED: &str =
     "the file or its directory was moved, removed or replaced while the daemon ran";
 
 impl SharedState {
-    pub(super) fn begin_read(&self) -> Result<Snapshot, StoreError> {
+    pub(super) fn begin_read(&self) -> Result<ReadView, StoreError> {
         self.ensure_open()?;
         let guard = self.db.read();
         let db = guard
             .as_ref()
             .ok_or_else(|| StoreError::Io("the disk failed; the store is being reopened".into()))?;
-        Ok(Snapshot {
+        Ok(ReadView {
             txn: db.begin_read()?,
             _db: Arc::clone(db),
             report: Arc::clone(&self.report),
@@ -138,13 +138,14 @@ impl SharedState {
         Ok(txn)
     }
 
-    /// Commits a complete draft durably and returns its changes.
+    /// Commits a complete transaction durably and returns its changes.
     pub(super) fn commit(
         &self,
         txn: WriteTransaction,
-        draft: CompletedDraft,
+        transaction: CompletedTransaction,
     ) -> Result<Vec<Change>, StoreError> {
-        let CompletedDraft { changes, pending_keys_change, sources_changed, .. } = draft;
+        let CompletedTransaction { changes, pending_keys_change, sources_changed, .. } =
+            transaction;
         txn.commit()?;
         self.pending_keys.apply(pending_keys_change);
         if sources_changed {

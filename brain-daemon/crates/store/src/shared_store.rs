@@ -9,11 +9,11 @@ use redb::ReadableTable;
 
 use super::record::{Hash, JobRecord};
 use super::replica::{
-    FIRST_SPOOLED_ID, MAX_SHARED_ATTACHMENT, Replica, RowChanges, from_halves, halves, read_id,
+    FIRST_SPOOLED_ID, MAX_SHARED_ATTACHMENT, ReplicaPlace, RowChanges, from_halves, halves, read_id,
 };
 use super::shared_log::{FollowRequest, FollowResult, LogPosition, RemoteChanges, SharedLog};
-use super::verify::Digest;
-use super::{Draft, Reader, Store, StoreError, spool, tables as t};
+use super::verify::RowDigest;
+use super::{Reader, Store, StoreError, Transaction, spool, tables as t};
 
 /// Stands for no machine in the row of a source whose directory no machine has.
 const NO_MACHINE: u128 = 0;
@@ -37,11 +37,11 @@ impl Store {
         // Before the change, so that no ingest job is committed without the log after it.
         self.shared.is_shared.store(true, Ordering::Release);
         let number_key = self.number_key();
-        let result = self.write(move |draft| {
-            draft.write_count += 1;
+        let result = self.write(move |transaction| {
+            transaction.write_count += 1;
             // Ids that clients got before stay valid, and are valid on all machines.
-            draft.set_meta(t::META_NUMBER_KEY, number_key)?;
-            draft.become_replica(machine)
+            transaction.set_meta(t::META_NUMBER_KEY, number_key)?;
+            transaction.become_replica(machine)
         });
         if result.is_err() {
             self.shared.is_shared.store(false, Ordering::Release);
@@ -58,12 +58,12 @@ impl Store {
     /// for the log become jobs of this store.
     pub fn unshare(&self) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
-        self.write(move |draft| {
-            let next = draft.replica.map_or(1, |replica| replica.next_spooled);
+        self.write(move |transaction| {
+            let next = transaction.replica.map_or(1, |replica| replica.next_spooled);
             let jobs = spool::all_jobs_from(&shared.path, shared.store_id, next)?;
-            draft.write_count += 1;
-            draft.leave_log()?;
-            jobs.iter().try_for_each(|(_, job)| draft.add_job(job).map(|_| ()))
+            transaction.write_count += 1;
+            transaction.leave_log()?;
+            jobs.iter().try_for_each(|(_, job)| transaction.add_job(job).map(|_| ()))
         })?;
         spool::remove(self.path());
         self.shared.pending_keys.spooled.lock().clear();
@@ -149,7 +149,7 @@ impl Store {
     /// same digest.
     pub fn shared_digest(&self) -> Result<[u8; 32], StoreError> {
         let txn = self.snapshot()?;
-        let mut digest = Digest::default();
+        let mut digest = RowDigest::default();
         macro_rules! add_rows {
             ($($number:literal $table:ident),*) => {$(
                 for row in txn.open_table(t::$table)?.iter()? {
@@ -168,7 +168,7 @@ impl Store {
     }
 }
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Requires that this machine holds the lease `name` while the changes are written to the log
     /// of a shared brain. Without a shared brain, this does nothing.
     pub fn require_lease(&mut self, name: &'static str) {
@@ -234,7 +234,7 @@ impl Draft<'_> {
                 own.push(id);
             }
         }
-        let replica = Replica {
+        let replica = ReplicaPlace {
             position: LogPosition::default(),
             machine,
             // An ordinary spool can have jobs below the next number, which are in the store.
@@ -254,7 +254,7 @@ impl Draft<'_> {
     /// Makes the store an ordinary one. It keeps the machine's id, and knows which directories
     /// other machines have.
     pub(super) fn leave_log(&mut self) -> Result<(), StoreError> {
-        let [number, id_high, id_low, next_spooled, ..] = Replica::KEYS;
+        let [number, id_high, id_low, next_spooled, ..] = ReplicaPlace::KEYS;
         for key in [number, id_high, id_low, next_spooled] {
             self.remove_meta(key)?;
         }

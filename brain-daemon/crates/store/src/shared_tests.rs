@@ -246,16 +246,23 @@ fn a_deleted_moved_or_purged_page_takes_its_file_on_the_other_machine() {
     two.store().flush_done_files(|| Ok(())).unwrap();
     assert_eq!(two.outbox(), []);
     one.store()
-        .write(|draft| {
+        .write(|transaction| {
             let source = SourceId::default();
-            let record = |draft: &Draft<'_>, name| draft.page(&source, &slug(name));
-            let deleted = record(draft, "deleted")?.unwrap();
-            draft.soft_delete(&source, &slug("deleted"), deleted, 3000)?;
-            let moved = record(draft, "moved")?.unwrap();
+            let record =
+                |transaction: &Transaction<'_>, name| transaction.page(&source, &slug(name));
+            let deleted = record(transaction, "deleted")?.unwrap();
+            transaction.soft_delete(&source, &slug("deleted"), deleted, 3000)?;
+            let moved = record(transaction, "moved")?.unwrap();
             let new = page("moved", &[], None);
-            draft.move_page(&source, (&slug("moved"), &slug("target")), &moved, &new, 3000)?;
-            let purged = record(draft, "purged")?.unwrap();
-            draft.purge_page(&source, &slug("purged"), purged, 3000).map(|_| ())
+            transaction.move_page(
+                &source,
+                (&slug("moved"), &slug("target")),
+                &moved,
+                &new,
+                3000,
+            )?;
+            let purged = record(transaction, "purged")?.unwrap();
+            transaction.purge_page(&source, &slug("purged"), purged, 3000).map(|_| ())
         })
         .unwrap();
     two.store().follow().unwrap();
@@ -282,13 +289,13 @@ fn a_directory_belongs_to_the_machine_that_added_it() {
     let notes = SourceId::parse("notes").unwrap();
     let record = SourceRecord::new(Some("/srv/notes".into()), 1000);
     let source = notes.clone();
-    one.store().write(move |draft| draft.put_source(&source, &record)).unwrap();
+    one.store().write(move |transaction| transaction.put_source(&source, &record)).unwrap();
     two.store().follow().unwrap();
     let write = |store: &Store, body: &'static str| {
         let source = notes.clone();
         store
-            .write(move |draft| {
-                draft.write_page(&source, &slug("note"), &page(body, &[], None), 2000)
+            .write(move |transaction| {
+                transaction.write_page(&source, &slug("note"), &page(body, &[], None), 2000)
             })
             .unwrap()
     };
@@ -310,14 +317,16 @@ fn without_the_log_jobs_wait_and_other_writes_are_refused() {
     let dir = dirs();
     let (one, mut two, server) = two_machines(dir.path());
     server.lock().unwrap().fault = Some(LogFault::Away);
-    let refused = two.store().write(|draft| {
-        draft.write_page(&SourceId::default(), &slug("x"), &page("x", &[], None), 1).map(|_| ())
+    let refused = two.store().write(|transaction| {
+        transaction
+            .write_page(&SourceId::default(), &slug("x"), &page("x", &[], None), 1)
+            .map(|_| ())
     });
     assert!(matches!(refused, Err(StoreError::Away(_))), "{refused:?}");
     let add = |store: &Store, body: &'static str, key: i64| {
         let (sender, result) = std::sync::mpsc::sync_channel(1);
         store.write_then(
-            move |draft| draft.add_job(&job(body, key)),
+            move |transaction| transaction.add_job(&job(body, key)),
             move |result| sender.send(result.map(|_| ())).unwrap(),
         );
         result.recv().unwrap()
@@ -330,8 +339,8 @@ fn without_the_log_jobs_wait_and_other_writes_are_refused() {
     assert_eq!(two.store().jobs_for_log(), 3, "they survive a restart");
     add(two.store(), "d", 4).unwrap();
     let key = brain_page::content_digest("a");
-    let known = two.store().write(move |draft| {
-        Err::<(), _>(match draft.latest_job_with_key(&key)? {
+    let known = two.store().write(move |transaction| {
+        Err::<(), _>(match transaction.latest_job_with_key(&key)? {
             Some((id, _)) => StoreError::Damaged(id.to_string()),
             None => StoreError::Defect,
         })
@@ -368,7 +377,7 @@ fn a_store_that_leaves_keeps_its_pages_and_jobs() {
     server.lock().unwrap().fault = Some(LogFault::Away);
     let (sender, result) = std::sync::mpsc::sync_channel(1);
     two.store().write_then(
-        |draft| draft.add_job(&job("waits", 9)),
+        |transaction| transaction.add_job(&job("waits", 9)),
         move |result| sender.send(result.map(|_| ())).unwrap(),
     );
     result.recv().unwrap().unwrap();
@@ -402,7 +411,9 @@ fn small_attachments_travel_and_large_ones_stay() {
             removed_at: None,
         };
         let name = name.to_owned();
-        one.store().write(move |draft| draft.put_attachment(id, &name, &record, 2000)).unwrap();
+        one.store()
+            .write(move |transaction| transaction.put_attachment(id, &name, &record, 2000))
+            .unwrap();
     }
     two.store().follow().unwrap();
     let hash = |content: &[u8]| -> Hash {
@@ -421,28 +432,28 @@ fn a_source_that_another_machine_removes_keeps_its_files() {
     let notes = SourceId::parse("notes").unwrap();
     let (source, record) = (notes.clone(), SourceRecord::new(Some("/srv/notes".into()), 1000));
     one.store()
-        .write(move |draft| {
-            draft.put_source(&source, &record)?;
+        .write(move |transaction| {
+            transaction.put_source(&source, &record)?;
             let (size, mtime_ns, ctime_ns, digest) = (1, 2, 3, [4; 32]);
             let (page, seq, problem) = (None, 5, None);
             let file = FileRecord { size, mtime_ns, ctime_ns, digest, page, seq, problem };
-            draft.put_file(&source, "note.md", &file)
+            transaction.put_file(&source, "note.md", &file)
         })
         .unwrap();
     two.store().follow().unwrap();
     let source = notes.clone();
     two.store()
-        .write(move |draft| {
-            draft.write_page(&source, &slug("note"), &page("n", &[], None), 2000).map(|_| ())
+        .write(move |transaction| {
+            transaction.write_page(&source, &slug("note"), &page("n", &[], None), 2000).map(|_| ())
         })
         .unwrap();
     one.store().follow().unwrap();
     let source = notes.clone();
     two.store()
-        .write(move |draft| {
-            draft.release_source(&source)?;
-            let record = draft.page(&source, &slug("note"))?.unwrap();
-            draft.soft_delete_without_file(&source, &slug("note"), record, 3000).map(|_| ())
+        .write(move |transaction| {
+            transaction.release_source(&source)?;
+            let record = transaction.page(&source, &slug("note"))?.unwrap();
+            transaction.soft_delete_without_file(&source, &slug("note"), record, 3000).map(|_| ())
         })
         .unwrap();
     one.store().follow().unwrap();
@@ -451,7 +462,7 @@ fn a_source_that_another_machine_removes_keeps_its_files() {
     };
     assert!(of_notes(&one).iter().all(|row| row.target_state == FileState::Present));
     let source = notes.clone();
-    two.store().write(move |draft| draft.remove_source(&source)).unwrap();
+    two.store().write(move |transaction| transaction.remove_source(&source)).unwrap();
     one.store().follow().unwrap();
     assert_eq!(of_notes(&one), []);
     let reader = one.store().read(Visibility::All).unwrap();
@@ -466,7 +477,7 @@ fn a_store_that_left_does_not_claim_the_directories_of_others() {
     let (one, two, _server) = two_machines(dir.path());
     let notes = SourceId::parse("notes").unwrap();
     let (source, record) = (notes.clone(), SourceRecord::new(Some("/srv/notes".into()), 1000));
-    one.store().write(move |draft| draft.put_source(&source, &record)).unwrap();
+    one.store().write(move |transaction| transaction.put_source(&source, &record)).unwrap();
     two.store().follow().unwrap();
     let has_files = |machine: &Machine| {
         machine.store().read(Visibility::All).unwrap().has_files_of(&notes).unwrap()
@@ -476,7 +487,7 @@ fn a_store_that_left_does_not_claim_the_directories_of_others() {
     }
     assert_eq!((has_files(&one), has_files(&two)), (true, false));
     let source = notes.clone();
-    two.store().write(move |draft| draft.claim_source(&source)).unwrap();
+    two.store().write(move |transaction| transaction.claim_source(&source)).unwrap();
     assert!(has_files(&two), "the owner can take it over");
     let server = Arc::new(Mutex::new(ServerState::default()));
     one.store().share(Arc::new(FakeLog { machine: 9, server }), 9).unwrap();

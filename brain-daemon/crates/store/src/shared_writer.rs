@@ -8,13 +8,13 @@ use super::batch_receiver::BatchReceiver;
 use super::change::CommitHook;
 use super::commit::{commit, commit_after, run};
 use super::record::{Content, JobRecord, from_bytes};
-use super::replica::Replica;
+use super::replica::ReplicaPlace;
 use super::shared_commit::{add_missing, apply, attached_log, position};
 use super::shared_log::{FollowResult, LogBatch};
 use super::shared_state::SharedState;
 use super::spool::{self, Spool};
-use super::write_task::{Batch, WriteTask, answer, catch_panic, refuse};
-use super::{Draft, StoreError, tables as t};
+use super::write_task::{TaskBatch, WriteTask, answer, catch_panic, refuse};
+use super::{StoreError, Transaction, tables as t};
 
 /// The most spooled jobs that are sent in one batch.
 const MAX_SENT_JOBS: usize = 1_000;
@@ -29,7 +29,7 @@ const TURN: Duration = if cfg!(test) { Duration::from_secs(60) } else { Duration
 pub(super) fn write(
     shared: &SharedState,
     spool: &mut Option<Spool>,
-    mut batch: Batch,
+    mut batch: TaskBatch,
     hook: &CommitHook,
     receiver: &mut BatchReceiver<'_>,
 ) {
@@ -109,20 +109,20 @@ fn follow(
 }
 
 /// Writes the jobs of the tasks to the spool and acknowledges them.
-fn spool_jobs(shared: &SharedState, spool: &mut Option<Spool>, mut batch: Batch) {
+fn spool_jobs(shared: &SharedState, spool: &mut Option<Spool>, mut batch: TaskBatch) {
     let spooled = catch_panic(|| {
         let txn = shared.begin_write()?;
-        let mut draft = Draft::open(&txn, &shared.pending_keys)?;
-        let replica = draft.replica.ok_or(StoreError::Defect)?;
+        let mut transaction = Transaction::open(&txn, &shared.pending_keys)?;
+        let replica = transaction.replica.ok_or(StoreError::Defect)?;
         let known = &shared.pending_keys.spooled;
         let last = known.lock().last_key_value().map(|(number, _)| *number);
         let first = last.map_or(replica.next_spooled, |last| last + 1);
-        draft.next_spooled_id = Some(replica.spooled_id(first));
-        draft.counters.waiting += shared.jobs_for_log();
-        draft.spool_records = Some(Vec::new());
-        let refusals = run(shared, &mut draft, &mut batch, &Ok(())).map_err(|e| e.error)?;
-        let jobs = draft.spool_records.take().unwrap_or_default();
-        drop(draft);
+        transaction.next_spooled_id = Some(replica.spooled_id(first));
+        transaction.counters.waiting += shared.jobs_for_log();
+        transaction.spool_records = Some(Vec::new());
+        let refusals = run(shared, &mut transaction, &mut batch, &Ok(())).map_err(|e| e.error)?;
+        let jobs = transaction.spool_records.take().unwrap_or_default();
+        drop(transaction);
         drop(txn);
         if !jobs.is_empty() {
             let path = spool::spool_path(&shared.path).display().to_string();
@@ -193,16 +193,16 @@ struct SpooledJobs {
 }
 
 impl WriteTask for SpooledJobs {
-    fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError> {
-        let mut replica = draft.replica.ok_or(StoreError::Defect)?;
+    fn run(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+        let mut replica = transaction.replica.ok_or(StoreError::Defect)?;
         for (number, job) in &self.jobs {
             // An earlier try can be in the log, although its answer was lost.
             if *number >= replica.next_spooled {
-                draft.add_job_as(replica.spooled_id(*number), job)?;
+                transaction.add_job_as(replica.spooled_id(*number), job)?;
                 replica.next_spooled = number + 1;
             }
         }
-        draft.replica = Some(replica);
+        transaction.replica = Some(replica);
         Ok(())
     }
 
@@ -214,8 +214,8 @@ impl WriteTask for SpooledJobs {
 
 impl SharedState {
     /// Returns the store's place in the log; `None` if it is not shared.
-    pub(super) fn replica(&self) -> Result<Option<Replica>, StoreError> {
-        Replica::read(&self.begin_read()?.open_table(t::META)?)
+    pub(super) fn replica(&self) -> Result<Option<ReplicaPlace>, StoreError> {
+        ReplicaPlace::read(&self.begin_read()?.open_table(t::META)?)
     }
 
     /// Returns the number of jobs that wait for the log.

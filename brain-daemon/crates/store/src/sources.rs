@@ -5,13 +5,13 @@ use redb::ReadableTable;
 
 use super::record::read;
 use super::record::{
-    FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
-    to_bytes,
+    FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, SourceRecord,
+    SourceSettingsRecord, to_bytes,
 };
 use super::tables::end_of_source;
-use super::{Draft, StoreError};
+use super::{StoreError, Transaction};
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Returns the source, if it is registered.
     pub fn source(&self, source: &SourceId) -> Result<Option<SourceRecord>, StoreError> {
         read(self.sources.get(source.as_str())?.as_ref().map(redb::AccessGuard::value))
@@ -33,7 +33,7 @@ impl Draft<'_> {
     }
 
     /// Returns the owner's settings of a source; the default ones if none are stored.
-    pub fn source_settings(&self, source: &SourceId) -> Result<SourceSettings, StoreError> {
+    pub fn source_settings(&self, source: &SourceId) -> Result<SourceSettingsRecord, StoreError> {
         let found = self.source_settings.get(source.as_str())?;
         Ok(read(found.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
     }
@@ -42,11 +42,11 @@ impl Draft<'_> {
     pub fn put_source_settings(
         &mut self,
         source: &SourceId,
-        settings: &SourceSettings,
+        settings: &SourceSettingsRecord,
     ) -> Result<(), StoreError> {
         self.write_count += 1;
         self.effects.sources_changed = true;
-        if *settings == SourceSettings::default() {
+        if *settings == SourceSettingsRecord::default() {
             self.source_settings.remove(source.as_str())?;
         } else {
             self.source_settings.insert(source.as_str(), to_bytes(settings)?.as_slice())?;

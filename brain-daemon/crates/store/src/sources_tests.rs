@@ -88,11 +88,18 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
 
 /// Runs the step if it is possible in the current state.
 #[allow(clippy::too_many_lines)]
-fn apply(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(), StoreError> {
-    let found =
-        |draft: &Draft<'_>, p: u8, active: bool| -> Result<Option<PageRecord>, StoreError> {
-            Ok(draft.page(of, &slug(p))?.filter(|page| page.deleted_at.is_none() == active))
-        };
+fn apply(
+    transaction: &mut Transaction<'_>,
+    of: &SourceId,
+    step: &Step,
+    now: i64,
+) -> Result<(), StoreError> {
+    let found = |transaction: &Transaction<'_>,
+                 p: u8,
+                 active: bool|
+     -> Result<Option<PageRecord>, StoreError> {
+        Ok(transaction.page(of, &slug(p))?.filter(|page| page.deleted_at.is_none() == active))
+    };
     let file_record = |record: &PageRecord| FileRecord {
         size: 1,
         mtime_ns: 2,
@@ -105,56 +112,57 @@ fn apply(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<
     match *step {
         Step::Import(p, body) => {
             let new = page(p, body, FilePlan::Keep(path(p)));
-            let former = draft.page(of, &slug(p))?.map(|former| former.source_path);
-            let record = draft.write_page(of, &slug(p), &new, now)?.record;
+            let former = transaction.page(of, &slug(p))?.map(|former| former.source_path);
+            let record = transaction.write_page(of, &slug(p), &new, now)?.record;
             if let Some(former) = former.filter(|former| *former != path(p)) {
-                draft.remove_file_record(of, &former)?;
+                transaction.remove_file_record(of, &former)?;
             }
-            draft.put_file(of, &path(p), &file_record(&record))?;
+            transaction.put_file(of, &path(p), &file_record(&record))?;
         }
         Step::Put(p, body) => {
-            _ = draft.write_page(of, &slug(p), &page(p, body, FilePlan::Write), now)?;
+            _ = transaction.write_page(of, &slug(p), &page(p, body, FilePlan::Write), now)?;
         }
         Step::Rename(p, q) => {
-            let is_free =
-                draft.page(of, &slug(q))?.is_none() && draft.page_at(of, &path(q))?.is_none();
-            if let Some(record) = found(draft, p, true)?.filter(|_| is_free) {
+            let is_free = transaction.page(of, &slug(q))?.is_none()
+                && transaction.page_at(of, &path(q))?.is_none();
+            if let Some(record) = found(transaction, p, true)?.filter(|_| is_free) {
                 let (former, dates) = (record.source_path.clone(), (record.created_at, now));
                 let (new_slug, new_path) = (slug(q), path(q));
                 let to = (&new_slug, new_path.as_str());
-                let record = draft.rename_page(of, &slug(p), record, to, derived(q), dates)?;
-                draft.remove_file_record(of, &former)?;
-                draft.put_file(of, &path(q), &file_record(&record))?;
+                let record =
+                    transaction.rename_page(of, &slug(p), record, to, derived(q), dates)?;
+                transaction.remove_file_record(of, &former)?;
+                transaction.put_file(of, &path(q), &file_record(&record))?;
             }
         }
         Step::Vanish(p) => {
-            if let Some(record) = found(draft, p, true)? {
-                draft.remove_file_record(of, &record.source_path)?;
-                draft.soft_delete_without_file(of, &slug(p), record, now)?;
+            if let Some(record) = found(transaction, p, true)? {
+                transaction.remove_file_record(of, &record.source_path)?;
+                transaction.soft_delete_without_file(of, &slug(p), record, now)?;
             }
         }
         Step::Return(p) => {
-            if let Some(record) = found(draft, p, false)? {
-                let record = draft.restore_without_file(of, &slug(p), record)?;
-                draft.put_file(of, &record.source_path, &file_record(&record))?;
+            if let Some(record) = found(transaction, p, false)? {
+                let record = transaction.restore_without_file(of, &slug(p), record)?;
+                transaction.put_file(of, &record.source_path, &file_record(&record))?;
             }
         }
         Step::Delete(p) => {
-            if let Some(record) = found(draft, p, true)? {
-                draft.soft_delete(of, &slug(p), record, now)?;
+            if let Some(record) = found(transaction, p, true)? {
+                transaction.soft_delete(of, &slug(p), record, now)?;
             }
         }
         Step::Restore(p) => {
-            if let Some(record) = found(draft, p, false)? {
-                draft.restore(of, &slug(p), record)?;
+            if let Some(record) = found(transaction, p, false)? {
+                transaction.restore(of, &slug(p), record)?;
             }
         }
-        Step::Purge => _ = draft.purge(now + RECOVERY_MS, 100)?,
+        Step::Purge => _ = transaction.purge(now + RECOVERY_MS, 100)?,
         Step::RemoveSource => {
-            for (slug, record) in draft.active_pages(of, "", 100)? {
-                draft.soft_delete_without_file(of, &slug, record, now)?;
+            for (slug, record) in transaction.active_pages(of, "", 100)? {
+                transaction.soft_delete_without_file(of, &slug, record, now)?;
             }
-            draft.remove_source(of)?;
+            transaction.remove_source(of)?;
         }
     }
     Ok(())
@@ -185,7 +193,7 @@ where
 }
 
 type Index = TableDefinition<'static, (&'static str, &'static str, u64), ()>;
-type LabelTable = TableDefinition<'static, super::draft::LabelKey, ()>;
+type LabelTable = TableDefinition<'static, super::transaction::LabelKey, ()>;
 
 fn index(txn: &ReadTransaction, table: Index) -> BTreeSet<(String, u64)> {
     let table = txn.open_table(table).unwrap();
@@ -293,14 +301,15 @@ proptest! {
         for (now, step) in (1..).zip(steps) {
             let (source, step_to_apply) = (of.clone(), step.clone());
             store
-                .write(move |draft| {
+                .write(move |transaction| {
                     // A source is registered before its first page, as `sources add` does.
-                    if draft.source(&source)?.is_none()
+                    if transaction.source(&source)?.is_none()
                         && !matches!(step_to_apply, Step::Purge | Step::RemoveSource)
                     {
-                        draft.put_source(&source, &SourceRecord::new(Some("/notes".into()), now))?;
+                        let record = SourceRecord::new(Some("/notes".into()), now);
+                        transaction.put_source(&source, &record)?;
                     }
-                    apply(draft, &source, &step_to_apply, now)
+                    apply(transaction, &source, &step_to_apply, now)
                 })
                 .unwrap();
             is_registered = match step {

@@ -240,7 +240,7 @@ pub(super) fn parse_spool(
     let head = &bytes[..bytes.len().min(MAGIC.len())];
     unstored.has_foreign_jobs = !MAGIC.starts_with(head) && head.iter().any(|byte| *byte != 0);
     let (mut rest, mut number) = (bytes, None);
-    while let Some(record) = Record::first(rest) {
+    while let Some(record) = SpoolRecord::first(rest) {
         let is_next = number.is_none_or(|number| record.first == number);
         if record.store_id != store_id || !is_next {
             unstored.has_foreign_jobs |= number.is_none_or(|number| record.first > number);
@@ -263,10 +263,10 @@ pub(super) fn parse_spool(
 }
 
 /// Returns the consecutive records of a spool that belong to this store.
-fn records(bytes: &[u8], store_id: u64) -> impl Iterator<Item = Record<'_>> {
+fn records(bytes: &[u8], store_id: u64) -> impl Iterator<Item = SpoolRecord<'_>> {
     let (mut rest, mut next) = (bytes, None);
     std::iter::from_fn(move || {
-        let record = Record::first(rest)?;
+        let record = SpoolRecord::first(rest)?;
         if record.store_id != store_id || next.is_some_and(|next| record.first != next) {
             return None;
         }
@@ -297,7 +297,7 @@ pub(super) fn all_jobs_from(
 pub fn spooled_jobs(path: &Path, first: u64) -> Result<Vec<JobRecord>, StoreError> {
     let file_path = spool_path(path);
     let store_id = match fs::read(&file_path) {
-        Ok(bytes) => Record::first(&bytes).map(|record| record.store_id),
+        Ok(bytes) => SpoolRecord::first(&bytes).map(|record| record.store_id),
         Err(e) if e.kind() == ErrorKind::NotFound => None,
         Err(e) => return Err(StoreError::from_read(&e, &file_path.display().to_string())),
     };
@@ -386,7 +386,7 @@ pub(super) fn list_set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// A parsed record.
-struct Record<'b> {
+struct SpoolRecord<'b> {
     store_id: u64,
     /// The number of its first job.
     first: u64,
@@ -395,7 +395,7 @@ struct Record<'b> {
     length: usize,
 }
 
-impl<'b> Record<'b> {
+impl<'b> SpoolRecord<'b> {
     /// Parses the record at the beginning of `bytes`, if it is complete.
     fn first(bytes: &'b [u8]) -> Option<Self> {
         let head = bytes.get(..HEAD)?;

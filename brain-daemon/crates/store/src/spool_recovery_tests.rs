@@ -31,7 +31,7 @@ fn a_killed_store_has_each_acknowledged_job_once() {
     assert_eq!(items(&opened), expected);
     for (id, body) in expected.clone() {
         let key = brain_page::content_digest(&body);
-        let found = opened.write(move |draft| draft.latest_job_with_key(&key)).unwrap();
+        let found = opened.write(move |transaction| transaction.latest_job_with_key(&key)).unwrap();
         assert_eq!(found.map(|(id, record)| (id, record.content.body)), Some((id, body.into())));
     }
     drop(opened);
@@ -150,9 +150,12 @@ fn a_job_that_fails_after_writing_affects_no_other() {
         assert_eq!(items(&store), expected);
         // No job waits under the key of the failed task.
         let key = brain_page::content_digest("bad");
-        assert_eq!(store.write(move |draft| draft.latest_job_with_key(&key)).unwrap(), None);
+        assert_eq!(
+            store.write(move |transaction| transaction.latest_job_with_key(&key)).unwrap(),
+            None
+        );
         let key = brain_page::content_digest("a");
-        let first = store.write(move |draft| draft.latest_job_with_key(&key)).unwrap();
+        let first = store.write(move |transaction| transaction.latest_job_with_key(&key)).unwrap();
         assert_eq!(first.map(|(id, _)| id), Some(1));
         drop(store);
         is_sound(&path);
@@ -181,7 +184,10 @@ fn the_queue_shows_all_acknowledged_jobs() {
                 copied.read(Visibility::All).unwrap().job(n).unwrap()
             }
             _ => {
-                assert_eq!(store.write(|draft| draft.add_job(&job("b", 6))).unwrap(), n + 1);
+                assert_eq!(
+                    store.write(|transaction| transaction.add_job(&job("b", 6))).unwrap(),
+                    n + 1
+                );
                 store.read(Visibility::All).unwrap().job(n).unwrap()
             }
         };

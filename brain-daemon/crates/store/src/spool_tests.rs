@@ -47,20 +47,20 @@ pub(super) enum Op {
 use Op::{Item, Page, Panics, Refuses};
 
 impl Op {
-    fn run(self, draft: &mut Draft<'_>) -> Result<u64, StoreError> {
+    fn run(self, transaction: &mut Transaction<'_>) -> Result<u64, StoreError> {
         match self {
-            Item(body) => draft.add_job(&job(body, 5)),
+            Item(body) => transaction.add_job(&job(body, 5)),
             Page(name) => {
                 let slug = Slug::parse(name).unwrap();
-                draft.write_page(&SourceId::default(), &slug, &page(name, &[], None), 5)?;
+                transaction.write_page(&SourceId::default(), &slug, &page(name, &[], None), 5)?;
                 Ok(0)
             }
             Refuses(body) => {
-                draft.add_job(&job(body, 5))?;
+                transaction.add_job(&job(body, 5))?;
                 Err(Fault::new(FaultCode::InvalidRequest, "refused on purpose").into())
             }
             Panics(body) => {
-                draft.add_job(&job(body, 5))?;
+                transaction.add_job(&job(body, 5))?;
                 panic!("a defect, on purpose")
             }
         }
@@ -95,7 +95,7 @@ pub(super) fn send(
         for (m, op) in group.iter().copied().enumerate() {
             let sender = sender.clone();
             store.write_then(
-                move |draft| op.run(draft),
+                move |transaction| op.run(transaction),
                 move |result| {
                     sender.send(((n, m), result.map_err(|error| Fault::from(error).code))).unwrap();
                 },
@@ -368,8 +368,8 @@ fn reused_job_numbers_differ_from_spooled_jobs() {
     // Without the spool, the store gives the same numbers to other jobs.
     fs::remove_file(spool_of(&killed)).unwrap();
     let older = open(&killed);
-    older.write(|draft| draft.add_job(&job("other", 6))).unwrap();
-    older.write(|draft| draft.add_job(&job("b", 5))).unwrap();
+    older.write(|transaction| transaction.add_job(&job("other", 6))).unwrap();
+    older.write(|transaction| transaction.add_job(&job("b", 5))).unwrap();
     drop(older);
     fs::write(spool_of(&killed), &spooled).unwrap();
     assert_eq!(texts(&open(&killed)), ["other", "b"]);
@@ -389,13 +389,13 @@ fn errors_name_a_removed_spool_with_unstored_jobs() {
         fs::remove_file(&spool).unwrap();
         // The transaction with the jobs is rolled back.
         writer.write_then(
-            |draft| Refuses("bad").run(draft),
+            |transaction| Refuses("bad").run(transaction),
             move |result| sender.send(result).unwrap(),
         );
     });
     assert_eq!(answers, [Ok(1), Ok(2)]);
     assert_eq!(Fault::from(receiver.recv().unwrap().unwrap_err()).code, FaultCode::InvalidRequest);
-    let refused = store.write(|draft| Item("c").run(draft)).map(|_| ());
+    let refused = store.write(|transaction| Item("c").run(transaction)).map(|_| ());
     for refused in [refused, store.read_queue().map(|_| ())] {
         let fault = Fault::from(refused.unwrap_err());
         assert_eq!(fault.code, FaultCode::StoreDamaged);

@@ -11,11 +11,11 @@ use super::compaction::on_disk;
 use super::error::with_damage_report;
 use super::read::Reader;
 use super::shared_state::{SharedState, Sources};
-use super::snapshot::Snapshot;
+use super::snapshot::ReadView;
 use super::store_file::file_id;
 use super::temporary_file::are_on_one_disk;
 use super::writer::Writer;
-use super::{Draft, StoreError, meta, spool, tables as t};
+use super::{StoreError, Transaction, meta, spool, tables as t};
 use brain_base::caller::Visibility;
 use brain_protocol::SourceId;
 
@@ -29,14 +29,14 @@ pub struct Store {
 
 impl Store {
     /// Runs `work` in the next transaction and waits until it is durable. `work` can run more than
-    /// once, each time on a fresh draft. It must check its preconditions before it writes.
+    /// once, each time on a fresh transaction. It must check its preconditions before it writes.
     ///
     /// # Errors
     /// Errors of `work` and of the disk. Nothing is changed then.
     pub fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     {
         self.writer.call(work)
     }
@@ -49,7 +49,7 @@ impl Store {
     pub fn write_then<T, F, D>(&self, work: F, done: D)
     where
         T: Send + 'static,
-        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
         D: FnOnce(Result<T, StoreError>) + Send + 'static,
     {
         self.writer.submit(work, done);
@@ -84,9 +84,9 @@ impl Store {
     /// Records that a repair left nothing of the store. [`Store::was_repaired`] is true only at the
     /// start that repaired it.
     pub fn mark_lost(&self) -> Result<(), StoreError> {
-        self.write(|draft| {
-            draft.write_count += 1;
-            draft.set_meta(t::META_LOST, 1)
+        self.write(|transaction| {
+            transaction.write_count += 1;
+            transaction.set_meta(t::META_LOST, 1)
         })
     }
 
@@ -178,8 +178,8 @@ impl Store {
             return Err(StoreError::from_io(&error, "pages"));
         }
         self.shared.synced_files.lock().extend(done);
-        self.write(|draft| {
-            draft.must_flush = true;
+        self.write(|transaction| {
+            transaction.must_flush = true;
             Ok(())
         })
     }
@@ -203,8 +203,8 @@ impl Store {
     }
 
     pub(super) fn import_spooled_jobs(&self) -> Result<(), StoreError> {
-        self.write(|draft| {
-            draft.task.needs_spooled_jobs = true;
+        self.write(|transaction| {
+            transaction.task.needs_spooled_jobs = true;
             Ok(())
         })
     }
@@ -218,7 +218,7 @@ impl Store {
     }
 
     /// Returns a read transaction on all tables.
-    pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    pub(super) fn snapshot(&self) -> Result<ReadView, StoreError> {
         match self.shared.begin_read() {
             // redb refuses all calls after an I/O error, even when the disk works again.
             Err(error) if error.is_disk_error() => {
@@ -323,7 +323,7 @@ mod tests {
     fn a_snapshot_outlives_a_reopened_file() {
         let dir = tempfile::tempdir().unwrap();
         let store = open(&dir.path().join("brain.redb"));
-        store.write(|draft| draft.add_job(&job("a", 5))).unwrap();
+        store.write(|transaction| transaction.add_job(&job("a", 5))).unwrap();
         let snapshot = store.shared.begin_read().unwrap();
         let database = Arc::downgrade(&snapshot._db);
         let reader = Reader::new(snapshot, Visibility::All, &store.shared.next_acknowledged_job);

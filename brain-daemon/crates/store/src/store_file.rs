@@ -12,9 +12,9 @@ use brain_protocol::SourceId;
 use redb::{Database, ReadableDatabase};
 
 use super::error::with_damage_report;
-use super::overlay::Overlay;
+use super::overlay::FileOverlay;
 use super::pending_keys::PendingKeys;
-use super::{Draft, SourceRecord, StoreError, meta, migrate, tables as t};
+use super::{SourceRecord, StoreError, Transaction, meta, migrate, tables as t};
 use brain_base::durable::flush_dir_of;
 use brain_files::swap::publish;
 
@@ -115,13 +115,13 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError
 }
 
 /// Returns an overlay that reads the file and keeps writes in memory.
-fn read_only_backend(path: &Path) -> Result<Overlay, StoreError> {
+fn read_only_backend(path: &Path) -> Result<FileOverlay, StoreError> {
     let name = path.display().to_string();
     let file = fs::File::open(path).map_err(|e| StoreError::from_read(&e, &name))?;
     if let Err(fs::TryLockError::WouldBlock) = file.try_lock_shared() {
         return Err(StoreError::Locked(name));
     }
-    Overlay::new(file).map_err(|e| StoreError::from_io(&e, &name))
+    FileOverlay::new(file).map_err(|e| StoreError::from_io(&e, &name))
 }
 
 /// Checks the schema before redb opens the file for writing, because opening changes the file. A
@@ -172,11 +172,11 @@ fn create_database(new_path: &Path, name: &str, options: &StoreOptions) -> Resul
     migrate::open_tables_of_attachments(&txn)?;
     {
         let pending_keys = PendingKeys::default();
-        let mut draft = Draft::open(&txn, &pending_keys)?;
-        draft.set_meta(t::META_SCHEMA, meta::SCHEMA)?;
-        draft.set_meta(t::META_STORE_ID, options.new_store_id)?;
-        draft.put_source(&SourceId::default(), &SourceRecord::new(None, options.now))?;
-        draft.finish()?;
+        let mut transaction = Transaction::open(&txn, &pending_keys)?;
+        transaction.set_meta(t::META_SCHEMA, meta::SCHEMA)?;
+        transaction.set_meta(t::META_STORE_ID, options.new_store_id)?;
+        transaction.put_source(&SourceId::default(), &SourceRecord::new(None, options.now))?;
+        transaction.finish()?;
     }
     Ok(txn.commit()?)
 }

@@ -7,7 +7,7 @@ use redb::TableDefinition;
 pub(super) const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");
 /// Source id → [`super::SourceRecord`].
 pub(super) const SOURCES: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("sources");
-/// Source id → [`super::SourceSettings`], unless they are the default. Schema 86.
+/// Source id → [`super::SourceSettingsRecord`], unless they are the default. Schema 86.
 pub(super) const SOURCE_SETTINGS: TableDefinition<'static, &str, &[u8]> =
     TableDefinition::new("source_settings");
 /// (source, slug) → [`super::PageRecord`].

@@ -63,7 +63,9 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
 
 pub(super) fn put(store: &Store, name: &str, new: NewPage, now: i64) -> WrittenPage {
     let name = slug(name);
-    store.write(move |draft| draft.write_page(&SourceId::default(), &name, &new, now)).unwrap()
+    store
+        .write(move |transaction| transaction.write_page(&SourceId::default(), &name, &new, now))
+        .unwrap()
 }
 
 /// Returns the key and the linking page's id of each link row.
@@ -118,11 +120,16 @@ fn a_failed_task_does_not_affect_its_batch() {
             let store = Arc::clone(&store);
             std::thread::spawn(move || {
                 let name = slug(&format!("p/{n}"));
-                store.write(move |draft| {
+                store.write(move |transaction| {
                     if n % 3 == 1 {
                         return Err(Fault::new(FaultCode::Conflict, "before writing").into());
                     }
-                    draft.write_page(&SourceId::default(), &name, &page("x", &[], None), 1)?;
+                    transaction.write_page(
+                        &SourceId::default(),
+                        &name,
+                        &page("x", &[], None),
+                        1,
+                    )?;
                     match n % 6 {
                         2 => Err(Fault::new(FaultCode::Conflict, "after writing").into()),
                         5 => panic!("a defect"),
@@ -162,10 +169,13 @@ fn a_page_changed_twice_in_a_transaction_has_its_last_rows() {
     let source = SourceId::default();
     let (name, other, source_id) = (slug("a"), slug("b"), source.clone());
     let id = store
-        .write(move |draft| {
-            draft.write_page(&source_id, &name, &page("one", &["x", "z"], Some("b")), 1)?;
-            draft.write_page(&source_id, &other, &page("other", &["x"], None), 1)?;
-            Ok(draft.write_page(&source_id, &name, &page("two", &["z", "y"], None), 2)?.record.id)
+        .write(move |transaction| {
+            transaction.write_page(&source_id, &name, &page("one", &["x", "z"], Some("b")), 1)?;
+            transaction.write_page(&source_id, &other, &page("other", &["x"], None), 1)?;
+            Ok(transaction
+                .write_page(&source_id, &name, &page("two", &["z", "y"], None), 2)?
+                .record
+                .id)
         })
         .unwrap();
     let reader = store.read(Visibility::All).unwrap();
@@ -258,22 +268,24 @@ proptest! {
                 Step::Delete(p) => if let Some((_, active @ true)) = model.get_mut(&p) {
                     *active = false;
                     let name = slug(&format!("p/{p}"));
-                    store.write(move |draft| {
-                        let record = draft.page(&SourceId::default(), &name)?.unwrap();
-                        draft.soft_delete(&SourceId::default(), &name, record, now)
+                    store.write(move |transaction| {
+                        let record = transaction.page(&SourceId::default(), &name)?.unwrap();
+                        transaction.soft_delete(&SourceId::default(), &name, record, now)
                     }).unwrap();
                 },
                 Step::Restore(p) => if let Some((_, active @ false)) = model.get_mut(&p) {
                     *active = true;
                     let name = slug(&format!("p/{p}"));
-                    store.write(move |draft| {
-                        let record = draft.page(&SourceId::default(), &name)?.unwrap();
-                        draft.restore(&SourceId::default(), &name, record)
+                    store.write(move |transaction| {
+                        let record = transaction.page(&SourceId::default(), &name)?.unwrap();
+                        transaction.restore(&SourceId::default(), &name, record)
                     }).unwrap();
                 },
                 Step::Purge => {
                     let purged =
-                        store.write(move |draft| draft.purge(now + RECOVERY_MS, 100)).unwrap();
+                        store
+                            .write(move |transaction| transaction.purge(now + RECOVERY_MS, 100))
+                            .unwrap();
                     let before = model.len();
                     model.retain(|_, (_, active)| *active);
                     prop_assert_eq!(purged.len(), before - model.len());

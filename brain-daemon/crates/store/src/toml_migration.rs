@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use brain_page::{self as page, Document};
 use redb::{AccessGuard, ReadableTable, WriteTransaction};
 
-use super::draft::{Rows, add_to_counts, insert_in_order};
 use super::line_marks::carry;
 use super::record::{Content, DerivedRows, PageRecord, from_bytes, read, to_bytes};
 use super::row_table::RowTable;
+use super::transaction::{LookupRows, add_to_counts, insert_in_order};
 use super::{StoreError, tables as t};
 
 /// Reads the TOML of all pages. Their links stay as they are until the next change. Returns whether
@@ -27,7 +27,7 @@ pub(super) fn read_pages(txn: &WriteTransaction) -> Result<bool, StoreError> {
             found.push((source.to_owned(), slug.to_owned(), record));
         }
     }
-    let (mut names, mut counts) = (Rows::new(), BTreeMap::new());
+    let (mut names, mut counts) = (LookupRows::new(), BTreeMap::new());
     for (source, slug, mut record) in found {
         let id = record.id;
         let content: Option<Content> = read(contents.get(id)?.as_ref().map(AccessGuard::value))?;

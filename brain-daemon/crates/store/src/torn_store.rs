@@ -12,7 +12,7 @@ use redb::{Database, DatabaseError, StorageError};
 
 use super::StoreError;
 use super::error::with_damage_report;
-use super::overlay::Overlay;
+use super::overlay::FileOverlay;
 use super::verify::{CACHE_BYTES, MAGIC, open};
 
 /// The flag of redb's header that is set while the file is open for writing.
@@ -37,7 +37,7 @@ pub fn check_not_torn(path: &Path) -> Result<(), StoreError> {
     let name = path.display().to_string();
     let file = open(path)?;
     let io = |e: &std::io::Error| StoreError::from_read(e, &name);
-    let overlay = Overlay::new(file).map_err(|e| io(&e))?;
+    let overlay = FileOverlay::new(file).map_err(|e| io(&e))?;
     // redb can panic over damaged bytes.
     let checked = with_damage_report(path, || {
         let checked = Database::builder()

@@ -9,7 +9,7 @@ use brain_page as page;
 use brain_protocol::{Slug, SourceId};
 
 use super::record::Hash;
-use super::{Draft, Reader, Store, StoreError, tables as t};
+use super::{Reader, Store, StoreError, Transaction, tables as t};
 use brain_files::attachment_files::hash_of;
 
 /// A hash that stands for a purged page, or for a purged version of it.
@@ -43,7 +43,7 @@ impl UnfinishedPurges {
     }
 }
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Records that a purge is unfinished.
     pub(super) fn begin_purge(
         &mut self,
@@ -88,11 +88,11 @@ impl Store {
         let files =
             attachments.iter().map(|hash| format!("{}{}", t::META_PURGED_FILE, page::hex(hash)));
         let keys: Vec<String> = pages.chain(files).collect();
-        self.write(move |draft| {
-            draft.task.frees_space = true;
-            draft.write_count += 1;
+        self.write(move |transaction| {
+            transaction.task.frees_space = true;
+            transaction.write_count += 1;
             for key in &keys {
-                draft.meta.remove_unrecorded(key.as_str())?;
+                transaction.meta.remove_unrecorded(key.as_str())?;
             }
             Ok(())
         })

@@ -19,7 +19,7 @@ use redb::{
 use sha2::{Digest as _, Sha256};
 
 use super::error::with_damage_report;
-use super::overlay::Overlay;
+use super::overlay::FileOverlay;
 use super::record::{DerivedRows, FileRecord, OutboxRow, Provenance, from_bytes};
 use super::{StoreError, former_records, meta, tables as t};
 use brain_page as page;
@@ -29,7 +29,7 @@ use pages::{PageTables, check_key};
 
 /// Receives progress as rows done and rows in total; returns whether to continue. Each row counts
 /// twice: when it is copied, and when it is read back.
-pub(super) type Progress<'a> = &'a dyn Fn(u64, u64) -> bool;
+pub(super) type RowProgress<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 /// First bytes of a redb file.
 pub(super) const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
@@ -67,21 +67,21 @@ pub struct VerifyReport {
 /// [`StoreError::Damaged`] with a description of the damage, [`StoreError::Newer`],
 /// [`StoreError::Locked`] when a daemon uses the file, [`StoreError::Cancelled`] when `progress`
 /// returns `false`; errors of the disk.
-pub fn verify(path: &Path, progress: Progress<'_>) -> Result<VerifyReport, StoreError> {
+pub fn verify(path: &Path, progress: RowProgress<'_>) -> Result<VerifyReport, StoreError> {
     verify_against(path, progress, None)
 }
 
 /// As [`verify`]; if `expected_digest` is given, the rows must also have this digest.
 pub(super) fn verify_against(
     path: &Path,
-    progress: Progress<'_>,
+    progress: RowProgress<'_>,
     expected_digest: Option<[u8; 32]>,
 ) -> Result<VerifyReport, StoreError> {
     let name = path.display().to_string();
     let file = open(path)?;
     let bytes = file.metadata().map_err(|e| StoreError::from_io(&e, &name))?.len();
     let check = || -> Result<VerifyReport, StoreError> {
-        let overlay = Overlay::new(file).map_err(|e| StoreError::from_io(&e, &name))?;
+        let overlay = FileOverlay::new(file).map_err(|e| StoreError::from_io(&e, &name))?;
         let mut db = Database::builder()
             .set_cache_size(CACHE_BYTES)
             .create_with_backend(overlay)
@@ -148,9 +148,9 @@ fn from_redb(error: redb::DatabaseError, name: &str) -> StoreError {
 
 /// Digest of rows in table order. Excludes [`t::META`], which differs in a backup.
 #[derive(Default)]
-pub(super) struct Digest(Sha256);
+pub(super) struct RowDigest(Sha256);
 
-impl Digest {
+impl RowDigest {
     pub(super) fn row<'k, 'v, K: redb::Key + 'static, V: redb::Value + 'static>(
         &mut self,
         table: &TableDefinition<'static, K, V>,
@@ -208,7 +208,7 @@ struct Verifier<'a> {
     txn: &'a ReadTransaction,
     schema: u64,
     path: &'a Path,
-    progress: Progress<'a>,
+    progress: RowProgress<'a>,
 }
 
 impl Verifier<'_> {
@@ -271,7 +271,7 @@ impl Verifier<'_> {
 
     /// Returns the digest of all rows; `rows` is their number, for the progress.
     fn digest(&self, rows: u64) -> Result<[u8; 32], StoreError> {
-        let mut digest = Digest::default();
+        let mut digest = RowDigest::default();
         macro_rules! add_rows {
             ($($table:ident),*) => {$(
                 for (n, row) in self.required_table(t::$table)?.iter()?.enumerate() {

@@ -286,9 +286,9 @@ fn a_saved_version_leaves_tags_and_type_unchanged() {
     let store = open(&path);
     put(&store, "a", page("ours", &["t"], Some("b")), 1);
     let (source, name) = (SourceId::default(), slug("a"));
-    let keep = move |draft: &mut Draft<'_>| {
-        let present = draft.page(&source, &name)?.unwrap();
-        draft.store_version(&source, &name, present, &page("theirs", &[], None), 2)
+    let keep = move |transaction: &mut Transaction<'_>| {
+        let present = transaction.page(&source, &name)?.unwrap();
+        transaction.store_version(&source, &name, present, &page("theirs", &[], None), 2)
     };
     assert_eq!(store.write(keep).unwrap(), 1);
     drop(store);

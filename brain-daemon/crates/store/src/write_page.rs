@@ -12,7 +12,7 @@ use super::error::unless_damaged;
 use super::line_marks::PageMarks;
 use super::record::{Content, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
 use super::tables::EVERY_PAGE;
-use super::{Draft, FilePlan, NewPage, StoreError};
+use super::{FilePlan, NewPage, StoreError, Transaction};
 use brain_page as page;
 
 /// Maximum digests of earlier contents in an outbox row, half of them the newest and half the
@@ -52,7 +52,7 @@ struct Target {
     own_digests: Vec<Hash>,
 }
 
-impl Draft<'_> {
+impl Transaction<'_> {
     /// Creates or replaces the page; keeps the former version. A soft-deleted page becomes active
     /// again.
     ///

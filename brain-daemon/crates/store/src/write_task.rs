@@ -3,12 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
 
-use super::{Draft, StoreError};
+use super::{StoreError, Transaction};
 
 /// A queued write. Object-safe, so that one queue carries tasks with different results.
 pub(super) trait WriteTask: Send {
-    /// Runs the task in `draft`. May run again on a fresh draft.
-    fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError>;
+    /// Runs the task in `transaction`. May run again on a fresh transaction.
+    fn run(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError>;
     /// Reports the result to the caller.
     fn finish(self: Box<Self>, result: Result<(), StoreError>);
     /// Whether the task reports to a callback and blocks no thread. Its callback runs when the
@@ -26,7 +26,7 @@ pub(super) trait WriteTask: Send {
 pub(super) struct Wakeup;
 
 impl WriteTask for Wakeup {
-    fn run(&mut self, _: &mut Draft<'_>) -> Result<(), StoreError> {
+    fn run(&mut self, _: &mut Transaction<'_>) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -53,10 +53,10 @@ impl<T, F> BlockingTask<T, F> {
 impl<T, F> WriteTask for BlockingTask<T, F>
 where
     T: Send,
-    F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send,
+    F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send,
 {
-    fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError> {
-        self.output = Some((self.work)(draft)?);
+    fn run(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+        self.output = Some((self.work)(transaction)?);
         Ok(())
     }
 
@@ -83,11 +83,11 @@ impl<T, F, D> CallbackTask<T, F, D> {
 impl<T, F, D> WriteTask for CallbackTask<T, F, D>
 where
     T: Send,
-    F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send,
+    F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send,
     D: FnOnce(Result<T, StoreError>) + Send,
 {
-    fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError> {
-        self.output = Some((self.work)(draft)?);
+    fn run(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+        self.output = Some((self.work)(transaction)?);
         Ok(())
     }
 
@@ -106,20 +106,20 @@ where
 }
 
 /// The tasks of a transaction.
-pub(super) type Batch = Vec<Box<dyn WriteTask>>;
+pub(super) type TaskBatch = Vec<Box<dyn WriteTask>>;
 
 /// For each task of a batch, the error with which it was refused.
 pub(super) type TaskErrors = Vec<Option<StoreError>>;
 
 /// Reports each task's result.
-pub(super) fn answer(batch: Batch, refusals: TaskErrors) {
+pub(super) fn answer(batch: TaskBatch, refusals: TaskErrors) {
     for (task, refusal) in batch.into_iter().zip(refusals) {
         task.finish(refusal.map_or(Ok(()), Err));
     }
 }
 
 /// Reports `error` to all tasks.
-pub(super) fn refuse(batch: Batch, error: &StoreError) {
+pub(super) fn refuse(batch: TaskBatch, error: &StoreError) {
     for task in batch {
         task.finish(Err(error.clone()));
     }

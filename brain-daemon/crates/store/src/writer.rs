@@ -21,7 +21,7 @@ use super::compaction::compact_open;
 use super::group_commit::GroupCommit;
 use super::shared_state::SharedState;
 use super::write_task::{BlockingTask, CallbackTask, Wakeup, WriteTask, catch_panic};
-use super::{Draft, StoreError, shared_writer};
+use super::{StoreError, Transaction, shared_writer};
 
 /// Maximum queued tasks. Beyond it, [`Writer::call`] waits and [`Writer::submit`] refuses.
 const MAX_QUEUED: usize = 1024;
@@ -45,7 +45,7 @@ impl Writer {
     pub(super) fn call<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     {
         let (answer, outcome) = sync_channel(1);
         let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
@@ -64,7 +64,7 @@ impl Writer {
     pub(super) fn submit<T, F, D>(&self, work: F, done: D)
     where
         T: Send + 'static,
-        F: FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
         D: FnOnce(Result<T, StoreError>) + Send + 'static,
     {
         let task: Box<dyn WriteTask> = Box::new(CallbackTask::new(work, done));

@@ -17,7 +17,7 @@ use brain_net::HttpClient;
 const PORTS: std::ops::RangeInclusive<u16> = 20241..=20245;
 
 /// An ingress rule: a hostname (empty for any) and the service that it leads to.
-type Rule = (String, String);
+type IngressRule = (String, String);
 
 /// The `cloudflared` agent.
 pub(super) struct Cloudflared {
@@ -48,8 +48,8 @@ impl Cloudflared {
             get(net, &format!("{base}{path}")).and_then(|answer| json(&answer, &[200]))
         };
         let rules = query("/config").as_ref().and_then(rules);
-        let is_ours = |(_, service): &&Rule| leads_to(service, self.settings.local_port);
-        let ours: Option<Vec<&Rule>> =
+        let is_ours = |(_, service): &&IngressRule| leads_to(service, self.settings.local_port);
+        let ours: Option<Vec<&IngressRule>> =
             rules.as_ref().map(|rules| rules.iter().filter(is_ours).collect());
         if let (Some([]), Some(rules)) = (ours.as_deref(), &rules) {
             let services: Vec<String> = rules.iter().map(|(_, service)| service.clone()).collect();
@@ -88,7 +88,7 @@ impl Cloudflared {
 }
 
 /// Parses the ingress rules of `/config`.
-fn rules(value: &Value) -> Option<Vec<Rule>> {
+fn rules(value: &Value) -> Option<Vec<IngressRule>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let rules = value.pointer("/config/ingress")?.as_array()?;
     Some(rules.iter().map(|rule| (text(&rule["hostname"]), text(&rule["service"]))).collect())
@@ -171,13 +171,13 @@ impl Agent for Cloudflared {
 mod tests {
     use serde_json::json;
 
-    use super::super::Provider;
+    use super::super::AgentProvider;
     use super::super::fakes::{FakeNet, FakeStarter};
     use super::*;
 
     fn cloudflared(domain: Option<&str>, api: Option<&str>) -> Cloudflared {
         Cloudflared::new(Settings {
-            provider: Provider::Cloudflared,
+            provider: AgentProvider::Cloudflared,
             domain: domain.map(str::to_owned),
             binary: Some("/opt/cloudflared".into()),
             api: api.unwrap_or("http://127.0.0.1:4040").into(),

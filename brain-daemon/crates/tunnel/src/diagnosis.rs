@@ -50,12 +50,12 @@ pub struct Diagnosis {
     /// The public address.
     pub url: Option<String>,
     /// The watchdog's action.
-    pub action: Action,
+    pub action: Remedy,
 }
 
 /// An action of the watchdog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum Remedy {
     /// Do nothing.
     Nothing,
     /// Start the agent.
@@ -96,7 +96,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
 
 impl Diagnosis {
     /// Creates a diagnosis of an agent without the right tunnel.
-    fn new(state: TunnelState, message: String, hint: Option<Hint>, action: Action) -> Self {
+    fn new(state: TunnelState, message: String, hint: Option<Hint>, action: Remedy) -> Self {
         Self { state, message, hint, url: None, action }
     }
 }
@@ -117,10 +117,10 @@ fn diagnose_wrong_domain(
     let hint = "end that agent, so that brain starts an agent at tunnel.domain; or set \
                 tunnel.domain to the address of that agent's tunnel";
     match observation.has_child {
-        true => Diagnosis::new(TunnelState::WrongDomain, message, None, Action::Restart),
+        true => Diagnosis::new(TunnelState::WrongDomain, message, None, Remedy::Restart),
         // A foreign agent is left alone.
         false => {
-            Diagnosis::new(TunnelState::WrongDomain, message, Some(hint.into()), Action::Nothing)
+            Diagnosis::new(TunnelState::WrongDomain, message, Some(hint.into()), Remedy::Nothing)
         }
     }
 }
@@ -128,10 +128,10 @@ fn diagnose_wrong_domain(
 /// Diagnoses an agent that the platform rejected.
 fn diagnose_rejection(rejection: &Rejection, has_child: bool, agent: &AgentStatus) -> Diagnosis {
     let action = match (rejection.is_permanent, has_child, agent) {
-        (true, ..) => Action::Nothing,
-        (false, true, _) => Action::Restart,
-        (false, false, AgentStatus::NotConnected(_)) => Action::Nothing,
-        (false, false, _) => Action::Start,
+        (true, ..) => Remedy::Nothing,
+        (false, true, _) => Remedy::Restart,
+        (false, false, AgentStatus::NotConnected(_)) => Remedy::Nothing,
+        (false, false, _) => Remedy::Start,
     };
     Diagnosis::new(
         TunnelState::Refused,
@@ -148,11 +148,11 @@ fn diagnose_disconnection(name: &str, observation: &Observation) -> Diagnosis {
     let state = TunnelState::NotConnected;
     match (&observation.agent, observation.has_child) {
         (AgentStatus::NotConnected(description) | AgentStatus::OtherTarget(description), true) => {
-            Diagnosis::new(state, format!("{description}{last_error}"), None, Action::Restart)
+            Diagnosis::new(state, format!("{description}{last_error}"), None, Remedy::Restart)
         }
         // A foreign agent for another target; ours can run beside it.
         (AgentStatus::OtherTarget(description), false) => {
-            Diagnosis::new(state, description.clone(), None, Action::Start)
+            Diagnosis::new(state, description.clone(), None, Remedy::Start)
         }
         (AgentStatus::NotConnected(description), false) => {
             let hint = format!(
@@ -160,7 +160,7 @@ fn diagnose_disconnection(name: &str, observation: &Observation) -> Diagnosis {
                  or end it"
             )
             .into();
-            Diagnosis::new(state, description.clone(), Some(hint), Action::Nothing)
+            Diagnosis::new(state, description.clone(), Some(hint), Remedy::Nothing)
         }
         (_, true) => Diagnosis::new(
             TunnelState::AgentDown,
@@ -169,7 +169,7 @@ fn diagnose_disconnection(name: &str, observation: &Observation) -> Diagnosis {
                 format!("if this persists: set tunnel.api to the address of {name}'s local API")
                     .into(),
             ),
-            Action::Restart,
+            Remedy::Restart,
         ),
         (_, false) => diagnose_absence(name, observation),
     }
@@ -182,12 +182,12 @@ fn diagnose_absence(name: &str, observation: &Observation) -> Diagnosis {
             TunnelState::AgentMissing,
             format!("{name} does not run, and there is no program \"{program}\" that can be run"),
             Some(format!("install {name}, or set its path: tunnel.binary in config.toml").into()),
-            Action::Nothing,
+            Remedy::Nothing,
         );
     }
     let exit = observation.exit.as_ref().map(|exit| format!(": {exit}")).unwrap_or_default();
     let message = format!("{name} does not run{exit}");
-    Diagnosis::new(TunnelState::AgentDown, message, None, Action::Start)
+    Diagnosis::new(TunnelState::AgentDown, message, None, Remedy::Start)
 }
 
 /// Diagnoses an agent with the right tunnel: is it reachable from outside?
@@ -203,7 +203,7 @@ fn diagnose_reachability(
         message,
         hint,
         url: None,
-        action: Action::Nothing,
+        action: Remedy::Nothing,
     };
     // A restart fixes neither our port nor the network, and the agent may lose its address.
     match (&observation.local_health, &observation.public_health) {
@@ -231,12 +231,12 @@ fn diagnose_reachability(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::Provider;
+    use super::super::AgentProvider;
     use super::*;
 
     fn settings(domain: Option<&str>) -> Settings {
         Settings {
-            provider: Provider::Ngrok,
+            provider: AgentProvider::Ngrok,
             domain: domain.map(str::to_owned),
             binary: None,
             api: "http://127.0.0.1:4040".into(),
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     #[allow(clippy::too_many_lines)]
     fn each_observation_has_a_state_and_an_action() {
-        use Action::{Nothing, Restart, Start};
+        use Remedy::{Nothing, Restart, Start};
         let (free, fixed) = (settings(None), settings(Some("b.ngrok.app")));
         let (not_connected, other_target) = (
             || AgentStatus::NotConnected("no tunnel".into()),

@@ -40,7 +40,7 @@ impl HttpClient for FakeNet {
 
 /// State shared by the fake programs.
 #[derive(Default)]
-pub(super) struct Programs {
+pub(super) struct FakePrograms {
     /// The output of a command.
     output: String,
     pub(super) missing: bool,
@@ -56,7 +56,7 @@ pub(super) struct Programs {
 
 /// Starts nothing, and records the commands.
 #[derive(Clone, Default)]
-pub(super) struct FakeStarter(Arc<Mutex<Programs>>);
+pub(super) struct FakeStarter(Arc<Mutex<FakePrograms>>);
 
 impl FakeStarter {
     pub(super) fn with_output(text: &str) -> Self {
@@ -65,7 +65,7 @@ impl FakeStarter {
         starter
     }
 
-    pub(super) fn programs(&self) -> MutexGuard<'_, Programs> {
+    pub(super) fn programs(&self) -> MutexGuard<'_, FakePrograms> {
         self.0.lock().unwrap()
     }
 }

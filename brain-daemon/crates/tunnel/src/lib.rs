@@ -35,7 +35,7 @@ pub use child::{Child, ExitListener, RefusingStarter, Starter, SystemStarter};
 pub use diagnosis::{Diagnosis, Observation};
 pub use proof::Proof;
 pub use service::{TelephoneNumber, TunnelEnvironment, TunnelService};
-pub use watchdog::{Environment, TunnelCheck, Watchdog, check_health};
+pub use watchdog::{TunnelCheck, Watchdog, WatchdogEnvironment, check_health};
 
 /// The header that marks the watchdog's requests to `/health`, and its value on the local path.
 /// Through the public address, the value is the challenge of a [`Proof`].
@@ -47,7 +47,7 @@ pub const TUNNEL_VERSION: &str = "0.7.0";
 
 /// The provider of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provider {
+pub enum AgentProvider {
     /// ngrok, agent 2 or 3.
     Ngrok,
     /// Cloudflare's cloudflared: a quick or a named tunnel.
@@ -60,7 +60,7 @@ pub enum Provider {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The provider.
-    pub provider: Provider,
+    pub provider: AgentProvider,
     /// The fixed hostname.
     pub domain: Option<String>,
     /// The agent's program; searched on PATH if absent.
@@ -182,9 +182,9 @@ impl std::fmt::Display for Rejection {
 #[must_use]
 pub fn agent(settings: &Settings) -> Box<dyn Agent> {
     match settings.provider {
-        Provider::Ngrok => Box::new(ngrok::Ngrok::new(settings.clone())),
-        Provider::Cloudflared => Box::new(cloudflared::Cloudflared::new(settings.clone())),
-        Provider::Tailscale => Box::new(tailscale::Tailscale::new(settings.clone())),
+        AgentProvider::Ngrok => Box::new(ngrok::Ngrok::new(settings.clone())),
+        AgentProvider::Cloudflared => Box::new(cloudflared::Cloudflared::new(settings.clone())),
+        AgentProvider::Tailscale => Box::new(tailscale::Tailscale::new(settings.clone())),
     }
 }
 

@@ -241,13 +241,13 @@ fn explain(number: u32, domain: &str) -> Option<(String, Hint, bool)> {
 mod tests {
     use serde_json::json;
 
-    use super::super::Provider;
+    use super::super::AgentProvider;
     use super::super::fakes::{FakeNet, FakeStarter};
     use super::*;
 
     fn ngrok(domain: Option<&str>) -> Ngrok {
         Ngrok::new(Settings {
-            provider: Provider::Ngrok,
+            provider: AgentProvider::Ngrok,
             domain: domain.map(str::to_owned),
             binary: None,
             api: "http://127.0.0.1:4040".into(),

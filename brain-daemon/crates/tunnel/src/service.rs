@@ -30,7 +30,7 @@ use brain_base::clock::Clock;
 use brain_base::exposure::writable_by_others;
 use brain_base::home::Home;
 use brain_base::leases::LeaseHolder;
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_base::secrets::{FoundSecret, Secrets};
 use brain_ingest::IngestService;
 use brain_net::HttpClient;
@@ -115,7 +115,7 @@ pub struct TunnelEnvironment {
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The source of questions for proofs.
-    pub random: Arc<dyn Random>,
+    pub random: Arc<dyn RandomSource>,
     /// The secrets.
     pub secrets: Arc<Secrets>,
     /// The client that asks agents and the public address.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brain_config::{Config, TunnelProvider};
 
-use crate::{Provider, Settings};
+use crate::{AgentProvider, Settings};
 
 impl Settings {
     /// Returns the configured tunnel; `None` if there is no provider.
@@ -13,9 +13,9 @@ impl Settings {
         let tunnel = &config.tunnel;
         Some(Self {
             provider: match tunnel.provider? {
-                TunnelProvider::Ngrok => Provider::Ngrok,
-                TunnelProvider::Cloudflared => Provider::Cloudflared,
-                TunnelProvider::Tailscale => Provider::Tailscale,
+                TunnelProvider::Ngrok => AgentProvider::Ngrok,
+                TunnelProvider::Cloudflared => AgentProvider::Cloudflared,
+                TunnelProvider::Tailscale => AgentProvider::Tailscale,
             },
             domain: tunnel.domain.as_deref().map(bare_name),
             binary: tunnel.binary.as_ref().map(PathBuf::from),

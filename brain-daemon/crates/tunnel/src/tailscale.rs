@@ -147,13 +147,13 @@ impl Agent for Tailscale {
 mod tests {
     use serde_json::json;
 
-    use super::super::Provider;
+    use super::super::AgentProvider;
     use super::super::fakes::{FakeNet, FakeStarter};
     use super::*;
 
     fn tailscale() -> Tailscale {
         Tailscale::new(Settings {
-            provider: Provider::Tailscale,
+            provider: AgentProvider::Tailscale,
             domain: None,
             binary: None,
             api: "http://127.0.0.1:4040".into(),

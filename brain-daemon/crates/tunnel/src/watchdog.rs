@@ -4,8 +4,8 @@ use brain_protocol::{Command, Secret, TunnelState, hint};
 use url::Url;
 
 use super::diagnosis::{
-    Action, BACKOFF, CHECK_AFTER_START_MS, CHECK_INTERVAL_MS, CONNECT_TIMEOUT_MS, Diagnosis,
-    Observation, diagnose, select_url,
+    BACKOFF, CHECK_AFTER_START_MS, CHECK_INTERVAL_MS, CONNECT_TIMEOUT_MS, Diagnosis, Observation,
+    Remedy, diagnose, select_url,
 };
 use super::{
     Agent, AgentStatus, Child, PROBE_HEADER, Rejection, SKIP_BROWSER_WARNING, Settings, Starter,
@@ -19,7 +19,7 @@ const MAX_SHOWN_CHARS: usize = 200;
 
 /// External dependencies of one check.
 #[derive(Clone, Copy)]
-pub struct Environment<'a> {
+pub struct WatchdogEnvironment<'a> {
     /// Makes HTTP requests.
     pub net: &'a dyn HttpClient,
     /// Starts programs.
@@ -70,7 +70,7 @@ fn show_stopped(diagnosis: &mut Diagnosis) {
         diagnosis.message = format!("stopped by `{}`: {}", Command::TunnelStop, diagnosis.message);
         diagnosis.hint = Some(hint!("{} starts it", Command::TunnelStart));
     }
-    diagnosis.action = Action::Nothing;
+    diagnosis.action = Remedy::Nothing;
 }
 
 /// Keeps one tunnel up.
@@ -139,7 +139,7 @@ impl Watchdog {
     }
 
     /// Checks the tunnel once. Acts if an action is due and the tunnel `should_run`.
-    pub fn check(&mut self, environment: Environment<'_>, should_run: bool) -> TunnelCheck {
+    pub fn check(&mut self, environment: WatchdogEnvironment<'_>, should_run: bool) -> TunnelCheck {
         self.read_output();
         if self.rejection.is_some() && self.token.as_ref() != environment.token {
             // A new token makes an earlier rejection obsolete.
@@ -163,7 +163,7 @@ impl Watchdog {
         let mut attempt = Attempt { next_ms: CHECK_INTERVAL_MS, ..Attempt::default() };
         if !should_run {
             show_stopped(&mut diagnosis);
-        } else if diagnosis.action != Action::Nothing {
+        } else if diagnosis.action != Remedy::Nothing {
             attempt = self.start_if_due(environment, &mut diagnosis);
         }
         if should_run && diagnosis.state != TunnelState::Up && self.is_connecting(environment.now) {
@@ -193,7 +193,11 @@ impl Watchdog {
     }
 
     /// Starts the agent, unless the backoff after the last start goes on.
-    fn start_if_due(&mut self, environment: Environment<'_>, diagnosis: &mut Diagnosis) -> Attempt {
+    fn start_if_due(
+        &mut self,
+        environment: WatchdogEnvironment<'_>,
+        diagnosis: &mut Diagnosis,
+    ) -> Attempt {
         let due = self.next_start(environment.now);
         if due > environment.now {
             return Attempt { next_ms: due - environment.now, ..Attempt::default() };
@@ -268,7 +272,7 @@ impl Watchdog {
     }
 
     /// Collects one observation.
-    fn observe(&self, environment: Environment<'_>) -> Observation {
+    fn observe(&self, environment: WatchdogEnvironment<'_>) -> Observation {
         let agent = self.agent.status(environment.net, environment.starter);
         let is_missing =
             agent == AgentStatus::NotRunning && self.program(environment.starter).is_none();
@@ -319,7 +323,7 @@ impl Watchdog {
     /// warning for the owner. If the agent did not start, `diagnosis` gets the error.
     fn start(
         &mut self,
-        environment: Environment<'_>,
+        environment: WatchdogEnvironment<'_>,
         diagnosis: &mut Diagnosis,
     ) -> (bool, Option<String>) {
         self.stop();

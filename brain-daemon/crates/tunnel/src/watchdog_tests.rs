@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::diagnosis::{CHECK_AFTER_START_MS, CHECK_INTERVAL_MS};
 use super::fakes::{FakeNet, FakeStarter};
 use super::watchdog::TunnelCheck;
-use super::{Environment, Provider, Settings, Watchdog};
+use super::{AgentProvider, Settings, Watchdog, WatchdogEnvironment};
 
 const API: &str = "http://127.0.0.1:4040/api/tunnels";
 /// The API of a second agent on this machine.
@@ -26,7 +26,7 @@ struct WatchdogTest {
 impl WatchdogTest {
     fn new(domain: Option<&str>) -> Self {
         let settings = Settings {
-            provider: Provider::Ngrok,
+            provider: AgentProvider::Ngrok,
             domain: domain.map(str::to_owned),
             binary: None,
             api: "http://127.0.0.1:4040".into(),
@@ -52,7 +52,7 @@ impl WatchdogTest {
 
     fn check_if(&mut self, should_run: bool) -> TunnelCheck {
         let prove = |url: &str| super::check_health(&self.net, url);
-        let environment = Environment {
+        let environment = WatchdogEnvironment {
             net: &self.net,
             starter: &self.starter,
             prove: &prove,

@@ -172,13 +172,13 @@ impl VoiceService {
     }
 
     /// Returns the answer from the best page, or a phrase if there is none.
-    fn find_answer(&self, caller: &Caller, text: &str, phrases: &Phrases) -> Result<Answer, Fault> {
+    fn find_answer(&self, caller: &Caller, text: &str, phrases: &Phrases) -> Result<Speech, Fault> {
         // Search operators are removed from the words. Pages of calls are excluded: they repeat
         // questions. The filter comes first, because search reads only the start of a long query.
         let query = format!("-type:{TYPE} {}", dialogue::normalize(text));
         let found = self.search.search(caller, Search { query, limit: 1, ..Search::default() })?;
         let Some(hit) = found.hits.first() else {
-            return Ok(Answer {
+            return Ok(Speech {
                 sentences: vec![phrases.no_result.into()],
                 is_from_other_source: false,
             });
@@ -186,12 +186,12 @@ impl VoiceService {
         let (call_source, _) =
             brain_pages::sources::resolve(caller, &self.store.read(caller.visibility())?, None)?;
         let sentences = spoken_text::answer(&hit.title, &hit.snippet, phrases);
-        Ok(Answer { sentences, is_from_other_source: hit.source_id != call_source })
+        Ok(Speech { sentences, is_from_other_source: hit.source_id != call_source })
     }
 }
 
 /// A spoken answer.
-struct Answer {
+struct Speech {
     sentences: Vec<String>,
     /// Whether the source of the answer is not the source of the call page.
     is_from_other_source: bool,

@@ -14,7 +14,7 @@ use crate::extract::FormPost;
 
 /// Values of the form, each in one line.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Fields {
+pub(crate) struct FormFields {
     title: String,
     #[serde(rename = "type")]
     page_type: String,
@@ -24,7 +24,7 @@ pub(crate) struct Fields {
     aliases: String,
 }
 
-impl Fields {
+impl FormFields {
     /// Returns the values in a text; `None` if its frontmatter cannot be read.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let frontmatter = Document::parse(text).ok()?.frontmatter;
@@ -65,14 +65,14 @@ impl Fields {
 pub(crate) fn merged_text(form_post: &FormPost) -> Result<String, String> {
     let text = form_post.field("text").replace("\r\n", "\n");
     let (Some(fields), Some(former)) =
-        (Fields::read(form_post, "field-"), Fields::read(form_post, "shown-"))
+        (FormFields::read(form_post, "field-"), FormFields::read(form_post, "shown-"))
     else {
         return Ok(text);
     };
     merge(text, &former, &fields)
 }
 
-fn merge(text: String, former: &Fields, fields: &Fields) -> Result<String, String> {
+fn merge(text: String, former: &FormFields, fields: &FormFields) -> Result<String, String> {
     if former == fields {
         return Ok(text);
     }
@@ -119,7 +119,7 @@ fn set(frontmatter: &mut Frontmatter, key: &str, value: &str) -> Result<(), Edit
 struct ApplyReply {
     text: String,
     /// `None` while the frontmatter cannot be read.
-    fields: Option<Fields>,
+    fields: Option<FormFields>,
     /// A slug for a new page, made from its title.
     slug: Option<String>,
     /// Why the fields are not applied.
@@ -132,7 +132,7 @@ pub(crate) async fn apply(form_post: FormPost) -> Response {
         Ok(text) => (text, None),
         Err(problem) => (form_post.field("text").replace("\r\n", "\n"), Some(problem)),
     };
-    let fields = Fields::of(&text);
+    let fields = FormFields::of(&text);
     let slug = Document::parse(&text).ok().and_then(|document| suggested_slug(&document));
     Json(ApplyReply { text, fields, slug, problem }).into_response()
 }
@@ -148,10 +148,10 @@ fn suggested_slug(document: &Document) -> Option<String> {
 /// Shows the form; nothing if the frontmatter cannot be read. Hidden fields send the values that it
 /// showed.
 pub(crate) fn form(text: &str) -> Markup {
-    let Some(fields) = Fields::of(text) else { return html! {} };
+    let Some(fields) = FormFields::of(text) else { return html! {} };
     let labels = ["Title", "Type", "Tags, separated by commas", "Other names, separated by ;"];
     html! {
-        details id="fields" class="fields" open[fields != Fields::default()] {
+        details id="fields" class="fields" open[fields != FormFields::default()] {
             summary { "Title, type, tags, other names" }
             div class="grid" {
                 @for ((key, value), label) in fields.entries().into_iter().zip(labels) {
@@ -175,26 +175,29 @@ pub(crate) fn form(text: &str) -> Markup {
 mod tests {
     use super::*;
 
-    fn fields(title: &str, tags: &str, aliases: &str) -> Fields {
+    fn fields(title: &str, tags: &str, aliases: &str) -> FormFields {
         let (title, tags, aliases) = (title.to_owned(), tags.to_owned(), aliases.to_owned());
-        Fields { title, tags, aliases, page_type: String::new() }
+        FormFields { title, tags, aliases, page_type: String::new() }
     }
 
     #[test]
     fn changed_fields_replace_their_keys_alone() {
         let text = "---\n# a comment\ntitle: A\ntag: one\nother: 1\n---\n\nBody\n";
-        let shown = Fields::of(text).unwrap();
+        let shown = FormFields::of(text).unwrap();
         assert_eq!(shown, fields("A", "one", ""));
         assert_eq!(merge(text.into(), &shown, &shown).unwrap(), text, "nothing changed");
         let changed = fields("B: c", "one, #two", "Bee; B, the second");
         let merged = merge(text.into(), &shown, &changed).unwrap();
-        assert_eq!(Fields::of(&merged).unwrap(), fields("B: c", "one, two", "Bee; B, the second"));
+        assert_eq!(
+            FormFields::of(&merged).unwrap(),
+            fields("B: c", "one, two", "Bee; B, the second")
+        );
         assert!(merged.contains("# a comment") && merged.contains("other: 1"), "{merged}");
         assert!(!merged.contains("tag: one") && merged.ends_with("\n\nBody\n"), "{merged}");
         // The text was edited meanwhile: only the changed field is replaced.
         let text = "---\ntitle: C\n---\nBody\n";
         let merged = merge(text.into(), &shown, &fields("A", "three", "")).unwrap();
-        assert_eq!(Fields::of(&merged).unwrap(), fields("C", "three", ""));
+        assert_eq!(FormFields::of(&merged).unwrap(), fields("C", "three", ""));
         let emptied = merge(merged, &fields("C", "three", ""), &fields("", "", "")).unwrap();
         assert_eq!(emptied, "Body\n");
     }
@@ -202,14 +205,14 @@ mod tests {
     #[test]
     fn changes_of_unusual_frontmatter_are_refused() {
         let text = "---\ntags: [a, {b: c}]\n---\nBody\n";
-        let shown = Fields::of(text).unwrap();
-        let changed = Fields { tags: "x".into(), ..shown.clone() };
+        let shown = FormFields::of(text).unwrap();
+        let changed = FormFields { tags: "x".into(), ..shown.clone() };
         assert!(merge(text.into(), &shown, &changed).unwrap_err().contains("tags"));
         let broken = "---\ntitle: [\n---\nBody\n";
-        assert_eq!(Fields::of(broken), None);
+        assert_eq!(FormFields::of(broken), None);
         assert!(merge(broken.into(), &shown, &changed).unwrap_err().contains("line"));
-        let list = merge("Body\n".into(), &Fields::default(), &fields("[x]", "", "")).unwrap();
-        assert_eq!(Fields::of(&list).unwrap().title, "[x]");
+        let list = merge("Body\n".into(), &FormFields::default(), &fields("[x]", "", "")).unwrap();
+        assert_eq!(FormFields::of(&list).unwrap().title, "[x]");
     }
 
     #[test]

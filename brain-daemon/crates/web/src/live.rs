@@ -84,7 +84,7 @@ impl LiveStreams {
     }
 
     /// Registers a stream of a session. Ends its oldest one if it has [`MAX_STREAMS`] already.
-    fn register(self: &Arc<Self>, session: &Session) -> (Registration, oneshot::Receiver<()>) {
+    fn register(self: &Arc<Self>, session: &Session) -> (StreamGuard, oneshot::Receiver<()>) {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let (closer, closed) = oneshot::channel();
         let session = session.id.expose().to_owned();
@@ -97,17 +97,17 @@ impl LiveStreams {
             open.remove(oldest);
         }
         open.push(OpenStream { number, session, _closer: closer });
-        (Registration { streams: Arc::clone(self), number }, closed)
+        (StreamGuard { streams: Arc::clone(self), number }, closed)
     }
 }
 
 /// Removes a stream from the open ones when it is dropped.
-struct Registration {
+struct StreamGuard {
     streams: Arc<LiveStreams>,
     number: u64,
 }
 
-impl Drop for Registration {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         self.streams.open().retain(|it| it.number != self.number);
     }
@@ -154,7 +154,7 @@ pub(crate) async fn events(
     let query = uri.query().unwrap_or_default();
     let page = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "page");
     let page = page.and_then(|(_, name)| parse_page_name(&name).ok());
-    let stream = Stream::open(&brain, &streams, session, page);
+    let stream = LiveStream::open(&brain, &streams, session, page);
     let events = futures_util::stream::unfold(stream, |mut stream| async {
         let event = stream.next().await?;
         Some((Ok::<_, Infallible>(event), stream))
@@ -164,7 +164,7 @@ pub(crate) async fn events(
 
 /// Why a stream ends, as the browser receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum StreamEnd {
     /// The daemon stops.
     Stop,
     /// The session ended.
@@ -173,7 +173,7 @@ enum End {
     Replaced,
 }
 
-impl End {
+impl StreamEnd {
     fn as_str(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -185,13 +185,13 @@ impl End {
 
 /// Why a stream stops waiting.
 enum Wake {
-    End(End),
+    End(StreamEnd),
     Change,
     Progress,
     Check,
 }
 
-struct Stream {
+struct LiveStream {
     brain: Door,
     session: Session,
     /// The page that the screen shows.
@@ -204,12 +204,12 @@ struct Stream {
     next_change: Instant,
     has_begun: bool,
     has_ended: bool,
-    _registration: Registration,
+    _registration: StreamGuard,
 }
 
 /// The first event. Both values can differ from those in the screen.
 #[derive(Serialize)]
-struct Hello<'a> {
+struct HelloEvent<'a> {
     /// The session's CSRF token.
     csrf: &'a str,
     /// The number of changes so far.
@@ -218,7 +218,7 @@ struct Hello<'a> {
 
 /// The event of a change.
 #[derive(Serialize)]
-struct Change {
+struct ChangeEvent {
     /// The number of changes so far.
     seen: u64,
     /// The version of the screen's page; 0 if the page does not exist now. `None` if the screen
@@ -226,7 +226,7 @@ struct Change {
     version: Option<u32>,
 }
 
-impl Stream {
+impl LiveStream {
     fn open(
         brain: &Door,
         streams: &Arc<LiveStreams>,
@@ -264,7 +264,7 @@ impl Stream {
         if !self.has_begun {
             self.has_begun = true;
             let csrf = self.session.csrf_token.expose();
-            let hello = Hello { csrf, seen: self.brain.changes().current() };
+            let hello = HelloEvent { csrf, seen: self.brain.changes().current() };
             return Some(json("hello", &hello).retry(RETRY));
         }
         let event = match self.wait().await {
@@ -289,10 +289,10 @@ impl Stream {
             let Self { changes, sessions, work, closed, next_change, .. } = self;
             tokio::select! {
                 biased;
-                () = self.brain.stopping().cancelled() => return Wake::End(End::Stop),
-                _ = closed => return Wake::End(End::Replaced),
+                () = self.brain.stopping().cancelled() => return Wake::End(StreamEnd::Stop),
+                _ = closed => return Wake::End(StreamEnd::Replaced),
                 _ = sessions.changed() => if !self.has_session() {
-                    return Wake::End(End::SignedOut);
+                    return Wake::End(StreamEnd::SignedOut);
                 },
                 _ = async {
                     tokio::time::sleep_until(*next_change).await;
@@ -301,7 +301,7 @@ impl Stream {
                 _ = work.changed() => return Wake::Progress,
                 () = tokio::time::sleep_until(check) => return match self.has_session() {
                     true => Wake::Check,
-                    false => Wake::End(End::SignedOut),
+                    false => Wake::End(StreamEnd::SignedOut),
                 },
             }
         }
@@ -323,7 +323,7 @@ impl Stream {
             },
             None => None,
         };
-        json("change", &Change { seen, version })
+        json("change", &ChangeEvent { seen, version })
     }
 }
 

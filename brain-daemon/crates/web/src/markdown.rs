@@ -2,9 +2,9 @@
 //!
 //! Raw HTML is shown as text. Links lead to pages, files of pages, or the web. Only pictures from
 //! this daemon are shown; other images are replaced by their descriptions. The parser emits tags
-//! one by one, so templates cannot be used: [`Writer`] takes only constant names of elements, and
-//! escapes everything else. No sanitizer is needed, because raw HTML of a text is never written. No
-//! I/O.
+//! one by one, so templates cannot be used: [`HtmlWriter`] takes only constant names of elements,
+//! and escapes everything else. No sanitizer is needed, because raw HTML of a text is never
+//! written. No I/O.
 
 mod bare_links;
 mod callout;
@@ -28,7 +28,7 @@ pub(crate) use embedded_pages::embedded_pages;
 pub(crate) use headings::outline_of;
 use headings::{Ids, PartPosition};
 use highlight::highlight;
-use writer::Writer;
+use writer::HtmlWriter;
 
 /// Maximum length of the HTML as a multiple of the text's length. A text whose HTML would be longer
 /// is shown as it was written.
@@ -103,7 +103,7 @@ fn render_text(
     picture: impl Fn(&str) -> Option<String>,
     embed: impl Fn(&str) -> Option<Markup>,
 ) -> Rendered {
-    let out = Writer { html: String::with_capacity(text.len() * 5 / 4), open: Vec::new() };
+    let out = HtmlWriter { html: String::with_capacity(text.len() * 5 / 4), open: Vec::new() };
     let mut renderer = Renderer {
         out,
         text,
@@ -153,7 +153,7 @@ struct Picture {
 }
 
 struct Renderer<'a, F, P, E> {
-    out: Writer,
+    out: HtmlWriter,
     text: &'a str,
     ids: Ids<'a>,
     /// Text that is not written yet. It joins the pieces into which the parser splits an address.

@@ -22,7 +22,7 @@ const NEIGHBOUR_X: usize = 66;
 const MAX_TITLE_WIDTH: usize = 30;
 
 /// A page that links to the shown page or is linked from it.
-struct Neighbour<'a> {
+struct NeighbourPage<'a> {
     path: String,
     title: &'a str,
     /// Whether the page links to the neighbour.
@@ -31,7 +31,7 @@ struct Neighbour<'a> {
     links_here: bool,
 }
 
-impl Neighbour<'_> {
+impl NeighbourPage<'_> {
     fn relation(&self) -> &'static str {
         match (self.is_linked, self.links_here) {
             (true, true) => "linked both ways",
@@ -79,9 +79,9 @@ fn neighbours<'a>(
     name: &str,
     linked: &'a [LinkedPage],
     backlinks: &'a [LinkedPage],
-) -> Vec<Neighbour<'a>> {
+) -> Vec<NeighbourPage<'a>> {
     let own = page_path(name);
-    let (mut all, mut position) = (Vec::<Neighbour<'a>>::new(), HashMap::new());
+    let (mut all, mut position) = (Vec::<NeighbourPage<'a>>::new(), HashMap::new());
     let rows = linked.iter().map(|row| (row, true)).chain(backlinks.iter().map(|row| (row, false)));
     for (row, is_linked) in rows {
         let path = page_path(&row.page.to_string());
@@ -90,7 +90,7 @@ fn neighbours<'a>(
         }
         let at = *position.entry(path.clone()).or_insert_with(|| {
             let title = &row.title;
-            all.push(Neighbour { path, title, is_linked: false, links_here: false });
+            all.push(NeighbourPage { path, title, is_linked: false, links_here: false });
             all.len() - 1
         });
         all[at].is_linked |= is_linked;
@@ -108,7 +108,7 @@ fn line(row: usize, height: usize) -> Markup {
 }
 
 /// Draws a neighbour: a circle and the title, as a link.
-fn node(neighbour: &Neighbour<'_>, y: usize) -> Markup {
+fn node(neighbour: &NeighbourPage<'_>, y: usize) -> Markup {
     let kind = if neighbour.is_linked { "linked" } else { "linking" };
     let label = format!("{} ({})", neighbour.title, neighbour.relation());
     let shown = shortened(neighbour.title);

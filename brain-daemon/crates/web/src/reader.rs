@@ -20,7 +20,7 @@ use crate::attachments::PageFiles;
 use crate::layout::{self, Screen};
 use crate::page_path::{page_path, parse_page_name};
 use crate::session::{Session, block};
-use parts::View;
+use parts::PageView;
 
 /// Maximum number of timeline entries beside a page.
 const TIMELINE: usize = 20;
@@ -47,7 +47,7 @@ struct Sidebar {
 }
 
 /// The result of looking up the page that a URL names.
-enum Outcome<'a> {
+enum Lookup<'a> {
     Page(Box<Reading<'a>>),
     Missing {
         message: String,
@@ -66,16 +66,16 @@ pub(crate) async fn show(
     uri: Uri,
     session: Session,
 ) -> Response {
-    let view = View::parse(uri.query().unwrap_or_default());
+    let view = PageView::parse(uri.query().unwrap_or_default());
     let reader = session.clone();
     let rendered = block(&brain, move |brain| {
         Ok::<_, Fault>(match read(brain, &reader, &name, view.version)? {
-            Outcome::Page(reading) => {
+            Lookup::Page(reading) => {
                 let _permit = brain.text_permit(reading.page.body.len());
                 let body = view::page_screen(&reader, &reading, view);
                 (StatusCode::OK, reading.page.title, body)
             }
-            Outcome::Missing { message, new_name, similar } => {
+            Lookup::Missing { message, new_name, similar } => {
                 let body = missing::screen(&message, new_name.as_deref(), &similar);
                 (StatusCode::NOT_FOUND, "No such page".to_owned(), body)
             }
@@ -95,7 +95,7 @@ fn read<'a>(
     session: &'a Session,
     name: &str,
     version: Option<u32>,
-) -> Result<Outcome<'a>, Fault> {
+) -> Result<Lookup<'a>, Fault> {
     let caller = &session.caller;
     let page = match parse_page_name(name) {
         Ok(page) => page,
@@ -104,7 +104,7 @@ fn read<'a>(
                 nearest.map(|near| missing::similar(brain, session, &near)).transpose()?;
             let similar = similar.unwrap_or_default();
             let message = format!("\"{name}\" is not the name of a page.");
-            return Ok(Outcome::Missing { message, new_name: None, similar });
+            return Ok(Lookup::Missing { message, new_name: None, similar });
         }
     };
     let page = match brain.run(caller, Get { page: page.clone(), version }, &NoProgress) {
@@ -119,7 +119,7 @@ fn read<'a>(
             };
             let new_name = (fault.code == FaultCode::NotFound).then(|| page.to_string());
             let similar = missing::similar(brain, session, &page)?;
-            return Ok(Outcome::Missing { message, new_name, similar });
+            return Ok(Lookup::Missing { message, new_name, similar });
         }
     };
     let this = PageRef::new(&page.source_id, &page.slug);
@@ -132,7 +132,7 @@ fn read<'a>(
     };
     let files = PageFiles::read(brain, session, &this)?;
     let reading = Reading { brain, session, page, surroundings, sidebar, files };
-    Ok(Outcome::Page(Box::new(reading)))
+    Ok(Lookup::Page(Box::new(reading)))
 }
 
 impl Reading<'_> {

@@ -9,13 +9,13 @@ use super::*;
 const APP: &str = "https://app.example/client.json";
 
 /// A document at this address, as an honest client publishes it.
-fn document(id: &str, uris: &[&str]) -> Document {
+fn document(id: &str, uris: &[&str]) -> FetchedDocument {
     let text = json!({ "client_id": id, "client_name": "An app", "redirect_uris": uris });
-    Document { body: text.to_string().into_bytes(), max_age: None }
+    FetchedDocument { body: text.to_string().into_bytes(), max_age: None }
 }
 
 impl Fixture {
-    fn put(&self, id: &str, answer: Result<Document, NetError>) {
+    fn put(&self, id: &str, answer: Result<FetchedDocument, NetError>) {
         self.network.documents.lock().unwrap().insert(id.into(), answer);
     }
 
@@ -102,7 +102,7 @@ fn a_document_is_cached_for_its_max_age_within_limits() {
     ] {
         let fixture = Fixture::new();
         let max_age = max_age.map(Duration::from_secs);
-        fixture.put(APP, Ok(Document { max_age, ..document(APP, &[CALLBACK]) }));
+        fixture.put(APP, Ok(FetchedDocument { max_age, ..document(APP, &[CALLBACK]) }));
         for (elapsed, fetches) in [(0, 1), (lifetime - 1, 1), (1, 2)] {
             fixture.advance(elapsed);
             fixture.access().consent(&authorize_request(APP)).unwrap();

@@ -30,7 +30,7 @@ pub(super) struct AnswerFilter {
     passages: u32,
     cited: BTreeSet<u32>,
     unknown: String,
-    state: State,
+    state: Region,
     /// Whether some text of the answer was emitted.
     has_begun: bool,
     /// White space that may belong to a removed mark or line.
@@ -40,7 +40,7 @@ pub(super) struct AnswerFilter {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum Region {
     /// At the start of a line, holding a possible `UNKNOWN:`.
     Line,
     /// Inside a line.
@@ -60,7 +60,7 @@ impl AnswerFilter {
             passages: u32::try_from(passages).unwrap_or(u32::MAX),
             cited: BTreeSet::new(),
             unknown: String::new(),
-            state: State::Line,
+            state: Region::Line,
             has_begun: false,
             pending_space: String::new(),
             undecided: String::new(),
@@ -90,9 +90,9 @@ impl AnswerFilter {
 
     fn take_char(&mut self, c: char, out: &mut String) {
         match self.state {
-            State::Line => self.take_at_line_start(c, out),
-            State::Text | State::Unknown => self.take_in_line(c, out),
-            State::Mark | State::UnknownMark => self.take_in_mark(c, out),
+            Region::Line => self.take_at_line_start(c, out),
+            Region::Text | Region::Unknown => self.take_in_line(c, out),
+            Region::Mark | Region::UnknownMark => self.take_in_mark(c, out),
         }
     }
 
@@ -106,7 +106,7 @@ impl AnswerFilter {
                 self.undecided.clear();
                 // White space before the line stays for the text after it.
                 self.unknown.push(' ');
-                self.state = State::Unknown;
+                self.state = Region::Unknown;
             }
             c if c.is_ascii_uppercase()
                 && UNKNOWN.get(word.len()..).is_some_and(|left| left.starts_with(c))
@@ -115,7 +115,7 @@ impl AnswerFilter {
                 self.undecided.push(c);
             }
             c => {
-                self.state = State::Text;
+                self.state = Region::Text;
                 let undecided = std::mem::take(&mut self.undecided);
                 if !undecided.is_empty() {
                     self.emit(&undecided, out);
@@ -130,15 +130,15 @@ impl AnswerFilter {
             '[' | '【' => {
                 self.undecided.push(c);
                 self.state =
-                    if self.state == State::Unknown { State::UnknownMark } else { State::Mark };
+                    if self.state == Region::Unknown { Region::UnknownMark } else { Region::Mark };
             }
             '\n' => {
-                if self.state == State::Text {
+                if self.state == Region::Text {
                     self.pending_space.push(c);
                 }
-                self.state = State::Line;
+                self.state = Region::Line;
             }
-            c if c.is_whitespace() && self.state == State::Unknown => self.unknown.push(c),
+            c if c.is_whitespace() && self.state == Region::Unknown => self.unknown.push(c),
             c if c.is_whitespace() => self.pending_space.push(c),
             c => self.emit(c.encode_utf8(&mut [0; 4]), out),
         }
@@ -147,7 +147,7 @@ impl AnswerFilter {
     fn take_in_mark(&mut self, c: char, out: &mut String) {
         self.undecided.push(c);
         let outer_state =
-            if self.state == State::UnknownMark { State::Unknown } else { State::Text };
+            if self.state == Region::UnknownMark { Region::Unknown } else { Region::Text };
         if matches!(c, ']' | '】') {
             self.state = outer_state;
             let undecided = std::mem::take(&mut self.undecided);
@@ -162,7 +162,7 @@ impl AnswerFilter {
                     self.cited.extend(valid);
                     if marks.is_empty() {
                         // Spaces go with an invalid mark; line ends do not.
-                        let space = if outer_state == State::Unknown {
+                        let space = if outer_state == Region::Unknown {
                             &mut self.unknown
                         } else {
                             &mut self.pending_space
@@ -186,7 +186,7 @@ impl AnswerFilter {
 
     /// Emits text after its pending white space.
     fn emit(&mut self, text: &str, out: &mut String) {
-        if matches!(self.state, State::Unknown | State::UnknownMark) {
+        if matches!(self.state, Region::Unknown | Region::UnknownMark) {
             self.unknown.push_str(text);
             return;
         }
@@ -202,7 +202,7 @@ impl AnswerFilter {
     fn emit_undecided(&mut self, out: &mut String) {
         let undecided = std::mem::take(&mut self.undecided);
         // A mark that the answer's end cuts is dropped.
-        if !undecided.is_empty() && self.state == State::Line {
+        if !undecided.is_empty() && self.state == Region::Line {
             self.emit(&undecided, out);
         }
     }

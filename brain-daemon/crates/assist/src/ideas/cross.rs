@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::idea_model::{FailureReason, IdeaModel, ModelError};
+use super::idea_model::{FailureReason, IdeaError, IdeaModel};
 use super::parse;
 use super::prompt::Prompt;
 
@@ -34,15 +34,15 @@ pub(super) struct CrossPhase<'a> {
     /// Maximum number of ideas per cross.
     pub(super) ideas_per_cross: usize,
     /// Fails unless the budget covers one more cross and the judging of all ideas so far.
-    pub(super) check_budget: &'a (dyn Fn() -> Result<(), ModelError> + Sync),
+    pub(super) check_budget: &'a (dyn Fn() -> Result<(), IdeaError> + Sync),
     /// Returns whether the caller is still waiting.
     pub(super) should_continue: &'a (dyn Fn() -> bool + Sync),
     /// Saves the outcome of the cross with this number. Calls do not overlap.
-    pub(super) save: &'a (dyn Fn(usize, CrossOutcome) -> Result<(), ModelError> + Sync),
+    pub(super) save: &'a (dyn Fn(usize, CrossOutcome) -> Result<(), IdeaError> + Sync),
 }
 
 /// State shared by the workers.
-struct WorkerState {
+struct SharedWork {
     /// Numbers and prompts of the crosses to ask.
     queue: VecDeque<(usize, Prompt)>,
     /// Number of calls in progress.
@@ -52,14 +52,14 @@ struct WorkerState {
     /// Number of transient failures since the last answer.
     consecutive_failures: u32,
     /// The error that ends the phase.
-    fatal_error: Option<ModelError>,
+    fatal_error: Option<IdeaError>,
 }
 
 impl CrossPhase<'_> {
     /// Asks for the ideas of the numbered `crosses`. Returns the error if the phase ended early.
-    pub(super) fn run(&self, crosses: Vec<(usize, Prompt)>) -> Option<ModelError> {
+    pub(super) fn run(&self, crosses: Vec<(usize, Prompt)>) -> Option<IdeaError> {
         let workers = crosses.len().min(MAX_CONCURRENT);
-        let shared = WorkerState {
+        let shared = SharedWork {
             queue: crosses.into(),
             in_flight: 0,
             answered: 0,
@@ -76,7 +76,7 @@ impl CrossPhase<'_> {
     }
 
     /// Asks crosses until none is left or the phase ends.
-    fn run_worker(&self, shared: &Mutex<WorkerState>, progress_made: &Condvar) {
+    fn run_worker(&self, shared: &Mutex<SharedWork>, progress_made: &Condvar) {
         while let Some((number, prompt, answered_before)) = self.next_cross(shared, progress_made) {
             let answer = self.model.ask(&prompt, &self.should_continue);
             let mut state = shared.lock();
@@ -115,7 +115,7 @@ impl CrossPhase<'_> {
     /// until the budget covers the cross. `None` if no cross is left or the phase ends.
     fn next_cross(
         &self,
-        shared: &Mutex<WorkerState>,
+        shared: &Mutex<SharedWork>,
         progress_made: &Condvar,
     ) -> Option<(usize, Prompt, u64)> {
         let mut state = shared.lock();
@@ -140,7 +140,7 @@ impl CrossPhase<'_> {
     }
 
     /// Records a failed call. Ends the phase if further calls would fail as well.
-    fn record_failure(&self, state: &mut WorkerState, number: usize, error: ModelError) {
+    fn record_failure(&self, state: &mut SharedWork, number: usize, error: IdeaError) {
         match error.reason {
             // The cross itself did not fail, so it stays open.
             FailureReason::Budget | FailureReason::Stopped | FailureReason::Service => {
@@ -160,7 +160,7 @@ impl CrossPhase<'_> {
     }
 
     /// Saves an outcome. Ends the phase on an error: an unsaved outcome would be paid again.
-    fn record_outcome(&self, state: &mut WorkerState, number: usize, outcome: CrossOutcome) {
+    fn record_outcome(&self, state: &mut SharedWork, number: usize, outcome: CrossOutcome) {
         if let Err(error) = (self.save)(number, outcome) {
             state.fatal_error.get_or_insert(error);
         }
@@ -183,8 +183,8 @@ mod tests {
         max_concurrent: AtomicUsize,
     }
 
-    impl<F: Fn(&str) -> Result<String, ModelError> + Sync> IdeaModel for FakeModel<F> {
-        fn ask(&self, prompt: &Prompt, _: &dyn Fn() -> bool) -> Result<String, ModelError> {
+    impl<F: Fn(&str) -> Result<String, IdeaError> + Sync> IdeaModel for FakeModel<F> {
+        fn ask(&self, prompt: &Prompt, _: &dyn Fn() -> bool) -> Result<String, IdeaError> {
             self.calls.fetch_add(1, SeqCst);
             let concurrent = self.concurrent.fetch_add(1, SeqCst) + 1;
             self.max_concurrent.fetch_max(concurrent, SeqCst);
@@ -195,12 +195,12 @@ mod tests {
         }
     }
 
-    fn fake_model<F: Fn(&str) -> Result<String, ModelError> + Sync>(answer: F) -> FakeModel<F> {
+    fn fake_model<F: Fn(&str) -> Result<String, IdeaError> + Sync>(answer: F) -> FakeModel<F> {
         FakeModel { answer, calls: 0.into(), concurrent: 0.into(), max_concurrent: 0.into() }
     }
 
-    fn error(reason: FailureReason) -> ModelError {
-        ModelError { reason, message: format!("{reason:?}"), hint: brain_protocol::Hint::default() }
+    fn error(reason: FailureReason) -> IdeaError {
+        IdeaError { reason, message: format!("{reason:?}"), hint: brain_protocol::Hint::default() }
     }
 
     fn crosses(count: usize) -> Vec<(usize, Prompt)> {
@@ -213,8 +213,8 @@ mod tests {
     fn run(
         model: &dyn IdeaModel,
         count: usize,
-        check_budget: &(dyn Fn() -> Result<(), ModelError> + Sync),
-    ) -> (BTreeMap<usize, CrossOutcome>, Option<ModelError>) {
+        check_budget: &(dyn Fn() -> Result<(), IdeaError> + Sync),
+    ) -> (BTreeMap<usize, CrossOutcome>, Option<IdeaError>) {
         let outcomes = Mutex::new(BTreeMap::new());
         let save = |number, outcome| {
             let former = outcomes.lock().insert(number, outcome);
@@ -232,7 +232,7 @@ mod tests {
         (outcomes.into_inner(), fatal_error)
     }
 
-    fn one_idea(text: &str) -> Result<String, ModelError> {
+    fn one_idea(text: &str) -> Result<String, IdeaError> {
         Ok(format!("{{\"ideas\": [\"of {text}\"]}}"))
     }
 

@@ -19,7 +19,7 @@ const STALE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 
 /// A page that can be drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Candidate {
+pub(super) struct DrawablePage {
     pub(super) source: SourceId,
     pub(super) slug: Slug,
     pub(super) title: String,
@@ -33,7 +33,7 @@ pub(super) struct Candidate {
     pub(super) staleness: u8,
 }
 
-impl Candidate {
+impl DrawablePage {
     /// Returns the distance to the nearest close page.
     fn distance(&self) -> f32 {
         self.distances.iter().copied().fold(f32::INFINITY, f32::min)
@@ -51,7 +51,7 @@ impl Candidate {
 #[derive(Debug, PartialEq)]
 pub(super) struct DistantPages {
     /// The pages and their bands, farthest band first, [`Band::Near`] last.
-    pub(super) pages: Vec<(Candidate, Band)>,
+    pub(super) pages: Vec<(DrawablePage, Band)>,
     /// Whether there were fewer pages than needed that the search does not find.
     pub(super) is_short: bool,
 }
@@ -76,7 +76,7 @@ impl Draw {
     }
 
     /// Returns the lowest random key of a page. A page has one key, and more if it is stale.
-    fn lowest_key(&self, page: &Candidate) -> [u8; 8] {
+    fn lowest_key(&self, page: &DrawablePage) -> [u8; 8] {
         let keys = (0..=page.staleness).map(|nth| self.random_key(&page.source, &page.slug, nth));
         keys.min().unwrap_or([u8::MAX; 8])
     }
@@ -96,15 +96,15 @@ pub(super) fn staleness(version: u32, updated_at: i64, now: i64) -> u8 {
 /// all candidates, or from the farthest `max` if that is more. Draws each group once if possible.
 /// If there are too few, the farthest found candidates complete the selection.
 pub(super) fn select(
-    mut candidates: Vec<Candidate>,
+    mut candidates: Vec<DrawablePage>,
     max: usize,
     divisor: usize,
     draw: &Draw,
 ) -> DistantPages {
-    let selection_order = |one: &Candidate, other: &Candidate| -> Ordering {
+    let selection_order = |one: &DrawablePage, other: &DrawablePage| -> Ordering {
         let by_distance = other.distance().total_cmp(&one.distance());
         let by_key = || {
-            let key = |page: &Candidate| draw.random_key(&page.source, &page.slug, 0);
+            let key = |page: &DrawablePage| draw.random_key(&page.source, &page.slug, 0);
             key(one).cmp(&key(other))
         };
         one.is_found.cmp(&other.is_found).then(by_distance).then_with(by_key)
@@ -139,8 +139,8 @@ mod tests {
 
     const DAY: &str = "2026-11-21";
 
-    fn page(slug: &str, distance: f32) -> Candidate {
-        Candidate {
+    fn page(slug: &str, distance: f32) -> DrawablePage {
+        DrawablePage {
             source: SourceId::default(),
             slug: Slug::parse(slug).unwrap(),
             title: slug.into(),
@@ -159,8 +159,8 @@ mod tests {
     }
 
     /// Returns 240 pages with different distances. The search finds a tenth of them.
-    fn candidates() -> Vec<Candidate> {
-        let page = |n: u16| Candidate {
+    fn candidates() -> Vec<DrawablePage> {
+        let page = |n: u16| DrawablePage {
             is_found: n.is_multiple_of(10),
             ..page(&format!("people/p{n}"), f32::from(n) / 240.0)
         };
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn pages_of_different_groups_are_preferred() {
-        let pages: Vec<Candidate> = (0..40)
+        let pages: Vec<DrawablePage> = (0..40)
             .map(|n| page(&format!("projects/{}/{n}", if n % 4 == 0 { "b" } else { "a" }), 0.9))
             .collect();
         for question in 0..20 {
@@ -246,8 +246,8 @@ mod tests {
 
     #[test]
     fn stale_pages_are_drawn_more_often() {
-        let pages: Vec<Candidate> = (0..100)
-            .map(|n| Candidate { staleness: (n % 2) * 2, ..page(&format!("people/p{n}"), 1.0) })
+        let pages: Vec<DrawablePage> = (0..100)
+            .map(|n| DrawablePage { staleness: (n % 2) * 2, ..page(&format!("people/p{n}"), 1.0) })
             .collect();
         let stale: usize = (0..50)
             .map(|question| {
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn found_pages_complete_a_short_draw() {
-        let found = |slug: &str, distance| Candidate { is_found: true, ..page(slug, distance) };
+        let found = |slug: &str, distance| DrawablePage { is_found: true, ..page(slug, distance) };
         let pages = vec![found("a/near", 0.2), page("a/far", 0.6), found("a/found", 0.9)];
         let drawn = select(pages.clone(), 2, 2, &draw("Why?", DAY));
         assert_eq!((slugs(&drawn), drawn.is_short), (vec!["a/far", "a/found"], true));
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(staleness(1, now + day, now), 0, "a clock that was set back");
     }
 
-    fn select_inputs() -> impl Strategy<Value = (Vec<Candidate>, usize, usize)> {
+    fn select_inputs() -> impl Strategy<Value = (Vec<DrawablePage>, usize, usize)> {
         let page_input = ("[ab]/[abc](/[a-e]){0,2}", 0..5_u8, any::<bool>(), 0..3_u8);
         (prop::collection::vec(page_input, 0..60), 0..15_usize, 0..4_usize).prop_map(
             |(pages, max, divisor)| {
@@ -292,7 +292,7 @@ mod tests {
                 for (slug, distance, is_found, staleness) in pages {
                     if distinct.insert(slug.clone()) {
                         let page = page(&slug, f32::from(distance) / 4.0);
-                        out.push(Candidate { is_found, staleness, ..page });
+                        out.push(DrawablePage { is_found, staleness, ..page });
                     }
                 }
                 (out, max, divisor)

@@ -6,13 +6,13 @@ use brain_protocol::{Command, Fault, IdeaPrompt, IdeaStatus, Ideas, IdeasReply, 
 use parking_lot::Mutex;
 
 use super::estimate::estimate;
-use super::idea_model::{FailureReason, ModelError};
+use super::idea_model::{FailureReason, IdeaError};
 use super::judge::BATCH_SIZE;
 use super::phases::{JUDGE, RunExecution, RunModels, cross_prompt};
 use super::profile::Profile;
 use super::prompt;
 use super::reply::{self, ReplyContext};
-use super::run_state::{Run, RunPage, SavedPage};
+use super::run_state::{IdeaRun, RunPage, SavedPage};
 use super::run_store::RunStore;
 use crate::ideas::IdeaService;
 use brain_base::caller::Caller;
@@ -34,7 +34,7 @@ impl IdeaService {
         &self,
         caller: &Caller,
         request: &Ideas,
-        mut run: Run,
+        mut run: IdeaRun,
         store: &RunStore,
         progress: &dyn Progress,
     ) -> Result<IdeasReply, Fault> {
@@ -95,7 +95,7 @@ impl IdeaService {
     fn estimate_reply(
         &self,
         request: &Ideas,
-        mut run: Run,
+        mut run: IdeaRun,
         models: Option<&RunModels>,
         mut reply_context: ReplyContext,
     ) -> IdeasReply {
@@ -115,7 +115,7 @@ impl IdeaService {
     }
 
     /// Records that a run begins, or continues.
-    fn start(&self, run: &mut Run, expected: u64, store: &RunStore) -> Result<(), Fault> {
+    fn start(&self, run: &mut IdeaRun, expected: u64, store: &RunStore) -> Result<(), Fault> {
         if run.cost.calls == 0 {
             run.cost.estimated = expected;
         }
@@ -129,8 +129,8 @@ impl IdeaService {
     /// Records what a run cost and why it stopped, if it did. `failure` has the phase that failed.
     fn end(
         &self,
-        run: &mut Run,
-        failure: Option<(&'static str, ModelError)>,
+        run: &mut IdeaRun,
+        failure: Option<(&'static str, IdeaError)>,
         models: &RunModels,
         reply_context: &mut ReplyContext,
     ) {
@@ -150,7 +150,7 @@ impl IdeaService {
         &self,
         caller: &Caller,
         request: &Ideas,
-        mut run: Run,
+        mut run: IdeaRun,
         store: &RunStore,
         is_complete: bool,
         mut reply_context: ReplyContext,
@@ -174,7 +174,7 @@ impl IdeaService {
     }
 
     /// Selects the models and the budget. Returns `None` if no model is configured.
-    fn select_models(&self, request: &Ideas, run: &Run) -> Result<Option<RunModels>, Fault> {
+    fn select_models(&self, request: &Ideas, run: &IdeaRun) -> Result<Option<RunModels>, Fault> {
         let Some(ideas) = self.models.language_model(request.model.as_deref())? else {
             return Ok(None);
         };
@@ -193,9 +193,9 @@ impl IdeaService {
     }
 
     /// Returns notes about a missing price and a small budget.
-    fn cost_notes(&self, models: &RunModels, expected: u64, run: &Run) -> Vec<String> {
+    fn cost_notes(&self, models: &RunModels, expected: u64, run: &IdeaRun) -> Vec<String> {
         let mut notes = Vec::new();
-        let is_remote = brain_llm::Settings::from_config(&self.models.config)
+        let is_remote = brain_llm::ModelSettings::from_config(&self.models.config)
             .is_some_and(|models| !models.is_local());
         if models.price.is_free() && is_remote {
             notes.push(
@@ -215,7 +215,7 @@ impl IdeaService {
     }
 
     fn no_model_note(&self) -> String {
-        let problem = match brain_llm::Settings::from_config(&self.models.config) {
+        let problem = match brain_llm::ModelSettings::from_config(&self.models.config) {
             None => "no language model is configured (llm.provider is none)",
             Some(_) => "no language model is named (llm.model is empty)",
         };
@@ -226,7 +226,7 @@ impl IdeaService {
     }
 
     /// Returns the prompts of the open crosses. Omits crosses with a deleted page.
-    fn prompts(&self, caller: &Caller, run: &Run) -> Result<Vec<IdeaPrompt>, Fault> {
+    fn prompts(&self, caller: &Caller, run: &IdeaRun) -> Result<Vec<IdeaPrompt>, Fault> {
         let close = self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?;
         let far = self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?;
         let delimiter = self.delimiter(&close.iter().chain(&far).flatten().map(String::as_str))?;
@@ -293,7 +293,7 @@ impl IdeaService {
         &self,
         caller: &Caller,
         request: &Ideas,
-        run: &mut Run,
+        run: &mut IdeaRun,
         reply_context: &mut ReplyContext,
     ) {
         let profile = Profile::of(run.profile);
@@ -331,7 +331,7 @@ impl IdeaService {
     }
 
     /// Returns whether the run's saved page still exists, or `true` if the store cannot tell.
-    fn saved_page_exists(&self, caller: &Caller, run: &Run) -> bool {
+    fn saved_page_exists(&self, caller: &Caller, run: &IdeaRun) -> bool {
         let Ok(reader) = self.store.read(caller.visibility()) else { return true };
         let Ok((source, ..)) = brain_pages::sources::resolve(caller, &reader, None) else {
             return true;
@@ -342,7 +342,7 @@ impl IdeaService {
     }
 
     /// Describes which phase failed, why, what was spent and how to continue.
-    fn problem(&self, phase: &str, error: &ModelError, run: &Run, price: Price) -> String {
+    fn problem(&self, phase: &str, error: &IdeaError, run: &IdeaRun, price: Price) -> String {
         let (all, open) = (run.crosses.len(), run.open_crosses().len());
         let remaining_cost = estimate(
             price,

@@ -6,7 +6,7 @@ use brain_protocol::{Hint, IdeaProfile};
 
 use super::prompt::Prompt;
 use brain_costs::Budget;
-use brain_llm::{Model, ModelError as LlmError, ModelErrorKind, Question};
+use brain_llm::{Model, ModelError as LlmError, ModelErrorKind, ModelQuestion};
 
 /// Maximum time per question to wait for an overloaded service.
 const MAX_BUSY_WAIT: Duration = Duration::from_secs(120);
@@ -28,7 +28,7 @@ pub(super) enum FailureReason {
 
 /// A failed question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ModelError {
+pub(super) struct IdeaError {
     /// The kind of the failure.
     pub(super) reason: FailureReason,
     /// The description.
@@ -37,7 +37,7 @@ pub(super) struct ModelError {
     pub(super) hint: Hint,
 }
 
-impl From<LlmError> for ModelError {
+impl From<LlmError> for IdeaError {
     fn from(error: LlmError) -> Self {
         let reason = match error.kind {
             ModelErrorKind::Budget => FailureReason::Budget,
@@ -58,11 +58,8 @@ impl From<LlmError> for ModelError {
 pub(super) trait IdeaModel: Sync {
     /// Returns the answer, which may be cut at the length limit. `should_continue` returns `false`
     /// once the caller is gone or the daemon is stopping.
-    fn ask(
-        &self,
-        prompt: &Prompt,
-        should_continue: &dyn Fn() -> bool,
-    ) -> Result<String, ModelError>;
+    fn ask(&self, prompt: &Prompt, should_continue: &dyn Fn() -> bool)
+    -> Result<String, IdeaError>;
 }
 
 /// A model whose calls are paid from a budget.
@@ -77,8 +74,8 @@ impl IdeaModel for BudgetedModel<'_> {
         &self,
         prompt: &Prompt,
         should_continue: &dyn Fn() -> bool,
-    ) -> Result<String, ModelError> {
-        let question = Question {
+    ) -> Result<String, IdeaError> {
+        let question = ModelQuestion {
             purpose: self.profile.as_str(),
             system: &prompt.system,
             text: &prompt.text,
@@ -86,7 +83,7 @@ impl IdeaModel for BudgetedModel<'_> {
             max_tokens: prompt.max_tokens,
             json: true,
             max_retry_wait: MAX_BUSY_WAIT,
-            ..Question::default()
+            ..ModelQuestion::default()
         };
         Ok(self.model.ask(&question, Some(self.budget), should_continue)?.text)
     }

@@ -3,8 +3,8 @@
 //! Ideas that the answers skip, also in a second round, remain without scores. Knows neither pages
 //! nor files.
 
-use super::idea_model::{FailureReason, IdeaModel, ModelError};
-use super::parse::{self, Verdict};
+use super::idea_model::{FailureReason, IdeaError, IdeaModel};
+use super::parse::{self, IdeaScores};
 use super::prompt::Prompt;
 
 /// Ideas per question.
@@ -17,21 +17,21 @@ pub(super) struct JudgePhase<'a> {
     /// The model that is asked.
     pub(super) model: &'a dyn IdeaModel,
     /// Builds the question about the ideas with these indexes.
-    pub(super) prompt: &'a dyn Fn(&[usize]) -> Result<Prompt, ModelError>,
+    pub(super) prompt: &'a dyn Fn(&[usize]) -> Result<Prompt, IdeaError>,
     /// Returns whether the caller still waits and the daemon is not stopping.
     pub(super) should_continue: &'a dyn Fn() -> bool,
     /// Saves verdicts, each with the index of its idea. Ignores the number in a verdict.
-    pub(super) save: &'a mut dyn FnMut(Vec<(usize, Verdict)>) -> Result<(), ModelError>,
+    pub(super) save: &'a mut dyn FnMut(Vec<(usize, IdeaScores)>) -> Result<(), IdeaError>,
 }
 
 impl JudgePhase<'_> {
     /// Judges the ideas with these indexes. Returns the error if the phase ended early; an unusable
     /// answer does not end the phase.
-    pub(super) fn run(&mut self, ideas: &[usize]) -> Option<ModelError> {
+    pub(super) fn run(&mut self, ideas: &[usize]) -> Option<IdeaError> {
         self.judge_all(ideas).err()
     }
 
-    fn judge_all(&mut self, ideas: &[usize]) -> Result<(), ModelError> {
+    fn judge_all(&mut self, ideas: &[usize]) -> Result<(), IdeaError> {
         let unjudged = self.round(ideas, BATCH_SIZE)?;
         // A judge that gave no verdict at all is not asked again.
         if !unjudged.is_empty() && unjudged.len() < ideas.len() {
@@ -41,7 +41,7 @@ impl JudgePhase<'_> {
     }
 
     /// Asks about all `ideas` once, in batches, and returns those without a verdict.
-    fn round(&mut self, ideas: &[usize], batch_size: usize) -> Result<Vec<usize>, ModelError> {
+    fn round(&mut self, ideas: &[usize], batch_size: usize) -> Result<Vec<usize>, IdeaError> {
         let mut unjudged = Vec::new();
         for batch in ideas.chunks(batch_size) {
             let prompt = (self.prompt)(batch)?;
@@ -78,10 +78,10 @@ mod tests {
     use super::*;
 
     /// A model that returns the listed answers in order.
-    struct Fake(Mutex<Vec<Result<String, ModelError>>>);
+    struct Fake(Mutex<Vec<Result<String, IdeaError>>>);
 
     impl IdeaModel for Fake {
-        fn ask(&self, _: &Prompt, _: &dyn Fn() -> bool) -> Result<String, ModelError> {
+        fn ask(&self, _: &Prompt, _: &dyn Fn() -> bool) -> Result<String, IdeaError> {
             self.0.lock().unwrap().remove(0)
         }
     }
@@ -97,15 +97,15 @@ mod tests {
         format!("{{\"scores\": [{}]}}", numbers.map(verdict).collect::<Vec<_>>().join(","))
     }
 
-    fn error(reason: FailureReason) -> ModelError {
-        ModelError { reason, message: "no".into(), hint: brain_protocol::Hint::default() }
+    fn error(reason: FailureReason) -> IdeaError {
+        IdeaError { reason, message: "no".into(), hint: brain_protocol::Hint::default() }
     }
 
     /// Returns the judged ideas, the batch sizes, and the error that ended the phase.
     fn run(
         idea_count: usize,
-        answers: Vec<Result<String, ModelError>>,
-    ) -> (Vec<usize>, Vec<usize>, Option<ModelError>) {
+        answers: Vec<Result<String, IdeaError>>,
+    ) -> (Vec<usize>, Vec<usize>, Option<IdeaError>) {
         let model = Fake(Mutex::new(answers));
         let (mut judged, batches) = (Vec::new(), Mutex::new(Vec::new()));
         let prompt = |batch: &[usize]| {
@@ -117,7 +117,7 @@ mod tests {
                 max_tokens: 1,
             })
         };
-        let mut save = |verdicts: Vec<(usize, Verdict)>| {
+        let mut save = |verdicts: Vec<(usize, IdeaScores)>| {
             judged.extend(verdicts.into_iter().map(|(idea, _)| idea));
             Ok(())
         };

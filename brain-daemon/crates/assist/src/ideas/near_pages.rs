@@ -6,10 +6,10 @@ use std::collections::HashSet;
 
 use brain_protocol::{Command, Fault, FaultCode, Search, hint};
 
-use super::distant_pages::{self, Candidate, DistantPages, Draw};
+use super::distant_pages::{self, DistantPages, Draw, DrawablePage};
 use super::page_features;
 use super::profile::Profile;
-use super::run_state::{ClosePageRef, FarPageRef, Run, RunPage};
+use super::run_state::{ClosePageRef, FarPageRef, IdeaRun, RunPage};
 use crate::ideas::IdeaService;
 use brain_base::caller::Caller;
 use brain_base::clock::local_day;
@@ -39,7 +39,7 @@ impl IdeaService {
         &self,
         caller: &Caller,
         profile: &Profile,
-        run: &mut Run,
+        run: &mut IdeaRun,
         close: usize,
         far: usize,
     ) -> Result<(), Fault> {
@@ -57,7 +57,7 @@ impl IdeaService {
         &self,
         caller: &Caller,
         reader: &Reader,
-        run: &mut Run,
+        run: &mut IdeaRun,
         max: usize,
     ) -> Result<NearPages, Fault> {
         let search = Search { query: run.question.clone(), limit: HITS, ..Search::default() };
@@ -97,7 +97,7 @@ impl IdeaService {
         &self,
         reader: &Reader,
         profile: &Profile,
-        run: &mut Run,
+        run: &mut IdeaRun,
         near: &NearPages,
         max: usize,
     ) -> Result<(), Fault> {
@@ -107,7 +107,7 @@ impl IdeaService {
             distant_pages::select(candidates, max, profile.far_divisor, &draw);
         run.short_of_target = is_short;
         for (page, band) in pages {
-            let Candidate { source, slug, title, distances, .. } = page;
+            let DrawablePage { source, slug, title, distances, .. } = page;
             run.far.push(FarPageRef { page: RunPage { source, slug, title }, distances, band });
         }
         if run.far.is_empty() {
@@ -130,7 +130,7 @@ impl IdeaService {
         profile: &Profile,
         near: &NearPages,
         draw: &Draw,
-    ) -> Result<Vec<Candidate>, Fault> {
+    ) -> Result<Vec<DrawablePage>, Fault> {
         let mut pages = comparable_pages(reader, near, draw)?;
         let vector_distances = |(_, _, record): &PageEntry| -> Option<Vec<f32>> {
             let close = near.close.iter();
@@ -158,7 +158,7 @@ impl IdeaService {
                 false => 0,
             };
             let is_found = near.found.contains(&record.id);
-            Candidate { source, slug, title: record.title, distances, is_found, staleness }
+            DrawablePage { source, slug, title: record.title, distances, is_found, staleness }
         };
         Ok(pages.into_iter().zip(distances).map(candidate).collect())
     }

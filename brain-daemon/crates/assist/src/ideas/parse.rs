@@ -18,7 +18,7 @@ const MAX_NOTE_CHARS: usize = 300;
 
 /// The judge's scores for one idea.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct IdeaScores {
     /// The idea's number in the question, from 1.
     pub(super) number: usize,
     pub(super) scores: Scores,
@@ -57,7 +57,7 @@ pub(super) fn ideas(answer: &str, max: usize) -> Vec<String> {
 }
 
 /// Returns at most one verdict on each of `idea_count` ideas: the first one in the answer.
-pub(super) fn verdicts(answer: &str, idea_count: usize) -> Vec<Verdict> {
+pub(super) fn verdicts(answer: &str, idea_count: usize) -> Vec<IdeaScores> {
     let mut found = Vec::new();
     for value in values(truncated(answer)) {
         collect_verdicts(&value, None, 0, &mut found);
@@ -66,13 +66,13 @@ pub(super) fn verdicts(answer: &str, idea_count: usize) -> Vec<Verdict> {
     if found.len() == idea_count && found.iter().all(|verdict| verdict.number.is_none()) {
         found.iter_mut().enumerate().for_each(|(at, verdict)| verdict.number = Some(at + 1));
     }
-    let mut verdicts: Vec<Verdict> = Vec::new();
+    let mut verdicts: Vec<IdeaScores> = Vec::new();
     for ParsedVerdict { number, scores, note } in found {
         let Some(number) = number.filter(|number| (1..=idea_count).contains(number)) else {
             continue;
         };
         if verdicts.iter().all(|verdict| verdict.number != number) {
-            verdicts.push(Verdict { number, scores, note });
+            verdicts.push(IdeaScores { number, scores, note });
         }
     }
     verdicts

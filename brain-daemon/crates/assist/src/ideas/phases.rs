@@ -7,12 +7,12 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::cross::{self, CrossOutcome};
 use super::estimate::estimate;
-use super::idea_model::{BudgetedModel, FailureReason, ModelError};
+use super::idea_model::{BudgetedModel, FailureReason, IdeaError};
 use super::judge;
-use super::parse::Verdict;
+use super::parse::IdeaScores;
 use super::profile::Profile;
-use super::prompt::{self, IdeaToJudge, Page, Prompt};
-use super::run_state::{CrossState, Run, RunIdea, RunPage};
+use super::prompt::{self, IdeaToJudge, Prompt, PromptPage};
+use super::run_state::{CrossState, IdeaRun, RunIdea, RunPage};
 use super::run_store::RunStore;
 use crate::ideas::IdeaService;
 use brain_costs::{Budget, Price};
@@ -23,7 +23,7 @@ use brain_service::Progress;
 pub(super) struct RunExecution<'a> {
     pub(super) service: &'a IdeaService,
     pub(super) profile: &'static Profile,
-    pub(super) run: Mutex<Run>,
+    pub(super) run: Mutex<IdeaRun>,
     pub(super) store: &'a RunStore,
     /// Texts of the close pages; `None` for a deleted or hidden page.
     pub(super) close_texts: Vec<Option<String>>,
@@ -54,7 +54,7 @@ pub(super) const JUDGE: &str = "judge";
 
 impl RunExecution<'_> {
     /// Runs the phases. Returns the name of the phase that failed first and its error, if any.
-    pub(super) fn run_phases(&self, models: &RunModels) -> Option<(&'static str, ModelError)> {
+    pub(super) fn run_phases(&self, models: &RunModels) -> Option<(&'static str, IdeaError)> {
         let failure = match self.run_crosses(models) {
             Ok(failure) => failure,
             Err(fault) => Some(service_error(&fault)),
@@ -73,7 +73,7 @@ impl RunExecution<'_> {
         failure.map(|error| (CROSSES, error)).or_else(|| judge_failure.map(|error| (JUDGE, error)))
     }
 
-    fn run_crosses(&self, models: &RunModels) -> Result<Option<ModelError>, Fault> {
+    fn run_crosses(&self, models: &RunModels) -> Result<Option<IdeaError>, Fault> {
         let texts = self.close_texts.iter().chain(&self.far_texts).flatten().map(String::as_str);
         let delimiter = self.service.delimiter(&texts)?;
         let mut tasks = Vec::new();
@@ -124,7 +124,7 @@ impl RunExecution<'_> {
     ///
     /// # Errors
     /// `FailureReason::Budget` if the budget does not cover them.
-    fn check_budget(&self, models: &RunModels) -> Result<(), ModelError> {
+    fn check_budget(&self, models: &RunModels) -> Result<(), IdeaError> {
         let price = models.price;
         let unjudged = self.run().unjudged_count() as u64;
         let needed = estimate(price, 1, u64::from(self.profile.ideas), unjudged);
@@ -132,7 +132,7 @@ impl RunExecution<'_> {
         if needed <= left {
             return Ok(());
         }
-        Err(ModelError {
+        Err(IdeaError {
             reason: FailureReason::Budget,
             message: format!(
                 "one more cross and the judge would cost about ${}, but only ${} of the budget of \
@@ -145,7 +145,7 @@ impl RunExecution<'_> {
         })
     }
 
-    fn run_judge(&self, models: &RunModels) -> Option<ModelError> {
+    fn run_judge(&self, models: &RunModels) -> Option<IdeaError> {
         // A copy, so that the ideas do not change during the phase.
         let run = self.run().clone();
         let unjudged: Vec<(usize, usize, &RunIdea)> =
@@ -158,13 +158,13 @@ impl RunExecution<'_> {
         let prompt = |batch: &[usize]| {
             self.judge_prompt(&run, batch.iter().filter_map(|at| unjudged.get(*at)))
         };
-        let mut save = |verdicts: Vec<(usize, Verdict)>| {
+        let mut save = |verdicts: Vec<(usize, IdeaScores)>| {
             self.save_step(models, |run| {
                 for (at, verdict) in verdicts {
                     let idea =
                         unjudged.get(at).and_then(|(cross, at, _)| run.idea_mut(*cross, *at));
                     if let Some(idea) = idea {
-                        let Verdict { scores, note, .. } = verdict;
+                        let IdeaScores { scores, note, .. } = verdict;
                         let weighted = self.profile.weighted(&scores);
                         idea.judge = Some(Judgement { scores, weighted, note });
                     }
@@ -187,9 +187,9 @@ impl RunExecution<'_> {
     /// saw the delimiter of the crosses and may have copied it into an idea.
     fn judge_prompt<'c>(
         &self,
-        run: &Run,
+        run: &IdeaRun,
         ideas: impl Iterator<Item = &'c (usize, usize, &'c RunIdea)>,
-    ) -> Result<Prompt, ModelError> {
+    ) -> Result<Prompt, IdeaError> {
         let mut ideas_to_judge = Vec::new();
         for (number, _, idea) in ideas {
             let (Some(cross), Some((close, far))) = (run.crosses.get(*number), run.pages(*number))
@@ -212,8 +212,8 @@ impl RunExecution<'_> {
     fn save_step(
         &self,
         models: &RunModels,
-        change: impl FnOnce(&mut Run),
-    ) -> Result<(), ModelError> {
+        change: impl FnOnce(&mut IdeaRun),
+    ) -> Result<(), IdeaError> {
         let mut run = self.run();
         change(&mut run);
         run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
@@ -227,27 +227,27 @@ impl RunExecution<'_> {
     }
 
     /// Returns the error for a run in which no cross has ideas.
-    fn no_ideas_error(&self) -> ModelError {
+    fn no_ideas_error(&self) -> IdeaError {
         let run = self.run();
         let why = run.crosses.iter().find_map(|cross| match &cross.state {
             CrossState::Failed { why } => Some(why.as_str()),
             _ => None,
         });
-        ModelError {
+        IdeaError {
             reason: FailureReason::Question,
             message: format!("no cross gave an idea: {}", why.unwrap_or("the run has no crosses")),
             hint: "try another model: --model NAME".into(),
         }
     }
 
-    fn run(&self) -> MutexGuard<'_, Run> {
+    fn run(&self) -> MutexGuard<'_, IdeaRun> {
         self.run.lock()
     }
 }
 
 /// Builds the prompt of a cross. Returns `None` if the text of one of its pages is missing.
 pub(super) fn cross_prompt(
-    run: &Run,
+    run: &IdeaRun,
     number: usize,
     close: &[Option<String>],
     far: &[Option<String>],
@@ -266,19 +266,19 @@ fn text_of(texts: &[Option<String>], at: usize) -> Option<&str> {
     texts.get(at)?.as_deref()
 }
 
-fn prompt_page<'a>(page: &'a RunPage, text: &'a str) -> Page<'a> {
-    Page { slug: page.slug.as_str(), title: &page.title, text }
+fn prompt_page<'a>(page: &'a RunPage, text: &'a str) -> PromptPage<'a> {
+    PromptPage { slug: page.slug.as_str(), title: &page.title, text }
 }
 
 /// Returns the page for the judge's prompt. A deleted page reveals nothing, not even its title.
-fn judged_page<'a>(page: &'a RunPage, text: Option<&'a str>) -> Page<'a> {
+fn judged_page<'a>(page: &'a RunPage, text: Option<&'a str>) -> PromptPage<'a> {
     match text {
         Some(text) => prompt_page(page, text),
-        None => Page { slug: "", title: "a page that is gone", text: "" },
+        None => PromptPage { slug: "", title: "a page that is gone", text: "" },
     }
 }
 
-fn service_error(fault: &Fault) -> ModelError {
+fn service_error(fault: &Fault) -> IdeaError {
     let hint = fault.hint.clone().unwrap_or_default();
-    ModelError { reason: FailureReason::Service, message: fault.message.clone(), hint }
+    IdeaError { reason: FailureReason::Service, message: fault.message.clone(), hint }
 }

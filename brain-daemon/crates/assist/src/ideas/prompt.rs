@@ -34,7 +34,7 @@ pub(super) struct Prompt {
 
 /// A page in a prompt.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page<'a> {
+pub(super) struct PromptPage<'a> {
     pub(super) slug: &'a str,
     pub(super) title: &'a str,
     /// The text, of any length.
@@ -45,16 +45,16 @@ pub(super) struct Page<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IdeaToJudge<'a> {
     pub(super) text: &'a str,
-    pub(super) close: Page<'a>,
-    pub(super) far: Page<'a>,
+    pub(super) close: PromptPage<'a>,
+    pub(super) far: PromptPage<'a>,
 }
 
 /// Builds the prompt for one cross.
 pub(super) fn cross(
     profile: &Profile,
     question: &str,
-    close: Page<'_>,
-    far: Page<'_>,
+    close: PromptPage<'_>,
+    far: PromptPage<'_>,
     delimiter: &str,
 ) -> Prompt {
     let ideas = profile.ideas;
@@ -107,7 +107,7 @@ pub(super) fn judge(question: &str, ideas: &[IdeaToJudge<'_>], delimiter: &str) 
     );
     let mut text = format!("The question:\n{question}\n\n");
     for (at, idea) in ideas.iter().enumerate() {
-        let excerpt = |page: Page<'_>| {
+        let excerpt = |page: PromptPage<'_>| {
             format!(
                 "{} | {}",
                 one_line(cut(page.title, MAX_TITLE_CHARS)),
@@ -142,7 +142,7 @@ pub(super) fn is_unique_delimiter<'a>(
 }
 
 /// Returns a page between its delimiters. `set` is `close` or `far`.
-fn block(set: &str, page: Page<'_>, delimiter: &str) -> String {
+fn block(set: &str, page: PromptPage<'_>, delimiter: &str) -> String {
     format!(
         "=== {set} page {delimiter} ===\n{} ({})\n\n{}\n=== end of page {delimiter} ===\n",
         one_line(cut(page.title, MAX_TITLE_CHARS)),
@@ -174,8 +174,8 @@ mod tests {
 
     const DELIMITER: &str = "0123456789abcdef";
 
-    fn page(text: &str) -> Page<'_> {
-        Page { slug: "a/b", title: "A\nB", text }
+    fn page(text: &str) -> PromptPage<'_> {
+        PromptPage { slug: "a/b", title: "A\nB", text }
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
         let long = "知".repeat(5000);
         let prompt = cross(profile, "Why?", page(&long), page("far"), DELIMITER);
         assert_eq!(prompt.text.matches('知').count(), 4000);
-        let title = Page { slug: "a/b", title: &long, text: "" };
+        let title = PromptPage { slug: "a/b", title: &long, text: "" };
         assert_eq!(
             cross(profile, "Why?", title, page("far"), DELIMITER).text.matches('知').count(),
             MAX_TITLE_CHARS

@@ -7,7 +7,7 @@ use brain_protocol::{
 };
 
 use super::profile::Profile;
-use super::run_state::{CrossState, Run};
+use super::run_state::{CrossState, IdeaRun};
 
 /// Facts about this call that the run does not store.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct ReplyContext {
 }
 
 /// Builds the reply.
-pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasReply {
+pub(super) fn build(run: &IdeaRun, request: &Ideas, context: ReplyContext) -> IdeasReply {
     let ReplyContext {
         status,
         prompts,
@@ -86,7 +86,7 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
 }
 
 /// Returns notes on parts of the run that failed or are smaller than planned.
-fn run_notes(run: &Run, judge_failed: bool) -> impl Iterator<Item = String> {
+fn run_notes(run: &IdeaRun, judge_failed: bool) -> impl Iterator<Item = String> {
     let judge = "the judge gave no scores: the ideas are shown without them";
     let target = "there are too few distant pages: the far set is smaller, or has pages near the \
                   question";
@@ -98,7 +98,7 @@ fn run_notes(run: &Run, judge_failed: bool) -> impl Iterator<Item = String> {
 
 /// Returns at most `limit` ideas: passing ideas first, then the others by score, ideas without a
 /// score last.
-pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
+pub(super) fn ideas(run: &IdeaRun, limit: Option<u32>) -> Vec<Idea> {
     let profile = Profile::of(run.profile);
     let idea = |(cross, index, idea): (usize, usize, &super::run_state::RunIdea)| {
         let (close, far) = run.pages(cross)?;
@@ -126,7 +126,7 @@ pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
 
 /// Describes how many crosses failed, and the reason of the first failure. Returns `None` if no
 /// cross failed.
-fn failed_crosses_note(run: &Run) -> Option<String> {
+fn failed_crosses_note(run: &IdeaRun) -> Option<String> {
     let failed = run.failed_count();
     let why = run.crosses.iter().find_map(|cross| match &cross.state {
         CrossState::Failed { why } => Some(why),
@@ -165,13 +165,13 @@ mod tests {
         RunIdea { text: text.into(), judge }
     }
 
-    fn run() -> Run {
+    fn run() -> IdeaRun {
         let pick = |slug: &str| RunPage {
             source: SourceId::default(),
             slug: Slug::parse(slug).unwrap(),
             title: slug.into(),
         };
-        let mut run = Run::new("abcdefgh".into(), IdeaProfile::Brainstorm, "Why?", 0);
+        let mut run = IdeaRun::new("abcdefgh".into(), IdeaProfile::Brainstorm, "Why?", 0);
         run.close = vec![
             ClosePageRef { page: pick("a/one"), score: 1.0 },
             ClosePageRef { page: pick("a/two"), score: 0.5 },

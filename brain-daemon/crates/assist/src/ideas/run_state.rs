@@ -13,7 +13,7 @@ pub(super) const UNKNOWN_DISTANCE: f32 = 0.5;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Run {
+pub(super) struct IdeaRun {
     pub(super) format: u32,
     pub(super) run_id: String,
     pub(super) profile: IdeaProfile,
@@ -160,7 +160,7 @@ pub(super) struct SavedPage {
     pub(super) judged: usize,
 }
 
-impl Run {
+impl IdeaRun {
     /// Creates a run without pages and crosses. `now` is in Unix milliseconds.
     pub(super) fn new(run_id: String, profile: IdeaProfile, question: &str, now: i64) -> Self {
         Self {

@@ -11,7 +11,7 @@ use brain_protocol::{Command, Fault, FaultCode, hint};
 use parking_lot::Mutex;
 use serde::Deserialize;
 
-use super::run_state::{Cross, FORMAT, Run};
+use super::run_state::{Cross, FORMAT, IdeaRun};
 use brain_base::durable;
 use brain_base::home::create_private_dir;
 
@@ -80,7 +80,7 @@ impl RunStore {
     ///
     /// # Errors
     /// `disk_full`, `read_only` or `io` if the file cannot be written.
-    pub(super) fn save(&self, run: &Run) -> Result<(), Fault> {
+    pub(super) fn save(&self, run: &IdeaRun) -> Result<(), Fault> {
         let path = self.path(&run.run_id);
         let write = || {
             create_private_dir(&self.dir)?;
@@ -95,7 +95,7 @@ impl RunStore {
     /// # Errors
     /// `not_found` if the run does not exist; `io` if its file cannot be read, is damaged, or has
     /// another format.
-    pub(super) fn load(&self, run_id: &str) -> Result<Run, Fault> {
+    pub(super) fn load(&self, run_id: &str) -> Result<IdeaRun, Fault> {
         if !is_run_id(run_id) {
             return Err(no_run(run_id));
         }
@@ -111,7 +111,7 @@ impl RunStore {
     ///
     /// # Errors
     /// `io` if the directory cannot be read.
-    pub(super) fn load_all(&self) -> Result<(Vec<Run>, Vec<String>), Fault> {
+    pub(super) fn load_all(&self) -> Result<(Vec<IdeaRun>, Vec<String>), Fault> {
         let (mut runs, mut problems) = (Vec::new(), Vec::new());
         for run_id in self.ids().map_err(|error| io_fault("read", &self.dir, &error))? {
             match self.load(&run_id) {
@@ -194,18 +194,18 @@ impl RunFileError {
 
 /// Parses and validates a run. All indexes must be in range. The id must match the file name,
 /// because the id becomes a path.
-fn parse(bytes: &[u8], run_id: &str) -> Result<Run, RunFileError> {
+fn parse(bytes: &[u8], run_id: &str) -> Result<IdeaRun, RunFileError> {
     /// The fields that every format has.
     #[derive(Deserialize)]
-    struct Head {
+    struct RunHead {
         format: u64,
     }
     let damaged = |error: serde_json::Error| RunFileError::Damaged(error.to_string());
-    let Head { format } = serde_json::from_slice(bytes).map_err(damaged)?;
+    let RunHead { format } = serde_json::from_slice(bytes).map_err(damaged)?;
     if format != u64::from(FORMAT) {
         return Err(RunFileError::Format(format));
     }
-    let run: Run = serde_json::from_slice(bytes).map_err(damaged)?;
+    let run: IdeaRun = serde_json::from_slice(bytes).map_err(damaged)?;
     if run.run_id != run_id {
         return Err(RunFileError::Damaged("the run in it has another id".into()));
     }
@@ -230,13 +230,13 @@ mod tests {
     use super::super::run_state::{Band, ClosePageRef, CrossState, FarPageRef, RunIdea, RunPage};
     use super::*;
 
-    fn run(id: &str, at: i64) -> Run {
+    fn run(id: &str, at: i64) -> IdeaRun {
         let pick = |slug: &str| RunPage {
             source: SourceId::default(),
             slug: Slug::parse(slug).unwrap(),
             title: slug.into(),
         };
-        let mut run = Run::new(id.into(), IdeaProfile::Lsd, "Why?", at);
+        let mut run = IdeaRun::new(id.into(), IdeaProfile::Lsd, "Why?", at);
         run.close = vec![ClosePageRef { page: pick("a/one"), score: 1.5 }];
         run.far = ["b/one", "c/one"]
             .map(|slug| FarPageRef { page: pick(slug), distances: vec![0.25], band: Band::Far })
@@ -314,7 +314,7 @@ mod tests {
         );
         let (runs, bad) = store.load_all().unwrap();
         assert_eq!((runs.len(), bad.len()), (0, 2), "{bad:?}");
-        store.save(&Run { far: vec![], ..run("abcdefgk", 7) }).unwrap();
+        store.save(&IdeaRun { far: vec![], ..run("abcdefgk", 7) }).unwrap();
         assert!(store.load("abcdefgk").unwrap_err().message.contains("a missing page"));
     }
 

@@ -6,7 +6,7 @@ use brain_protocol::{
     Fault, FaultCode, Idea, IdeaProfile, Origin, PageRef, Precondition, Put, Slug, SourceId,
 };
 
-use super::run_state::{Run, RunPage};
+use super::run_state::{IdeaRun, RunPage};
 use crate::ideas::IdeaService;
 use brain_base::caller::Caller;
 use brain_base::clock::day;
@@ -33,7 +33,7 @@ impl IdeaService {
     pub(super) fn save_ideas(
         &self,
         caller: &Caller,
-        run: &Run,
+        run: &IdeaRun,
         ideas: &[Idea],
     ) -> Result<Slug, Fault> {
         let source =
@@ -76,7 +76,7 @@ impl IdeaService {
 }
 
 /// Returns `ideas/<day>-<words>-<run id>`, without words if a slug cannot hold them.
-fn slug(run: &Run) -> String {
+fn slug(run: &IdeaRun) -> String {
     let words: Vec<String> = run
         .question
         .split(|c: char| !c.is_alphanumeric())
@@ -93,7 +93,7 @@ fn slug(run: &Run) -> String {
 }
 
 /// Returns the text of the page, including its frontmatter.
-fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
+fn page(run: &IdeaRun, ideas: &[Idea], source: &SourceId) -> String {
     let mut frontmatter = Frontmatter::empty();
     let title: String = line(&run.question).chars().take(MAX_TITLE_CHARS).collect();
     frontmatter.set("type", "idea");
@@ -180,9 +180,9 @@ mod tests {
         }
     }
 
-    fn run(question: &str) -> Run {
+    fn run(question: &str) -> IdeaRun {
         let mut run =
-            Run::new("abcdefgh".into(), IdeaProfile::Brainstorm, question, 1_795_257_045_123);
+            IdeaRun::new("abcdefgh".into(), IdeaProfile::Brainstorm, question, 1_795_257_045_123);
         run.close = vec![ClosePageRef { page: run_page("default", "notes/near"), score: 1.0 }];
         run.far = vec![FarPageRef {
             page: run_page("work", "plans/far"),

@@ -12,8 +12,8 @@ use crate::{PostId, Rates};
 
 const NOW: i64 = 1_795_255_200;
 
-fn settings(handle: Option<&str>, searches: &[&str]) -> Settings {
-    Settings {
+fn settings(handle: Option<&str>, searches: &[&str]) -> RunSettings {
+    RunSettings {
         platform_api: "http://platform.test".into(),
         dir: "/home/collector".into(),
         handle: handle.map(str::to_owned),
@@ -100,7 +100,7 @@ fn a_value_configured_twice_is_one_rule_for_both_streams() {
         &platform_rules(&[("1", "from:me", "brain:search:0"), ("2", "@me", "x"), ("3", "#a", "x")]),
     );
     assert_eq!(changed, RuleChanges { delete: vec!["1".into()], add: vec![0] });
-    let mut rules = Rules { configured_rules: rules, ..Rules::default() };
+    let mut rules = StreamRules { configured_rules: rules, ..StreamRules::default() };
     rules.record_ids(&platform_rules(&[("1", "from:me", "brain:own")]));
     let both = [(Stream::Own, None), (Stream::Searches, Some("from:me".to_owned()))];
     assert_eq!(rules.destinations(&[("1".into(), "brain:own".into())]), both);
@@ -136,9 +136,11 @@ fn rules_are_synchronized_and_rejections_listed() {
     let (base, token, now) =
         (Url::parse("https://api.example").unwrap(), Secret::new("t"), || NOW * 1000);
     let mut platform = Platform::new(&http_client, &base, &token, Rates::default(), &now);
-    let rules =
-        Rules::synchronize(&mut platform, configured_rules(&settings(Some("me"), &["#a", "(("])))
-            .unwrap();
+    let rules = StreamRules::synchronize(
+        &mut platform,
+        configured_rules(&settings(Some("me"), &["#a", "(("])),
+    )
+    .unwrap();
     let bodies = bodies.lock().unwrap();
     assert_eq!(bodies[0], json!({"delete": {"ids": ["9007199254740993"]}}), "deleted before added");
     let added: Vec<&str> = bodies[1]["add"]
@@ -164,8 +166,8 @@ fn rules_are_synchronized_and_rejections_listed() {
 
 #[test]
 fn invalid_lines_are_unknown_messages() {
-    assert_eq!(parse_message(b"\r\n"), Message::Alive);
-    assert_eq!(parse_message(b""), Message::Alive);
+    assert_eq!(parse_message(b"\r\n"), StreamMessage::Alive);
+    assert_eq!(parse_message(b""), StreamMessage::Alive);
     for line in [
         "{",
         "[]",
@@ -175,7 +177,7 @@ fn invalid_lines_are_unknown_messages() {
         "{\"later\":{\"x\":1}}",
         "{\"data\":{\"id\":17}}",
     ] {
-        assert_eq!(parse_message(line.as_bytes()), Message::Unknown, "{line}");
+        assert_eq!(parse_message(line.as_bytes()), StreamMessage::Unknown, "{line}");
     }
     let line = json!({
         "data": {"id": "17", "text": "hi", "author_id": "5"},
@@ -185,7 +187,9 @@ fn invalid_lines_are_unknown_messages() {
         // About an object that the post refers to.
         "errors": [{"title": "Not Found Error", "resource_id": "3", "section": "includes"}],
     });
-    let Message::Post(post, rules) = parse_message(line.to_string().as_bytes()) else { panic!() };
+    let StreamMessage::Post(post, rules) = parse_message(line.to_string().as_bytes()) else {
+        panic!()
+    };
     assert_eq!((post.id(), post.author_handle()), (&PostId::parse("17").unwrap(), Some("ann")));
     assert_eq!(
         rules,
@@ -196,7 +200,7 @@ fn invalid_lines_are_unknown_messages() {
         "detail": "This stream has been disconnected\nfor operational reasons.",
         "type": "x/operational-disconnect"}]});
     let expected = "This stream has been disconnected for operational reasons.";
-    assert_eq!(parse_message(ending.to_string().as_bytes()), Message::End(expected.into()));
+    assert_eq!(parse_message(ending.to_string().as_bytes()), StreamMessage::End(expected.into()));
 }
 
 #[test]

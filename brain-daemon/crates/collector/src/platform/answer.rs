@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::Page;
+use super::PostPage;
 use crate::record::{AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, SEARCHES, WHOLE_TEXT};
 use crate::{Account, Record};
 
@@ -14,7 +14,7 @@ pub(super) fn object(body: &[u8]) -> Option<Map<String, Value>> {
 }
 
 /// Parses a page; `None` if `data` has the wrong type. Skips invalid posts.
-pub(super) fn page(mut body: Map<String, Value>) -> Option<Page> {
+pub(super) fn page(mut body: Map<String, Value>) -> Option<PostPage> {
     let data = match body.remove("data") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(posts)) => posts,
@@ -27,7 +27,7 @@ pub(super) fn page(mut body: Map<String, Value>) -> Option<Page> {
         .get("meta")
         .and_then(|meta| meta.get("next_token")?.as_str())
         .filter(|token| !token.is_empty());
-    Some(Page { posts, next: next.map(str::to_owned), incomplete: None })
+    Some(PostPage { posts, next: next.map(str::to_owned), incomplete: None })
 }
 
 /// Parses an account; `None` without a valid id and a name.

@@ -139,7 +139,7 @@ impl PlatformFault {
         body: &Map<String, Value>,
         secret: &str,
     ) -> Self {
-        let body = ErrorBody(body.clone());
+        let body = PlatformErrorBody(body.clone());
         let message =
             body.platform_message(secret).map(|message| format!("; the platform says: {message}"));
         let fault = Self::unreadable(&format!("{defect}{}", message.unwrap_or_default()));
@@ -153,7 +153,7 @@ impl PlatformFault {
     /// Interprets an answer with a status other than 200. `reset` is the end of a rate limit;
     /// `secret` is removed from the message.
     pub(super) fn from_response(response: &HttpResponse, reset: i64, secret: &str) -> Self {
-        let body = ErrorBody::parse(&response.body);
+        let body = PlatformErrorBody::parse(&response.body);
         let reason = match response.status {
             401 => FaultReason::Unauthorized,
             402 => FaultReason::PaymentRequired,
@@ -171,9 +171,9 @@ impl PlatformFault {
 }
 
 /// The body of an error response: a problem, a list of `errors`, both, or neither.
-pub(super) struct ErrorBody(Map<String, Value>);
+pub(super) struct PlatformErrorBody(Map<String, Value>);
 
-impl ErrorBody {
+impl PlatformErrorBody {
     pub(super) fn parse(body: &[u8]) -> Self {
         Self(serde_json::from_slice(body).unwrap_or_default())
     }
@@ -340,14 +340,14 @@ pub(super) fn account_fault(
     user: &str,
     secret: &str,
 ) -> Option<PlatformFault> {
-    let body = ErrorBody(body.clone());
+    let body = PlatformErrorBody(body.clone());
     let error = body.errors().find(|error| {
         let text = |name: &str| error.get(name).and_then(Value::as_str);
         let is_about_user =
             ["resource_id", "value"].into_iter().any(|name| text(name) == Some(user));
         is_about_user && text("section").is_none_or(|section| section == "data")
     })?;
-    let error = ErrorBody(error.clone());
+    let error = PlatformErrorBody(error.clone());
     let problem = error.problem();
     let is_suspended = error.text("title") == Some("Forbidden");
     let reason = if problem == "resource-not-found" && !is_suspended {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use brain_protocol::DeletionReason;
 
 use super::pull::StreamPull;
-use super::{RunState, StopCause};
+use super::{RunInProgress, StopCause};
 use crate::deletion::{Verdict, should_look_up};
 use crate::{JournalEvent, Line, PostId, Record, State, Stream, preview};
 
@@ -20,7 +20,7 @@ struct MissingPost {
     is_past_end: bool,
 }
 
-impl RunState<'_> {
+impl RunInProgress<'_> {
     /// Compares each complete stream with its previous pull, looks up missing posts and records
     /// deletions. Posts without a clear answer are looked up again in the next run.
     pub(super) fn find_deletions(

@@ -2,11 +2,11 @@
 
 use brain_protocol::AlertKind;
 
-use super::{ObservedPost, RunState, StopCause};
+use super::{ObservedPost, RunInProgress, StopCause};
 use crate::{JournalEvent, Line, is_velocity_alert, parse_metrics};
 use brain_base::clock::parse_instant;
 
-impl RunState<'_> {
+impl RunInProgress<'_> {
     /// Compares metrics with the last snapshot, reports velocity alerts and stores changes. The
     /// alert comes first, because the new snapshot prevents its repetition.
     pub(super) fn track_metrics(&mut self) -> Result<(), StopCause> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::pull::StreamPull;
-use super::{Run, RunListener, RunState, StopCause};
+use super::{Run, RunInProgress, RunListener, StopCause};
 use crate::{Data, DataFault, Journal, Rates, Record, Stream};
 
 /// A post from the persistent connection.
@@ -39,7 +39,7 @@ impl Run<'_> {
         let (data, journal) = (Data::new(&self.settings.dir), Journal::new(&self.settings.dir));
         let now = || self.clock.now();
         let mut run_state =
-            RunState::begin(self, listener, &data, &journal, Rates::default(), &now);
+            RunInProgress::begin(self, listener, &data, &journal, Rates::default(), &now);
         let result = run_state.store_by_stream(posts);
         for warning in &run_state.report.warnings {
             tracing::warn!(warning, "post of the persistent connection stored with a warning");
@@ -55,7 +55,7 @@ impl Run<'_> {
     }
 }
 
-impl RunState<'_> {
+impl RunInProgress<'_> {
     /// Stores each post in its streams, as a run stores the posts of a page.
     fn store_by_stream(&mut self, posts: Vec<IncomingPost>) -> Result<(), StopCause> {
         let mut pulls: BTreeMap<Stream, StreamPull> = BTreeMap::new();

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashSet};
 
 use brain_protocol::{CollectedStream, Command, RunProblem, SkippedStream};
 
-use super::{RunState, StopCause};
+use super::{RunInProgress, StopCause};
 use crate::{
-    Expansions, FaultReason, Line, Page, PlatformFault, PostId, Stream, StreamState, UserId,
+    Expansions, FaultReason, Line, PlatformFault, PostId, PostPage, Stream, StreamState, UserId,
 };
 use brain_base::clock::rfc3339;
 
@@ -37,7 +37,7 @@ struct PullFailure {
 
 /// The source of a stream.
 #[derive(Clone, Copy)]
-enum Source<'s> {
+enum PullSource<'s> {
     Timeline(&'s UserId),
     Mentions(&'s UserId),
     Search(&'s str),
@@ -81,7 +81,7 @@ impl From<PlatformFault> for PullFailure {
     }
 }
 
-impl RunState<'_> {
+impl RunInProgress<'_> {
     /// Pulls all streams and reports each. Ends early if the run must stop.
     pub(super) fn pull_all(&mut self) -> Result<Vec<StreamPull>, StopCause> {
         let mut all = Vec::new();
@@ -98,11 +98,11 @@ impl RunState<'_> {
     /// Pulls all sources of a stream. Records the first failure in `pulled`.
     fn pull(&mut self, pulled: &mut StreamPull) -> Result<(), StopCause> {
         let settings = self.settings;
-        let sources: Vec<Source<'_>> = match (pulled.stream, &settings.user_id) {
-            (Stream::Own, Some(user)) => vec![Source::Timeline(user)],
-            (Stream::Mentions, Some(user)) => vec![Source::Mentions(user)],
+        let sources: Vec<PullSource<'_>> = match (pulled.stream, &settings.user_id) {
+            (Stream::Own, Some(user)) => vec![PullSource::Timeline(user)],
+            (Stream::Mentions, Some(user)) => vec![PullSource::Mentions(user)],
             (Stream::Searches, _) => {
-                settings.searches.iter().map(|query| Source::Search(query)).collect()
+                settings.searches.iter().map(|query| PullSource::Search(query)).collect()
             }
             (_, None) => {
                 let message = format!(
@@ -122,7 +122,7 @@ impl RunState<'_> {
             match self.pages(source, pulled)? {
                 Ok(next) => pulled.next = next.filter(|_| pulled.stream != Stream::Searches),
                 Err(failure) => {
-                    if let (Source::Search(query), RunProblem::InvalidRequest) =
+                    if let (PullSource::Search(query), RunProblem::InvalidRequest) =
                         (source, failure.reason)
                     {
                         self.report
@@ -144,7 +144,7 @@ impl RunState<'_> {
     /// inner error concerns this source; the outer error ends the run.
     fn pages(
         &mut self,
-        source: Source<'_>,
+        source: PullSource<'_>,
         pulled: &mut StreamPull,
     ) -> Result<Result<Option<String>, PullFailure>, StopCause> {
         let mut tokens = HashSet::new();
@@ -161,7 +161,7 @@ impl RunState<'_> {
             let post_count = page.posts.len();
             let before = post_ids.len();
             post_ids.extend(page.posts.iter().map(|post| post.id().clone()));
-            let search = if let Source::Search(query) = source { Some(query) } else { None };
+            let search = if let PullSource::Search(query) = source { Some(query) } else { None };
             self.store_page(page.posts, search, pulled)?;
             if let Some(fault) = page.incomplete {
                 return Ok(Err(fault.into()));
@@ -182,7 +182,11 @@ impl RunState<'_> {
     }
 
     /// Requests a page, without related objects if the platform rejects them.
-    fn page(&mut self, source: Source<'_>, next: Option<&str>) -> Result<Page, PlatformFault> {
+    fn page(
+        &mut self,
+        source: PullSource<'_>,
+        next: Option<&str>,
+    ) -> Result<PostPage, PlatformFault> {
         let settings = self.settings;
         let expansions =
             Expansions { authors: settings.request_authors, media: settings.request_media };
@@ -212,15 +216,15 @@ impl RunState<'_> {
 
     fn request_page(
         &mut self,
-        source: Source<'_>,
+        source: PullSource<'_>,
         expansions: Expansions,
         next: Option<&str>,
-    ) -> Result<Page, PlatformFault> {
+    ) -> Result<PostPage, PlatformFault> {
         match source {
-            Source::Timeline(user) => self.platform.timeline(user, expansions, next),
-            Source::Mentions(user) => self.platform.mentions(user, expansions, next),
+            PullSource::Timeline(user) => self.platform.timeline(user, expansions, next),
+            PullSource::Mentions(user) => self.platform.mentions(user, expansions, next),
             // Without `since_id`, so that each run gets a comparable part of the stream.
-            Source::Search(query) => self.platform.search(query, expansions, None, next),
+            PullSource::Search(query) => self.platform.search(query, expansions, None, next),
         }
     }
 

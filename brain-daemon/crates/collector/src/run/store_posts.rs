@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::pull::StreamPull;
-use super::{ObservedPost, RunState, StopCause};
+use super::{ObservedPost, RunInProgress, StopCause};
 use crate::{
-    AUTHOR, COLLECTED_AT, JournalEvent, LAST_UPDATED, PostId, Record, SEARCHES, Settings, Stream,
-    parse_metrics,
+    AUTHOR, COLLECTED_AT, JournalEvent, LAST_UPDATED, PostId, Record, RunSettings, SEARCHES,
+    Stream, parse_metrics,
 };
 use brain_base::clock::rfc3339;
 
-impl RunState<'_> {
+impl RunInProgress<'_> {
     /// Stores a page of posts. Writes new posts to the journal first, so a crash in between can
     /// repeat a journal entry, but not lose it.
     pub(super) fn store_page(
@@ -119,7 +119,7 @@ fn add_search(fields: &mut Map<String, Value>, search: &str) -> bool {
 }
 
 /// Adds the configured handle to a post of the collected account, if the post has none.
-fn set_own_handle(post: &mut Record, stream: Stream, settings: &Settings) {
+fn set_own_handle(post: &mut Record, stream: Stream, settings: &RunSettings) {
     let is_own = settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
     let is_own = is_own || (stream == Stream::Own && post.author_id().is_none());
     let needs_handle = is_own && post.author_handle().is_none();

@@ -28,9 +28,9 @@ use serde::{Deserialize, Serialize};
 use self::ledger::Ledger;
 use super::data_fault;
 use crate::service::CollectorService;
-use crate::{Data, DataFault, Journal, JournalEvent, PostId, Record, Settings, State, Stream};
+use crate::{Data, DataFault, Journal, JournalEvent, PostId, Record, RunSettings, State, Stream};
 use brain_base::clock::{parse_instant, rfc3339};
-use brain_llm::{Model, ModelError, ModelErrorKind, Settings as Models};
+use brain_llm::{Model, ModelError, ModelErrorKind, ModelSettings as Models};
 
 /// Maximum age of posts that are processed, in milliseconds.
 const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
@@ -130,7 +130,7 @@ impl CollectorService {
 struct AnalysisRun<'a> {
     service: &'a CollectorService,
     cache: &'a mut AnalysisCache,
-    settings: Settings,
+    settings: RunSettings,
     data: Data,
     journal: Journal,
     /// The posts in the order of the journal, without deleted ones.

@@ -10,7 +10,7 @@ use url::Url;
 
 use super::{TOKEN, data_fault};
 use crate::service::CollectorService;
-use crate::{COLLECTOR_VERSION, Data, Line, Record, Run, RunListener, Settings, State, Stream};
+use crate::{COLLECTOR_VERSION, Data, Line, Record, Run, RunListener, RunSettings, State, Stream};
 use brain_base::schedule::ScheduledTask;
 use brain_net::RetryingClient;
 use brain_service::{Heartbeat, NoProgress, Progress};
@@ -18,7 +18,7 @@ use brain_service::{Heartbeat, NoProgress, Progress};
 /// The inputs of a run.
 pub(super) struct RunInputs {
     /// The settings, with the account.
-    pub(super) settings: Settings,
+    pub(super) settings: RunSettings,
     /// The platform's token.
     pub(super) token: Secret,
 }
@@ -171,7 +171,7 @@ impl CollectorService {
     /// `invalid_config` if the URL is invalid; `service_failed` if no client can be created for it.
     pub(super) fn platform_client(
         &self,
-        settings: &Settings,
+        settings: &RunSettings,
     ) -> Result<(Url, Box<dyn RetryingClient>), Fault> {
         let base = Url::parse(&settings.platform_api).map_err(|e| {
             Fault::new(FaultCode::InvalidConfig, format!("collector.platform_api: {e}"))

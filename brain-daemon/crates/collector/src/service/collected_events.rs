@@ -10,7 +10,9 @@ use super::name_index::NameIndex;
 use super::quote::plain;
 use super::topics::{explicit_topics, is_handle, mentioned_accounts};
 use crate::service::CollectorService;
-use crate::{AUTHOR, Data, Entry, Journal, JournalEvent, PostId, Record, Settings, State, Stream};
+use crate::{
+    AUTHOR, Data, Entry, Journal, JournalEvent, PostId, Record, RunSettings, State, Stream,
+};
 use brain_base::caller::Caller;
 use brain_base::clock::parse_instant;
 
@@ -38,7 +40,7 @@ impl CollectedFiles {
         let settings = service.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
         let state = State::peek(&data).map(|(state, _)| state).unwrap_or_default();
-        let Settings { user_id, handle, .. } = CollectorService::with_account(settings, &state);
+        let RunSettings { user_id, handle, .. } = CollectorService::with_account(settings, &state);
         Ok(Self { data, journal, user_id: user_id.map(|id| id.to_string()), handle })
     }
 
@@ -85,7 +87,7 @@ impl CollectedFiles {
     }
 
     /// Returns the author of a post, if known. `journal_id` is the author's id from the journal.
-    pub(super) fn author(&self, post: &Record, journal_id: Option<&str>) -> Option<Author> {
+    pub(super) fn author(&self, post: &Record, journal_id: Option<&str>) -> Option<PostAuthor> {
         let author = post.fields().get(AUTHOR);
         let handle = post.author_handle().filter(|handle| is_handle(handle)).map(str::to_owned);
         let id = post.author_id().or(journal_id).map(str::to_owned).or_else(|| handle.clone())?;
@@ -98,7 +100,7 @@ impl CollectedFiles {
                 .as_ref()
                 .zip(handle.as_ref())
                 .is_some_and(|(own, of_author)| own.eq_ignore_ascii_case(of_author));
-        Some(Author {
+        Some(PostAuthor {
             id,
             handle,
             name,
@@ -116,7 +118,7 @@ impl CollectedFiles {
     pub(super) fn subjects(
         &self,
         post: &Record,
-        author: Option<&Author>,
+        author: Option<&PostAuthor>,
         names: &NameIndex,
     ) -> PostSubjects {
         let mentions = mentioned_accounts(post);
@@ -167,7 +169,7 @@ impl NewPost {
 
 /// The account that wrote a post.
 #[derive(Debug, Clone)]
-pub(super) struct Author {
+pub(super) struct PostAuthor {
     /// The id; without an id, the handle; empty for an unknown author.
     pub(super) id: String,
     /// The handle.
@@ -182,7 +184,7 @@ pub(super) struct Author {
     pub(super) followers: u64,
 }
 
-impl Author {
+impl PostAuthor {
     /// Returns the placeholder for an unknown author, such as that of a redacted post.
     pub(super) fn unknown() -> Self {
         let (handle, name) = (None, None);

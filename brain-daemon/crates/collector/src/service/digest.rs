@@ -10,7 +10,7 @@ use brain_protocol::{
 };
 use serde_json::Value;
 
-use super::collected_events::{Author, CollectedEvents, CollectedFiles, NewPost};
+use super::collected_events::{CollectedEvents, CollectedFiles, NewPost, PostAuthor};
 use super::name_index::NameIndex;
 use super::quote::cut;
 use super::topics::{TopicPost, WEEK_MS, recurring_topics};
@@ -67,7 +67,7 @@ impl CollectorService {
         events.posts.retain(|post| post.at >= since && is_after_cursor(post));
         events.posts.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
-        let (mut authors, mut count, mut bytes) = (Authors::default(), 0, 0);
+        let (mut authors, mut count, mut bytes) = (AuthorGroups::default(), 0, 0);
         let mut last: Option<&NewPost> = None;
         for post in &events.posts {
             if count == limit || bytes > MAX_REPLY_BYTES {
@@ -222,7 +222,7 @@ fn describe_post(
     files: &CollectedFiles,
     names: &NameIndex,
     record: &Record,
-    author: Option<&Author>,
+    author: Option<&PostAuthor>,
     streams: &[Stream],
     post: &NewPost,
 ) -> DigestPost {
@@ -257,15 +257,15 @@ fn describe_post(
 
 /// Posts by author.
 #[derive(Default)]
-struct Authors {
+struct AuthorGroups {
     /// Index in `authors` by author id.
     positions: HashMap<String, usize>,
-    authors: Vec<(Author, Vec<DigestPost>)>,
+    authors: Vec<(PostAuthor, Vec<DigestPost>)>,
 }
 
-impl Authors {
-    fn add(&mut self, author: Option<Author>, post: DigestPost) {
-        let author = author.unwrap_or_else(Author::unknown);
+impl AuthorGroups {
+    fn add(&mut self, author: Option<PostAuthor>, post: DigestPost) {
+        let author = author.unwrap_or_else(PostAuthor::unknown);
         let index = *self.positions.entry(author.id.clone()).or_insert(self.authors.len());
         match self.authors.get_mut(index) {
             Some((known, posts)) => {
@@ -290,7 +290,7 @@ impl Authors {
         let authors = self.authors.into_iter().map(|(author, mut posts)| {
             let newest_first = |post: &DigestPost| std::cmp::Reverse(PostId::parse(&post.id));
             posts.sort_by_cached_key(newest_first);
-            let Author { id, handle, name, is_own, .. } = author;
+            let PostAuthor { id, handle, name, is_own, .. } = author;
             let pages = service.pages_of(reader, names, handle.as_deref(), name.as_deref())?;
             Ok(DigestAuthor { id, handle, name, own: is_own, pages, posts })
         });

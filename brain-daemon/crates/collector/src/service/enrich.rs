@@ -28,13 +28,13 @@ use brain_pages::provenance::COLLECTOR;
 use brain_pages::write_page::stored_document;
 use brain_service::Progress;
 use page_edit::EditResult;
-use plan::{Plan, Target};
+use plan::{EnrichmentPlan, PlannedPage};
 
 /// Maximum retries per page while other clients edit it.
 const MAX_RETRIES: usize = 16;
 
 /// A page and its edit. It is written only if the page still has the expected version.
-struct Draft {
+struct PlannedEdit {
     document: Document,
     edit: EditResult,
     /// The expected version; for a new page, its absence.
@@ -52,7 +52,7 @@ impl CollectorService {
         let files = CollectedFiles::open(self, caller)?;
         let now = self.env.clock.now();
         let since = instant_argument(request.since.as_deref())?.unwrap_or(now - WEEK_MS);
-        let Plan { pages, done_keys, people_below_threshold, pages_without_account } =
+        let EnrichmentPlan { pages, done_keys, people_below_threshold, pages_without_account } =
             self.plan_enrichment(caller, &files, since, now)?;
         let total = pages.len() as u64;
         let (mut enriched, mut failures) = (Vec::new(), Vec::new());
@@ -119,13 +119,13 @@ impl CollectorService {
         &self,
         caller: &Caller,
         files: &CollectedFiles,
-        target: &Target,
+        target: &PlannedPage,
         done_keys: &HashSet<String>,
         dry_run: bool,
     ) -> Result<(Option<EnrichedPage>, Vec<String>), Fault> {
         let mut retries = 1..=MAX_RETRIES;
         loop {
-            let Some(Draft { mut document, edit, expect }) =
+            let Some(PlannedEdit { mut document, edit, expect }) =
                 self.draft(caller, target, done_keys)?
             else {
                 return Ok((None, Vec::new()));
@@ -160,9 +160,9 @@ impl CollectorService {
     fn draft(
         &self,
         caller: &Caller,
-        target: &Target,
+        target: &PlannedPage,
         done_keys: &HashSet<String>,
-    ) -> Result<Option<Draft>, Fault> {
+    ) -> Result<Option<PlannedEdit>, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let stored = reader.page(&target.source, &target.slug)?;
         let (document, expect) = match (stored, &target.new_page_author) {
@@ -173,7 +173,7 @@ impl CollectorService {
             (None, None) => return Ok(None),
         };
         let edit = target.edit.apply(&document.body, &target.name(), done_keys);
-        Ok(Some(Draft { document, edit, expect }))
+        Ok(Some(PlannedEdit { document, edit, expect }))
     }
 
     /// Writes a page and marks it as containing outside text.
@@ -183,7 +183,7 @@ impl CollectorService {
     fn write_enriched(
         &self,
         caller: &Caller,
-        target: &Target,
+        target: &PlannedPage,
         document: &Document,
         expect: Precondition,
     ) -> Result<(), Fault> {

@@ -68,7 +68,7 @@ impl IndexedPage {
 }
 
 /// A name of a page, for finding it in texts.
-struct Name {
+struct PageName {
     /// The words of the name, normalised by [`normalize_name`].
     words: Vec<String>,
     /// The words as written, if the name is case-sensitive.
@@ -88,7 +88,7 @@ pub(super) struct NameIndex {
     /// Pages in [`PROFILE_FOLDERS`], by last slug segment.
     by_slug: HashMap<String, Vec<usize>>,
     /// Names by first word, those with the most words first.
-    by_first_word: HashMap<String, Vec<Name>>,
+    by_first_word: HashMap<String, Vec<PageName>>,
 }
 
 impl NameIndex {
@@ -206,7 +206,7 @@ impl NameIndex {
                 continue;
             }
             let names = self.by_first_word.get(&word.normal).map_or(&[][..], Vec::as_slice);
-            let starts_here = |name: &&Name| name.matches_start_of(&words[at..]);
+            let starts_here = |name: &&PageName| name.matches_start_of(&words[at..]);
             let longest = names.iter().find(starts_here).map_or(0, |name| name.words.len());
             let longest_names =
                 names.iter().filter(starts_here).filter(|name| name.words.len() == longest);
@@ -222,8 +222,8 @@ impl NameIndex {
     }
 }
 
-impl Name {
-    fn matches_start_of(&self, words: &[Word]) -> bool {
+impl PageName {
+    fn matches_start_of(&self, words: &[TextWord]) -> bool {
         words.len() >= self.words.len()
             && self.words.iter().zip(words).all(|(name, word)| *name == word.normal)
             && self
@@ -237,7 +237,7 @@ impl Name {
 ///
 /// Short names, and single words that do not name a person or company, are case-sensitive and need
 /// an uppercase letter. Names in scripts without spaces are never case-sensitive.
-fn name_of(title: &str, is_profile: bool, page: usize) -> Option<Name> {
+fn name_of(title: &str, is_profile: bool, page: usize) -> Option<PageName> {
     let words = words(title);
     let letters = || words.iter().flat_map(|word| word.raw.chars()).filter(|c| c.is_alphabetic());
     let count = letters().count();
@@ -251,11 +251,11 @@ fn name_of(title: &str, is_profile: bool, page: usize) -> Option<Name> {
         return None;
     }
     let exact = exact.then(|| words.iter().map(|word| word.raw.clone()).collect());
-    Some(Name { words: words.into_iter().map(|word| word.normal).collect(), exact, page })
+    Some(PageName { words: words.into_iter().map(|word| word.normal).collect(), exact, page })
 }
 
 /// A word of a text.
-struct Word {
+struct TextWord {
     /// The word as written.
     raw: String,
     /// The word, normalised by [`normalize_name`].
@@ -264,13 +264,13 @@ struct Word {
 
 /// Splits a text into words: runs of letters and digits, and accounts with `@`. In scripts without
 /// spaces, each letter is a word. Skips URLs.
-fn words(text: &str) -> Vec<Word> {
+fn words(text: &str) -> Vec<TextWord> {
     let mut found = Vec::new();
     for part in text.split_whitespace().filter(|part| !part.contains("://")) {
         let mut run = String::new();
         let mut end = |run: &mut String| {
             if !run.trim_start_matches('@').is_empty() {
-                found.push(Word { normal: normalize_name(run), raw: std::mem::take(run) });
+                found.push(TextWord { normal: normalize_name(run), raw: std::mem::take(run) });
             }
             run.clear();
         };

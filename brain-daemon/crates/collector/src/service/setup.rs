@@ -10,7 +10,8 @@ use super::collect::RunInputs;
 use super::{TOKEN, data_fault};
 use crate::service::CollectorService;
 use crate::{
-    Account, Data, Endpoint, FaultReason, Platform, PlatformFault, Settings, State, Stream, UserId,
+    Account, Data, Endpoint, FaultReason, Platform, PlatformFault, RunSettings, State, Stream,
+    UserId,
 };
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
@@ -85,7 +86,7 @@ struct SetupRun<'a> {
     service: &'a CollectorService,
     progress: &'a dyn Progress,
     /// The configured settings.
-    settings: Settings,
+    settings: RunSettings,
     data: Data,
     state: State,
     /// A description of the damage, if the state was damaged.
@@ -301,7 +302,7 @@ impl<'a> SetupRun<'a> {
     }
 
     /// Step 3: creates the directories, saves the account, and checks the searches.
-    fn directories(&mut self, account: Account) -> StepResult<Settings> {
+    fn directories(&mut self, account: Account) -> StepResult<RunSettings> {
         self.data.prepare().map_err(|f| data_fault(&f))?;
         let rates = self.state.rate_limits.clone();
         let changed = State::change(&self.data, |state| {

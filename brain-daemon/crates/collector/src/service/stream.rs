@@ -15,12 +15,14 @@ use url::Url;
 
 use super::collect::RunInputs;
 use crate::filtered_stream;
-use crate::filtered_stream::{ConnectionEnd, LineSplitter, Message, ReconnectDelay, Rules};
+use crate::filtered_stream::{
+    ConnectionEnd, LineSplitter, ReconnectDelay, StreamMessage, StreamRules,
+};
 use crate::outbound::Watch;
 use crate::service::CollectorService;
 use crate::{
     Data, Endpoint, Expansions, FaultReason, IncomingPost, Line, Platform, PlatformFault, PostId,
-    Record, Run, RunListener, Settings, State, Stream,
+    Record, Run, RunListener, RunSettings, State, Stream,
 };
 use brain_net::{HttpRequest, RetryingClient, StreamEvent};
 
@@ -97,7 +99,7 @@ impl CollectorService {
             }
         };
         let now = || self.env.clock.now();
-        let mut connection = Connection {
+        let mut connection = StreamConnection {
             service: self,
             run: self.new_run(&run_inputs, &base, &*http_client),
             settings: &run_inputs.settings,
@@ -112,7 +114,7 @@ impl CollectorService {
                 authors: run_inputs.settings.request_authors,
                 media: run_inputs.settings.request_media,
             },
-            rules: Rules::default(),
+            rules: StreamRules::default(),
             lines: LineSplitter::default(),
             newest: state.stream_newest_id.as_deref().and_then(PostId::parse),
             saved_newest: None,
@@ -217,13 +219,13 @@ impl RunListener for StreamListener<'_> {
 }
 
 /// One connection, from its preparation to its end.
-struct Connection<'a> {
+struct StreamConnection<'a> {
     service: &'a CollectorService,
     run: Run<'a>,
-    settings: &'a Settings,
+    settings: &'a RunSettings,
     platform: Platform<'a>,
     expansions: Expansions,
-    rules: Rules,
+    rules: StreamRules,
     lines: LineSplitter,
     /// The newest post stored by this or an earlier connection.
     newest: Option<PostId>,
@@ -239,14 +241,14 @@ struct Connection<'a> {
     watches: &'a mut Vec<Watch>,
 }
 
-impl Connection<'_> {
+impl StreamConnection<'_> {
     /// Connects and listens until the end. Returns how it ended, with a description.
     fn connect(&mut self, token: &Secret) -> (ConnectionEnd, String) {
         let refused = |fault: PlatformFault| {
             let why = format!("{}; {}", fault.message, fault.hint);
             (ConnectionEnd::Refused(fault.reason), why)
         };
-        self.rules = match Rules::synchronize(
+        self.rules = match StreamRules::synchronize(
             &mut self.platform,
             filtered_stream::configured_rules(self.settings),
         ) {
@@ -312,16 +314,16 @@ impl Connection<'_> {
                 let mut posts = Vec::new();
                 for line in self.lines.split(bytes) {
                     match filtered_stream::parse_message(&line) {
-                        Message::Post(post, matching) => {
+                        StreamMessage::Post(post, matching) => {
                             let destinations = self.rules.destinations(&matching);
                             posts.push(IncomingPost { post: *post, destinations });
                         }
-                        Message::End(why) => {
+                        StreamMessage::End(why) => {
                             self.end_reason =
                                 Some(format!("the platform ends the connection: {why}"));
                         }
-                        Message::Alive => {}
-                        Message::Unknown => {
+                        StreamMessage::Alive => {}
+                        StreamMessage::Unknown => {
                             tracing::debug!("unknown message of the persistent connection");
                         }
                     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bip39::{Language, Mnemonic};
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_protocol::Secret;
 
 use crate::Error;
@@ -23,7 +23,7 @@ impl RootKey {
     ///
     /// # Errors
     /// [`Error::Random`]
-    pub fn generate(random: &dyn Random) -> Result<Self, Error> {
+    pub fn generate(random: &dyn RandomSource) -> Result<Self, Error> {
         let mut key = [0; 32];
         random.fill(&mut key)?;
         Ok(Self(key))

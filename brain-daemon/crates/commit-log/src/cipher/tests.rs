@@ -12,7 +12,7 @@ const OTHER: BrainId = BrainId([2; 16]);
 #[derive(Default)]
 struct Counter(AtomicU8);
 
-impl Random for Counter {
+impl RandomSource for Counter {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), brain_base::Error> {
         bytes.fill(self.0.fetch_add(1, Ordering::SeqCst) + 1);
         Ok(())

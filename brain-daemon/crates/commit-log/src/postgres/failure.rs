@@ -81,10 +81,10 @@ impl Failure {
         let (reason, cause) = innermost(&error);
         let address = address.to_owned();
         let (error, next) = match cause {
-            Cause::ReadOnly => (Error::ReadOnly { address, reason }, NextStep::Fail),
-            Cause::Tls => (Error::Tls { address, reason }, NextStep::Fail),
-            Cause::Authentication => (Error::Denied { address, reason }, NextStep::Fail),
-            Cause::Connection => {
+            PostgresCause::ReadOnly => (Error::ReadOnly { address, reason }, NextStep::Fail),
+            PostgresCause::Tls => (Error::Tls { address, reason }, NextStep::Fail),
+            PostgresCause::Authentication => (Error::Denied { address, reason }, NextStep::Fail),
+            PostgresCause::Connection => {
                 (Error::unavailable(&address, &reason, Some(Box::new(error))), NextStep::Reconnect)
             }
         };
@@ -207,7 +207,7 @@ fn of_pooler(
     (unavailable(&reason), NextStep::Reconnect)
 }
 
-enum Cause {
+enum PostgresCause {
     ReadOnly,
     Tls,
     Authentication,
@@ -215,12 +215,12 @@ enum Cause {
 }
 
 /// Returns the message of the innermost cause, and its kind.
-fn innermost(error: &tokio_postgres::Error) -> (String, Cause) {
+fn innermost(error: &tokio_postgres::Error) -> (String, PostgresCause) {
     // The driver shows the kind of an error only in the message.
     let mut kind = match error.to_string().as_str() {
-        "error performing TLS handshake" => Cause::Tls,
-        "authentication error" | "invalid configuration" => Cause::Authentication,
-        _ => Cause::Connection,
+        "error performing TLS handshake" => PostgresCause::Tls,
+        "authentication error" | "invalid configuration" => PostgresCause::Authentication,
+        _ => PostgresCause::Connection,
     };
     let mut reason = error.to_string();
     let mut cause = error.source();
@@ -232,13 +232,13 @@ fn innermost(error: &tokio_postgres::Error) -> (String, Cause) {
                 None => None,
             };
             if inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some() {
-                kind = Cause::Tls;
+                kind = PostgresCause::Tls;
             } else if io.kind() == io::ErrorKind::PermissionDenied && io.raw_os_error().is_none() {
                 // The driver's own error; the system's is about a socket.
-                kind = Cause::ReadOnly;
-            } else if matches!(kind, Cause::Tls) {
+                kind = PostgresCause::ReadOnly;
+            } else if matches!(kind, PostgresCause::Tls) {
                 // The connection broke during the handshake.
-                kind = Cause::Connection;
+                kind = PostgresCause::Connection;
             }
         }
         cause = source.source();

@@ -32,7 +32,7 @@ pub enum Delivery {
 }
 
 /// What ended a wait.
-pub(super) enum Wakeup {
+pub(super) enum WaitEnd {
     /// The newest number that was notified.
     Notified(u64),
     Interrupted,
@@ -40,18 +40,18 @@ pub(super) enum Wakeup {
 }
 
 /// Receives notifications on a thread of its own until it is dropped.
-pub(super) struct Listener {
+pub(super) struct NotificationListener {
     shared: Arc<Shared>,
     /// Closed when the listener is dropped; then the thread ends.
     _stop: oneshot::Sender<()>,
 }
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<Signals>,
     changed: Condvar,
 }
 
-struct State {
+struct Signals {
     /// The newest number that was notified.
     newest: u64,
     delivery: Delivery,
@@ -59,13 +59,14 @@ struct State {
     interruptions: u64,
 }
 
-impl Listener {
+impl NotificationListener {
     pub(super) fn start(
         direct: Server,
         main: Arc<Server>,
         settings: Arc<PostgresSettings>,
     ) -> Result<Self, Error> {
-        let state = Mutex::new(State { newest: 0, delivery: Delivery::Polling, interruptions: 0 });
+        let state =
+            Mutex::new(Signals { newest: 0, delivery: Delivery::Polling, interruptions: 0 });
         let shared = Arc::new(Shared { state, changed: Condvar::new() });
         let (stop, stopped) = oneshot::channel::<()>();
         let (runtime, of_thread) = (runtime()?, shared.clone());
@@ -89,16 +90,16 @@ impl Listener {
     }
 
     /// Waits until a number after this one was notified, or until an interruption.
-    pub(super) fn wait(&self, after: u64, limit: Duration) -> Wakeup {
+    pub(super) fn wait(&self, after: u64, limit: Duration) -> WaitEnd {
         let mut state = self.shared.state.lock();
         let former = state.interruptions;
         let should_wait =
-            |state: &mut State| state.newest <= after && state.interruptions == former;
+            |state: &mut Signals| state.newest <= after && state.interruptions == former;
         let is_over = self.shared.changed.wait_while_for(&mut state, should_wait, limit);
         match (state.newest > after, is_over.timed_out()) {
-            (true, _) => Wakeup::Notified(state.newest),
-            (false, true) => Wakeup::TimedOut,
-            (false, false) => Wakeup::Interrupted,
+            (true, _) => WaitEnd::Notified(state.newest),
+            (false, true) => WaitEnd::TimedOut,
+            (false, false) => WaitEnd::Interrupted,
         }
     }
 

@@ -8,7 +8,7 @@ use tokio_postgres::types::Type;
 
 use super::PostgresLog;
 use super::failure::Failure;
-use super::listener::{Delivery, Wakeup};
+use super::listener::{Delivery, WaitEnd};
 use super::rows::{HEAD, Parameter, batch_of, get, head_of, single_row, to_bigint};
 use super::session::pipelined;
 use crate::checks::check_order;
@@ -41,18 +41,18 @@ impl CommitLog for PostgresLog {
 
     fn read(&self, after: &Position, limit: ReadLimit) -> Result<Batches, Error> {
         let found = match self.read_within(after, limit)? {
-            Reading::Batches(found) => found,
-            Reading::Large { bytes } if bytes > MAX_PAYLOAD as u64 => {
+            ReadResult::Batches(found) => found,
+            ReadResult::Large { bytes } if bytes > MAX_PAYLOAD as u64 => {
                 let number = after.number + 1;
                 let text = format!(
                     "change {number} has {bytes} bytes; no machine writes more than {MAX_PAYLOAD}"
                 );
                 return Err(Error::Corrupt(text));
             }
-            Reading::Large { bytes } => {
+            ReadResult::Large { bytes } => {
                 match self.read_within(after, ReadLimit { batches: 1, bytes })? {
-                    Reading::Batches(found) => found,
-                    Reading::Large { .. } => {
+                    ReadResult::Batches(found) => found,
+                    ReadResult::Large { .. } => {
                         let text = format!("change {} grew while it was read", after.number + 1);
                         return Err(Error::Corrupt(text));
                     }
@@ -78,9 +78,9 @@ impl CommitLog for PostgresLog {
                 // Notifications can be lost, so the head is looked at in any case.
                 let pause = left.min(self.settings.timeouts.poll);
                 match self.listener.as_ref().map(|listener| listener.wait(after, pause)) {
-                    Some(Wakeup::Notified(number)) => return Ok(Some(number)),
-                    Some(Wakeup::Interrupted) => return Ok(None),
-                    Some(Wakeup::TimedOut) => {}
+                    Some(WaitEnd::Notified(number)) => return Ok(Some(number)),
+                    Some(WaitEnd::Interrupted) => return Ok(None),
+                    Some(WaitEnd::TimedOut) => {}
                     None => std::thread::sleep(pause),
                 }
             }
@@ -109,7 +109,7 @@ impl CommitLog for PostgresLog {
 }
 
 /// What a read found.
-enum Reading {
+enum ReadResult {
     Batches(Batches),
     /// The first batch is larger than the limit. It was not sent.
     Large {
@@ -119,7 +119,7 @@ enum Reading {
 
 impl PostgresLog {
     /// Reads batches, in the time that the limit needs on a slow link.
-    fn read_within(&self, after: &Position, limit: ReadLimit) -> Result<Reading, Error> {
+    fn read_within(&self, after: &Position, limit: ReadLimit) -> Result<ReadResult, Error> {
         let sent = usize::try_from(limit.bytes).unwrap_or(usize::MAX).min(MAX_PAYLOAD);
         let timeouts = self.settings.timeouts.for_bytes(sent);
         let begin = timeouts.begin();
@@ -145,11 +145,11 @@ impl PostgresLog {
                 && get::<Option<&[u8]>>(first, 5)?.is_none()
             {
                 let bytes = u64::try_from(get::<i32>(first, 6)?).unwrap_or(0);
-                return Ok(Reading::Large { bytes });
+                return Ok(ReadResult::Large { bytes });
             }
             let head = head_of(&single_row(&head, &self.server)?)?;
             let batches = rows.iter().map(|row| batch_of(row, 0)).collect::<Result<_, _>>()?;
-            Ok(Reading::Batches(Batches { batches, head }))
+            Ok(ReadResult::Batches(Batches { batches, head }))
         };
         self.run(&self.reader, timeouts.deadline, &Cell::new(false), &work)
     }

@@ -15,7 +15,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::failure::{CONNECTING, Failure};
 use super::settings::Timeouts;
 use super::tls::connector;
-use super::url::{ServerUrl, Target};
+use super::url::{ServerUrl, UrlHost};
 use crate::Error;
 use crate::error::Source;
 
@@ -27,19 +27,19 @@ pub(super) struct Server {
 }
 
 /// A client, and the task that moves its bytes. The task ends with the link.
-pub(super) struct Link {
+pub(super) struct ClientLink {
     client: Client,
     task: AbortHandle,
 }
 
-impl Deref for Link {
+impl Deref for ClientLink {
     type Target = Client;
     fn deref(&self) -> &Client {
         &self.client
     }
 }
 
-impl Drop for Link {
+impl Drop for ClientLink {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -66,13 +66,13 @@ impl Server {
     }
 
     /// Connects to the first host that accepts writes.
-    pub(super) async fn connect(&self, notified: Option<Notified>) -> Result<Link, Failure> {
+    pub(super) async fn connect(&self, notified: Option<Notified>) -> Result<ClientLink, Failure> {
         self.connect_to(TargetSessionAttrs::ReadWrite, notified).await
     }
 
     /// Connects to a host that may refuse writes, but is no standby: a standby may lag behind,
     /// so that an acknowledged batch seems to be lost.
-    async fn connect_reader(&self) -> Result<Link, Failure> {
+    async fn connect_reader(&self) -> Result<ClientLink, Failure> {
         let refused = match self.connect(None).await {
             Err(failure) if matches!(failure.error, Error::ReadOnly { .. }) => failure,
             result => return result,
@@ -86,7 +86,7 @@ impl Server {
         &self,
         attributes: TargetSessionAttrs,
         mut notified: Option<Notified>,
-    ) -> Result<Link, Failure> {
+    ) -> Result<ClientLink, Failure> {
         let mut found: Option<Failure> = None;
         let mut keep = |failure: Failure| {
             if found.as_ref().is_none_or(|former| failure.weight() > former.weight()) {
@@ -129,7 +129,7 @@ impl Server {
     }
 
     /// Returns the settings for each address of a host.
-    async fn resolve(&self, target: &Target) -> Result<Vec<Config>, Failure> {
+    async fn resolve(&self, target: &UrlHost) -> Result<Vec<Config>, Failure> {
         let Some(name) = target.name() else { return Ok(vec![target.config.clone()]) };
         let found = tokio::net::lookup_host(name).await.map_err(|error| {
             let reason = error.to_string();
@@ -149,7 +149,7 @@ impl Server {
         config: &Config,
         address: &str,
         notified: &mut Option<Notified>,
-    ) -> Result<Link, Failure> {
+    ) -> Result<ClientLink, Failure> {
         let failed = |error| Failure::of(error, address, CONNECTING, &self.timeouts);
         let link = if config.get_ssl_mode() == SslMode::Disable {
             start(config, NoTls, notified).await
@@ -173,7 +173,7 @@ async fn start<T>(
     config: &Config,
     tls: T,
     notified: &mut Option<Notified>,
-) -> Result<Link, tokio_postgres::Error>
+) -> Result<ClientLink, tokio_postgres::Error>
 where
     T: MakeTlsConnect<Socket>,
     T::Stream: Send + 'static,
@@ -190,7 +190,7 @@ where
             }
         }
     });
-    Ok(Link { client, task: task.abort_handle() })
+    Ok(ClientLink { client, task: task.abort_handle() })
 }
 
 /// What a session is for.
@@ -210,19 +210,19 @@ const GRACE: Duration = Duration::from_millis(500);
 ///
 /// The calling thread itself moves the connection's bytes while it waits: a second thread would
 /// cost two changes of threads for each round trip.
-pub(super) struct Session {
+pub(super) struct PostgresSession {
     role: Role,
-    slot: Mutex<Slot>,
+    slot: Mutex<LinkSlot>,
 }
 
-struct Slot {
+struct LinkSlot {
     runtime: Option<Runtime>,
-    link: Option<Link>,
+    link: Option<ClientLink>,
 }
 
-impl Session {
+impl PostgresSession {
     pub(super) fn new(role: Role) -> Result<Self, Error> {
-        let slot = Slot { runtime: Some(runtime()?), link: None };
+        let slot = LinkSlot { runtime: Some(runtime()?), link: None };
         Ok(Self { role, slot: Mutex::new(slot) })
     }
 
@@ -236,7 +236,7 @@ impl Session {
     ) -> Result<T, Failure> {
         let busy = || server.unavailable("other calls take too long", None);
         let mut slot = self.slot.try_lock_for(limit).ok_or_else(busy)?;
-        let Slot { runtime, link: stored } = &mut *slot;
+        let LinkSlot { runtime, link: stored } = &mut *slot;
         let ending = || server.unavailable("the program is ending", None);
         let runtime = runtime.as_ref().ok_or_else(ending)?;
         runtime.block_on(async {
@@ -270,7 +270,7 @@ impl Session {
     }
 }
 
-impl Drop for Slot {
+impl Drop for LinkSlot {
     fn drop(&mut self) {
         // Dropping a runtime waits, which is an error on a thread of another runtime.
         if let Some(runtime) = self.runtime.take() {

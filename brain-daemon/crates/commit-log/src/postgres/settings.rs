@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 
 use super::ServerUrl;
 use crate::Error;
@@ -23,13 +23,13 @@ pub struct PostgresSettings {
     /// Time limits.
     pub timeouts: Timeouts,
     /// The random source for pauses between retries, and for probes of notifications.
-    pub random: Arc<dyn Random>,
+    pub random: Arc<dyn RandomSource>,
 }
 
 impl PostgresSettings {
     /// Returns settings with the namespace `brain`, no direct URL, and the default limits.
     #[must_use]
-    pub fn new(url: ServerUrl, schema: u32, random: Arc<dyn Random>) -> Self {
+    pub fn new(url: ServerUrl, schema: u32, random: Arc<dyn RandomSource>) -> Self {
         let namespace = "brain".to_owned();
         Self { url, direct_url: None, namespace, schema, timeouts: Timeouts::default(), random }
     }

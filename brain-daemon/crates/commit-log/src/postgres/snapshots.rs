@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::rows::{CLOCK, HEAD, Parameter, get, head_of, number, position, single_row, to_bigint};
 use super::session::pipelined;
 use crate::checks::{check_deletion, check_name, check_size, compactable};
-use crate::{Compaction, Error, MAX_CHUNK, Position, Snapshot, SnapshotId, Snapshots};
+use crate::{BrainSnapshot, Compaction, Error, MAX_CHUNK, Position, SnapshotId, Snapshots};
 
 /// How many batches one transaction of a compaction deletes. Appends wait for it.
 const COMPACTION_STEP: u64 = 200;
@@ -48,12 +48,12 @@ impl PostgresLog {
     }
 
     /// Reads the list of snapshots in the present transaction.
-    async fn snapshot_rows(&self, client: &Client) -> Result<Vec<Snapshot>, Failure> {
+    async fn snapshot_rows(&self, client: &Client) -> Result<Vec<BrainSnapshot>, Failure> {
         let rows = client.query_typed(&self.sql(SNAPSHOTS), &[]).await;
         Self::snapshots_of(&rows.map_err(self.failed("reading snapshots"))?)
     }
 
-    fn snapshots_of(rows: &[Row]) -> Result<Vec<Snapshot>, Failure> {
+    fn snapshots_of(rows: &[Row]) -> Result<Vec<BrainSnapshot>, Failure> {
         Ok(rows.iter().map(snapshot_of).collect::<Result<Vec<_>, Error>>()?)
     }
 }
@@ -148,7 +148,7 @@ impl Snapshots for PostgresLog {
         })
     }
 
-    fn snapshots(&self) -> Result<Vec<Snapshot>, Error> {
+    fn snapshots(&self) -> Result<Vec<BrainSnapshot>, Error> {
         let (begin, query) = (self.settings.timeouts.begin(), self.sql(SNAPSHOTS));
         self.call(&self.bulk, async |client| {
             let rows = pipelined(client, &begin, client.query_typed(&query, &[])).await;
@@ -246,9 +246,9 @@ fn index_of(index: u32) -> Result<i32, Error> {
     })
 }
 
-fn snapshot_of(row: &Row) -> Result<Snapshot, Error> {
+fn snapshot_of(row: &Row) -> Result<BrainSnapshot, Error> {
     let chunks = number(row, 6)?;
-    Ok(Snapshot {
+    Ok(BrainSnapshot {
         id: SnapshotId::from_slice(get(row, 0)?)?,
         contains: position(row, 1)?,
         machine: get(row, 3)?,

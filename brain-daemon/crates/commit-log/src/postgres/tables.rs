@@ -9,7 +9,7 @@ use super::PostgresLog;
 use super::append::FUNCTION;
 use super::failure::Failure;
 use super::rows::{CLOCK, Parameter, get};
-use super::session::{Role, Server, Session};
+use super::session::{PostgresSession, Role, Server};
 use crate::{BrainId, Error, Position};
 
 /// The lowest version that the log supports, as in `server_version_num`.
@@ -84,7 +84,7 @@ impl PostgresLog {
             Some(url) => Server::new(url, self.settings.timeouts)?,
             None => Server::new(&self.settings.url, self.settings.timeouts)?,
         };
-        let session = Session::new(Role::Writer)?;
+        let session = PostgresSession::new(Role::Writer)?;
         let limit = self.settings.timeouts.deadline;
         let stored = session
             .use_once(&direct, limit, async |client| self.create_on(client, &direct, brain).await);

@@ -11,7 +11,7 @@ use brain_protocol::Secret;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-use self::options::{Options, TlsMode};
+use self::options::{TlsMode, UrlOptions};
 use crate::Error;
 
 const FORM: &str = "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and special characters \
@@ -25,14 +25,14 @@ const DEFAULT_PORT: u16 = 5432;
 /// separated by commas; the first one that accepts writes is used.
 #[derive(Clone)]
 pub struct ServerUrl {
-    targets: Vec<Target>,
+    targets: Vec<UrlHost>,
     pub(super) root_certificates: Option<PathBuf>,
     address: String,
 }
 
 /// One host of a URL.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct UrlHost {
     /// The driver's settings, with this host alone.
     pub(super) config: Config,
     /// Host, port and database, without user and password.
@@ -46,7 +46,7 @@ impl fmt::Debug for ServerUrl {
 }
 
 /// Returns the driver's mode of TLS. `is_local` says that all hosts are this machine.
-fn ssl_mode(options: &Options, is_local: bool) -> Result<SslMode, Error> {
+fn ssl_mode(options: &UrlOptions, is_local: bool) -> Result<SslMode, Error> {
     match options.mode {
         // Who names an authority wants TLS.
         None | Some(TlsMode::Optional) if is_local && !options.names_authority => {
@@ -87,7 +87,7 @@ impl ServerUrl {
         }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let options = Options::parse(query)?;
+        let options = UrlOptions::parse(query)?;
         let hosts = hosts(authority, &options)?;
         let is_local = hosts.iter().all(HostPort::is_local);
         let ssl_mode = ssl_mode(&options, is_local)?;
@@ -118,7 +118,7 @@ impl ServerUrl {
             if let Some(ip) = host.address {
                 config.hostaddr(ip);
             }
-            Target { config, address: format!("{name}/{database}") }
+            UrlHost { config, address: format!("{name}/{database}") }
         });
         let targets = targets.collect();
         Ok(Self { targets, root_certificates: options.root_certificates, address })
@@ -137,7 +137,7 @@ impl ServerUrl {
     }
 
     /// Returns the hosts in their order; at least one.
-    pub(super) fn targets(&self) -> &[Target] {
+    pub(super) fn targets(&self) -> &[UrlHost] {
         &self.targets
     }
 
@@ -151,7 +151,7 @@ impl ServerUrl {
     }
 }
 
-impl Target {
+impl UrlHost {
     /// Returns the name and the port to look up; `None` for a socket in a directory, and if the
     /// URL has the IP address.
     pub(super) fn name(&self) -> Option<(&str, u16)> {
@@ -218,7 +218,7 @@ fn decode(text: &str) -> Option<String> {
 }
 
 /// Returns the hosts of a URL, from the place before the path and from options.
-fn hosts(authority: &str, options: &Options) -> Result<Vec<HostPort>, Error> {
+fn hosts(authority: &str, options: &UrlOptions) -> Result<Vec<HostPort>, Error> {
     let split = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
     let list = |text: &Option<String>| text.as_deref().map(split).unwrap_or_default();
     let (addresses, ports) = (list(&options.addresses), list(&options.ports));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use brain_base::clock::Clock;
-use brain_base::random::Random;
+use brain_base::random::RandomSource;
 use brain_commit_log::{
     BatchId, BrainId, Engine, Head, MachineId, NewBatch, Position, Registration,
 };
@@ -30,7 +30,7 @@ impl Clock for MockClock {
 #[derive(Default)]
 pub(crate) struct Counter(AtomicU64);
 
-impl Random for Counter {
+impl RandomSource for Counter {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), brain_base::Error> {
         let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
         bytes.fill(0);

@@ -22,7 +22,7 @@ macro_rules! section {
             ) -> Result<Self, brain_protocol::Fault> {
                 Ok(Self {
                     $($name: loader.read(
-                        &$crate::Key {
+                        &$crate::ConfigKey {
                             section: stringify!($section),
                             name: stringify!($name),
                             default: $default,

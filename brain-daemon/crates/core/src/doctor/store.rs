@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use brain_base::caller::Visibility;
-use brain_store::{SCHEMA, Store, StoreOptions, Usage};
+use brain_store::{SCHEMA, SpaceUsage, Store, StoreOptions};
 
 use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
@@ -72,7 +72,7 @@ fn size(store: &Store) -> Finding {
         return ok(format!("{shown}; counting the part in use takes too long"));
     };
     let min_returned_bytes = StoreOptions::MIN_RETURNED_BYTES;
-    let usage = Usage { on_disk, in_use: in_use?, min_returned_bytes };
+    let usage = SpaceUsage { on_disk, in_use: in_use?, min_returned_bytes };
     let shown = format!("{shown}, {} MB in use; the rest is reusable", usage.in_use / 1_000_000);
     if usage.is_due() {
         return ok(format!("{shown}; the next start returns it to the file system"));

@@ -13,7 +13,7 @@ use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
+use brain_embed::{EmbedError, EmbedErrorKind, Embedder, VectorPurpose, VectorSpace};
 use brain_service::NoProgress;
 
 mod failures;
@@ -60,7 +60,7 @@ impl Embedder for WordEmbedder {
     fn embed(
         &self,
         texts: &[String],
-        purpose: Purpose,
+        purpose: VectorPurpose,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
@@ -80,7 +80,7 @@ impl Embedder for WordEmbedder {
         if texts.iter().any(|text| text.contains("unspeakable")) {
             return Err(fault(EmbedErrorKind::Text));
         }
-        if purpose == Purpose::Document {
+        if purpose == VectorPurpose::Document {
             for text in texts {
                 if let Some(during_embed) = &*self.during_embed.lock().unwrap() {
                     during_embed(text);

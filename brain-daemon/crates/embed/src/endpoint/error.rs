@@ -27,7 +27,7 @@ const TOO_LARGE_PHRASES: [&str; 10] = [
 
 /// What to do after a failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NextStep {
+pub(super) enum FailedCall {
     /// Retry, after this many seconds if the service names a time. When no retry is left, report
     /// this error.
     Retry(Option<u64>, EmbedError),
@@ -56,7 +56,7 @@ impl EndpointLabel {
     }
 
     /// Decides what to do about a request without a complete response.
-    pub(super) fn unreachable(&self, net_error: &NetError) -> NextStep {
+    pub(super) fn unreachable(&self, net_error: &NetError) -> FailedCall {
         let hint = "is it running? check embedding.base_url and the network; search uses full text \
                     meanwhile";
         let fault = self.fault(
@@ -66,9 +66,9 @@ impl EndpointLabel {
         );
         match net_error {
             NetError::InvalidAddress(_) | NetError::Setup(_) => {
-                NextStep::Fail(EmbedError { kind: EmbedErrorKind::Refused, ..fault })
+                FailedCall::Fail(EmbedError { kind: EmbedErrorKind::Refused, ..fault })
             }
-            _ => NextStep::Retry(None, fault),
+            _ => FailedCall::Retry(None, fault),
         }
     }
 
@@ -99,7 +99,7 @@ impl EndpointLabel {
     }
 
     /// Decides what to do about a status other than 200.
-    pub(super) fn refusal(&self, answer: &HttpResponse) -> NextStep {
+    pub(super) fn refusal(&self, answer: &HttpResponse) -> FailedCall {
         use EmbedErrorKind::{Refused, Retryable, Text};
         let (status, wait) = (answer.status, retry_after(answer));
         let body = String::from_utf8_lossy(&answer.body).to_lowercase();
@@ -109,31 +109,31 @@ impl EndpointLabel {
         let fault = |kind, hint: &str| self.fault(kind, &problem, hint);
         let has_no_credit = body.contains("insufficient_quota") || body.contains("credit balance");
         match status {
-            401 | 403 if !self.has_key => NextStep::Fail(fault(
+            401 | 403 if !self.has_key => FailedCall::Fail(fault(
                 Refused,
                 "put the key into secrets/embedding-api-key in the brain's home (mode 600), or set \
                  BRAIN_EMBEDDING_API_KEY or embedding.api_key_file",
             )),
-            401 | 403 => NextStep::Fail(fault(
+            401 | 403 => FailedCall::Fail(fault(
                 Refused,
                 "the key is refused, or may not use this model: check embedding-api-key and \
                  embedding.model",
             )),
-            402 => NextStep::Fail(fault(
+            402 => FailedCall::Fail(fault(
                 Retryable(Some(CREDIT_RETRY_SECONDS)),
                 "the account has no credit: add some",
             )),
-            400 | 429 if has_no_credit => NextStep::Fail(fault(
+            400 | 429 if has_no_credit => FailedCall::Fail(fault(
                 Retryable(Some(CREDIT_RETRY_SECONDS)),
                 "the account has no credit: add some",
             )),
-            404 | 405 => NextStep::Fail(fault(
+            404 | 405 => FailedCall::Fail(fault(
                 Refused,
                 "check embedding.base_url, and that it has this model (`ollama pull NAME` for \
                  Ollama)",
             )),
-            408 => NextStep::Retry(wait, fault(Retryable(wait), "the request is repeated later")),
-            429 => NextStep::Retry(
+            408 => FailedCall::Retry(wait, fault(Retryable(wait), "the request is repeated later")),
+            429 => FailedCall::Retry(
                 wait,
                 fault(
                     Retryable(wait),
@@ -145,16 +145,16 @@ impl EndpointLabel {
                 if status == 413
                     || TOO_LARGE_PHRASES.iter().any(|phrase| body.contains(phrase)) =>
             {
-                NextStep::Split(fault(Text, "it accepts only shorter texts: use another model"))
+                FailedCall::Split(fault(Text, "it accepts only shorter texts: use another model"))
             }
-            500.. => NextStep::Retry(
+            500.. => FailedCall::Retry(
                 wait,
                 fault(
                     Retryable(wait),
                     "check the log of the service; the request is repeated later",
                 ),
             ),
-            _ => NextStep::Fail(fault(
+            _ => FailedCall::Fail(fault(
                 Refused,
                 "it refuses the request: check embedding.model and embedding.dimensions",
             )),

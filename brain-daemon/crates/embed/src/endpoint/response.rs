@@ -21,13 +21,13 @@ pub(super) struct EmbeddingResponse {
 
 #[derive(Deserialize)]
 struct Body {
-    data: Vec<Row>,
+    data: Vec<EmbeddingRow>,
     #[serde(default)]
     usage: Option<Usage>,
 }
 
 #[derive(Deserialize)]
-struct Row {
+struct EmbeddingRow {
     #[serde(default)]
     index: Option<usize>,
     embedding: Numbers,

@@ -52,13 +52,18 @@ impl Fixture {
         Arc::new(Ledger::new(&self.dir.path().join("costs.jsonl"), Arc::new(SystemClock)))
     }
 
-    fn open(&self) -> Endpoint {
+    fn open(&self) -> EndpointClient {
         let key = self.key;
         let key_provider: KeyProvider = Box::new(move || Ok(key.map(Secret::new)));
         let price = Price { input: self.price, output: 0 };
-        let mut endpoint =
-            Endpoint::open(self.settings.clone(), &self.net, key_provider, price, self.ledger())
-                .unwrap();
+        let mut endpoint = EndpointClient::open(
+            self.settings.clone(),
+            &self.net,
+            key_provider,
+            price,
+            self.ledger(),
+        )
+        .unwrap();
         // Retries need no pause in tests.
         for policy in &mut endpoint.policy {
             policy.backoff = Backoff::new(Duration::from_millis(1), MAX_PAUSE);
@@ -75,14 +80,14 @@ impl Fixture {
         self.net.requests().pop().unwrap().authorization
     }
 
-    fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
+    fn embed(&self, texts: &[&str], purpose: VectorPurpose) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         self.open().embed(&texts, purpose, &|| true)
     }
 
     /// Embeds, and returns the error, which must contain neither the key nor a text.
     fn embed_error(&self, texts: &[&str]) -> EmbedError {
-        let fault = self.embed(texts, Purpose::Document).unwrap_err();
+        let fault = self.embed(texts, VectorPurpose::Document).unwrap_err();
         let message = format!("{fault:?} {fault}");
         assert!(
             !message.contains(KEY) && !texts.iter().any(|text| message.contains(text)),
@@ -95,7 +100,7 @@ impl Fixture {
 #[test]
 fn requests_follow_the_configuration_and_keep_order() {
     let fixture = Fixture::new(|_, body| vectors(body));
-    let vectors = fixture.embed(&["a", "bb", ""], Purpose::Document).unwrap();
+    let vectors = fixture.embed(&["a", "bb", ""], VectorPurpose::Document).unwrap();
     assert_eq!(vectors.len(), 3);
     for (vector, length) in vectors.iter().zip([4.0_f32, 5.0, 3.0]) {
         assert!((vector[0] / vector[1] - length).abs() < 1e-3, "{vector:?} {length}");
@@ -106,18 +111,18 @@ fn requests_follow_the_configuration_and_keep_order() {
         [json!({ "model": "m", "input": ["d: a", "d: bb", "d: "], "encoding_format": "float" })]
     );
     assert_eq!(fixture.authorization().as_deref(), Some("Bearer sk-very-secret-key"));
-    fixture.embed(&["why"], Purpose::Query).unwrap();
+    fixture.embed(&["why"], VectorPurpose::Query).unwrap();
     assert_eq!(fixture.sent_bodies()[1]["input"], json!(["q: why"]));
 
     let mut unkeyed = Fixture::new(|_, body| self::vectors(body));
     (unkeyed.key, unkeyed.settings.dimensions, unkeyed.settings.document_prefix) =
         (None, Some(2), String::new());
-    unkeyed.embed(&[" "], Purpose::Document).unwrap();
+    unkeyed.embed(&[" "], VectorPurpose::Document).unwrap();
     assert_eq!(unkeyed.sent_bodies()[0]["dimensions"], 2);
     assert_eq!(unkeyed.sent_bodies()[0]["input"], json!(["-"]), "a hyphen replaces an empty text");
     assert_eq!(unkeyed.authorization(), None);
     unkeyed.settings.base = Some(Url::parse("https://api.voyageai.com/v1").unwrap());
-    unkeyed.embed(&["x"], Purpose::Query).unwrap();
+    unkeyed.embed(&["x"], VectorPurpose::Query).unwrap();
     assert_eq!(
         unkeyed.sent_bodies()[1],
         json!({ "model": "m", "input": ["q: x"], "input_type": "query", "output_dimension": 2 })
@@ -128,14 +133,17 @@ fn requests_follow_the_configuration_and_keep_order() {
 fn many_texts_are_sent_in_batches() {
     let fixture = Fixture::new(|_, body| vectors(body));
     let short: Vec<&str> = vec!["x"; MAX_BATCH_TEXTS + 1];
-    assert_eq!(fixture.embed(&short, Purpose::Document).unwrap().len(), MAX_BATCH_TEXTS + 1);
+    assert_eq!(fixture.embed(&short, VectorPurpose::Document).unwrap().len(), MAX_BATCH_TEXTS + 1);
     let long = "x".repeat(MAX_BATCH_BYTES / 3);
-    assert_eq!(fixture.embed(&[&long, &long, &long, &long], Purpose::Document).unwrap().len(), 4);
+    assert_eq!(
+        fixture.embed(&[&long, &long, &long, &long], VectorPurpose::Document).unwrap().len(),
+        4
+    );
     let counts: Vec<usize> =
         fixture.sent_bodies().iter().map(|body| body["input"].as_array().unwrap().len()).collect();
     assert_eq!(counts, [64, 1, 3, 1]);
     let huge = "é".repeat(MAX_TEXT_BYTES);
-    fixture.embed(&[&huge], Purpose::Document).unwrap();
+    fixture.embed(&[&huge], VectorPurpose::Document).unwrap();
     assert!(fixture.sent_bodies()[4]["input"][0].as_str().unwrap().len() <= MAX_TEXT_BYTES);
 }
 
@@ -150,8 +158,8 @@ fn a_space_is_requested_once_and_fixes_the_dimensions() {
     assert_eq!((space.model.as_str(), space.dimensions), ("m", 3));
     assert_eq!(endpoint.space().unwrap(), space);
     assert_eq!(fixture.sent_bodies().len(), 1);
-    endpoint.embed(&["a".into()], Purpose::Document, &|| true).unwrap();
-    let fault = endpoint.embed(&["a".into()], Purpose::Document, &|| true).unwrap_err();
+    endpoint.embed(&["a".into()], VectorPurpose::Document, &|| true).unwrap();
+    let fault = endpoint.embed(&["a".into()], VectorPurpose::Document, &|| true).unwrap_err();
     assert!(fault.message.contains("4 numbers where 3 were expected"), "{fault}");
     // Another configuration gives another space.
     let mut other = Fixture::new(|_, body| vectors(body));
@@ -173,7 +181,7 @@ fn only_temporary_errors_are_retried() {
         _ => vectors(body),
     };
     let fixture = Fixture::new(fail_three_times);
-    assert!(fixture.embed(&["text"], Purpose::Document).is_ok());
+    assert!(fixture.embed(&["text"], VectorPurpose::Document).is_ok());
     assert_eq!(fixture.sent_bodies().len(), 4);
 
     let limited = Fixture::new(|_, _| answer(429, &json!({}), &[("retry-after", "3600")]));
@@ -251,7 +259,7 @@ fn large_batches_are_split_and_long_texts_truncated() {
     });
     let texts = ["a".repeat(390), "b".repeat(300), "c".repeat(2000), "d".repeat(10)];
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let vectors = fixture.embed(&texts, Purpose::Document).unwrap();
+    let vectors = fixture.embed(&texts, VectorPurpose::Document).unwrap();
     let lengths: Vec<i32> = vectors.iter().map(|v| (v[0] / v[1]).round() as i32).collect();
     assert_eq!(lengths, [393, 303, 250, 13]);
 
@@ -294,9 +302,10 @@ fn a_stopped_call_ends_early() {
     let counter = Arc::clone(&calls);
     let should_continue = move || counter.fetch_add(1, Ordering::SeqCst) < 2;
     let fault =
-        fixture.open().embed(&["a".into()], Purpose::Document, &should_continue).unwrap_err();
+        fixture.open().embed(&["a".into()], VectorPurpose::Document, &should_continue).unwrap_err();
     assert_eq!(fault.kind, EmbedErrorKind::Stopped);
-    let stopped = fixture.open().embed(&["a".into()], Purpose::Document, &|| false).unwrap_err();
+    let stopped =
+        fixture.open().embed(&["a".into()], VectorPurpose::Document, &|| false).unwrap_err();
     assert_eq!((stopped.kind, fixture.sent_bodies().len()), (EmbedErrorKind::Stopped, 1));
 }
 
@@ -304,7 +313,7 @@ fn a_stopped_call_ends_early() {
 fn a_paid_call_is_in_the_ledger_before_it_is_made() {
     let mut fixture = Fixture::new(|_, body| vectors(body));
     fixture.price = 20_000;
-    fixture.embed(&["text"], Purpose::Document).unwrap();
+    fixture.embed(&["text"], VectorPurpose::Document).unwrap();
     let costs = fixture.ledger().read(None, None, 10).unwrap();
     let call = costs.calls.first().unwrap();
     assert_eq!(

@@ -22,9 +22,9 @@ use tokenizers::Tokenizer;
 
 use super::error::{damaged, missing};
 use super::graph;
-use super::model_card::{ModelCard, Pooling, Weights, read_bounded_file};
-use super::text::{self, LeadingText, Tokens};
-use crate::{EmbedError, EmbedErrorKind, Purpose};
+use super::model_card::{ModelCard, Pooling, WeightsKind, read_bounded_file};
+use super::text::{self, LeadingText, TextTokens};
+use crate::{EmbedError, EmbedErrorKind, VectorPurpose};
 
 /// Maximum time between two calls of `should_continue` while batches run.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -37,10 +37,10 @@ const MAX_GRAPH_BYTES: u64 = 2 << 30;
 const OUTPUTS: [&str; 3] = [graph::OUTPUT, "token_embeddings", "sentence_embedding"];
 
 /// A model in memory.
-pub(super) struct Engine {
+pub(super) struct LoadedModel {
     card: Arc<ModelCard>,
     tokenizer: Tokenizer,
-    runner: Runner,
+    runner: GraphRunner,
     /// Length of the model's vectors.
     dimensions: usize,
     /// Pool of all threads, for a single batch.
@@ -50,7 +50,7 @@ pub(super) struct Engine {
 }
 
 /// A loaded graph and its inputs.
-struct Runner {
+struct GraphRunner {
     model: Model,
     inputs: Vec<(NodeId, Input)>,
     output: NodeId,
@@ -78,7 +78,7 @@ type IndexedVectors = Vec<(usize, Vec<f32>)>;
 
 /// Returns the length of the vectors of an ONNX model.
 pub(super) fn dimensions(card: &ModelCard) -> Result<usize, EmbedError> {
-    let runner = Runner::load(card)?;
+    let runner = GraphRunner::load(card)?;
     let shape = runner.model.node_info(runner.output).and_then(|output| output.shape());
     match shape.as_deref().and_then(<[Dimension]>::last) {
         Some(Dimension::Fixed(dimensions)) => Ok(*dimensions),
@@ -91,7 +91,7 @@ pub(super) fn dimensions(card: &ModelCard) -> Result<usize, EmbedError> {
     }
 }
 
-impl Engine {
+impl LoadedModel {
     /// Loads a model with vectors of this length.
     pub(super) fn load(
         card: &Arc<ModelCard>,
@@ -102,7 +102,7 @@ impl Engine {
             (0..threads).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect();
         Ok(Self {
             tokenizer: text::tokenizer(card)?,
-            runner: Runner::load(card)?,
+            runner: GraphRunner::load(card)?,
             card: card.clone(),
             dimensions,
             shared_pool: Arc::new(ThreadPool::with_num_threads(threads)),
@@ -114,12 +114,12 @@ impl Engine {
     pub(super) fn embed(
         &self,
         texts: &[String],
-        purpose: Purpose,
+        purpose: VectorPurpose,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let prefix = match purpose {
-            Purpose::Query => &self.card.query_prefix,
-            Purpose::Document => &self.card.document_prefix,
+            VectorPurpose::Query => &self.card.query_prefix,
+            VectorPurpose::Document => &self.card.document_prefix,
         };
         self.vectors(LeadingText::Prefix(prefix), texts, should_continue)
     }
@@ -183,7 +183,7 @@ impl Engine {
     /// Runs batches in parallel and passes their vectors to `on_batch`.
     fn run(
         &self,
-        tokens: &[Tokens],
+        tokens: &[TextTokens],
         batches: &[Range<usize>],
         should_continue: &dyn Fn() -> bool,
         mut on_batch: impl FnMut(IndexedVectors),
@@ -227,7 +227,7 @@ impl Engine {
     /// Runs batches from `batches`, at the index `next`, until none is left or `stop` is set.
     fn work(
         &self,
-        tokens: &[Tokens],
+        tokens: &[TextTokens],
         batches: &[Range<usize>],
         pool: &Arc<ThreadPool>,
         next: &AtomicUsize,
@@ -248,7 +248,7 @@ impl Engine {
     /// Returns the vectors of one batch.
     fn batch(
         &self,
-        texts: &[Tokens],
+        texts: &[TextTokens],
         pool: &Arc<ThreadPool>,
     ) -> Result<IndexedVectors, EmbedError> {
         let width = texts.iter().map(|text| text.ids.len()).max().unwrap_or_default();
@@ -304,20 +304,20 @@ fn pool_rows(rows: &[f32], count: usize, dimensions: usize) -> Option<Vec<f32>> 
     Some(vector)
 }
 
-impl Runner {
+impl GraphRunner {
     /// Loads a model into the runtime.
     fn load(card: &ModelCard) -> Result<Self, EmbedError> {
         let load_error =
             |error| damaged(&card.weights_file, format_args!("cannot be loaded: {error}"));
         let (model, vocabulary) = match &card.weights {
-            Weights::Safetensors(shape) => {
+            WeightsKind::Safetensors(shape) => {
                 let graph::BuiltGraph { graph, memory } = graph::build(&card.weights_file, shape)?;
                 let load = || {
                     ModelOptions::with_all_ops().external_data(graph::MEMORY, memory).load(graph)
                 };
                 (catch_panic(card, load)?.map_err(load_error)?, Some(shape.vocabulary))
             }
-            Weights::Onnx => {
+            WeightsKind::Onnx => {
                 // Loaded from memory, so that the graph cannot refer to other files.
                 let bytes = read_bounded_file(&card.weights_file, MAX_GRAPH_BYTES)?
                     .ok_or_else(|| missing(&card.weights_file))?;
@@ -357,11 +357,11 @@ impl Runner {
     fn run(
         &self,
         card: &ModelCard,
-        texts: &[Tokens],
+        texts: &[TextTokens],
         width: usize,
         pool: &Arc<ThreadPool>,
     ) -> Result<(Vec<usize>, Vec<f32>), EmbedError> {
-        let padded = |value: fn(usize, &Tokens) -> i32| -> Vec<i32> {
+        let padded = |value: fn(usize, &TextTokens) -> i32| -> Vec<i32> {
             texts.iter().flat_map(|text| (0..width).map(move |at| value(at, text))).collect()
         };
         let data: Vec<(NodeId, Vec<usize>, Vec<i32>)> = self

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::model_card::{Activation, Shape};
 use super::onnx::Dimension::{Fixed, Named};
-use super::onnx::{Attribute, Graph, Kind};
+use super::onnx::{Attribute, DataType, OnnxGraph};
 use super::weights::Tensors;
 use crate::EmbedError;
 
@@ -102,9 +102,9 @@ pub(super) fn check(path: &Path, shape: &Shape) -> Result<(), EmbedError> {
 pub(super) fn build(path: &Path, shape: &Shape) -> Result<BuiltGraph, EmbedError> {
     // Memory is reserved by the shape, so the shape is checked first.
     check(path, shape)?;
-    let mut builder = Builder {
+    let mut builder = OnnxBuilder {
         tensors: Tensors::open(path)?,
-        graph: Graph::default(),
+        graph: OnnxGraph::default(),
         memory: reserve_memory(shape),
         shape,
     };
@@ -116,12 +116,12 @@ pub(super) fn build(path: &Path, shape: &Shape) -> Result<BuiltGraph, EmbedError
     if shape.head.is_some() {
         last = builder.head(&last)?;
     }
-    let Builder { mut graph, memory, .. } = builder;
+    let OnnxBuilder { mut graph, memory, .. } = builder;
     graph.run("Identity", &[&last], OUTPUT, &[]);
     match shape.head {
-        Some(_) => graph.output(Kind::Float, OUTPUT, &[Named("texts"), Fixed(1)]),
+        Some(_) => graph.output(DataType::Float, OUTPUT, &[Named("texts"), Fixed(1)]),
         None => graph.output(
-            Kind::Float,
+            DataType::Float,
             OUTPUT,
             &[Named("texts"), Named("tokens"), Fixed(shape.hidden)],
         ),
@@ -139,14 +139,14 @@ fn reserve_memory(shape: &Shape) -> Vec<u8> {
 }
 
 /// A graph under construction.
-struct Builder<'a> {
+struct OnnxBuilder<'a> {
     tensors: Tensors,
-    graph: Graph,
+    graph: OnnxGraph,
     memory: Vec<u8>,
     shape: &'a Shape,
 }
 
-impl Builder<'_> {
+impl OnnxBuilder<'_> {
     /// Starts a tensor in memory and names it in the graph.
     fn begin(&mut self, name: &str, shape: &[usize]) {
         self.memory.resize(self.memory.len().next_multiple_of(ALIGN), 0);
@@ -183,9 +183,9 @@ impl Builder<'_> {
     /// Adds the inputs, and the norm of the sum of the embeddings of tokens, positions and types.
     fn inputs(&mut self) -> Result<(), EmbedError> {
         let shape = self.shape;
-        self.graph.input(Kind::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
-        self.graph.input(Kind::Int64, MASK, &[Named("texts"), Named("tokens")]);
-        self.graph.input(Kind::Int64, POSITIONS, &[Named("tokens")]);
+        self.graph.input(DataType::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
+        self.graph.input(DataType::Int64, MASK, &[Named("texts"), Named("tokens")]);
+        self.graph.input(DataType::Int64, POSITIONS, &[Named("tokens")]);
         let [words, positions, types, scale, shift] = embeddings(shape);
         self.copy_tensor(words.0, &words.1)?;
         // In a single text, every token has the first type: the row of that type is added to the
@@ -209,7 +209,7 @@ impl Builder<'_> {
             let difference = second.iter().zip(first).map(|(second, first)| second - first);
             let rows: Vec<f32> = vec![0.0; shape.hidden].into_iter().chain(difference).collect();
             self.put(types.0, &[2, shape.hidden], rows.into_iter());
-            self.graph.input(Kind::Int64, TYPES, &[Named("texts"), Named("tokens")]);
+            self.graph.input(DataType::Int64, TYPES, &[Named("texts"), Named("tokens")]);
             self.graph.run("Gather", &[types.0, TYPES], "types_of_words", &[]);
             self.graph.run("Add", &[words, "types_of_words"], "typed_words", &[]);
             words = "typed_words";

@@ -30,7 +30,7 @@ pub(super) struct ModelCard {
     /// The file with the weights.
     pub(super) weights_file: PathBuf,
     /// Kind of the weights.
-    pub(super) weights: Weights,
+    pub(super) weights: WeightsKind,
     /// The tokenizer's file, which exists.
     pub(super) tokenizer: PathBuf,
     /// How token vectors become one vector.
@@ -52,7 +52,7 @@ pub(super) struct ModelCard {
 
 /// Kind of weights.
 #[derive(Debug)]
-pub(super) enum Weights {
+pub(super) enum WeightsKind {
     /// Tensors only; the shape determines the computation.
     Safetensors(Shape),
     /// A graph with its tensors.
@@ -92,12 +92,12 @@ pub(super) struct Shape {
     /// Activation of a feed-forward block.
     pub(super) activation: Activation,
     /// The layers above the encoder of a reranker; `None` for an encoder alone.
-    pub(super) head: Option<Head>,
+    pub(super) head: Option<RerankerHead>,
 }
 
 /// The two dense layers above the encoder of a reranker, by the names of their tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct RerankerHead {
     /// The square layer, before the hyperbolic tangent.
     pub(super) inner: &'static str,
     /// The layer with one output.
@@ -117,7 +117,7 @@ pub(super) enum Activation {
 
 /// `config.json`.
 #[derive(Deserialize)]
-struct Config {
+struct ModelConfig {
     model_type: Option<String>,
     architectures: Option<Vec<String>>,
     hidden_size: Option<usize>,
@@ -133,7 +133,7 @@ struct Config {
     position_embedding_type: Option<String>,
 }
 
-impl Config {
+impl ModelConfig {
     /// Returns whether the model classifies texts. brain takes such a model for a reranker.
     fn is_classifier(&self) -> bool {
         let names = self.architectures.iter().flatten();
@@ -190,12 +190,12 @@ impl ModelCard {
     pub(super) fn read(directory: &Path) -> Result<Self, EmbedError> {
         let tokenizer = directory.join("tokenizer.json");
         let config_file = directory.join("config.json");
-        let config: Option<Config> = parse_settings(&config_file)?;
+        let config: Option<ModelConfig> = parse_settings(&config_file)?;
         let (weights_file, weights) = match find_weights(directory)? {
-            (file, true) => (file, Weights::Onnx),
+            (file, true) => (file, WeightsKind::Onnx),
             (file, false) => {
                 let config = config.as_ref().ok_or_else(|| missing(&config_file))?;
-                (file, Weights::Safetensors(shape(&config_file, config)?))
+                (file, WeightsKind::Safetensors(shape(&config_file, config)?))
             }
         };
         if !tokenizer.is_file() {
@@ -206,8 +206,8 @@ impl ModelCard {
         let sentence: SentenceConfig =
             parse_settings(&directory.join("sentence_bert_config.json"))?.unwrap_or_default();
         let max_positions = match &weights {
-            Weights::Safetensors(shape) => Some(shape.positions - shape.first_position),
-            Weights::Onnx => config.as_ref().and_then(|config| config.max_position_embeddings),
+            WeightsKind::Safetensors(shape) => Some(shape.positions - shape.first_position),
+            WeightsKind::Onnx => config.as_ref().and_then(|config| config.max_position_embeddings),
         };
         let max_tokens = configured_tokens(directory, &sentence)?
             .unwrap_or(DEFAULT_TOKENS)
@@ -228,7 +228,7 @@ impl ModelCard {
             ));
         }
         let name = directory.file_name().unwrap_or(directory.as_os_str());
-        let is_reranker = config.as_ref().is_some_and(Config::is_classifier);
+        let is_reranker = config.as_ref().is_some_and(ModelConfig::is_classifier);
         let pooling_dimension =
             pooling.as_ref().and_then(|pooling| pooling.word_embedding_dimension);
         let dimensions = match is_reranker {
@@ -255,7 +255,7 @@ impl ModelCard {
 /// read.
 #[must_use]
 pub fn is_reranker(directory: &Path) -> bool {
-    let config: Result<Option<Config>, _> = parse_settings(&directory.join("config.json"));
+    let config: Result<Option<ModelConfig>, _> = parse_settings(&directory.join("config.json"));
     config.ok().flatten().is_some_and(|config| config.is_classifier())
 }
 
@@ -336,7 +336,7 @@ fn configured_tokens(
 }
 
 /// Returns the activation of the encoder from `config.json`.
-fn activation(path: &Path, config: &Config) -> Result<Activation, EmbedError> {
+fn activation(path: &Path, config: &ModelConfig) -> Result<Activation, EmbedError> {
     match config.hidden_act.as_deref() {
         None | Some("gelu") => Ok(Activation::Gelu),
         Some("gelu_new" | "gelu_pytorch_tanh" | "gelu_fast") => Ok(Activation::GeluTanh),
@@ -349,7 +349,7 @@ fn activation(path: &Path, config: &Config) -> Result<Activation, EmbedError> {
 }
 
 /// Returns the checked shape of the encoder from `config.json`.
-fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
+fn shape(path: &Path, config: &ModelConfig) -> Result<Shape, EmbedError> {
     let kind = config.model_type.as_deref().unwrap_or_default();
     // RoBERTa and its relatives begin to count positions after the id of the padding token.
     let first_position = match kind {
@@ -384,8 +384,8 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
         types: within("type_vocab_size", config.type_vocab_size.or(Some(2)), 16)?,
         epsilon: config.layer_norm_eps.unwrap_or(1e-12) as f32,
         head: config.is_classifier().then_some(match kind {
-            "bert" => Head { inner: "pooler.dense", output: "classifier" },
-            _ => Head { inner: "classifier.dense", output: "classifier.out_proj" },
+            "bert" => RerankerHead { inner: "pooler.dense", output: "classifier" },
+            _ => RerankerHead { inner: "classifier.dense", output: "classifier.out_proj" },
         }),
         activation: activation(path, config)?,
     };

@@ -13,7 +13,7 @@ const MICROSOFT_SET_VERSION: u64 = 1;
 
 /// Data types of ONNX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DataType {
     /// 32-bit float.
     Float = 1,
     /// 64-bit integer.
@@ -75,15 +75,15 @@ pub(super) enum Dimension<'a> {
 /// A graph under construction. Values are referred to by name; operators are added in the order in
 /// which they run.
 #[derive(Default)]
-pub(super) struct Graph(Message);
+pub(super) struct OnnxGraph(Message);
 
-impl Graph {
+impl OnnxGraph {
     fn add(&mut self, field: u64, message: &Message) {
         self.0 = std::mem::take(&mut self.0).bytes(field, &message.0);
     }
 
     /// Describes an input or output.
-    fn value(kind: Kind, name: &str, shape: &[Dimension<'_>]) -> Message {
+    fn value(kind: DataType, name: &str, shape: &[Dimension<'_>]) -> Message {
         let mut dimensions = Message::default();
         for dimension in shape {
             let dimension = match dimension {
@@ -98,12 +98,12 @@ impl Graph {
     }
 
     /// Adds an input.
-    pub(super) fn input(&mut self, kind: Kind, name: &str, shape: &[Dimension<'_>]) {
+    pub(super) fn input(&mut self, kind: DataType, name: &str, shape: &[Dimension<'_>]) {
         self.add(11, &Self::value(kind, name, shape));
     }
 
     /// Adds an output.
-    pub(super) fn output(&mut self, kind: Kind, name: &str, shape: &[Dimension<'_>]) {
+    pub(super) fn output(&mut self, kind: DataType, name: &str, shape: &[Dimension<'_>]) {
         self.add(12, &Self::value(kind, name, shape));
     }
 
@@ -112,7 +112,7 @@ impl Graph {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let tensor = Message::default()
             .number(1, values.len() as u64)
-            .number(2, Kind::Int64 as u64)
+            .number(2, DataType::Int64 as u64)
             .bytes(8, name.as_bytes())
             .bytes(9, &bytes);
         self.add(5, &tensor);
@@ -128,7 +128,7 @@ impl Graph {
         }
         self.add(
             5,
-            &tensor.number(2, Kind::Float as u64).bytes(8, name.as_bytes()).bytes(9, &bytes),
+            &tensor.number(2, DataType::Float as u64).bytes(8, name.as_bytes()).bytes(9, &bytes),
         );
     }
 
@@ -144,7 +144,7 @@ impl Graph {
         for dimension in shape {
             tensor = tensor.number(1, *dimension as u64);
         }
-        tensor = tensor.number(2, Kind::Float as u64).bytes(8, name.as_bytes());
+        tensor = tensor.number(2, DataType::Float as u64).bytes(8, name.as_bytes());
         let length = shape.iter().product::<usize>() * 4;
         for (key, value) in [
             ("location", path.to_owned()),

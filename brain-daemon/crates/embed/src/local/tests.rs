@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::graph::{MASK, OUTPUT, TOKENS};
 use super::onnx::Dimension::{Fixed, Named};
-use super::onnx::{Graph, Kind};
+use super::onnx::{DataType, OnnxGraph};
 use super::{LocalModel, inspect};
-use crate::{EmbedErrorKind, Embedder, Purpose};
+use crate::{EmbedErrorKind, Embedder, VectorPurpose};
 
 /// The vectors of the tokenizer's three tokens, two numbers each: unknown words, "boat" and "sea".
 const ROWS: [f32; 6] = [0.0, 1.0, 3.0, 4.0, 1.0, 0.0];
@@ -29,19 +29,19 @@ fn write_tokenizer(dir: &Path) {
 
 /// A graph that looks up words in a table, with the inputs of published models.
 fn graph(output: &str, more_inputs: &[&str]) -> Vec<u8> {
-    let mut graph = Graph::default();
+    let mut graph = OnnxGraph::default();
     for name in [TOKENS, MASK].iter().chain(more_inputs) {
-        graph.input(Kind::Int64, name, &[Named("texts"), Named("tokens")]);
+        graph.input(DataType::Int64, name, &[Named("texts"), Named("tokens")]);
     }
     graph.floats("table", &[3, 2], &ROWS);
     graph.run("Gather", &["table", TOKENS], output, &[]);
-    graph.output(Kind::Float, output, &[Named("texts"), Named("tokens"), Fixed(2)]);
+    graph.output(DataType::Float, output, &[Named("texts"), Named("tokens"), Fixed(2)]);
     graph.finish()
 }
 
 fn embed(dir: &Path, texts: &[&str]) -> Result<Vec<Vec<f32>>, super::EmbedError> {
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    LocalModel::new(dir.to_owned(), 2).embed(&texts, Purpose::Document, &|| true)
+    LocalModel::new(dir.to_owned(), 2).embed(&texts, VectorPurpose::Document, &|| true)
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn an_onnx_model_is_run_unchanged() {
             (local.coverage("boat zzz") - 1.0).abs() < 1e-6,
             "the coverage is unknown before the model is loaded, and counts as full"
         );
-        local.embed(&["boat".to_owned()], Purpose::Query, &|| true).unwrap();
+        local.embed(&["boat".to_owned()], VectorPurpose::Query, &|| true).unwrap();
         assert!((local.coverage("boat zzz") - 4.0 / 7.0).abs() < 1e-6);
         // The shorter text is padded beside the longer one, and the padding does not count.
         let vectors = embed(dir.path(), &["boat", "boat sea", "sea sea sea"]).unwrap();
@@ -77,17 +77,17 @@ fn an_onnx_model_is_run_unchanged() {
 
 #[test]
 fn an_unusable_graph_is_refused_with_its_file_name() {
-    let mut without_output = Graph::default();
-    without_output.input(Kind::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
-    let mut unknown_operator = Graph::default();
-    unknown_operator.input(Kind::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
+    let mut without_output = OnnxGraph::default();
+    without_output.input(DataType::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
+    let mut unknown_operator = OnnxGraph::default();
+    unknown_operator.input(DataType::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
     unknown_operator.run("NoSuchOperator", &[TOKENS], OUTPUT, &[]);
-    unknown_operator.output(Kind::Float, OUTPUT, &[Named("texts"), Named("tokens"), Fixed(2)]);
-    let mut external = Graph::default();
-    external.input(Kind::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
+    unknown_operator.output(DataType::Float, OUTPUT, &[Named("texts"), Named("tokens"), Fixed(2)]);
+    let mut external = OnnxGraph::default();
+    external.input(DataType::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
     external.external_floats("table", &[3, 2], "other.data", 0);
     external.run("Gather", &["table", TOKENS], OUTPUT, &[]);
-    external.output(Kind::Float, OUTPUT, &[Named("texts"), Named("tokens"), Fixed(2)]);
+    external.output(DataType::Float, OUTPUT, &[Named("texts"), Named("tokens"), Fixed(2)]);
     let whole = graph(OUTPUT, &[]);
     for (bytes, reason) in [
         (Vec::new(), "cannot be loaded"),
@@ -120,14 +120,14 @@ fn a_changed_graph_is_reloaded_as_another_space() {
     let local = LocalModel::new(dir.path().to_owned(), 1);
     let before = local.space().unwrap();
     assert!(!local.is_loaded(), "facts need no loaded model");
-    local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();
+    local.embed(&["boat".into()], VectorPurpose::Query, &|| true).unwrap();
     local.unload_if_idle(Duration::from_secs(3600));
     assert!(local.is_loaded(), "a model that was just used stays loaded");
 
     fs::write(dir.path().join("model.onnx"), graph("token_embeddings", &["token_type_ids"]))
         .unwrap();
     assert_ne!(local.space().unwrap().identity, before.identity);
-    local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();
+    local.embed(&["boat".into()], VectorPurpose::Query, &|| true).unwrap();
     local.unload_if_idle(Duration::ZERO);
     assert!(!local.is_loaded());
 }

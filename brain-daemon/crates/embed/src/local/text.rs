@@ -32,7 +32,7 @@ pub(super) enum LeadingText<'a> {
 
 /// The tokens of a text or a pair.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Tokens {
+pub(super) struct TextTokens {
     /// Index of the text.
     pub(super) text_index: usize,
     /// Token ids, at least one.
@@ -110,7 +110,7 @@ pub(super) fn tokens(
     leading: LeadingText<'_>,
     (index, text): (usize, &str),
     vocabulary: Option<usize>,
-) -> Result<Tokens, EmbedError> {
+) -> Result<TextTokens, EmbedError> {
     let input: EncodeInput<'_> = match leading {
         LeadingText::Prefix(prefix) => prepare(card, prefix, text).into(),
         LeadingText::Question(question) => {
@@ -132,7 +132,7 @@ pub(super) fn tokens(
     match ids {
         Some(ids) if !ids.is_empty() => {
             let types = encoded.get_type_ids().iter().map(|kind| i32::from(*kind > 0)).collect();
-            Ok(Tokens { text_index: index, ids, types })
+            Ok(TextTokens { text_index: index, ids, types })
         }
         Some(_) => Err(damaged(
             &card.tokenizer,
@@ -146,7 +146,7 @@ pub(super) fn tokens(
 }
 
 /// Sorts texts by length, longest first, and returns batches of texts of similar length.
-pub(super) fn batches(texts: &mut [Tokens]) -> Vec<Range<usize>> {
+pub(super) fn batches(texts: &mut [TextTokens]) -> Vec<Range<usize>> {
     texts.sort_by_key(|tokens| (std::cmp::Reverse(tokens.ids.len()), tokens.text_index));
     let (mut batches, mut begin) = (Vec::new(), 0);
     while let Some(longest) = texts.get(begin) {
@@ -211,8 +211,8 @@ mod tests {
         #[test]
         fn batches_have_each_text_once_within_limits(lengths in prop::collection::vec(1_usize..3000,
             0..200)) {
-            let mut texts: Vec<Tokens> =
-                lengths.iter().enumerate().map(|(text_index, length)| Tokens {
+            let mut texts: Vec<TextTokens> =
+                lengths.iter().enumerate().map(|(text_index, length)| TextTokens {
                     text_index,
                     ids: vec![1; *length],
                     types: vec![0; *length],

@@ -11,7 +11,7 @@ use brain_protocol::{Fault, FaultCode};
 use url::Url;
 
 use super::known_models::{OPTIONAL_FILES, REQUIRED_FILES, WEIGHT_FILES};
-use super::origin::{Location, Origin};
+use super::origin::{Location, ModelOrigin};
 use brain_base::home::create_private_dir;
 use brain_net::{DownloadError, Error as NetError, HttpClient};
 
@@ -36,7 +36,7 @@ pub type ProgressListener<'a> = &'a dyn Fn(u64, u64) -> bool;
 /// `not_found` for a missing file; `cancelled` if `progress` cancels the work; otherwise the fault
 /// of the copy or download.
 pub fn collect_files(
-    origin: &Origin,
+    origin: &ModelOrigin,
     dir: &Path,
     net: &dyn HttpClient,
     progress: ProgressListener<'_>,
@@ -118,7 +118,7 @@ pub fn cancelled() -> Fault {
         .hint("run it again: downloaded files are kept")
 }
 
-fn missing_file(origin: &Origin, name: &str) -> Fault {
+fn missing_file(origin: &ModelOrigin, name: &str) -> Fault {
     let message = format!("there is no {name} at {}", origin.location.text());
     Fault::new(FaultCode::NotFound, message).hint(
         "a model's directory has config.json, tokenizer.json, and model.safetensors or model.onnx",
@@ -300,11 +300,11 @@ mod tests {
         }
     }
 
-    fn hub(name: &str) -> Origin {
+    fn hub(name: &str) -> ModelOrigin {
         let known = find_known(name).unwrap();
         let url = format!("https://huggingface.co/{}/resolve/main/", known.repository);
         let location = Location::Web(Url::parse(&url).unwrap());
-        Origin { name: known.name.into(), location, weights: None, known: Some(known) }
+        ModelOrigin { name: known.name.into(), location, weights: None, known: Some(known) }
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
         }
         let source = home.path().join("source");
         create_private_dir(&source).unwrap();
-        let origin = Origin {
+        let origin = ModelOrigin {
             name: "x".into(),
             location: Location::Directory(source.clone()),
             weights: None,
@@ -364,7 +364,7 @@ mod tests {
             create_private_dir(to.parent().unwrap()).unwrap();
             fs::write(to, text).unwrap();
         }
-        let origin = Origin { weights: Some("model.safetensors".into()), ..origin };
+        let origin = ModelOrigin { weights: Some("model.safetensors".into()), ..origin };
         assert_eq!(
             collect_files(&origin, &dir, &web(&[], 0), &|_, _| true).unwrap(),
             "model.safetensors"

@@ -12,7 +12,7 @@ const MAX_NAME_CHARS: usize = 64;
 
 /// The origin and local name of a model.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ModelOrigin {
     /// The local name.
     pub name: String,
     /// The location of the files.
@@ -42,7 +42,7 @@ impl Location {
     }
 }
 
-impl Origin {
+impl ModelOrigin {
     /// Resolves the origin that a request names.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ fn parse_url(text: &str) -> Result<Url, Fault> {
     }
 }
 
-fn from_url(text: &str) -> Result<Origin, Fault> {
+fn from_url(text: &str) -> Result<ModelOrigin, Fault> {
     let mut url = parse_url(text)?;
     url.set_fragment(None);
     url.set_query(None);
@@ -146,7 +146,12 @@ fn from_url(text: &str) -> Result<Origin, Fault> {
                 [_, repository, "resolve", ..] if at_hub => repository,
                 _ => directory,
             };
-            Ok(Origin { name: to_name(name), location: Location::Web(base), weights, known: None })
+            Ok(ModelOrigin {
+                name: to_name(name),
+                location: Location::Web(base),
+                weights,
+                known: None,
+            })
         }
         [owner, repository] if at_hub => {
             let path = format!("{owner}/{repository}");
@@ -157,7 +162,7 @@ fn from_url(text: &str) -> Result<Origin, Fault> {
                 Some(known) => hub_location(known.repository, known.revision)?,
                 None => hub_location(&path, "main")?,
             };
-            Ok(Origin { name: to_name(repository), location, weights: None, known })
+            Ok(ModelOrigin { name: to_name(repository), location, weights: None, known })
         }
         _ => Err(Fault::new(FaultCode::Usage, format!("{text} is not the address of a model"))
             .hint(
@@ -168,7 +173,7 @@ fn from_url(text: &str) -> Result<Origin, Fault> {
     }
 }
 
-fn from_path(path: &Path) -> Result<Origin, Fault> {
+fn from_path(path: &Path) -> Result<ModelOrigin, Fault> {
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|e| {
         Fault::new(FaultCode::NotFound, format!("{shown} cannot be read: {e}")).hint(format!(
@@ -177,7 +182,7 @@ fn from_path(path: &Path) -> Result<Origin, Fault> {
         ))
     })?;
     if meta.is_dir() {
-        return Ok(Origin {
+        return Ok(ModelOrigin {
             name: directory_name(path),
             location: Location::Directory(path.to_owned()),
             weights: None,
@@ -188,7 +193,7 @@ fn from_path(path: &Path) -> Result<Origin, Fault> {
     if is_weights(&file) {
         let dir = path.parent().unwrap_or(path).to_owned();
         let name = directory_name(&dir);
-        return Ok(Origin {
+        return Ok(ModelOrigin {
             name,
             location: Location::Directory(dir),
             weights: Some(file),
@@ -237,8 +242,8 @@ fn unknown_model(from: &str) -> Fault {
 mod tests {
     use super::*;
 
-    fn origin_of(from: &str) -> Result<Origin, Fault> {
-        Origin::of(&ModelInstall { from: from.into(), sha256: None, name: None })
+    fn origin_of(from: &str) -> Result<ModelOrigin, Fault> {
+        ModelOrigin::of(&ModelInstall { from: from.into(), sha256: None, name: None })
     }
 
     fn web(text: &str) -> Location {
@@ -320,9 +325,9 @@ mod tests {
             sha256: None,
             name: Some(name.into()),
         };
-        assert_eq!(Origin::of(&request("mine")).unwrap().name, "mine");
+        assert_eq!(ModelOrigin::of(&request("mine")).unwrap().name, "mine");
         for bad in ["", "..", "a/b", "A", ".hidden", "x.tmp", "x.old", "a b", &"x".repeat(65)] {
-            assert_eq!(Origin::of(&request(bad)).unwrap_err().code, FaultCode::Usage, "{bad}");
+            assert_eq!(ModelOrigin::of(&request(bad)).unwrap_err().code, FaultCode::Usage, "{bad}");
         }
     }
 }

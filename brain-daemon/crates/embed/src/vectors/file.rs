@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use brain_base::durable::{self, UNFINISHED, unfinished_path};
 use sha2::{Digest, Sha256};
 
-use super::record::{self, Record};
+use super::record::{self, VectorRecord};
 
 /// End of the file's name.
 const EXTENSION: &str = ".vec";
@@ -43,7 +43,7 @@ impl VectorFile {
         store: &str,
         identity: &str,
         dimensions: usize,
-        mut each: impl FnMut(Record),
+        mut each: impl FnMut(VectorRecord),
     ) -> io::Result<(Self, Option<String>)> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let name: String = Sha256::digest(identity.as_bytes())

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read};
 use sha2::{Digest, Sha256};
 
 use super::Key;
-use super::rows::Row;
+use super::rows::VectorRow;
 
 /// First bytes of a vector file.
 const MAGIC: &[u8; 8] = b"brainvec";
@@ -20,18 +20,18 @@ const CHECKSUM_BYTES: usize = 8;
 const MAX_RECORD_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of a window besides its numbers: start, end and scale.
 const WINDOW_HEADER_BYTES: usize = 12;
-/// Kind of [`Record::Put`].
+/// Kind of [`VectorRecord::Put`].
 const PUT: u8 = 1;
-/// Kind of [`Record::Remove`].
+/// Kind of [`VectorRecord::Remove`].
 const REMOVE: u8 = 2;
-/// Kind of [`Record::LastChange`].
+/// Kind of [`VectorRecord::LastChange`].
 const LAST_CHANGE: u8 = 3;
 
 /// A record.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Record {
+pub(super) enum VectorRecord {
     /// Replaces the vectors of the page with this id. Has the key of the new vectors.
-    Put(u64, Key, Vec<Row>),
+    Put(u64, Key, Vec<VectorRow>),
     /// Removes the vectors of the page with this id.
     Remove(u64),
     /// The records before include all changes of the store up to this sequence number.
@@ -104,7 +104,7 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     Sha256::digest(bytes).first_chunk().copied().unwrap_or_default()
 }
 
-impl Record {
+impl VectorRecord {
     /// Appends the record to `out`.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -130,7 +130,7 @@ impl Record {
                 if !rest.len().is_multiple_of(width) {
                     return None;
                 }
-                let rows: Option<Vec<Row>> = rest.chunks_exact(width).map(row).collect();
+                let rows: Option<Vec<VectorRow>> = rest.chunks_exact(width).map(row).collect();
                 Some(Self::Put(number, Key(*key), rows?))
             }
             REMOVE if rest.is_empty() => Some(Self::Remove(number)),
@@ -141,7 +141,7 @@ impl Record {
 }
 
 /// Appends a record of a page's vectors to `out`.
-pub(super) fn put(page: u64, key: Key, rows: &[Row], out: &mut Vec<u8>) {
+pub(super) fn put(page: u64, key: Key, rows: &[VectorRow], out: &mut Vec<u8>) {
     framed(out, |out| {
         out.push(PUT);
         out.extend_from_slice(&page.to_le_bytes());
@@ -163,17 +163,17 @@ pub(super) fn remove(page: u64, out: &mut Vec<u8>) {
     });
 }
 
-/// Returns the size in bytes of a [`Record::Put`] with this number of rows.
+/// Returns the size in bytes of a [`VectorRecord::Put`] with this number of rows.
 pub(super) fn size(rows: usize, dimensions: usize) -> u64 {
     (4 + 1 + 8 + 16 + CHECKSUM_BYTES + rows * (WINDOW_HEADER_BYTES + dimensions)) as u64
 }
 
 /// Decodes a row.
-fn row(bytes: &[u8]) -> Option<Row> {
+fn row(bytes: &[u8]) -> Option<VectorRow> {
     let (start, rest) = bytes.split_first_chunk()?;
     let (end, rest) = rest.split_first_chunk()?;
     let (scale, numbers) = rest.split_first_chunk()?;
-    Some(Row {
+    Some(VectorRow {
         start: u32::from_le_bytes(*start),
         end: u32::from_le_bytes(*end),
         scale: f32::from_le_bytes(*scale),
@@ -203,7 +203,7 @@ pub(super) fn next(
     from: &mut impl Read,
     dimensions: usize,
     buffer: &mut Vec<u8>,
-) -> io::Result<Option<(Record, u64)>> {
+) -> io::Result<Option<(VectorRecord, u64)>> {
     let mut head = [0; 4];
     if !fill(from, &mut head)? {
         return Ok(None);
@@ -224,7 +224,8 @@ pub(super) fn next(
     if !is_intact {
         return Ok(None);
     }
-    let record = buffer.get(4..4 + length).and_then(|fields| Record::read(fields, dimensions));
+    let record =
+        buffer.get(4..4 + length).and_then(|fields| VectorRecord::read(fields, dimensions));
     Ok(record.map(|record| (record, 4 + rest_length)))
 }
 
@@ -272,17 +273,17 @@ mod tests {
         fn any_bytes_are_decoded_without_panic(bytes in proptest::collection::vec(any::<u8>(),
             0..200), dimensions in 1usize..9) {
             let _ = next(&mut bytes.as_slice(), dimensions, &mut Vec::new()).unwrap();
-            let _ = Record::read(&bytes, dimensions);
+            let _ = VectorRecord::read(&bytes, dimensions);
         }
 
         #[test]
         fn written_records_are_read_back(page in any::<u64>(), key in any::<[u8; 16]>(),
             numbers in proptest::collection::vec(any::<[i8; 3]>(), 0..5)) {
-            let rows: Vec<Row> = numbers.iter()
-                .map(|n| Row { start: 1, end: u32::MAX, scale: 0.5, numbers: n.to_vec() })
+            let rows: Vec<VectorRow> = numbers.iter()
+                .map(|n| VectorRow { start: 1, end: u32::MAX, scale: 0.5, numbers: n.to_vec() })
                     .collect();
-            let records = [Record::Put(page, Key(key), rows), Record::Remove(page),
-                Record::LastChange(page)];
+            let records = [VectorRecord::Put(page, Key(key), rows), VectorRecord::Remove(page),
+                VectorRecord::LastChange(page)];
             let mut bytes = Vec::new();
             records.iter().for_each(|record| record.write(&mut bytes));
             let mut from = bytes.as_slice();

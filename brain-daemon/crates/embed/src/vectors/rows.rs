@@ -15,7 +15,7 @@ const MIN_CAPACITY: usize = 64;
 
 /// A quantised vector.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(super) struct VectorRow {
     /// Start of the window in the body, in bytes.
     pub(super) start: u32,
     /// End of the window in the body, in bytes.
@@ -26,7 +26,7 @@ pub(super) struct Row {
     pub(super) numbers: Vec<i8>,
 }
 
-impl Row {
+impl VectorRow {
     /// Quantises a window's vector; NaN counts as 0.
     pub(super) fn of(window: &WindowVector) -> Self {
         let (numbers, scale) = quantised(&window.vector);
@@ -48,7 +48,7 @@ pub(super) fn quantised(vector: &[f32]) -> (Vec<i8>, f32) {
 
 /// The page and window of a row.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Owner {
+pub(super) struct RowOwner {
     /// The page's slot.
     pub(super) slot: u32,
     /// Index of the window in the page.
@@ -61,7 +61,7 @@ pub(super) struct Owner {
 
 /// A page and its rows.
 #[derive(Debug, Default)]
-struct Slot {
+struct PageRows {
     page: u64,
     key: Option<Key>,
     rows: Vec<u32>,
@@ -77,12 +77,12 @@ pub(super) struct Rows {
     /// Each row's scale.
     pub(super) scales: Vec<f32>,
     /// Each row's page and window.
-    pub(super) owners: Vec<Owner>,
+    pub(super) owners: Vec<RowOwner>,
     /// Bit sketches for a fast preselection, if there are many rows.
     pub(super) sketch: Option<Sketch>,
     /// Number of rows from which there is a sketch; `usize::MAX` for none.
     pub(super) sketch_from: usize,
-    slots: Vec<Slot>,
+    slots: Vec<PageRows>,
     /// Slots without a page.
     free_slots: Vec<u32>,
     /// Each page's slot.
@@ -146,12 +146,12 @@ impl Rows {
     }
 
     /// Returns a copy of a page's rows, in order.
-    pub(super) fn copy(&self, page: u64) -> Option<(Key, Vec<Row>)> {
+    pub(super) fn copy(&self, page: u64) -> Option<(Key, Vec<VectorRow>)> {
         let key = self.key(page)?;
         let row = |row: &u32| {
             let row = *row as usize;
             let (owner, scale) = (self.owners.get(row)?, *self.scales.get(row)?);
-            Some(Row {
+            Some(VectorRow {
                 start: owner.start,
                 end: owner.end,
                 scale,
@@ -162,10 +162,10 @@ impl Rows {
     }
 
     /// Replaces a page's rows. Each must have the right length.
-    pub(super) fn put(&mut self, page: u64, key: Key, rows: &[Row]) {
+    pub(super) fn put(&mut self, page: u64, key: Key, rows: &[VectorRow]) {
         self.remove(page);
         let slot = self.free_slots.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(PageRows::default());
             (self.slots.len() - 1) as u32
         });
         self.reserve(rows.len());
@@ -173,14 +173,14 @@ impl Rows {
         for (nth, row) in (0_u32..).zip(rows) {
             self.numbers.extend_from_slice(&row.numbers);
             self.scales.push(row.scale);
-            self.owners.push(Owner { slot, nth, start: row.start, end: row.end });
+            self.owners.push(RowOwner { slot, nth, start: row.start, end: row.end });
             if let Some(sketch) = &mut self.sketch {
                 sketch.push(&row.numbers, row.scale);
             }
         }
         let rows = (first..first + rows.len() as u32).collect();
         if let Some(entry) = self.slots.get_mut(slot as usize) {
-            *entry = Slot { page, key: Some(key), rows };
+            *entry = PageRows { page, key: Some(key), rows };
         }
         self.slot_by_page.insert(page, slot);
         self.update_sketch();
@@ -266,8 +266,8 @@ impl Rows {
     /// Returns the approximate memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         let rows = self.numbers.capacity() + 4 * self.scales.capacity();
-        let owners = std::mem::size_of::<Owner>() * self.owners.capacity();
-        let slots = (std::mem::size_of::<Slot>() + 16) * self.slots.capacity()
+        let owners = std::mem::size_of::<RowOwner>() * self.owners.capacity();
+        let slots = (std::mem::size_of::<PageRows>() + 16) * self.slots.capacity()
             + 4 * self.len()
             + 16 * self.slot_by_page.capacity();
         rows + owners + slots + self.sketch.as_ref().map_or(0, Sketch::bytes)
@@ -280,8 +280,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn row(n: i8) -> Row {
-        Row { start: n as u32, end: n as u32 + 1, scale: 1.0, numbers: vec![n, -n] }
+    fn row(n: i8) -> VectorRow {
+        VectorRow { start: n as u32, end: n as u32 + 1, scale: 1.0, numbers: vec![n, -n] }
     }
 
     #[test]
@@ -324,12 +324,12 @@ mod tests {
         fn rows_behave_like_a_map(steps in proptest::collection::vec((0u64..8,
             proptest::option::of(0usize..5)), 0..80)) {
             let mut rows = Rows::new(2, 6);
-            let mut model: HashMap<u64, (Key, Vec<Row>)> = HashMap::new();
+            let mut model: HashMap<u64, (Key, Vec<VectorRow>)> = HashMap::new();
             for (step, (page, put)) in steps.into_iter().enumerate() {
                 let key = Key([step as u8; 16]);
                 match put {
                     Some(count) => {
-                        let new: Vec<Row> =
+                        let new: Vec<VectorRow> =
                             (0..count).map(|n| row((step % 20 + n) as i8)).collect();
                         rows.put(page, key, &new);
                         model.insert(page, (key, new));

@@ -28,7 +28,7 @@ pub(super) fn search(
         return Vec::new();
     }
     let (numbers, scale) = quantised(query);
-    let mut best = TopPages::new(rows, limit, admits);
+    let mut best = NearestPages::new(rows, limit, admits);
     match &rows.sketch {
         None => {
             let mut dot_products = [0; BLOCK];
@@ -94,7 +94,7 @@ pub(super) fn among(
 
 /// Returns the rows of visible pages with the fewest differing bits: at least `min_rows`, if there
 /// are as many.
-fn candidates(differences: &[u16], min_rows: usize, best: &mut TopPages<'_>) -> Vec<usize> {
+fn candidates(differences: &[u16], min_rows: usize, best: &mut NearestPages<'_>) -> Vec<usize> {
     let max = differences.iter().copied().max().unwrap_or_default();
     let mut counts = vec![0_usize; usize::from(max) + 1];
     for difference in differences {
@@ -146,7 +146,7 @@ pub(super) fn similarity(rows: &Rows, one: u64, other: u64) -> Option<f32> {
 
 /// The best pages so far. Holds more pages than the limit, and prunes them when there are
 /// [`HELD_PER_PAGE`] times as many.
-struct TopPages<'a> {
+struct NearestPages<'a> {
     rows: &'a Rows,
     limit: usize,
     admits: &'a dyn Fn(u64) -> bool,
@@ -171,7 +171,7 @@ enum SlotState {
     Found(u32),
 }
 
-impl<'a> TopPages<'a> {
+impl<'a> NearestPages<'a> {
     fn new(rows: &'a Rows, limit: usize, admits: &'a dyn Fn(u64) -> bool) -> Self {
         let limit = limit.min(rows.pages());
         Self {

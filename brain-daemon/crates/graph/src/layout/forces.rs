@@ -5,7 +5,7 @@
 //! a Taylor series (the fast multipole method). In a crowded square near a page, only a sample of
 //! the pages pushes. So a round takes time in proportion to pages and links.
 
-use super::{Point, Sequence, WeightedGraph};
+use super::{Point, RandomNumbers, WeightedGraph};
 
 /// Maximum number of pages of one near square that push a page.
 const MAX_SAMPLE: usize = 12;
@@ -80,7 +80,7 @@ impl<'a> Forces<'a> {
     }
 
     /// Moves the points for some rounds, each with shorter moves.
-    pub(super) fn run(&mut self, points: &mut [Point], rounds: u32, sequence: &mut Sequence) {
+    pub(super) fn run(&mut self, points: &mut [Point], rounds: u32, sequence: &mut RandomNumbers) {
         let mut moves = vec![Point::default(); points.len()];
         for round in 0..rounds {
             self.lay_grid(points, sequence);
@@ -122,7 +122,7 @@ impl<'a> Forces<'a> {
 
     /// Lays the grids over the points, at another place in each round, so that the result shows no
     /// grid lines. Sorts the pages by square of the finest grid.
-    fn lay_grid(&mut self, points: &[Point], sequence: &mut Sequence) {
+    fn lay_grid(&mut self, points: &[Point], sequence: &mut RandomNumbers) {
         let (mut low, mut high) = (points[0], points[0]);
         for point in points {
             low = Point { x: low.x.min(point.x), y: low.y.min(point.y) };

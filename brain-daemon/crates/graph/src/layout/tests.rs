@@ -5,7 +5,7 @@ use super::*;
 /// Returns the links of a graph like that of a brain: a few pages have many links, and most links
 /// lead to near pages. The last `orphans` pages have no links.
 fn brain_like_links(pages: u32, orphans: u32) -> Vec<(u32, u32)> {
-    let mut sequence = Sequence(7);
+    let mut sequence = RandomNumbers(7);
     // Returns a number below `end`.
     let mut below = |end: u32| ((sequence.next() + 1.0) / 2.0 * end as f32) as u32 % end.max(1);
     let mut edges = Vec::new();

@@ -3,8 +3,8 @@
 use super::*;
 
 /// Returns a timeout of 40 ms for a head, and 400 ms for an idle connection.
-fn timeouts() -> Timeouts {
-    Timeouts::new(Duration::from_millis(40), Duration::from_millis(400))
+fn timeouts() -> HttpTimeouts {
+    HttpTimeouts::new(Duration::from_millis(40), Duration::from_millis(400))
 }
 
 #[test]

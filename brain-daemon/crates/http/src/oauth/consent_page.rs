@@ -141,7 +141,7 @@ pub(super) fn refusal_page(status: StatusCode, error: &str, description: &str) -
 }
 
 fn respond(status: StatusCode, title: &str, body: Markup, referrer: &'static str) -> Response {
-    html::Page { status, style: &STYLE, title, head: html! {}, body, referrer }.into_response()
+    html::HtmlPage { status, style: &STYLE, title, head: html! {}, body, referrer }.into_response()
 }
 
 /// Returns the facts for the owner's decision: term and value.

@@ -20,7 +20,7 @@ const LISTEN_LIMIT: Duration = Duration::from_secs(3);
 const MAX_NAME: usize = 100;
 
 /// How this machine reaches the server, complete.
-pub(super) struct Access {
+pub(super) struct ServerAccess {
     pub(super) secrets: ServerSecrets,
     pub(super) name: String,
     pub(super) namespace: String,
@@ -99,7 +99,7 @@ impl MachineService {
         &self,
         request: &MachinesAccess,
         member: Option<&Identity>,
-    ) -> Result<Access, Fault> {
+    ) -> Result<ServerAccess, Fault> {
         let url = match &request.url {
             Some(url) => url.clone(),
             None => self.find(URL)?.ok_or_else(|| {
@@ -120,11 +120,11 @@ impl MachineService {
         }
         let namespace = request.namespace.clone().or_else(|| member.map(|m| m.namespace.clone()));
         let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
-        Ok(Access { secrets: ServerSecrets { url, direct_url }, name, namespace })
+        Ok(ServerAccess { secrets: ServerSecrets { url, direct_url }, name, namespace })
     }
 
     /// Opens a connection for the setup. Does not wait for the server.
-    pub(super) fn open(&self, access: &Access) -> Result<Connection, Fault> {
+    pub(super) fn open(&self, access: &ServerAccess) -> Result<Connection, Fault> {
         let random = self.env.random.clone();
         open_settings(&access.secrets, &access.namespace, false, random)
             .and_then(Connection::open)
@@ -132,7 +132,7 @@ impl MachineService {
     }
 
     /// Returns whether the server notifies through the main URL. Waits for it for some seconds.
-    pub(super) fn listens(&self, access: &Access) -> bool {
+    pub(super) fn listens(&self, access: &ServerAccess) -> bool {
         if access.secrets.direct_url.is_some() {
             return false;
         }

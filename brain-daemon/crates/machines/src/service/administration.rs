@@ -8,7 +8,7 @@ use brain_protocol::{
 };
 
 use super::access::fault;
-use super::{MachineService, State};
+use super::{MachineService, Membership};
 
 impl MachineService {
     /// Lists the machines and the leases.
@@ -50,14 +50,14 @@ impl MachineService {
     pub fn leave(&self) -> Result<MachineRemoveReply, Fault> {
         let _setup = self.setup.lock();
         let state = self.state();
-        if matches!(state, State::Alone) {
+        if matches!(state, Membership::Alone) {
             return Err(self.replica().err().unwrap_or_else(|| {
                 Fault::new(FaultCode::NotSetUp, "this brain is on this machine only")
             }));
         }
         let mut warnings = Vec::new();
         let mut name = "this machine".to_owned();
-        if let State::Member(replica) = &state {
+        if let Membership::Member(replica) = &state {
             let log = replica.log();
             name.clone_from(&log.identity().name);
             // Everything that the others wrote comes along, if the server answers.
@@ -91,12 +91,12 @@ impl MachineService {
         }
         self.store.unshare()?;
         self.leases.set_alone();
-        self.set(State::Alone);
+        self.set(Membership::Alone);
         if let Err(error) = Identity::remove(&self.env.home.machines()) {
             warnings.push(format!("machines.json is still there: {error}"));
         }
         let identity = match &state {
-            State::Member(replica) => Some(replica.log().identity()),
+            Membership::Member(replica) => Some(replica.log().identity()),
             _ => None,
         };
         for name in self.remove_secrets(identity) {

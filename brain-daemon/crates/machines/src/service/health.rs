@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Condition;
 
 use super::plan::durability_warnings;
-use super::{MachineService, State};
+use super::{MachineService, Membership};
 use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
 /// A difference of clocks above this, in milliseconds, is a problem: dates of pages are wrong.
@@ -21,9 +21,11 @@ impl Health for MachineService {
 impl MachineService {
     fn health(&self) -> Finding {
         let replica = match self.state() {
-            State::Alone => return ok("this brain is on this machine only"),
-            State::Unusable(fault) => return fail(fault.message, fault.hint.unwrap_or_default()),
-            State::Member(replica) => replica,
+            Membership::Alone => return ok("this brain is on this machine only"),
+            Membership::Unusable(fault) => {
+                return fail(fault.message, fault.hint.unwrap_or_default());
+            }
+            Membership::Member(replica) => replica,
         };
         let connection = replica.log().connection();
         let server = connection.address();

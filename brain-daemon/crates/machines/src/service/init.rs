@@ -15,7 +15,7 @@ use brain_store::{LogPosition, Reader, Store, StoreOptions, restore_replica};
 
 use super::access::{FormerSecret, fault};
 use super::plan::{ABANDONED_AFTER, Plan};
-use super::{CHECK_DIR, MachineService, SENT_SNAPSHOT, State};
+use super::{CHECK_DIR, MachineService, Membership, SENT_SNAPSHOT};
 use brain_service::Progress;
 
 /// How often the comparison is repeated while other writes go on.
@@ -57,7 +57,7 @@ impl MachineService {
             listens: self.listens(&plan.access),
             secrets: Vec::new(),
         };
-        let mut undo = Setup::default();
+        let mut undo = SetupProgress::default();
         let result =
             self.share(request, &plan, identity, root, words.as_ref(), progress, &mut undo);
         self.remove_setup_dir();
@@ -103,7 +103,7 @@ impl MachineService {
         root: Option<RootKey>,
         words: Option<&Secret>,
         progress: &dyn Progress,
-        undo: &mut Setup,
+        undo: &mut SetupProgress,
     ) -> Result<u64, Fault> {
         let random = self.env.random.clone();
         let brain = identity.brain;
@@ -154,7 +154,7 @@ impl MachineService {
     fn compare(
         &self,
         replica: &Arc<Replica>,
-        snapshot: &crate::Snapshot,
+        snapshot: &crate::BrainSnapshot,
         dir: &Path,
         machine: u128,
         progress: &dyn Progress,
@@ -202,7 +202,7 @@ impl MachineService {
 
     /// Undoes a part of [`MachineService::share`], and removes the copy of the store. Returns what
     /// could not be undone.
-    fn undo(&self, undo: &Setup, brain: BrainId, former: &Path) -> Vec<String> {
+    fn undo(&self, undo: &SetupProgress, brain: BrainId, former: &Path) -> Vec<String> {
         let mut left = Vec::new();
         if undo.is_shared {
             if let Err(error) = self.store.unshare() {
@@ -214,7 +214,7 @@ impl MachineService {
                 return left;
             }
             self.leases.set_alone();
-            self.set(State::Alone);
+            self.set(Membership::Alone);
         }
         if let Err(error) = Identity::remove(&self.env.home.machines()) {
             tracing::warn!(%error, "cannot remove machines.json");
@@ -245,7 +245,7 @@ impl MachineService {
 
 /// What was done so far.
 #[derive(Default)]
-struct Setup {
+struct SetupProgress {
     /// Where the log was perhaps created.
     server: Option<Connection>,
     /// What the stored secrets replaced.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::{
-    BrainId, Condition, Connection, Engine, Error, Identity, Keyring, MachineId, Registration,
-    RootKey, Snapshot, download, newest,
+    BrainId, BrainSnapshot, Condition, Connection, Engine, Error, Identity, Keyring, MachineId,
+    Registration, RootKey, download, newest,
 };
 use brain_protocol::{
     Fault, MachineState, MachinesAction, MachinesJoin, MachinesJoinReply, VERSION,
@@ -212,7 +212,7 @@ impl MachineService {
         &self,
         engine: &dyn Engine,
         identity: &Identity,
-        snapshot: &Snapshot,
+        snapshot: &BrainSnapshot,
     ) -> Result<(), Fault> {
         let registration = Registration {
             name: identity.name.clone(),

@@ -8,10 +8,10 @@ use parking_lot::RwLock;
 
 /// Answers whether this machine may run a task. The answer changes when the brain is shared.
 #[derive(Default)]
-pub struct LeaseTable(RwLock<Mode>);
+pub struct LeaseTable(RwLock<LeaseMode>);
 
 #[derive(Default)]
-enum Mode {
+enum LeaseMode {
     /// The brain is on this machine only.
     #[default]
     Alone,
@@ -23,30 +23,30 @@ enum Mode {
 
 impl LeaseTable {
     pub(super) fn set_keeper(&self, keeper: Arc<LeaseKeeper>) {
-        *self.0.write() = Mode::Keeper(keeper);
+        *self.0.write() = LeaseMode::Keeper(keeper);
     }
 
     pub(super) fn set_stopped(&self) {
-        *self.0.write() = Mode::Stopped;
+        *self.0.write() = LeaseMode::Stopped;
     }
 
     pub(super) fn set_alone(&self) {
-        *self.0.write() = Mode::Alone;
+        *self.0.write() = LeaseMode::Alone;
     }
 }
 
 impl LeaseHolder for LeaseTable {
     fn holds(&self, lease: &'static str) -> bool {
         match &*self.0.read() {
-            Mode::Alone => true,
-            Mode::Stopped => false,
-            Mode::Keeper(keeper) => keeper.holds(lease),
+            LeaseMode::Alone => true,
+            LeaseMode::Stopped => false,
+            LeaseMode::Keeper(keeper) => keeper.holds(lease),
         }
     }
 
     fn is_elsewhere(&self, lease: &'static str) -> bool {
         match &*self.0.read() {
-            Mode::Keeper(keeper) => keeper.is_elsewhere(lease),
+            LeaseMode::Keeper(keeper) => keeper.is_elsewhere(lease),
             _ => false,
         }
     }

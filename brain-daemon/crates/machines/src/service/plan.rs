@@ -10,8 +10,8 @@ use brain_protocol::{
 use brain_store::Reader;
 use sha2::{Digest, Sha256};
 
-use super::access::{Access, fault};
-use super::{MachineService, State};
+use super::access::{ServerAccess, fault};
+use super::{MachineService, Membership};
 
 /// An unused log belongs to an interrupted `init` if its machine was silent for this long.
 pub(super) const ABANDONED_AFTER: Duration = Duration::from_secs(2 * 60);
@@ -19,7 +19,7 @@ pub(super) const ABANDONED_AFTER: Duration = Duration::from_secs(2 * 60);
 /// A plan and what it was made from.
 pub(super) struct Plan {
     pub(super) reply: MachinesPlanReply,
-    pub(super) access: Access,
+    pub(super) access: ServerAccess,
     pub(super) connection: Connection,
     /// This machine's place in the brain, if it has one.
     pub(super) member: Option<Identity>,
@@ -82,7 +82,7 @@ impl MachineService {
     }
 
     fn plan_init(&self, request: &MachinesAccess) -> Result<Plan, Fault> {
-        if !matches!(self.state(), State::Alone) {
+        if !matches!(self.state(), Membership::Alone) {
             return Err(Fault::new(FaultCode::Conflict, "this brain is shared already").hint(
                 hint!(
                     "see {}; to end sharing here: {}",

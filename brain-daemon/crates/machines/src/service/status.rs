@@ -7,7 +7,7 @@ use brain_protocol::{Command, Fault, Hint, LeaseRow, MachineState, MachinesStatu
 use brain_store::Reader;
 
 use super::plan::durability_warnings;
-use super::{MachineService, State, in_words};
+use super::{MachineService, Membership, in_words};
 
 /// A difference of clocks above this, in milliseconds, is told.
 const CLOCK_LIMIT_MS: i64 = 2_000;
@@ -38,13 +38,13 @@ impl MachineService {
             warnings: Vec::new(),
         };
         match self.state() {
-            State::Alone => {}
-            State::Unusable(fault) => {
+            Membership::Alone => {}
+            Membership::Unusable(fault) => {
                 reply.state = MachineState::Incomplete;
                 reply.message = fault.message;
                 reply.hint = fault.hint;
             }
-            State::Member(replica) => describe(&replica, &mut reply),
+            Membership::Member(replica) => describe(&replica, &mut reply),
         }
         Ok(reply)
     }
@@ -147,12 +147,12 @@ impl MachineService {
     #[must_use]
     pub fn summary(&self, has_details: bool) -> Option<String> {
         let replica = match self.state() {
-            State::Alone => return None,
-            State::Unusable(fault) if has_details => {
+            Membership::Alone => return None,
+            Membership::Unusable(fault) if has_details => {
                 return Some(format!("stopped: {}", fault.message));
             }
-            State::Unusable(_) => return Some("stopped".to_owned()),
-            State::Member(replica) => replica,
+            Membership::Unusable(_) => return Some("stopped".to_owned()),
+            Membership::Member(replica) => replica,
         };
         let name = &replica.log().identity().name;
         let server = match has_details {

@@ -82,7 +82,7 @@ fn write(store: &Store, number: u8) {
     };
     let tokens = vec![([number; 32], Some(token))];
     let update = GrantUpdate { tokens, ..GrantUpdate::default() };
-    store.write(move |draft| draft.change_grants(&update)).unwrap();
+    store.write(move |transaction| transaction.change_grants(&update)).unwrap();
 }
 
 fn count(store: &Store) -> usize {
@@ -153,9 +153,9 @@ fn a_machine_that_was_away_catches_up() {
     write(&one, 1);
     world.server.plan(Some(AppendFault::Unavailable));
     let update = GrantUpdate { clients: vec![("x".into(), None)], ..GrantUpdate::default() };
-    drop(one.write(move |draft| {
-        draft.change_grants(&update)?;
-        draft
+    drop(one.write(move |transaction| {
+        transaction.change_grants(&update)?;
+        transaction
             .change_grants(&GrantUpdate { tokens: vec![([1; 32], None)], ..GrantUpdate::default() })
     }));
     assert!(matches!(laptop.log().condition(), Condition::Away { .. }));

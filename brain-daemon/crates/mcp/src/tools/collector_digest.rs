@@ -11,7 +11,7 @@ use super::list::default_limit;
 use crate::ToolContext;
 use crate::answer::{DEFAULT_ANSWER, MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::Trust;
+use crate::trust::TextTrust;
 
 /// Maximum numbers of shown characters: of a post, of an additional text, of a name or topic.
 const MAX_POST_CHARS: usize = 2_000;
@@ -26,7 +26,7 @@ const MAX_NAMES: usize = 10;
 /// A digest of collected posts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct CollectorDigest {
+pub(crate) struct GetCollectorDigest {
     /// Default: 24 hours ago
     since: Option<String>,
     #[schemars(range(min = 1, max = 100))]
@@ -38,10 +38,10 @@ pub(crate) struct CollectorDigest {
 /// The output of `collector_digest`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CollectorOutput {
-    trust: Trust,
-    posts: Vec<Post>,
-    authors: Vec<Author>,
-    events: Vec<Event>,
+    trust: TextTrust,
+    posts: Vec<ListedPost>,
+    authors: Vec<ListedAuthor>,
+    events: Vec<ListedEvent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub(crate) struct CollectorOutput {
 
 /// A post.
 #[derive(Serialize, JsonSchema)]
-struct Post {
+struct ListedPost {
     author: String,
     date: String,
     text: String,
@@ -67,7 +67,7 @@ struct Post {
 
 /// The author of at least one of the posts.
 #[derive(Serialize, JsonSchema)]
-struct Author {
+struct ListedAuthor {
     author: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
@@ -79,14 +79,14 @@ struct Author {
 
 /// A repeated topic, a deletion, or an alert.
 #[derive(Serialize, JsonSchema)]
-struct Event {
+struct ListedEvent {
     author: String,
     date: String,
     kind: String,
     text: String,
 }
 
-impl ToolCall for CollectorDigest {
+impl ToolCall for GetCollectorDigest {
     const NAME: &'static str = "collector_digest";
     const TITLE: &'static str = "Collected posts";
     const DESCRIPTION: &'static str = "New social posts, with pages on their authors. Events: \
@@ -129,22 +129,22 @@ impl CollectorOutput {
         for DigestAuthor { id, handle, name, pages, posts: author_posts, .. } in digest.authors {
             let author = handle.map_or(id, |handle| format!("@{handle}"));
             for post in author_posts {
-                posts.push(Post::of(context, &author, post)?);
+                posts.push(ListedPost::of(context, &author, post)?);
             }
             let (subjects, mentions): (Vec<_>, Vec<_>) =
                 pages.into_iter().partition(|it| it.relation == "subject");
-            authors.push(Author {
+            authors.push(ListedAuthor {
                 author,
                 name: name.map(|name| shorten(&name, MAX_NAME_CHARS)),
                 pages: page_names(context, &subjects)?,
                 mentioned_in: page_names(context, &mentions)?,
             });
         }
-        let topics = digest.topics.into_iter().take(MAX_EVENTS).map(Event::from);
-        let deletions = digest.deletions.into_iter().take(MAX_EVENTS).map(Event::from);
-        let alerts = digest.alerts.into_iter().take(MAX_EVENTS).map(Event::from);
+        let topics = digest.topics.into_iter().take(MAX_EVENTS).map(ListedEvent::from);
+        let deletions = digest.deletions.into_iter().take(MAX_EVENTS).map(ListedEvent::from);
+        let alerts = digest.alerts.into_iter().take(MAX_EVENTS).map(ListedEvent::from);
         Ok(Self {
-            trust: Trust::Outside,
+            trust: TextTrust::Outside,
             posts,
             authors,
             events: topics.chain(deletions).chain(alerts).collect(),
@@ -154,7 +154,7 @@ impl CollectorOutput {
     }
 }
 
-impl Post {
+impl ListedPost {
     fn of(context: &ToolContext, author: &str, post: DigestPost) -> Result<Self, Fault> {
         Ok(Self {
             author: author.to_owned(),
@@ -189,7 +189,7 @@ fn display_author(author: &str) -> String {
     shorten(&if is_id { author.to_owned() } else { format!("@{author}") }, MAX_NAME_CHARS)
 }
 
-impl From<DigestTopic> for Event {
+impl From<DigestTopic> for ListedEvent {
     fn from(found: DigestTopic) -> Self {
         let DigestTopic { author_id, author, topic, count, first, last, .. } = found;
         Self {
@@ -204,7 +204,7 @@ impl From<DigestTopic> for Event {
     }
 }
 
-impl From<Deletion> for Event {
+impl From<Deletion> for ListedEvent {
     fn from(deletion: Deletion) -> Self {
         Self {
             author: display_author(&deletion.author),
@@ -215,7 +215,7 @@ impl From<Deletion> for Event {
     }
 }
 
-impl From<Alert> for Event {
+impl From<Alert> for ListedEvent {
     fn from(alert: Alert) -> Self {
         Self {
             author: display_author(&alert.author),

@@ -31,7 +31,7 @@ const MAX_EXCERPT: usize = 2000;
 // Not a doc comment, because models would read it: the kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Operation {
+enum EditOperation {
     Append,
     Prepend,
     ReplaceText,
@@ -44,7 +44,7 @@ enum Operation {
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditPage {
     slug: String,
-    operation: Operation,
+    operation: EditOperation,
     /// The new text
     content: String,
     /// replace_text: exact text, there once
@@ -130,15 +130,15 @@ impl EditPage {
             (self.find.as_deref().unwrap_or_default(), self.key.as_deref().unwrap_or_default());
         Ok(move |mut it: Document| {
             let body = match self.operation {
-                Operation::Append => page::append(&it.body, section, &self.content),
-                Operation::Prepend => page::prepend(&it.body, section, &self.content),
-                Operation::ReplaceText => {
+                EditOperation::Append => page::append(&it.body, section, &self.content),
+                EditOperation::Prepend => page::prepend(&it.body, section, &self.content),
+                EditOperation::ReplaceText => {
                     page::replace_text(&it.body, section, find, &self.content)
                 }
-                Operation::ReplaceSection => {
+                EditOperation::ReplaceSection => {
                     page::replace_section(&it.body, section.unwrap_or_default(), &self.content)
                 }
-                Operation::SetFrontmatter => {
+                EditOperation::SetFrontmatter => {
                     page::set_frontmatter(&mut it.frontmatter, key, &self.content)
                         .map_err(|e| edit_fault(&e))?;
                     return Ok(it);
@@ -152,17 +152,19 @@ impl EditPage {
     /// Checks that all required arguments of the operation are present, and no others.
     fn check_arguments(&self) -> Result<(), Fault> {
         let (name, needs, takes): (_, &[&str], _) = match self.operation {
-            Operation::Append => ("append", &[], "content, and section to add to one"),
-            Operation::Prepend => ("prepend", &[], "content, and section to add to one"),
-            Operation::ReplaceText => {
+            EditOperation::Append => ("append", &[], "content, and section to add to one"),
+            EditOperation::Prepend => ("prepend", &[], "content, and section to add to one"),
+            EditOperation::ReplaceText => {
                 ("replace_text", &["find"], "find, content, and section to look only there")
             }
-            Operation::ReplaceSection => ("replace_section", &["section"], "section and content"),
-            Operation::SetFrontmatter => ("set_frontmatter", &["key"], "key and content"),
+            EditOperation::ReplaceSection => {
+                ("replace_section", &["section"], "section and content")
+            }
+            EditOperation::SetFrontmatter => ("set_frontmatter", &["key"], "key and content"),
         };
         let is_allowed = |argument: &str| {
             needs.contains(&argument)
-                || (argument == "section" && self.operation != Operation::SetFrontmatter)
+                || (argument == "section" && self.operation != EditOperation::SetFrontmatter)
         };
         let arguments = [
             ("find", self.find.is_some()),

@@ -12,7 +12,7 @@ use super::read::{
 use crate::answer::{DEFAULT_ANSWER, json_len, shorten};
 use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::{Trust, max_frame, origin};
+use crate::trust::{TextTrust, max_frame, origin};
 use crate::{ToolContext, names, page_address};
 use brain_page::page_url;
 
@@ -39,7 +39,7 @@ const MIN_TEXT: usize = 1_000;
 /// The search of connectors. Their contract allows one argument only.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Search {
+pub(crate) struct SearchPages {
     query: String,
 }
 
@@ -58,10 +58,10 @@ struct SearchResult {
     url: String,
     /// The best passage.
     text: String,
-    trust: Trust,
+    trust: TextTrust,
 }
 
-impl ToolCall for Search {
+impl ToolCall for SearchPages {
     const NAME: &'static str = "search";
     const TITLE: &'static str = "Search";
     const DESCRIPTION: &'static str = "For connectors: at most 10 pages by words or a question. \
@@ -214,7 +214,7 @@ pub(crate) struct Query {
     since: Option<String>,
     until: Option<String>,
     #[serde(default)]
-    format: Format,
+    format: ResultFormat,
 }
 
 fn default_limit() -> u32 {
@@ -224,7 +224,7 @@ fn default_limit() -> u32 {
 /// How detailed results are.
 #[derive(Deserialize, Serialize, JsonSchema, Default, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+enum ResultFormat {
     /// What is needed to choose a result.
     #[default]
     Concise,
@@ -254,7 +254,7 @@ struct QueryResult {
     line: u32,
     score: f64,
     updated_at: String,
-    trust: Trust,
+    trust: TextTrust,
     /// Other pages with the same text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also_in: Vec<String>,
@@ -350,8 +350,8 @@ impl ToolCall for Query {
         let part = cursor::list_part(&found.hits, has_more, after, limit, max_rows, key, |hit| {
             let slug = context.page_name(&hit.source_id, &hit.slug)?;
             let details = match self.format {
-                Format::Concise => Details::default(),
-                Format::Detailed => Details::of(context, hit, &slug, max_bytes),
+                ResultFormat::Concise => Details::default(),
+                ResultFormat::Detailed => Details::of(context, hit, &slug, max_bytes),
             };
             Ok(QueryResult {
                 details,

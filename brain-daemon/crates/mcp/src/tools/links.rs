@@ -14,7 +14,7 @@ use super::read::MAX_TITLE;
 use crate::answer::shorten;
 use crate::cursor::{self, Cursors, ListPart};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::Trust;
+use crate::trust::TextTrust;
 use crate::{ToolContext, missing_node, names};
 
 /// The maximum number of pages that a walk visits.
@@ -77,7 +77,7 @@ enum LinkDirection {
 /// The output of `get_links`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LinksOutput {
-    links: Vec<Link>,
+    links: Vec<ListedLink>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ pub(crate) struct LinksOutput {
 
 /// One link.
 #[derive(Serialize, JsonSchema)]
-struct Link {
+struct ListedLink {
     direction: LinkDirection,
     /// The page at the other end, if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,7 @@ struct Link {
     #[serde(skip_serializing_if = "Option::is_none")]
     via: Option<String>,
     /// Who wrote `title` or `target`.
-    trust: Trust,
+    trust: TextTrust,
 }
 
 impl ToolCall for GetLinks {
@@ -153,7 +153,7 @@ fn direct_links(
     direction: Direction,
     after: Option<&str>,
     limit: usize,
-) -> Result<(ListPart<Link>, bool), Fault> {
+) -> Result<(ListPart<ListedLink>, bool), Fault> {
     let (links, backlinks) = both_directions(context, page, direction)?;
     let has_more = [&links, &backlinks].into_iter().flatten().any(|found| found.truncated);
     let rows = |direction, found: Option<LinksReply>| {
@@ -189,7 +189,7 @@ fn direct_links(
             // The text of a link without a page was written by the author of the requested page.
             (None, None) => *page_trust.insert(trust_of(context, page)?),
         };
-        Ok(Link {
+        Ok(ListedLink {
             direction: *direction,
             target: slug.is_none().then(|| shorten(&row.target, MAX_TEXT_CHARS)),
             problem: slug.is_none().then(|| row.status.to_string()),
@@ -233,10 +233,10 @@ fn both_directions(
 }
 
 /// Returns the trust in the links of a page. A link does not say which line it is from, so one line
-/// from outside suffices for [`Trust::Outside`].
-fn trust_of(context: &ToolContext, page: &PageRef) -> Result<Trust, Fault> {
+/// from outside suffices for [`TextTrust::Outside`].
+fn trust_of(context: &ToolContext, page: &PageRef) -> Result<TextTrust, Fault> {
     let page = context.run(Get { page: page.clone(), version: None })?;
-    Ok(if page.trust == TrustLevel::Owner { Trust::Owner } else { Trust::Outside })
+    Ok(if page.trust == TrustLevel::Owner { TextTrust::Owner } else { TextTrust::Outside })
 }
 
 /// Returns the pages within `depth` steps, the nearest first, and whether there are more.
@@ -247,7 +247,7 @@ fn linked_pages(
     depth: u32,
     after: Option<&str>,
     limit: usize,
-) -> Result<(ListPart<Link>, bool), Fault> {
+) -> Result<(ListPart<ListedLink>, bool), Fault> {
     let operation = Graph { page: page.clone(), depth, limit: MAX_PAGES };
     let graph = context.run(operation)?;
     let steps = walk(&graph, direction, depth);
@@ -255,7 +255,7 @@ fn linked_pages(
         Some(node) => context.page_name(&node.source_id, &node.slug),
         None => Err(missing_node()),
     };
-    let key = |step: &Step| {
+    let key = |step: &WalkStep| {
         graph
             .nodes
             .get(step.to)
@@ -265,7 +265,7 @@ fn linked_pages(
     let max_bytes = cursor::max_rows_bytes(limit, default_limit());
     let part = cursor::list_part(&steps, false, after, limit, max_bytes, key, |step| {
         let node = graph.nodes.get(step.to).ok_or_else(missing_node)?;
-        Ok(Link {
+        Ok(ListedLink {
             direction: step.direction,
             slug: Some(name(step.to)?),
             title: Some(shorten(&node.title, MAX_TITLE)),
@@ -282,7 +282,7 @@ fn linked_pages(
 
 /// One step of a walk through the link graph. `from` and `to` are positions in its nodes.
 #[derive(Debug, PartialEq, Eq)]
-struct Step {
+struct WalkStep {
     from: usize,
     to: usize,
     direction: LinkDirection,
@@ -292,7 +292,7 @@ struct Step {
 
 /// Walks breadth-first from the first page of `graph` along links of this direction. Visits each
 /// page once.
-fn walk(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<Step> {
+fn walk(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<WalkStep> {
     // For each node: the linked node, the direction of the link, and its kind.
     let mut neighbours: Vec<Vec<(usize, LinkDirection, &str)>> =
         vec![Vec::new(); graph.nodes.len()];
@@ -319,7 +319,7 @@ fn walk(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<Step> {
         for &(to, direction, kind) in neighbours.get(from).into_iter().flatten() {
             if !std::mem::replace(&mut visited[to], true) {
                 let kind = kind.to_owned();
-                found.push(Step { from, to, direction, kind, depth: steps + 1 });
+                found.push(WalkStep { from, to, direction, kind, depth: steps + 1 });
                 queue.push_back((to, steps + 1));
             }
         }

@@ -8,7 +8,7 @@ use super::read::{MAX_TITLE, MAX_TYPE, shorten_tags};
 use crate::answer::{json_len, shorten};
 use crate::cursor::{Cursors, max_rows_bytes};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::Trust;
+use crate::trust::TextTrust;
 use crate::{ToolContext, page_address};
 
 /// Lists pages.
@@ -23,7 +23,7 @@ pub(crate) struct ListPages {
     /// YYYY-MM-DD or RFC 3339
     updated_after: Option<String>,
     #[serde(default)]
-    sort: Order,
+    sort: PageOrder,
     #[schemars(range(min = 1, max = 100))]
     #[serde(default = "default_limit")]
     limit: u32,
@@ -38,7 +38,7 @@ pub(super) fn default_limit() -> u32 {
 /// The order of a listing.
 #[derive(Deserialize, Serialize, JsonSchema, Default, Clone, Copy)]
 #[serde(rename_all = "snake_case")]
-enum Order {
+enum PageOrder {
     /// The newest change first.
     #[default]
     Updated,
@@ -49,21 +49,21 @@ enum Order {
 /// The output of `list_pages`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ListOutput {
-    pages: Vec<Row>,
+    pages: Vec<ListedPage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
 /// One page of the list.
 #[derive(Serialize, JsonSchema)]
-struct Row {
+struct ListedPage {
     slug: String,
     title: String,
     r#type: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
     updated_at: String,
-    trust: Trust,
+    trust: TextTrust,
     /// The file of which a sync program made this copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     copy_of: Option<String>,
@@ -90,8 +90,8 @@ impl ToolCall for ListPages {
             tag: self.tag,
             deleted: false,
             sort: match self.sort {
-                Order::Updated => brain_protocol::Sort::Updated,
-                Order::Slug => brain_protocol::Sort::Slug,
+                PageOrder::Updated => brain_protocol::Sort::Updated,
+                PageOrder::Slug => brain_protocol::Sort::Slug,
             },
             limit: self.limit,
             after: cursors.position(self.cursor.as_deref())?,
@@ -117,8 +117,8 @@ impl ToolCall for ListPages {
     }
 }
 
-fn row(context: &ToolContext, page: &PageRow) -> Result<Row, Fault> {
-    Ok(Row {
+fn row(context: &ToolContext, page: &PageRow) -> Result<ListedPage, Fault> {
+    Ok(ListedPage {
         slug: context.page_name(&page.source_id, &page.slug)?,
         title: shorten(&page.title, MAX_TITLE),
         r#type: shorten(&page.page_type, MAX_TYPE),

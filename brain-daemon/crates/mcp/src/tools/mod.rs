@@ -27,7 +27,7 @@ use brain_base::caller::Caller;
 /// All tools, in the order in which models see them.
 static TOOLS: LazyLock<Vec<RegisteredTool>> = LazyLock::new(|| {
     vec![
-        RegisteredTool::of::<find::Search>(),
+        RegisteredTool::of::<find::SearchPages>(),
         RegisteredTool::of::<find::Fetch>(),
         RegisteredTool::of::<find::Query>(),
         RegisteredTool::of::<read::GetPage>(),
@@ -36,9 +36,9 @@ static TOOLS: LazyLock<Vec<RegisteredTool>> = LazyLock::new(|| {
         RegisteredTool::of::<links::GetLinks>(),
         RegisteredTool::of::<timeline::GetTimeline>(),
         RegisteredTool::of::<diff::DiffPage>(),
-        RegisteredTool::of::<collector_digest::CollectorDigest>(),
+        RegisteredTool::of::<collector_digest::GetCollectorDigest>(),
         RegisteredTool::of::<status::BrainStatus>(),
-        RegisteredTool::of::<write::Capture>(),
+        RegisteredTool::of::<write::CapturePage>(),
         RegisteredTool::of::<write::PutPage>(),
         RegisteredTool::of::<edit::EditPage>(),
         RegisteredTool::of::<edit::AddTimelineEntry>(),

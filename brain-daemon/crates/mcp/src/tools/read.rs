@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{DEFAULT_ANSWER, MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::{Trust, excess_bytes, frame_outside_text, max_frame, origin};
+use crate::trust::{TextTrust, excess_bytes, frame_outside_text, max_frame, origin};
 use crate::window::{WindowRequest, count_lines, select_window};
 use crate::{ToolContext, names};
 use brain_page::{SectionError, content_hash, headings, lines_above_body, section};
@@ -173,7 +173,7 @@ pub(crate) struct PageOutput {
     version: u32,
     /// The value for `expected_hash`.
     content_hash: String,
-    trust: Trust,
+    trust: TextTrust,
     /// What to know before the text: trust, truncated, total_chars, and where the next part begins.
     metadata: BTreeMap<&'static str, String>,
     text: String,
@@ -302,7 +302,7 @@ impl ToolCall for GetPage {
 /// name, so `metadata` stands before `text`.
 pub(super) fn part_metadata(page: &Page, is_truncated: bool) -> BTreeMap<&'static str, String> {
     let mut metadata = BTreeMap::from([
-        ("trust", Trust::from(page.trust).as_str().to_owned()),
+        ("trust", TextTrust::from(page.trust).as_str().to_owned()),
         ("truncated", is_truncated.to_string()),
         ("total_chars", page.body.chars().count().to_string()),
     ]);
@@ -410,7 +410,7 @@ impl Additions<'_> {
                 row.version,
                 row.written_at,
                 row.bytes,
-                Trust::from(row.trust).as_str(),
+                TextTrust::from(row.trust).as_str(),
                 if row.current { ", current" } else { "" }
             )
         });

@@ -31,7 +31,7 @@ pub(crate) struct StatusOutput {
     now: String,
     /// Active pages that the caller can see.
     pages: u64,
-    sources: Vec<Source>,
+    sources: Vec<ListedSource>,
     /// Changes that are not in the index yet. Only for callers that can see all pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     index_behind: Option<u64>,
@@ -44,7 +44,7 @@ pub(crate) struct StatusOutput {
 
 /// A source.
 #[derive(Serialize, JsonSchema)]
-struct Source {
+struct ListedSource {
     source_id: String,
     pages: u64,
     /// Whether it is the default source.
@@ -62,7 +62,7 @@ impl ToolCall for BrainStatus {
 
     fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {
         let all = context.run(SourceList)?;
-        let source = |row: &brain_protocol::SourceRow| Source {
+        let source = |row: &brain_protocol::SourceRow| ListedSource {
             source_id: row.source_id.to_string(),
             pages: row.pages,
             default: row.default,

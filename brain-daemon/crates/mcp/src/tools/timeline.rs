@@ -8,7 +8,7 @@ use super::list::default_limit;
 use crate::answer::shorten;
 use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::Trust;
+use crate::trust::TextTrust;
 use crate::{ToolContext, names};
 
 /// Maximum number of entries that can be listed with cursors.
@@ -36,7 +36,7 @@ pub(crate) struct GetTimeline {
 /// The output of `get_timeline`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TimelineOutput {
-    entries: Vec<Entry>,
+    entries: Vec<ListedEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,13 +45,13 @@ pub(crate) struct TimelineOutput {
 
 /// One entry.
 #[derive(Serialize, JsonSchema)]
-struct Entry {
+struct ListedEntry {
     date: String,
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
     slug: String,
-    trust: Trust,
+    trust: TextTrust,
 }
 
 impl ToolCall for GetTimeline {
@@ -86,7 +86,7 @@ impl ToolCall for GetTimeline {
             cursor::max_rows_bytes(self.limit as usize, default_limit()),
             key,
             |row| {
-                Ok(Entry {
+                Ok(ListedEntry {
                     date: row.date.clone(),
                     text: shorten(&row.text, MAX_TEXT_CHARS),
                     source: row.source.as_deref().map(|source| shorten(source, MAX_SOURCE_CHARS)),

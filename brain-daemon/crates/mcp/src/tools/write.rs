@@ -28,7 +28,7 @@ pub(crate) struct DeleteOutput {
 /// A thought for the inbox.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Capture {
+pub(crate) struct CapturePage {
     /// Markdown
     content: String,
     title: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Capture {
     tags: Vec<String>,
 }
 
-impl ToolCall for Capture {
+impl ToolCall for CapturePage {
     const NAME: &'static str = "capture";
     const TITLE: &'static str = "Save a note";
     const DESCRIPTION: &'static str = "Save this, remember that, store or keep it: write down a \

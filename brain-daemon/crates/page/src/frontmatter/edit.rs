@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::toml::NewValue;
-use super::yaml::Entry;
+use super::yaml::TopLevelKey;
 use super::{Frontmatter, Value, is_blank, toml, yaml};
 use crate::date_keys::is_date_key;
 
@@ -153,7 +153,7 @@ impl Frontmatter {
     }
 
     /// Returns the lines of an entry, without their indent.
-    fn block(&self, entry: &Entry) -> String {
+    fn block(&self, entry: &TopLevelKey) -> String {
         dedent(&self.raw[entry.block.clone()], self.map.indent)
     }
 

@@ -11,8 +11,8 @@ fn links_of(slug: &str, body: &str, yaml: &str) -> Vec<String> {
         .into_iter()
         .map(|link| {
             let target = match link.target {
-                Target::Name(name) => format!("\"{name}\""),
-                Target::Slug { source, slug, alternative } => {
+                LinkTarget::Name(name) => format!("\"{name}\""),
+                LinkTarget::Slug { source, slug, alternative } => {
                     let source = source.map_or(String::new(), |s| format!("{s}:"));
                     format!(
                         "{source}{slug}{}",
@@ -180,11 +180,11 @@ proptest! {
         let text = format!("{text} [q]({text}) [[{text}]]");
         for link in links(&Slug::parse(slug).unwrap(), &text, &Frontmatter::empty()) {
             match link.target {
-                Target::Slug { slug, alternative, .. } => {
+                LinkTarget::Slug { slug, alternative, .. } => {
                     prop_assert!(Slug::parse(slug.as_str()).is_ok());
                     prop_assert!(alternative.is_none_or(|a| Slug::parse(a.as_str()).is_ok()));
                 }
-                Target::Name(name) => prop_assert_eq!(normalize_name(&name), name),
+                LinkTarget::Name(name) => prop_assert_eq!(normalize_name(&name), name),
             }
         }
     }

@@ -21,7 +21,7 @@ pub const RECEIVED: &str = "received";
 
 /// The fields of one text.
 #[derive(Debug, Default)]
-pub(super) struct Fields {
+pub(super) struct PayloadFields {
     /// The title, on one line.
     pub(super) title: Option<String>,
     pub(super) page_type: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct Fields {
     pub(super) rest: Option<(&'static str, String)>,
 }
 
-impl Fields {
+impl PayloadFields {
     /// Returns the fields of a frontmatter from the network.
     pub(super) fn of(frontmatter: &Frontmatter) -> Self {
         let mut fields = Self::default();

@@ -13,7 +13,7 @@ use super::parts::{Container, Inline, Leaf};
 use containers::end_tag;
 
 pub(super) use cells::CellStart;
-pub(super) use raised::{Form, Position, form};
+pub(super) use raised::{RaisedForm, RaisedPosition, form};
 
 /// Maximum number of consecutive line ends within code.
 const MAX_LINE_ENDS: usize = 8;

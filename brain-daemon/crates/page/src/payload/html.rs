@@ -15,12 +15,12 @@ mod writer;
 
 use html5gum::StartTag;
 
-use super::fields::Fields;
+use super::fields::PayloadFields;
 use super::flow::{Flow, Joint};
 use crate::title;
 use converter::{convert, join};
 use reader::read;
-use survey::Survey;
+use survey::DocumentFacts;
 use writer::FlowWriter;
 
 /// Maximum nesting of lists, quotes and tables. Deeper ones become paragraphs.
@@ -34,8 +34,8 @@ const SCHEMES: [&str; 10] =
     ["http", "https", "mailto", "tel", "sms", "ftp", "geo", "magnet", "xmpp", "cid"];
 
 /// Returns the fields and the text of an HTML document, in time linear to its length.
-pub(super) fn markdown(html: &str) -> (Fields, String) {
-    let mut survey = Survey::default();
+pub(super) fn markdown(html: &str) -> (PayloadFields, String) {
+    let mut survey = DocumentFacts::default();
     read(html, |piece| survey.piece(&piece));
     survey.finish();
     let title = title::shorten_line(&survey.title, title::MAX_TITLE);

@@ -10,7 +10,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, MAX_LIST, is_short, is_type, is_url, short_title};
+use super::fields::{MAX_LIST, PayloadFields, is_short, is_type, is_url, short_title};
 use super::{Payload, PayloadError, fenced};
 use crate::{normalize_tag, title};
 
@@ -18,7 +18,7 @@ use crate::{normalize_tag, title};
 const TEXT_KEYS: [&str; 3] = ["content", "text", "markdown"];
 
 /// A member of an object, with its value as written.
-type Member<'a> = (Cow<'a, str>, &'a RawValue);
+type JsonMember<'a> = (Cow<'a, str>, &'a RawValue);
 
 /// Returns the document of a JSON text.
 ///
@@ -44,7 +44,8 @@ pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
         return Err(PayloadError::Empty);
     }
     let title = Some(json_title(value.get(), &mut members));
-    Ok(Fields { title, ..Fields::default() }.into_payload(fenced("json", value.get()).into()))
+    Ok(PayloadFields { title, ..PayloadFields::default() }
+        .into_payload(fenced("json", value.get()).into()))
 }
 
 /// Returns whether a value has no content: `null`, `{}`, `[]` or `""`.
@@ -54,12 +55,12 @@ fn is_nothing(json: &str) -> bool {
 }
 
 /// Returns the fields of an object without its text member.
-fn fields(mut members: Vec<Member>) -> Fields {
+fn fields(mut members: Vec<JsonMember>) -> PayloadFields {
     let title = take(&mut members, "title", |raw| {
         let (title, is_complete) = short_title(&string(raw)?);
         title.filter(|_| is_complete)
     });
-    let mut fields = Fields { title, ..Fields::default() };
+    let mut fields = PayloadFields { title, ..PayloadFields::default() };
     fields.page_type = take(&mut members, "type", |raw| string(raw).filter(|t| is_type(t)));
     fields.url = take(&mut members, "url", |raw| string(raw).filter(|t| is_url(t)));
     fields.tags = take(&mut members, "tags", tags).unwrap_or_default();
@@ -83,7 +84,7 @@ fn fields(mut members: Vec<Member>) -> Fields {
 /// Returns the last member called `key`, converted with `convert`. Removes the member if `convert`
 /// accepts it.
 fn take<'a, T>(
-    members: &mut Vec<Member<'a>>,
+    members: &mut Vec<JsonMember<'a>>,
     key: &str,
     convert: impl FnOnce(&'a RawValue) -> Option<T>,
 ) -> Option<T> {
@@ -123,7 +124,7 @@ fn tags(raw: &RawValue) -> Option<Vec<String>> {
 }
 
 /// Returns a title for JSON without a text: its own title, else the names of its members.
-fn json_title(text: &str, members: &mut Vec<Member>) -> String {
+fn json_title(text: &str, members: &mut Vec<JsonMember>) -> String {
     for key in ["title", "name", "subject"] {
         if let Some(title) =
             take(members, key, |raw| title::shorten_line(&string(raw)?, title::MAX_TITLE))
@@ -170,10 +171,10 @@ fn decode(whole: &str, key: &str, raw: &RawValue) -> Result<String, PayloadError
 
 /// Returns the members of an object in order; `None` when `text` is not an object, or a name is not
 /// valid text.
-fn members(text: &str) -> Option<Vec<Member<'_>>> {
+fn members(text: &str) -> Option<Vec<JsonMember<'_>>> {
     /// A name, borrowed from the text when it has no escapes.
     #[derive(Deserialize)]
-    struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+    struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
     /// Counts the members, so that the list of members is allocated once.
     #[derive(Default)]
@@ -196,7 +197,7 @@ fn members(text: &str) -> Option<Vec<Member<'_>>> {
     /// Reads the members; holds their number.
     struct Members(usize);
     impl<'de> Visitor<'de> for Members {
-        type Value = Vec<Member<'de>>;
+        type Value = Vec<JsonMember<'de>>;
 
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
             f.write_str("an object")
@@ -204,7 +205,7 @@ fn members(text: &str) -> Option<Vec<Member<'_>>> {
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut out = Vec::with_capacity(self.0);
-            while let Some((Name(name), value)) = map.next_entry::<Name, &RawValue>()? {
+            while let Some((MemberName(name), value)) = map.next_entry::<MemberName, &RawValue>()? {
                 out.push((name, value));
             }
             Ok(out)

@@ -8,7 +8,7 @@ use brain_protocol::{Command, Fault, FaultCode, MAX_CONTENT, WriteStatus, hint};
 
 use super::merge_file::{DifferingFile, FileMerge, MAX_ATTEMPTS};
 use crate::files::FileService;
-use crate::files::read::Text;
+use crate::files::read::FileText;
 use brain_base::caller::Visibility;
 use brain_files::{OverwrittenEdit, RootDir, digest};
 use brain_store::PageRecord;
@@ -64,13 +64,15 @@ impl FileService {
                     Command::KeepPage { page: Some(argument.to_string()) }
                 ))
             };
-            let page = match std::mem::replace(&mut differing.file.text, Text::AsRecorded) {
-                Text::Page(page) if page.content.body.trim().is_empty() => {
+            let page = match std::mem::replace(&mut differing.file.text, FileText::AsRecorded) {
+                FileText::Page(page) if page.content.body.trim().is_empty() => {
                     return Err(unusable("it has no text"));
                 }
-                Text::Page(page) => page,
-                Text::Invalid(reason) | Text::Unreadable(reason) => return Err(unusable(&reason)),
-                Text::AsRecorded | Text::Gone => return self.unchanged(id),
+                FileText::Page(page) => page,
+                FileText::Invalid(reason) | FileText::Unreadable(reason) => {
+                    return Err(unusable(&reason));
+                }
+                FileText::AsRecorded | FileText::Gone => return self.unchanged(id),
             };
             if let Some(record) = self.take_in(differing, *page)? {
                 self.forget_failures();
@@ -94,7 +96,7 @@ impl FileService {
                 return self.unchanged(id);
             };
             match &differing.file.text {
-                Text::Page(page) => {
+                FileText::Page(page) => {
                     if self.keep_text_of_file(&reader, &differing, page)?.is_none() {
                         continue;
                     }
@@ -106,11 +108,11 @@ impl FileService {
             }
             drop(reader);
             let DifferingFile { source, slug, file, .. } = differing;
-            let record = self.store.write(move |draft| {
-                let current = draft.page(&source, &slug)?.filter(|current| current.id == id);
+            let record = self.store.write(move |transaction| {
+                let current = transaction.page(&source, &slug)?.filter(|current| current.id == id);
                 match current.filter(|current| current.deleted_at.is_none()) {
                     Some(current) => {
-                        draft.replace_file(&source, &slug, current, file.digest).map(Some)
+                        transaction.replace_file(&source, &slug, current, file.digest).map(Some)
                     }
                     None => Ok(None),
                 }

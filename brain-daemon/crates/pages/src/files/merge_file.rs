@@ -13,17 +13,18 @@ use std::path::PathBuf;
 
 use brain_protocol::{Command, Fault, FaultCode, Hint, MAX_CONTENT, Slug, SourceId, hint};
 
-use super::outbox::Failure;
+use super::outbox::FileFailure;
 use super::overwritten_edits::version_with;
 use crate::files::FileService;
-use crate::files::read::{FileToRead, ReadFile, Text, is_as_recorded, read_file};
+use crate::files::read::{FileText, FileToRead, ReadFile, is_as_recorded, read_file};
 use crate::files::update::TextOfChange;
 use crate::write_page::build_new_page;
 use brain_base::caller::Visibility;
 use brain_files::{CommitTimes, stat_of};
 use brain_page::{Document, merge};
 use brain_store::{
-    Content, Draft, LineChange, NewPage, OutboxRow, PageRecord, Reader, StoreError, unless_damaged,
+    Content, LineChange, NewPage, OutboxRow, PageRecord, Reader, StoreError, Transaction,
+    unless_damaged,
 };
 
 /// Attempts to join texts while the page changes, and to write a file that is saved meanwhile.
@@ -67,7 +68,7 @@ impl FileService {
     pub fn write_page<T: Send + 'static>(
         &self,
         (source, slug): (&SourceId, &Slug),
-        write: impl FnMut(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        write: impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.read_file_of(source, slug);
         self.store.write(write)
@@ -176,7 +177,7 @@ impl FileService {
             self.shown_path(&source, &record.source_path).display().to_string()
         });
         let message = format!("{}: {message}", file_path.as_deref().unwrap_or("its file"));
-        let failure = Failure { message, hint: Some(hint), is_foreign: true };
+        let failure = FileFailure { message, hint: Some(hint), is_foreign: true };
         let text = failure.text();
         self.failing().insert(id, failure);
         text
@@ -192,19 +193,19 @@ impl FileService {
             let Some(mut differing) = self.differing_file(&reader, id)? else {
                 return Ok(FileMerge::Same);
             };
-            let page = match std::mem::replace(&mut differing.file.text, Text::AsRecorded) {
-                Text::Page(page)
+            let page = match std::mem::replace(&mut differing.file.text, FileText::AsRecorded) {
+                FileText::Page(page)
                     if page.content.body.trim().is_empty()
                         && page.content.frontmatter.is_empty()
                         && !differing.content.body.trim().is_empty() =>
                 {
                     return Ok(FileMerge::Unusable(None));
                 }
-                Text::Page(page) => page,
-                Text::Invalid(reason) | Text::Unreadable(reason) => {
+                FileText::Page(page) => page,
+                FileText::Invalid(reason) | FileText::Unreadable(reason) => {
                     return Ok(FileMerge::Unusable(Some(reason)));
                 }
-                Text::AsRecorded | Text::Gone => return Ok(FileMerge::Same),
+                FileText::AsRecorded | FileText::Gone => return Ok(FileMerge::Same),
             };
             let joined = match &differing.row {
                 None => None,
@@ -258,8 +259,8 @@ impl FileService {
         let Ok(root) = tree.open_root() else { return Ok(None) };
         let file = read_file(&root, &to_read, &CommitTimes::new(), self.clock.now());
         let has_page_text = match &file.text {
-            Text::Gone | Text::AsRecorded => true,
-            Text::Page(page) => page.content == content,
+            FileText::Gone | FileText::AsRecorded => true,
+            FileText::Page(page) => page.content == content,
             _ => false,
         };
         let is_own = row.as_ref().is_some_and(|row| row.own_digests.contains(&file.digest));
@@ -326,12 +327,16 @@ impl FileService {
     ) -> Result<Option<PageRecord>, StoreError> {
         let now = self.clock.now();
         let DifferingFile { source, slug, record, file, .. } = differing;
-        self.store.write(move |draft| {
-            if !is_current(draft, &source, &slug, &record)? {
+        self.store.write(move |transaction| {
+            if !is_current(transaction, &source, &slug, &record)? {
                 return Ok(None);
             }
-            let written = draft.write_page(&source, &slug, &page, now)?.record;
-            draft.put_file(&source, &file.path, &file.row(Some(written.id), written.seq, None))?;
+            let written = transaction.write_page(&source, &slug, &page, now)?.record;
+            transaction.put_file(
+                &source,
+                &file.path,
+                &file.row(Some(written.id), written.seq, None),
+            )?;
             Ok(Some(written))
         })
     }
@@ -350,11 +355,11 @@ impl FileService {
         let change = (from_file.author.clone(), LineChange::SameMarks);
         let page = build_new_page(&slug, joined, provenance.clone(), Some(&provenance), change)?;
         let page = NewPage { replaces: Some(file.digest), ..page };
-        Ok(self.store.write(move |draft| {
-            if !is_current(draft, &source, &slug, &record)? {
+        Ok(self.store.write(move |transaction| {
+            if !is_current(transaction, &source, &slug, &record)? {
                 return Ok(None);
             }
-            Ok(Some(draft.write_page(&source, &slug, &page, now)?.record))
+            Ok(Some(transaction.write_page(&source, &slug, &page, now)?.record))
         })?)
     }
 
@@ -373,10 +378,12 @@ impl FileService {
         let now = self.clock.now();
         let (source, slug, id) = (source.clone(), slug.clone(), record.id);
         let page = page.clone();
-        self.store.write(move |draft| {
-            let current = draft.page(&source, &slug)?.filter(|current| current.id == id);
+        self.store.write(move |transaction| {
+            let current = transaction.page(&source, &slug)?.filter(|current| current.id == id);
             match current.filter(|current| current.deleted_at.is_none()) {
-                Some(current) => draft.store_version(&source, &slug, current, &page, now).map(Some),
+                Some(current) => {
+                    transaction.store_version(&source, &slug, current, &page, now).map(Some)
+                }
                 None => Ok(None),
             }
         })
@@ -385,11 +392,11 @@ impl FileService {
 
 /// Returns whether the page is as it was read. Runs in the writer.
 fn is_current(
-    draft: &Draft<'_>,
+    transaction: &Transaction<'_>,
     source: &SourceId,
     slug: &Slug,
     read: &PageRecord,
 ) -> Result<bool, StoreError> {
-    let current = draft.page(source, slug)?;
+    let current = transaction.page(source, slug)?;
     Ok(current.is_some_and(|current| current.id == read.id && current.seq == read.seq))
 }

@@ -18,7 +18,7 @@ pub(super) const STRIPES: usize = 64;
 pub struct Outbox {
     pub(super) stripes: [Mutex<()>; STRIPES],
     /// The last failure of each page whose file could not be written.
-    pub(super) failing: Mutex<HashMap<u64, Failure>>,
+    pub(super) failing: Mutex<HashMap<u64, FileFailure>>,
     /// Pages whose file was not checked yet after an unclean end.
     pub(crate) recovering: Mutex<HashSet<u64>>,
     /// Overwritten edits of other programs that became versions.
@@ -34,7 +34,7 @@ pub struct Outbox {
 
 /// The reason why the file of a page was not written.
 #[derive(Debug, Clone)]
-pub(super) struct Failure {
+pub(super) struct FileFailure {
     pub(super) message: String,
     /// What the owner can do about it.
     pub(super) hint: Option<Hint>,
@@ -58,7 +58,7 @@ impl Outbox {
     }
 }
 
-impl Failure {
+impl FileFailure {
     /// Returns the message with the hint.
     pub(super) fn text(&self) -> String {
         match &self.hint {

@@ -104,13 +104,14 @@ impl FileService {
         }
         drop(reader);
         let (page_source, page_slug) = (source.clone(), slug.clone());
-        let kept_version = self.store.write(move |draft| {
-            let current =
-                draft.page(&page_source, &page_slug)?.filter(|current| current.id == record.id);
+        let kept_version = self.store.write(move |transaction| {
+            let current = transaction
+                .page(&page_source, &page_slug)?
+                .filter(|current| current.id == record.id);
             match current.filter(|current| current.deleted_at.is_none()) {
                 Some(current) => {
                     let version =
-                        draft.store_version(&page_source, &page_slug, current, &new, now)?;
+                        transaction.store_version(&page_source, &page_slug, current, &new, now)?;
                     Ok(Some(version))
                 }
                 None => Ok(None),

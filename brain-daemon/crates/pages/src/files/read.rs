@@ -49,12 +49,12 @@ pub struct ReadFile {
     /// The digest of the bytes; zeros if the file is too long.
     pub digest: Hash,
     /// The content.
-    pub text: Text,
+    pub text: FileText,
 }
 
 /// The content of a file, parsed.
 #[derive(Debug)]
-pub enum Text {
+pub enum FileText {
     /// A page.
     Page(Box<NewPage>),
     /// The content has not changed since the last sync.
@@ -138,11 +138,11 @@ pub fn read_file(root: &RootDir, file: &FileToRead, commits: &CommitTimes, now: 
         Ok(Some(content)) => {
             let digest = content.digest();
             let text = match &content.bytes {
-                None => Text::Invalid(format!(
+                None => FileText::Invalid(format!(
                     "it has {} bytes, more than the limit of {MAX_CONTENT}",
                     content.stat.size
                 )),
-                Some(_) if file.synced_digest == Some(digest) => Text::AsRecorded,
+                Some(_) if file.synced_digest == Some(digest) => FileText::AsRecorded,
                 Some(bytes) => {
                     let commits = commits.get(&file.path).copied();
                     let file_dates =
@@ -152,13 +152,13 @@ pub fn read_file(root: &RootDir, file: &FileToRead, commits: &CommitTimes, now: 
             };
             (content.stat, content.is_racy, digest, text)
         }
-        Ok(None) => (none, true, [0; 32], Text::Gone),
-        Err(e) => (none, true, [0; 32], Text::Unreadable(format!("cannot be read: {e}"))),
+        Ok(None) => (none, true, [0; 32], FileText::Gone),
+        Err(e) => (none, true, [0; 32], FileText::Unreadable(format!("cannot be read: {e}"))),
     };
     ReadFile { path: file.path.clone(), slug: file.slug.clone(), stat, is_racy, digest, text }
 }
 
-fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], dates: NoteDates, now: i64) -> Text {
+fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], dates: NoteDates, now: i64) -> FileText {
     // Replies show the reason next to the path.
     let page = read_document(bytes, "it").and_then(|document| {
         let previous = file.provenance.as_ref();
@@ -171,10 +171,12 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], dates: NoteDates, now
         Ok(NewPage { author, line_change: LineChange::ByPageAuthor, dates, ..page })
     });
     match page {
-        Ok(page) => Text::Page(Box::new(page)),
+        Ok(page) => FileText::Page(Box::new(page)),
         Err(fault) => {
             let reason = fault.message.strip_prefix("it: ").unwrap_or(&fault.message);
-            Text::Invalid(reason.strip_suffix("; nothing was stored").unwrap_or(reason).to_owned())
+            FileText::Invalid(
+                reason.strip_suffix("; nothing was stored").unwrap_or(reason).to_owned(),
+            )
         }
     }
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use brain_protocol::{Command, SourceId, hint};
 
 use crate::files::FileService;
-use crate::files::outbox::Failure;
+use crate::files::outbox::FileFailure;
 use crate::presence::{away_hint, away_reason};
 use brain_base::caller::Visibility;
-use brain_files::{Outcome, OwnContents, Tree, refusal};
+use brain_files::{FileOutcome, OwnContents, Tree, refusal};
 use brain_page as page;
 use brain_store::{Content, FileRecord, FileState, OutboxRow, Reader};
 
@@ -27,7 +27,7 @@ impl FileService {
         text: Option<TextOfChange<'_>>,
         strict: bool,
         is_recovering: bool,
-    ) -> Result<Option<PathBuf>, Failure> {
+    ) -> Result<Option<PathBuf>, FileFailure> {
         let reader = self.store.read(Visibility::All).map_err(|e| failure(&e))?;
         let Some(row) = reader.outbox_row(id).map_err(|e| failure(&e))? else { return Ok(None) };
         let Some(tree) = self.tree(&reader, &row.source).map_err(|e| failure(&e))? else {
@@ -44,12 +44,12 @@ impl FileService {
     }
 
     /// Refuses a directory that is away: its disk may be mounted later.
-    fn check_root(&self, tree: &Tree, row: &OutboxRow) -> Result<(), Failure> {
+    fn check_root(&self, tree: &Tree, row: &OutboxRow) -> Result<(), FileFailure> {
         if let Err(e) = tree.open_root()
             && let Some(reason) = away_reason(&e)
         {
             let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
-            return Err(Failure {
+            return Err(FileFailure {
                 message: format!("the source \"{source}\" is away: {reason}"),
                 hint: Some(away_hint(&source, tree.root())),
                 is_foreign: false,
@@ -81,7 +81,7 @@ impl FileUpdate<'_> {
         reader: Reader,
         strict: bool,
         is_recovering: bool,
-    ) -> Result<Option<Outcome>, Failure> {
+    ) -> Result<Option<FileOutcome>, FileFailure> {
         let (row, path, id) = (&self.row, &self.row.path, self.id);
         let torn = |bytes: &[u8]| self.service.is_torn(id, &row.own_digests, bytes);
         let own = OwnContents { digests: &row.own_digests, is_torn: &torn, is_recovering };
@@ -103,7 +103,7 @@ impl FileUpdate<'_> {
     }
 
     /// Returns the content of the page, if it exists.
-    fn content(&self, reader: &Reader) -> Result<Option<Content>, Failure> {
+    fn content(&self, reader: &Reader) -> Result<Option<Content>, FileFailure> {
         if let Some(content) = self.content {
             return Ok(Some(content.clone()));
         }
@@ -113,7 +113,11 @@ impl FileUpdate<'_> {
     }
 
     /// Writes the file, or moves it back from the trash.
-    fn put(&self, reader: Reader, own: &OwnContents<'_>) -> Result<Option<Outcome>, Failure> {
+    fn put(
+        &self,
+        reader: Reader,
+        own: &OwnContents<'_>,
+    ) -> Result<Option<FileOutcome>, FileFailure> {
         let (row, path, tree) = (&self.row, &self.row.path, &self.tree);
         let Some(content) = self.content(&reader)? else { return Ok(None) };
         let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
@@ -131,26 +135,26 @@ impl FileUpdate<'_> {
                 .restore_if_missing(path, |bytes| has_text(bytes, &content))
                 .map_err(|e| failure(&e))?
         {
-            return Ok(Some(Outcome::Done));
+            return Ok(Some(FileOutcome::Done));
         }
         let text = content.file_text();
         let outcome = tree.put(path, &text, own, self.id).map_err(|e| self.io_failure(&e))?;
-        if matches!(outcome, Outcome::Done) && may_be_trashed {
+        if matches!(outcome, FileOutcome::Done) && may_be_trashed {
             tree.remove_trashed_copy(path, &text, own, self.id).map_err(|e| self.io_failure(&e))?;
         }
         Ok(Some(outcome))
     }
 
     /// Marks the row as processed, or returns why the file was left as it is.
-    fn finish(self, outcome: &Outcome) -> Result<Option<PathBuf>, Failure> {
+    fn finish(self, outcome: &FileOutcome) -> Result<Option<PathBuf>, FileFailure> {
         let path = self.file_path.display();
         match outcome {
-            Outcome::Done => {}
+            FileOutcome::Done => {}
             // A changed copy in the trash stays there for its author.
-            Outcome::Foreign
+            FileOutcome::Foreign
                 if matches!(self.row.target_state, FileState::Purged | FileState::TrashPurged) => {}
-            Outcome::Foreign => {
-                return Err(Failure {
+            FileOutcome::Foreign => {
+                return Err(FileFailure {
                     message: format!(
                         "{path} was written by another program, so brain did not replace it"
                     ),
@@ -158,8 +162,8 @@ impl FileUpdate<'_> {
                     is_foreign: true,
                 });
             }
-            Outcome::Emptied => {
-                return Err(Failure {
+            FileOutcome::Emptied => {
+                return Err(FileFailure {
                     message: format!(
                         "{path} was emptied by another program, which may be about to write it, so \
                          brain did not replace it"
@@ -176,14 +180,14 @@ impl FileUpdate<'_> {
         Ok(Some(self.file_path))
     }
 
-    fn io_failure(&self, error: &std::io::Error) -> Failure {
+    fn io_failure(&self, error: &std::io::Error) -> FileFailure {
         let path = &self.file_path;
         failure(&format!("{}: {}", path.display(), refusal(error, path)))
     }
 }
 
-fn failure(error: &dyn Display) -> Failure {
-    Failure { message: error.to_string(), hint: None, is_foreign: false }
+fn failure(error: &dyn Display) -> FileFailure {
+    FileFailure { message: error.to_string(), hint: None, is_foreign: false }
 }
 
 /// Returns whether a file with these bytes has the content of this page.

@@ -24,10 +24,11 @@ impl PageService {
         let Append { page, section, .. } = request;
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, &page)?;
         let (source_id, slug) = (source.clone(), page.slug.clone());
-        let outcome = self.files.write_page((&source, &page.slug), move |draft| {
-            let record = draft.page(&source_id, &slug)?.filter(|page| page.deleted_at.is_none());
+        let outcome = self.files.write_page((&source, &page.slug), move |transaction| {
+            let record =
+                transaction.page(&source_id, &slug)?.filter(|page| page.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
-            let mut document = stored_document(&draft.content(&record)?)?;
+            let mut document = stored_document(&transaction.content(&record)?)?;
             document.body = page::append(&document.body, section.as_deref(), &text)
                 .map_err(|error| append_fault(&error))?
                 .into();
@@ -41,7 +42,7 @@ impl PageService {
             };
             let (own, change) = (provenance.clone(), (route.author(uri.clone()), line_change));
             let page = build_new_page(&slug, document, own, Some(&provenance), change)?;
-            let write = draft.write_page(&source_id, &slug, &page, now)?;
+            let write = transaction.write_page(&source_id, &slug, &page, now)?;
             Ok(PageWrite { slug: slug.clone(), write, captured_at })
         })?;
         Ok(self.write_reply(source, outcome, Vec::new()))

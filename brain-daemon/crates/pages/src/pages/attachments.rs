@@ -23,8 +23,8 @@ use brain_page::{
 };
 use brain_service::health::{Finding, fail, ok};
 use brain_store::{
-    AttachmentRecord, Draft, Hash, MAX_SHARED_ATTACHMENT, NamedAttachment, PageEntry, PageRecord,
-    Reader, StoreError,
+    AttachmentRecord, Hash, MAX_SHARED_ATTACHMENT, NamedAttachment, PageEntry, PageRecord, Reader,
+    StoreError, Transaction,
 };
 
 /// Maximum time in which the check of `doctor` compares files with their hashes.
@@ -73,8 +73,8 @@ impl PageService {
     ) -> Result<AttachmentChange, Fault> {
         let now = self.clock.now();
         let (name, argument) = (name.to_owned(), page.to_string());
-        self.change(caller, source, page, move |draft, record, document| {
-            let existing = draft.attachment(record.id, &name)?;
+        self.change(caller, source, page, move |transaction, record, document| {
+            let existing = transaction.attachment(record.id, &name)?;
             let is_listed = lists_attachment(&document.frontmatter, &name);
             match &existing {
                 Some(own) if own.removed_at.is_none() && own.hash != hash => {
@@ -103,7 +103,7 @@ impl PageService {
                 names.push(name.clone());
                 document.frontmatter.set_list(ATTACHMENTS, &names);
             }
-            draft.put_attachment(record.id, &name, &new, now)?;
+            transaction.put_attachment(record.id, &name, &new, now)?;
             Ok((ChangeStatus::Attached, new, !is_listed))
         })
     }
@@ -114,40 +114,42 @@ impl PageService {
         let name = checked_name(&name)?;
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, &page)?;
         let (removed, argument) = (name.clone(), page.to_string());
-        let change = self.change(caller, &source, &page, move |draft, record, document| {
-            let own = draft.attachment(record.id, &removed)?;
-            let Some(own) = own.filter(|own| own.removed_at.is_none()) else {
-                return Err(no_attachment(&argument, &removed).into());
-            };
-            if names_attachment(&Frontmatter::empty(), &document.body, &removed) {
-                let message = format!("the text of \"{argument}\" names the file \"{removed}\"");
-                return Err(Fault::new(FaultCode::Conflict, message)
-                    .hint(hint!(
-                        "take it out of the text first: {}",
-                        Command::Edit { page: Some(argument.clone()) }
-                    ))
-                    .into());
-            }
-            let mut names = document.frontmatter.list(ATTACHMENTS);
-            names.retain(|value| listed_name(value) != removed);
-            match names.is_empty() {
-                true => document.frontmatter.remove(ATTACHMENTS),
-                false => document.frontmatter.set_list(ATTACHMENTS, &names),
-            }
-            Ok((ChangeStatus::Removed, own, true))
-        })?;
+        let change =
+            self.change(caller, &source, &page, move |transaction, record, document| {
+                let own = transaction.attachment(record.id, &removed)?;
+                let Some(own) = own.filter(|own| own.removed_at.is_none()) else {
+                    return Err(no_attachment(&argument, &removed).into());
+                };
+                if names_attachment(&Frontmatter::empty(), &document.body, &removed) {
+                    let message =
+                        format!("the text of \"{argument}\" names the file \"{removed}\"");
+                    return Err(Fault::new(FaultCode::Conflict, message)
+                        .hint(hint!(
+                            "take it out of the text first: {}",
+                            Command::Edit { page: Some(argument.clone()) }
+                        ))
+                        .into());
+                }
+                let mut names = document.frontmatter.list(ATTACHMENTS);
+                names.retain(|value| listed_name(value) != removed);
+                match names.is_empty() {
+                    true => document.frontmatter.remove(ATTACHMENTS),
+                    false => document.frontmatter.set_list(ATTACHMENTS, &names),
+                }
+                Ok((ChangeStatus::Removed, own, true))
+            })?;
         self.attach_reply(caller, &source, page, &name, &change)
     }
 
     /// Changes an active page and its attachments. `edit` returns the status, the attachment, and
-    /// whether it changed the document. `edit` must not write to the draft before it fails.
+    /// whether it changed the document. `edit` must not write to the transaction before it fails.
     fn change(
         &self,
         caller: &Caller,
         source: &SourceId,
         page: &PageRef,
         edit: impl Fn(
-            &mut Draft<'_>,
+            &mut Transaction<'_>,
             &PageRecord,
             &mut Document,
         ) -> Result<(ChangeStatus, AttachmentRecord, bool), StoreError>
@@ -157,18 +159,19 @@ impl PageService {
         let now = self.clock.now();
         let (source_id, slug) = (source.clone(), page.slug.clone());
         let change = author_of_change(caller);
-        Ok(self.files.write_page((source, &page.slug), move |draft| {
-            let page = draft.page(&source_id, &slug)?.filter(|page| page.deleted_at.is_none());
+        Ok(self.files.write_page((source, &page.slug), move |transaction| {
+            let page =
+                transaction.page(&source_id, &slug)?.filter(|page| page.deleted_at.is_none());
             let page = page.ok_or_else(|| StoreError::from(no_page(&source_id, &slug)))?;
-            let mut document = stored_document(&draft.content(&page)?)?;
+            let mut document = stored_document(&transaction.content(&page)?)?;
             check_plain(&document, ATTACHMENTS)?;
-            let (status, record, is_document_changed) = edit(draft, &page, &mut document)?;
+            let (status, record, is_document_changed) = edit(transaction, &page, &mut document)?;
             if !is_document_changed {
                 return Ok(AttachmentChange { status, page, record });
             }
             let provenance = page.provenance;
             let new = build_new_page(&slug, document, provenance, None, change.clone())?;
-            let page = draft.write_page(&source_id, &slug, &new, now)?.record;
+            let page = transaction.write_page(&source_id, &slug, &new, now)?.record;
             Ok(AttachmentChange { status, page, record })
         })?)
     }

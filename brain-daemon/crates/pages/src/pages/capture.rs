@@ -17,7 +17,7 @@ use crate::write_page::{
 use brain_base::caller::Caller;
 use brain_base::clock::day;
 use brain_page::{Document, Frontmatter, hex};
-use brain_store::{Draft, LineChange, PageRecord, Reader, StoreError, WrittenPage};
+use brain_store::{LineChange, PageRecord, Reader, StoreError, Transaction, WrittenPage};
 
 /// Types that cause no warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
@@ -91,7 +91,10 @@ impl PageService {
                 };
                 let capture = Arc::new((input.new_page(slug, former)?, input));
                 let task = Arc::clone(&capture);
-                match self.store.write(move |draft| write_capture(draft, &task.1, &task.0)) {
+                match self
+                    .store
+                    .write(move |transaction| write_capture(transaction, &task.1, &task.0))
+                {
                     Err(StoreError::Away(reason))
                         if is_new_text && can_be_queued(capture.1.route) =>
                     {
@@ -239,7 +242,7 @@ fn add_tags(tags: &mut Vec<String>, more: Vec<String>) -> bool {
 
 /// Chooses the slug, and writes the page. Runs in the store's writer.
 fn write_capture(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     input: &CaptureInput,
     candidate: &NewCapture,
 ) -> Result<PageWrite, StoreError> {
@@ -250,11 +253,11 @@ fn write_capture(
         hash: &input.hash,
         day: &day(input.now),
     };
-    let (slug, existing) = choose_slug(draft, &slug_request)?;
+    let (slug, existing) = choose_slug(transaction, &slug_request)?;
     let rebuilt;
     let new_capture = match existing {
         Some(record) if record.deleted_at.is_none() && record.content_hash == input.hash => {
-            let mut page = stored_document(&draft.content(&record)?)?;
+            let mut page = stored_document(&transaction.content(&record)?)?;
             if !merge_frontmatter(input, &record, &mut page.frontmatter) {
                 return Ok(unchanged_write(slug, record, &page.frontmatter));
             }
@@ -279,7 +282,7 @@ fn write_capture(
         }
     };
     let NewCapture { slug, page, .. } = new_capture;
-    let write = write_as_set(draft, &input.source, slug, page, input.now)?;
+    let write = write_as_set(transaction, &input.source, slug, page, input.now)?;
     Ok(PageWrite { slug: slug.clone(), write, captured_at: captured_at(&page.content) })
 }
 

@@ -19,12 +19,12 @@ use crate::write_page::inbox_slug;
 pub const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// The page of a capture, and its time in Unix milliseconds.
-type Entry = (Slug, i64);
+type CapturedPage = (Slug, i64);
 
 /// The most recent durable captures.
 pub struct Dedup {
     /// By source, so that many captures in one source do not displace the entries of another.
-    captures: Mutex<HashMap<SourceId, LruCache<Hash, Entry>>>,
+    captures: Mutex<HashMap<SourceId, LruCache<Hash, CapturedPage>>>,
     /// The maximum number of entries for each source.
     max_entries: NonZeroUsize,
 }

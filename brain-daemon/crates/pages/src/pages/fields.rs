@@ -133,18 +133,18 @@ impl PageService {
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, page)?;
         let (source_id, slug) = (source.clone(), page.slug.clone());
         let author = author_of_change(caller);
-        let applied = self.files.write_page((&source, &page.slug), move |draft| {
-            let record = draft.page(&source_id, &slug)?.filter(|r| r.deleted_at.is_none());
+        let applied = self.files.write_page((&source, &page.slug), move |transaction| {
+            let record = transaction.page(&source_id, &slug)?.filter(|r| r.deleted_at.is_none());
             let record: PageRecord =
                 record.ok_or_else(|| StoreError::from(no_page(&source_id, &slug)))?;
-            let content = draft.content(&record)?;
+            let content = transaction.content(&record)?;
             let mut document = stored_document(&content)?;
             change(&mut document)?;
             if content.frontmatter == document.frontmatter.raw() && document.body == content.body {
                 return Ok(None);
             }
             let page = build_new_page(&slug, document, record.provenance, None, author.clone())?;
-            draft.write_page(&source_id, &slug, &page, now).map(Some)
+            transaction.write_page(&source_id, &slug, &page, now).map(Some)
         })?;
         Ok((source, applied))
     }

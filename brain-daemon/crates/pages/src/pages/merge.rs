@@ -41,23 +41,27 @@ impl PageService {
             let write = Arc::clone(&plan);
             plan.link_updates.read_files(&self.files);
             self.files.read_file_of(&plan.source, &plan.from.0);
-            let written = self.files.write_page((&plan.source, &plan.into.0), move |draft| {
-                let MergePlan { source, from, into, new, link_updates, change } = &*write;
-                for (slug, record) in [from, into] {
-                    if draft.page(source, slug)?.is_none_or(|current| current.seq != record.seq) {
+            let written =
+                self.files.write_page((&plan.source, &plan.into.0), move |transaction| {
+                    let MergePlan { source, from, into, new, link_updates, change } = &*write;
+                    for (slug, record) in [from, into] {
+                        if transaction
+                            .page(source, slug)?
+                            .is_none_or(|current| current.seq != record.seq)
+                        {
+                            return Ok(None);
+                        }
+                    }
+                    if !link_updates.are_current(transaction)? {
                         return Ok(None);
                     }
-                }
-                if !link_updates.are_current(draft)? {
-                    return Ok(None);
-                }
-                draft.adopt_versions(source, &into.0, &into.1, &from.1)?;
-                draft.adopt_attachments(from.1.id, into.1.id, now)?;
-                let merged = draft.write_page(source, &into.0, new, now)?.record;
-                let deleted = draft.soft_delete(source, &from.0, from.1.clone(), now)?;
-                let others = link_updates.write(draft, change, now)?;
-                Ok::<_, StoreError>(Some((merged, deleted, others)))
-            })?;
+                    transaction.adopt_versions(source, &into.0, &into.1, &from.1)?;
+                    transaction.adopt_attachments(from.1.id, into.1.id, now)?;
+                    let merged = transaction.write_page(source, &into.0, new, now)?.record;
+                    let deleted = transaction.soft_delete(source, &from.0, from.1.clone(), now)?;
+                    let others = link_updates.write(transaction, change, now)?;
+                    Ok::<_, StoreError>(Some((merged, deleted, others)))
+                })?;
             let Some((merged, deleted, others)) = written else { continue };
             let report = self.files.update_file(&plan.source, &merged, None);
             let mut warnings = report.warnings();

@@ -7,11 +7,12 @@ use brain_protocol::{Fault, PageRef, Slug, SourceId};
 use crate::files::FileService;
 use crate::write_page::{build_new_page, link_record, stored_document};
 use brain_page::{
-    self as page, Document, Link, MovedFile, NewTarget, RewrittenDocument, Target, normalize_name,
-    retarget_links,
+    self as page, Document, LinkTarget, MovedFile, NewTarget, PageLink, RewrittenDocument,
+    normalize_name, retarget_links,
 };
 use brain_store::{
-    Author, Draft, LineChange, LinkRecord, PageEntry, PageRecord, Reader, Resolution, StoreError,
+    Author, LineChange, LinkRecord, PageEntry, PageRecord, Reader, Resolution, StoreError,
+    Transaction,
 };
 
 /// A move of a page to another slug. Links to the page must lead to that slug afterwards.
@@ -184,12 +185,12 @@ fn kept_target(
     reader: &Reader,
     source: &SourceId,
     (from, at): (&Slug, &Slug),
-    link: &Link,
+    link: &PageLink,
 ) -> Result<Option<NewTarget>, StoreError> {
     let alternative = match &link.target {
-        Target::Slug { source: Some(_), .. } => return Ok(None),
-        Target::Slug { alternative, .. } => alternative.clone(),
-        Target::Name(_) => None,
+        LinkTarget::Slug { source: Some(_), .. } => return Ok(None),
+        LinkTarget::Slug { alternative, .. } => alternative.clone(),
+        LinkTarget::Name(_) => None,
     };
     let record = link_record(link.clone());
     let Resolution::Page(before) = reader.resolve(&record, (source, from))? else {
@@ -221,9 +222,9 @@ impl LinkUpdates {
     }
 
     /// Returns whether all pages are as they were read. Runs in the writer, before any write.
-    pub(crate) fn are_current(&self, draft: &Draft<'_>) -> Result<bool, StoreError> {
+    pub(crate) fn are_current(&self, transaction: &Transaction<'_>) -> Result<bool, StoreError> {
         for ((source, slug, record), _) in &self.pages {
-            if draft.page(source, slug)?.is_none_or(|current| current.seq != record.seq) {
+            if transaction.page(source, slug)?.is_none_or(|current| current.seq != record.seq) {
                 return Ok(false);
             }
         }
@@ -233,7 +234,7 @@ impl LinkUpdates {
     /// Stores the pages. Runs in the store's writer.
     pub(super) fn write(
         &self,
-        draft: &mut Draft<'_>,
+        transaction: &mut Transaction<'_>,
         change: &(Author, LineChange),
         now: i64,
     ) -> Result<Vec<(SourceId, PageRecord)>, StoreError> {
@@ -241,7 +242,8 @@ impl LinkUpdates {
         for ((source, slug, record), document) in &self.pages {
             let provenance = record.provenance.clone();
             let page = build_new_page(slug, document.clone(), provenance, None, change.clone())?;
-            written.push((source.clone(), draft.write_page(source, slug, &page, now)?.record));
+            written
+                .push((source.clone(), transaction.write_page(source, slug, &page, now)?.record));
         }
         Ok(written)
     }

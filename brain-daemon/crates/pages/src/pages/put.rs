@@ -23,11 +23,12 @@ use brain_base::caller::Caller;
 use brain_files::digest;
 use brain_page::{Document, Frontmatter, file_path};
 use brain_store::{
-    Content, Draft, Hash, LineChange, NewPage, PageRecord, StoreError, WrittenPage, unless_damaged,
+    Content, Hash, LineChange, NewPage, PageRecord, StoreError, Transaction, WrittenPage,
+    unless_damaged,
 };
 
 /// The page of a put, ready to be stored.
-struct PutPage {
+struct PreparedPut {
     /// The page that it replaces.
     former: Option<FormerPage>,
     /// The frontmatter of the text, with unverified provenance keys moved to `received`, before
@@ -51,7 +52,7 @@ struct PutText {
 
 impl PutText {
     /// Builds the page that replaces `former`.
-    fn build_page(&self, former: Option<FormerPage>) -> Result<PutPage, Fault> {
+    fn build_page(&self, former: Option<FormerPage>) -> Result<PreparedPut, Fault> {
         let (route, uri) = (self.route, &self.uri);
         let Document { mut frontmatter, body } = self.document.clone();
         let previous = former.as_ref().map(|former| &former.provenance);
@@ -70,7 +71,7 @@ impl PutText {
         let change = (route.author(uri.clone()), line_change);
         let page = build_new_page(&self.slug, document, provenance, previous, change)?;
         let page = NewPage { replaces: self.replaces, ..page };
-        Ok(PutPage { former, frontmatter, page })
+        Ok(PreparedPut { former, frontmatter, page })
     }
 
     fn is_empty(&self) -> bool {
@@ -82,7 +83,7 @@ impl PutText {
 struct PutWrite {
     text: PutText,
     /// The page for the state of the store before the writer began.
-    candidate: PutPage,
+    candidate: PreparedPut,
     source: SourceId,
     allow_empty: bool,
     expect: Option<Precondition>,
@@ -90,36 +91,36 @@ struct PutWrite {
 
 impl PutWrite {
     /// Writes the page, unless it is unchanged.
-    fn write(&self, draft: &mut Draft<'_>) -> Result<PageWrite, StoreError> {
+    fn write(&self, transaction: &mut Transaction<'_>) -> Result<PageWrite, StoreError> {
         let Self { text, candidate, source, .. } = self;
         let slug = &text.slug;
-        let existing = draft.page(source, slug)?;
+        let existing = transaction.page(source, slug)?;
         let exists = existing.is_some();
         let former = existing.as_ref().map(FormerPage::from);
         let rebuilt = match former == candidate.former {
             true => None,
             false => Some(text.build_page(former)?),
         };
-        let PutPage { former, frontmatter, page } = rebuilt.as_ref().unwrap_or(candidate);
+        let PreparedPut { former, frontmatter, page } = rebuilt.as_ref().unwrap_or(candidate);
         let effect = write_effect(
             existing.clone(),
-            |page| draft.content(page),
+            |page| transaction.content(page),
             &[&text.document.frontmatter, frontmatter],
             &text.document.body,
         )?;
         self.check_precondition(&effect, existing.as_ref())?;
-        if (text.is_empty() || matches!(effect, Effect::Blank)) && !self.allow_empty {
+        if (text.is_empty() || matches!(effect, WriteEffect::Blank)) && !self.allow_empty {
             return Err(refuse_empty(slug.as_str(), exists).into());
         }
         // If the owner puts a page with marked lines unchanged, these lines become the owner's.
         let becomes_owners =
             !text.is_edit && former.as_ref().is_some_and(|it| it.would_become_owners(text.route));
-        if let (Effect::Unchanged(record), false) = (effect, becomes_owners) {
-            let captured_at = captured_at(&draft.content(&record)?);
+        if let (WriteEffect::Unchanged(record), false) = (effect, becomes_owners) {
+            let captured_at = captured_at(&transaction.content(&record)?);
             let write = WrittenPage::unchanged(*record);
             return Ok(PageWrite { slug: slug.clone(), write, captured_at });
         }
-        let write = write_as_set(draft, source, slug, page, text.now)?;
+        let write = write_as_set(transaction, source, slug, page, text.now)?;
         Ok(PageWrite { slug: slug.clone(), write, captured_at: captured_at(&page.content) })
     }
 
@@ -128,10 +129,10 @@ impl PutWrite {
     /// version is always checked, because another client may have written the same content.
     fn check_precondition(
         &self,
-        effect: &Effect,
+        effect: &WriteEffect,
         existing: Option<&PageRecord>,
     ) -> Result<(), StoreError> {
-        let is_repeated = matches!(effect, Effect::Unchanged(_))
+        let is_repeated = matches!(effect, WriteEffect::Unchanged(_))
             && !matches!(self.expect, Some(Precondition::Version(_)));
         if !is_repeated {
             check_expected(self.expect.as_ref(), &self.text.slug, existing)?;
@@ -178,7 +179,7 @@ impl PageService {
         let target = source.clone();
         let (allow_empty, expect) = (request.allow_empty, request.expect.clone());
         let put = PutWrite { text, candidate, source, allow_empty, expect };
-        let outcome = self.store.write(move |draft| put.write(draft))?;
+        let outcome = self.store.write(move |transaction| put.write(transaction))?;
         let mut warnings = Vec::new();
         if outcome.write.status == WriteStatus::Created {
             let created = PageRef::new(&target, &request.page.slug);
@@ -212,7 +213,7 @@ impl PageService {
 }
 
 /// The effect that a write would have on a page.
-pub enum Effect {
+pub enum WriteEffect {
     /// No effect: the page differs at most in its ingest keys and a line end.
     Unchanged(Box<PageRecord>),
     /// The body would become empty.
@@ -228,14 +229,14 @@ pub fn write_effect(
     content: impl FnOnce(&PageRecord) -> Result<Content, StoreError>,
     frontmatters: &[&Frontmatter],
     body: &str,
-) -> Result<Effect, StoreError> {
-    let Some(record) = existing else { return Ok(Effect::Write(WriteStatus::Created)) };
+) -> Result<WriteEffect, StoreError> {
+    let Some(record) = existing else { return Ok(WriteEffect::Write(WriteStatus::Created)) };
     if record.deleted_at.is_some() {
-        return Ok(Effect::Write(WriteStatus::Restored));
+        return Ok(WriteEffect::Write(WriteStatus::Restored));
     }
     // A write repairs a damaged page.
     let Some(stored) = unless_damaged(content(&record))? else {
-        return Ok(Effect::Write(WriteStatus::Updated));
+        return Ok(WriteEffect::Write(WriteStatus::Updated));
     };
     // `brain get` adds a line end after a page that has none.
     let without_end = body.strip_suffix('\n').filter(|text| !text.ends_with('\n'));
@@ -243,13 +244,13 @@ pub fn write_effect(
         let present = stored_document(&stored)?.frontmatter;
         if frontmatters.iter().any(|frontmatter| present.has_same_content(frontmatter, INGEST_KEYS))
         {
-            return Ok(Effect::Unchanged(Box::new(record)));
+            return Ok(WriteEffect::Unchanged(Box::new(record)));
         }
     }
     if body.trim().is_empty() && !stored.body.trim().is_empty() {
-        return Ok(Effect::Blank);
+        return Ok(WriteEffect::Blank);
     }
-    Ok(Effect::Write(WriteStatus::Updated))
+    Ok(WriteEffect::Write(WriteStatus::Updated))
 }
 
 fn refuse_empty(slug: &str, exists: bool) -> Fault {

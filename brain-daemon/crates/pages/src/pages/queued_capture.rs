@@ -59,7 +59,7 @@ impl PageService {
         };
         let (sender, result) = sync_channel(1);
         self.store.write_then(
-            move |draft| draft.add_job(&record),
+            move |transaction| transaction.add_job(&record),
             // The caller waits below.
             move |result| _ = sender.send(result),
         );

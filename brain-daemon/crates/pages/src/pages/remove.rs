@@ -35,8 +35,8 @@ impl PageService {
         let source = self.source_of(caller, request, false)?;
         let (source_id, slug) = (source.clone(), request.slug.clone());
         let argument = request.to_string();
-        let record = self.files.write_page((&source, &request.slug), move |draft| {
-            let record = draft.page(&source_id, &slug)?;
+        let record = self.files.write_page((&source, &request.slug), move |transaction| {
+            let record = transaction.page(&source_id, &slug)?;
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             if let Some(at) = record.deleted_at {
                 let message = format!("\"{slug}\" is soft-deleted already");
@@ -48,7 +48,7 @@ impl PageService {
                 return Err(Fault::new(FaultCode::AlreadySoftDeleted, message).hint(hint).into());
             }
             check_expected(expect.as_ref(), &slug, Some(&record))?;
-            draft.soft_delete(&source_id, &slug, record, now)
+            transaction.soft_delete(&source_id, &slug, record, now)
         })?;
         let report = self.files.update_file(&source, &record, None);
         Ok(DeleteReply {
@@ -66,8 +66,8 @@ impl PageService {
         let source = self.source_of(caller, request, true)?;
         let (source_id, slug) = (source.clone(), request.slug.clone());
         let argument = request.to_string();
-        let record = self.store.write(move |draft| {
-            let record = draft.page(&source_id, &slug)?;
+        let record = self.store.write(move |transaction| {
+            let record = transaction.page(&source_id, &slug)?;
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             match record.deleted_at {
                 None => {
@@ -76,7 +76,7 @@ impl PageService {
                         .into())
                 }
                 Some(at) if at + RECOVERY_MS <= now => Err(no_page(&source_id, &slug).into()),
-                Some(_) => draft.restore(&source_id, &slug, record),
+                Some(_) => transaction.restore(&source_id, &slug, record),
             }
         })?;
         let report = self.files.update_file(&source, &record, None);
@@ -101,11 +101,11 @@ impl PageService {
         let now = self.clock.now();
         let mut total = 0;
         while self.leases.holds(leases::PURGE) {
-            let purged = self.store.write(move |draft| {
-                draft.require_lease(leases::PURGE);
-                draft.forget_captures(now - WINDOW_MS)?;
-                draft.expire_attachments(now)?;
-                draft.purge(now, PURGE_BATCH)
+            let purged = self.store.write(move |transaction| {
+                transaction.require_lease(leases::PURGE);
+                transaction.forget_captures(now - WINDOW_MS)?;
+                transaction.expire_attachments(now)?;
+                transaction.purge(now, PURGE_BATCH)
             })?;
             for page in &purged {
                 tracing::info!(page, "purged");

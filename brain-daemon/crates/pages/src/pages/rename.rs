@@ -44,19 +44,22 @@ impl PageService {
             drop(reader);
             let write = Arc::clone(&plan);
             plan.link_updates.read_files(&self.files);
-            let written = self.files.write_page((&plan.source, &plan.from), move |draft| {
-                let RenamePlan { source, from, to, record, new, link_updates, change } = &*write;
-                if draft.page(source, to)?.is_some() {
-                    return Err(slug_taken_fault(to).into());
-                }
-                let is_current = draft.page(source, from)?.is_some_and(|r| r.seq == record.seq);
-                if !is_current || !link_updates.are_current(draft)? {
-                    return Ok(None);
-                }
-                let moved = draft.move_page(source, (from, to), record, new, now)?;
-                let others = link_updates.write(draft, change, now)?;
-                Ok::<_, StoreError>(Some((moved, others)))
-            })?;
+            let written =
+                self.files.write_page((&plan.source, &plan.from), move |transaction| {
+                    let RenamePlan { source, from, to, record, new, link_updates, change } =
+                        &*write;
+                    if transaction.page(source, to)?.is_some() {
+                        return Err(slug_taken_fault(to).into());
+                    }
+                    let is_current =
+                        transaction.page(source, from)?.is_some_and(|r| r.seq == record.seq);
+                    if !is_current || !link_updates.are_current(transaction)? {
+                        return Ok(None);
+                    }
+                    let moved = transaction.move_page(source, (from, to), record, new, now)?;
+                    let others = link_updates.write(transaction, change, now)?;
+                    Ok::<_, StoreError>(Some((moved, others)))
+                })?;
             if let Some((moved, others)) = written {
                 return Ok(self.finish_rename(&plan, &moved, &others));
             }

@@ -21,10 +21,11 @@ impl PageService {
         let (source, _) = self.active(caller, &reader, &request.page)?;
         drop(reader);
         let (target, slug) = (source.clone(), request.page.slug.clone());
-        let outcome = self.files.write_page((&target, &request.page.slug), move |draft| {
-            let record = draft.page(&source, &slug)?.filter(|record| record.deleted_at.is_none());
+        let outcome = self.files.write_page((&target, &request.page.slug), move |transaction| {
+            let record =
+                transaction.page(&source, &slug)?.filter(|record| record.deleted_at.is_none());
             let record = record.ok_or_else(|| StoreError::from(no_page(&source, &slug)))?;
-            let document = stored_document(&draft.content(&record)?)?;
+            let document = stored_document(&transaction.content(&record)?)?;
             let captured_at = document.frontmatter.get("captured_at");
             let is_outside = is_from_outside(record.provenance.source_kind.as_deref());
             if !is_outside && record.marks.is_empty() {
@@ -41,7 +42,7 @@ impl PageService {
             };
             let change = (PUT_PAGE.author(TRUST_URI.into()), LineChange::ByPageAuthor);
             let page = build_new_page(&slug, document, provenance, Some(&previous), change)?;
-            let write = draft.write_page(&source, &slug, &page, now)?;
+            let write = transaction.write_page(&source, &slug, &page, now)?;
             Ok(PageWrite { slug: slug.clone(), write, captured_at })
         })?;
         Ok(self.write_reply(target, outcome, Vec::new()))

@@ -6,7 +6,7 @@ use brain_protocol::{Fault, SourceId, SourceRow, SymbolicLinks};
 use rustix::fs::{Access, access};
 
 use crate::files::OF_ANOTHER_MACHINE;
-use crate::presence::{Check, away_reason};
+use crate::presence::{CheckDepth, away_reason};
 use crate::sources::SourceService;
 use brain_base::clock::rfc3339;
 use brain_store::{Reader, SourceRecord};
@@ -55,7 +55,7 @@ impl SourceService {
     /// Returns why the directory of a source cannot be used, if it cannot.
     pub fn directory_problem(&self, id: &SourceId, record: &SourceRecord) -> Option<String> {
         let dir = self.source_dir(record);
-        match self.files.presence.open(id, &dir, Check::Usual) {
+        match self.files.presence.open(id, &dir, CheckDepth::Usual) {
             Ok(root) => {
                 if let Some(part) = root.parts().and_then(|parts| parts.away().first()) {
                     return Some(format!("{} is away: {}", part.path, part.reason));

@@ -10,7 +10,7 @@ use brain_protocol::{
 use crate::sources::SourceService;
 use brain_base::caller::Caller;
 use brain_files::IgnoreRules;
-use brain_store::{Draft, Reader, SourceRecord, StoreError};
+use brain_store::{Reader, SourceRecord, StoreError, Transaction};
 
 impl SourceService {
     /// Changes the settings of a source.
@@ -29,7 +29,9 @@ impl SourceService {
         }
         self.check_patterns(&self.source_dir(&record), &settings)?;
         let source = id.clone();
-        let changed = self.store.write(move |draft| change_settings(draft, &source, &settings))?;
+        let changed = self
+            .store
+            .write(move |transaction| change_settings(transaction, &source, &settings))?;
         self.watcher.notify_sources_changed();
         let status = if changed { ChangeStatus::Changed } else { ChangeStatus::Unchanged };
         self.source_reply(caller, &id, status, Vec::new())
@@ -101,11 +103,11 @@ fn pattern_for(id: Option<&SourceId>, text: &str) -> Option<String> {
 /// Changes the given settings of a source. Returns whether any differs from before. Runs in the
 /// store's writer.
 pub(super) fn change_settings(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     id: &SourceId,
     new: &SourceSettings,
 ) -> Result<bool, StoreError> {
-    let former = draft.source_settings(id)?;
+    let former = transaction.source_settings(id)?;
     let mut settings = former.clone();
     if let Some(include) = &new.include {
         settings.include.clone_from(include);
@@ -119,6 +121,6 @@ pub(super) fn change_settings(
     if settings == former {
         return Ok(false);
     }
-    draft.put_source_settings(id, &settings)?;
+    transaction.put_source_settings(id, &settings)?;
     Ok(true)
 }

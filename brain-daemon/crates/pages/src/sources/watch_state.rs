@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use brain_base::caller::Visibility;
 use brain_protocol::{Fault, SourceId};
-use brain_store::{SourceSettings, Sources};
+use brain_store::{SourceSettingsRecord, Sources};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::own_sources;
-use crate::presence::Check;
+use crate::presence::CheckDepth;
 use crate::sources::SourceService;
 use brain_files::is_away;
 
@@ -52,7 +52,7 @@ struct KnownSources {
     sources: Arc<Sources>,
     /// What the watcher uses: the sources of this machine, their directories and settings. A sync
     /// changes other fields of a source.
-    watched: Vec<(SourceId, Option<String>, SourceSettings)>,
+    watched: Vec<(SourceId, Option<String>, SourceSettingsRecord)>,
 }
 
 impl WatcherStatus {
@@ -121,7 +121,7 @@ impl SourceService {
         for (id, record) in own_sources(&reader)? {
             let (rules, dir) = (self.rules(&reader, &id, &record)?, self.source_dir(&record));
             // What is at the path of a source that is away does not belong to it.
-            let opened = self.files.presence.open(&id, &dir, Check::Usual);
+            let opened = self.files.presence.open(&id, &dir, CheckDepth::Usual);
             if !opened.is_err_and(|e| is_away(&e)) {
                 watched.push((id, dir, rules));
             }
@@ -142,7 +142,7 @@ impl SourceService {
         let own = self.store.read(Visibility::All).and_then(|reader| own_sources(&reader));
         for (id, record) in own.unwrap_or_default() {
             // The result is remembered. Other errors are reported by the next sync.
-            let _ = presence.open(&id, &self.source_dir(&record), Check::Usual);
+            let _ = presence.open(&id, &self.source_dir(&record), CheckDepth::Usual);
         }
         let changes = presence.changes();
         if self.watcher.seen_places.swap(changes, Ordering::AcqRel) != changes {

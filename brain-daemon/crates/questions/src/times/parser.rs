@@ -4,8 +4,8 @@ use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 
 use super::Period;
-use super::tokens::Token;
-use super::words::{self, Unit};
+use super::tokens::TimeToken;
+use super::words::{self, CalendarUnit};
 
 /// A parsed time: its days, and the index of the token after its words.
 struct ParsedTime {
@@ -19,7 +19,7 @@ struct ParsedTime {
 /// Reads the times in the tokens of a text.
 pub(super) struct TimeParser<'a> {
     pub(super) text: &'a str,
-    pub(super) tokens: &'a [Token],
+    pub(super) tokens: &'a [TimeToken],
     pub(super) today: Date,
 }
 
@@ -310,7 +310,7 @@ impl TimeParser<'_> {
         let (number, is_short) = words::quarter(self.word(at))?;
         let end = match is_short {
             true => at + 1,
-            false if words::unit(self.word(at + 1)) == Some(Unit::Quarter) => at + 2,
+            false if words::unit(self.word(at + 1)) == Some(CalendarUnit::Quarter) => at + 2,
             false => return None,
         };
         let quarter = |year| {
@@ -368,33 +368,33 @@ impl TimeParser<'_> {
 
     /// Returns the day, week, month, quarter or year that lies `step` units from the current one.
     /// Weeks begin on Monday.
-    fn calendar(&self, unit: Unit, step: i64) -> Option<(Date, Date)> {
+    fn calendar(&self, unit: CalendarUnit, step: i64) -> Option<(Date, Date)> {
         let today = self.today;
         let (first, length) = match unit {
-            Unit::Day => (today, 1.day()),
-            Unit::Week => {
+            CalendarUnit::Day => (today, 1.day()),
+            CalendarUnit::Week => {
                 let monday = i64::from(today.weekday().to_monday_zero_offset());
                 (today.checked_sub(monday.days()).ok()?, 1.week())
             }
-            Unit::Month => (today.first_of_month(), 1.month()),
-            Unit::Quarter => {
+            CalendarUnit::Month => (today.first_of_month(), 1.month()),
+            CalendarUnit::Quarter => {
                 let month = (today.month() - 1) / 3 * 3 + 1;
                 (Date::new(today.year(), month, 1).ok()?, 3.months())
             }
-            Unit::Year => (today.first_of_year(), 1.year()),
+            CalendarUnit::Year => (today.first_of_year(), 1.year()),
         };
         let first = first.checked_add(length.checked_mul(step).ok()?).ok()?;
         Some((first, first.checked_add(length).ok()?.yesterday().ok()?))
     }
 
     /// Returns the days from `count` units ago to today.
-    fn up_to_now(&self, unit: Unit, count: i64) -> Option<(Date, Date)> {
+    fn up_to_now(&self, unit: CalendarUnit, count: i64) -> Option<(Date, Date)> {
         let length = match unit {
-            Unit::Day => 1.day(),
-            Unit::Week => 1.week(),
-            Unit::Month => 1.month(),
-            Unit::Quarter => 3.months(),
-            Unit::Year => 1.year(),
+            CalendarUnit::Day => 1.day(),
+            CalendarUnit::Week => 1.week(),
+            CalendarUnit::Month => 1.month(),
+            CalendarUnit::Quarter => 3.months(),
+            CalendarUnit::Year => 1.year(),
         };
         Some((self.today.checked_sub(length.checked_mul(count).ok()?).ok()?, self.today))
     }

@@ -5,7 +5,7 @@ use jiff::civil::Weekday;
 
 /// A unit of the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum CalendarUnit {
     Day,
     Week,
     Month,
@@ -43,16 +43,16 @@ const WEEKDAYS: [&[&str]; 7] = [
 const NUMBERED_WEEKDAYS: [&str; 5] = ["segunda", "terca", "quarta", "quinta", "sexta"];
 const FEIRA: &str = "feira";
 
-const UNITS: [(Unit, &[&str]); 5] = [
+const UNITS: [(CalendarUnit, &[&str]); 5] = [
     (
-        Unit::Day,
+        CalendarUnit::Day,
         &[
             "day", "days", "tag", "tage", "tagen", "jour", "jours", "dia", "dias", "giorno",
             "giorni", "dag", "dagen",
         ],
     ),
     (
-        Unit::Week,
+        CalendarUnit::Week,
         &[
             "week",
             "weeks",
@@ -68,14 +68,14 @@ const UNITS: [(Unit, &[&str]); 5] = [
         ],
     ),
     (
-        Unit::Month,
+        CalendarUnit::Month,
         &[
             "month", "months", "monat", "monate", "monaten", "mois", "mes", "meses", "mese",
             "mesi", "maand", "maanden",
         ],
     ),
     (
-        Unit::Quarter,
+        CalendarUnit::Quarter,
         &[
             "quarter",
             "quarters",
@@ -90,7 +90,7 @@ const UNITS: [(Unit, &[&str]); 5] = [
         ],
     ),
     (
-        Unit::Year,
+        CalendarUnit::Year,
         &[
             "year", "years", "jahr", "jahre", "jahren", "an", "ans", "annee", "annees", "ano",
             "anos", "anno", "anni", "jaar", "jaren",
@@ -291,7 +291,7 @@ pub(super) fn weekday(word: &str, next: &str) -> Option<(Weekday, usize)> {
 }
 
 /// Returns the unit that `word` names.
-pub(super) fn unit(word: &str) -> Option<Unit> {
+pub(super) fn unit(word: &str) -> Option<CalendarUnit> {
     UNITS.iter().find(|(_, names)| names.contains(&word)).map(|(unit, _)| *unit)
 }
 

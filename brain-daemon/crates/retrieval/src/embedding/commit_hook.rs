@@ -12,13 +12,13 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-use super::state::{EmbeddingState, MAX_QUESTIONS, OpenVectors, Provider, SharedState};
+use super::state::{CommitHookState, EmbeddingState, MAX_QUESTIONS, OpenVectors, Provider};
 use super::{EmbeddingService, default_embedding_model};
 use brain_base::caller::Visibility;
 use brain_embed::vectors::{Key, Vectors};
 use brain_embed::{
-    EmbedError, EmbedErrorKind, Embedder, Endpoint, EndpointSettings, KeyProvider, LocalModel,
-    Settings,
+    EmbedError, EmbedErrorKind, EmbedSettings, Embedder, EndpointClient, EndpointSettings,
+    KeyProvider, LocalModel,
 };
 use brain_page::WINDOW_RULE_VERSION;
 use brain_store::{Change, CommitHook, PageRecord, Reader, StoreError};
@@ -57,7 +57,7 @@ impl EmbeddingState {
 }
 
 /// The guard of [`EmbeddingState::suppress_embedding`].
-pub struct EmbedSuppression(Arc<SharedState>);
+pub struct EmbedSuppression(Arc<CommitHookState>);
 
 impl Drop for EmbedSuppression {
     fn drop(&mut self) {
@@ -76,7 +76,7 @@ pub fn combine_hooks(
     })
 }
 
-impl SharedState {
+impl CommitHookState {
     /// Applies the changes of a commit. Runs on the writer's thread.
     fn apply_commit(&self, changes: &[Change]) {
         self.changes.fetch_add(changes.len() as u64, Ordering::Relaxed);
@@ -150,15 +150,16 @@ impl EmbeddingService {
             });
         }
         let found = default_embedding_model(&self.env.home);
-        let settings = Settings::from_config(&self.env.config, &self.env.home, found.as_deref())?;
+        let settings =
+            EmbedSettings::from_config(&self.env.config, &self.env.home, found.as_deref())?;
         Some(match settings {
-            Settings::Local { directory, threads } => Provider {
+            EmbedSettings::Local { directory, threads } => Provider {
                 name: "local",
                 model: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 embedder: Ok(Arc::new(LocalModel::new(directory, threads))),
                 batch_size: LOCAL_BATCH,
             },
-            Settings::Endpoint { base, model, query_prefix, document_prefix, dimensions } => {
+            EmbedSettings::Endpoint { base, model, query_prefix, document_prefix, dimensions } => {
                 let name = model.clone();
                 let settings =
                     EndpointSettings { base, model, query_prefix, document_prefix, dimensions };
@@ -175,7 +176,7 @@ impl EmbeddingService {
     fn endpoint(&self, settings: EndpointSettings) -> Result<Arc<dyn Embedder>, EmbedError> {
         let key = self.key_provider("embedding-api-key", self.env.key_file.clone());
         let (price, ledger) = (brain_embed::price(&self.env.config), Arc::clone(&self.ledger));
-        let endpoint = Endpoint::open(settings, &*self.env.net, key, price, ledger)?;
+        let endpoint = EndpointClient::open(settings, &*self.env.net, key, price, ledger)?;
         Ok(Arc::new(endpoint))
     }
 

@@ -20,9 +20,9 @@ use brain_embed::models::fetch_files::{
 };
 use brain_embed::models::known_models::{OPTIONAL_FILES, REQUIRED_FILES};
 use brain_embed::models::model_record::{ModelRecord, size};
-use brain_embed::models::origin::{Location, Origin};
+use brain_embed::models::origin::{Location, ModelOrigin};
 use brain_embed::{
-    EmbedError, EmbedErrorKind, Embedder, LocalModel, ModelFacts, Purpose, Reranker, inspect,
+    EmbedError, EmbedErrorKind, Embedder, LocalModel, ModelFacts, Reranker, VectorPurpose, inspect,
     inspect_while, is_reranker,
 };
 use brain_page::hex;
@@ -45,7 +45,7 @@ impl EmbeddingService {
         progress: &dyn Progress,
     ) -> Result<ModelInstallReply, Fault> {
         let expected = expected_hash(request)?;
-        let origin = Origin::of(request)?;
+        let origin = ModelOrigin::of(request)?;
         let models = self.env.home.models();
         create_private_dir(&models).map_err(|e| model_file_fault(&models, &e))?;
         let _lock = lock_installation(&models)?;
@@ -195,7 +195,7 @@ fn lock_installation(models: &Path) -> Result<File, Fault> {
 }
 
 /// Rejects a source that is a directory which the installation clears.
-fn check_source(models: &Path, origin: &Origin) -> Result<(), Fault> {
+fn check_source(models: &Path, origin: &ModelOrigin) -> Result<(), Fault> {
     let Location::Directory(source) = &origin.location else { return Ok(()) };
     let cleared_dirs = [
         models.join(format!("{}{STAGING_SUFFIX}", origin.name)),
@@ -309,7 +309,7 @@ fn verify(
         return scores.map(|_| facts).map_err(unusable);
     }
     let vectors = LocalModel::new(dir.to_owned(), 1)
-        .embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)
+        .embed(&[PROBE_TEXT.to_owned()], VectorPurpose::Document, should_continue)
         .map_err(unusable)?;
     let dimensions = facts.dimensions as usize;
     if vectors.first().is_none_or(|vector| vector.len() != dimensions) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::QUERY_DEADLINE;
-use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose};
+use brain_embed::{EmbedError, EmbedErrorKind, Embedder, VectorPurpose};
 
 /// Maximum number of queued questions.
 const MAX_QUEUED: usize = 64;
@@ -24,12 +24,12 @@ pub(super) const MAX_QUESTION_CHARS: usize = 2000;
 /// Embeds questions on one thread.
 #[derive(Default)]
 pub(super) struct QueryEmbedder {
-    state: Mutex<State>,
+    state: Mutex<QuestionQueue>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QuestionQueue {
     queue: VecDeque<QueuedQuestion>,
     has_thread: bool,
     /// When the current provider call began.
@@ -127,7 +127,8 @@ fn embed_questions(mut questions: Vec<QueuedQuestion>) {
         let texts: Vec<String> = batch.iter().map(|queued| queued.question.clone()).collect();
         let until = batch.iter().map(|queued| queued.until).max();
         let should_continue = || until.is_some_and(|until| Instant::now() < until);
-        let embed = |texts: &[String]| embedder.embed(texts, Purpose::Query, &should_continue);
+        let embed =
+            |texts: &[String]| embedder.embed(texts, VectorPurpose::Query, &should_continue);
         let call = |texts: &[String]| match embed(texts) {
             Ok(vectors) if vectors.len() == texts.len() => Ok(vectors),
             Ok(_) => Err(EmbedError {

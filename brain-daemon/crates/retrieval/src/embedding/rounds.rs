@@ -16,7 +16,7 @@ use super::{EmbeddingService, MeaningStatus, QUERY_DEADLINE, RoundResult};
 use brain_base::backoff::Backoff;
 use brain_base::caller::Visibility;
 use brain_embed::vectors::{Key, VectorError, WindowVector};
-use brain_embed::{EmbedError, EmbedErrorKind, Purpose};
+use brain_embed::{EmbedError, EmbedErrorKind, VectorPurpose};
 use brain_page::windows;
 use brain_store::{StoreError, unless_damaged};
 
@@ -141,7 +141,8 @@ impl EmbeddingService {
         if all {
             // Nothing is computed again unless the embedder works.
             let text = [PROBE_TEXT.to_owned()];
-            if let Err(fault) = open.embedder.embed(&text, Purpose::Document, should_continue) {
+            if let Err(fault) = open.embedder.embed(&text, VectorPurpose::Document, should_continue)
+            {
                 if fault.kind != EmbedErrorKind::Stopped {
                     self.record_failure(&mut round_state, &fault);
                 }
@@ -455,7 +456,7 @@ fn embed_texts(
     texts: &[String],
     should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
-    match open.embedder.embed(texts, Purpose::Document, should_continue) {
+    match open.embedder.embed(texts, VectorPurpose::Document, should_continue) {
         Ok(vectors) if vectors.len() == texts.len() => Ok(vectors.into_iter().map(Some).collect()),
         Ok(vectors) => {
             let message =

@@ -26,7 +26,7 @@ pub(super) const MAX_QUESTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(
 /// The process-wide state of search by meaning.
 pub struct EmbeddingState {
     /// What the commit hook and the rounds share.
-    pub shared: Arc<SharedState>,
+    pub shared: Arc<CommitHookState>,
     pub(super) query_embedder: Arc<QueryEmbedder>,
     pub(super) reranker: RerankerState,
     /// The provider. The outer `None` means "not looked up yet", the inner one "not configured".
@@ -46,7 +46,7 @@ pub struct EmbeddingState {
 }
 
 /// The state that the commit hook uses.
-pub struct SharedState {
+pub struct CommitHookState {
     stage: Mutex<VectorStage>,
     stage_changed: Condvar,
     /// Locked while a commit is applied, and while a page's key is checked and its vectors are
@@ -125,7 +125,7 @@ impl Default for EmbeddingState {
     fn default() -> Self {
         let now = Instant::now();
         Self {
-            shared: Arc::new(SharedState {
+            shared: Arc::new(CommitHookState {
                 stage: Mutex::new(VectorStage::Opening(now)),
                 stage_changed: Condvar::new(),
                 apply_lock: Mutex::default(),
@@ -173,7 +173,7 @@ impl RoundState {
     }
 }
 
-impl SharedState {
+impl CommitHookState {
     /// Returns the vectors if they are open.
     pub fn open_vectors(&self) -> Option<Arc<OpenVectors>> {
         match &*self.stage.lock() {

@@ -39,7 +39,7 @@ pub(super) struct RelationLink {
 }
 
 /// The neighbours of the pages with one name.
-pub(super) struct Neighbourhood<'a> {
+pub(super) struct NameNeighbourhood<'a> {
     pub(super) reader: &'a Reader,
     /// The ids of the named pages: they are no answers.
     pub(super) named_pages: &'a HashSet<u64>,
@@ -52,7 +52,7 @@ pub(super) struct Neighbourhood<'a> {
     pub(super) neighbours: HashMap<u64, Neighbour>,
 }
 
-impl Neighbourhood<'_> {
+impl NameNeighbourhood<'_> {
     /// Returns whether the page can be an answer.
     pub(super) fn is_answer(&self, id: u64) -> bool {
         !self.named_pages.contains(&id) && (self.admits)(id)

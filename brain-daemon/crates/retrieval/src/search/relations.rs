@@ -13,12 +13,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::neighbours::{
-    MAX_ROWS, Neighbour, Neighbourhood, RelationLink, list_label, names_people,
+    MAX_ROWS, NameNeighbourhood, Neighbour, RelationLink, list_label, names_people,
 };
 use super::target_pages::{AnsweringLinks, TargetPages, answering_links, target_pages};
 use brain_page::each_link;
 use brain_questions::chain::chains;
-use brain_questions::forms::{Form, is_role_noun, question_form};
+use brain_questions::forms::{QuestionForm, is_role_noun, question_form};
 use brain_search::{QuestionTerms, Subject};
 use brain_store::{Content, Reader, StoreError, unless_damaged};
 
@@ -179,14 +179,14 @@ impl<'a> RelationSearch<'a> {
     /// if no link fits the inner one.
     pub(super) fn middle_pages(
         &self,
-        form: &Form,
+        form: &QuestionForm,
         named_pages: &HashSet<u64>,
-    ) -> Result<Option<(Form, Subject)>, StoreError> {
+    ) -> Result<Option<(QuestionForm, Subject)>, StoreError> {
         // The filters of a question apply to its answers, not to intermediate pages.
         let inner_search = RelationSearch { admits: &|_| true, ..*self };
         for chain in chains(self.terms, form) {
             let Some(subject) = self.terms.subjects.get(chain.subject) else { continue };
-            let inner = Form {
+            let inner = QuestionForm {
                 asks_for_persons: false,
                 asks_for_kind: true,
                 asks_for_first_or_last_day: false,
@@ -211,7 +211,7 @@ impl<'a> RelationSearch<'a> {
             pages.truncate(MAX_STARTS);
             let pages = pages.into_iter().map(|(id, _)| id).collect();
             let middle = Subject { words: subject.words.clone(), pages };
-            return Ok(Some((Form { content: chain.outer, ..form.clone() }, middle)));
+            return Ok(Some((QuestionForm { content: chain.outer, ..form.clone() }, middle)));
         }
         Ok(None)
     }
@@ -219,12 +219,12 @@ impl<'a> RelationSearch<'a> {
     /// Returns the neighbours of the pages of `subject` that answer a question of this form.
     pub(super) fn neighbours_of(
         &self,
-        form: &Form,
+        form: &QuestionForm,
         subject: &Subject,
         named_pages: &HashSet<u64>,
     ) -> Result<HashMap<u64, FoundPage>, StoreError> {
         let RelationSearch { reader, terms, positions, admits, limits } = *self;
-        let mut neighbourhood = Neighbourhood {
+        let mut neighbourhood = NameNeighbourhood {
             reader,
             named_pages,
             positions,

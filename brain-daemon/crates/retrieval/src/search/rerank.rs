@@ -15,7 +15,7 @@ const MAX_PAGES: usize = 24;
 const PASSAGE_BYTES: usize = 1000;
 
 /// A page whose place can change.
-struct Candidate {
+struct RerankCandidate {
     /// Its index in the ranking.
     at: usize,
     /// Its title and passage.
@@ -40,7 +40,7 @@ impl SearchService {
             }
             // A damaged page is reported where it would be shown.
             if let Some(Some(text)) = unless_damaged(text(reader, page, snippets))? {
-                candidates.push(Candidate { at, text });
+                candidates.push(RerankCandidate { at, text });
             }
         }
         if candidates.len() < 2 {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use brain_search::{QuestionTerms, QuestionWord, Subject, each_word};
 use brain_store::PageEntry;
 
-use brain_questions::forms::{Form, is_person, names_kind, other_forms, role_root};
+use brain_questions::forms::{QuestionForm, is_person, names_kind, other_forms, role_root};
 use brain_questions::relation_words::{names_relation, relation_of};
 
 /// The factor for another form of a word of the question.
@@ -91,7 +91,7 @@ impl TargetPages<'_> {
 /// Determines the target pages from the question's words and the `kinds` of the neighbours.
 pub(super) fn target_pages<'a>(
     terms: &'a QuestionTerms,
-    form: &Form,
+    form: &QuestionForm,
     kinds: &HashSet<&str>,
 ) -> TargetPages<'a> {
     let words: Vec<&QuestionWord> =
@@ -138,7 +138,7 @@ pub(super) enum AnsweringLinks {
 /// Returns the links to the named `pages` that answer the question; `None` if it asks for no
 /// neighbours.
 pub(super) fn answering_links(
-    form: &Form,
+    form: &QuestionForm,
     targets: &TargetPages<'_>,
     subject: &Subject,
     pages: &[PageEntry],

@@ -12,10 +12,10 @@ use super::{
         language::{Lang, alphabet, of_question, stop_words},
         name_key::{key_of_words, tag_key},
         name_query::NameQuery,
-        query::{Filter, Query, Scope, Unit, Word, simple_words},
+        query::{Filter, Query, Reach, Unit, Word, simple_words},
         token::Kind,
     },
-    Condition, Group, Pair, Phrase, Plan, Sequence, SequenceWord,
+    PageCondition, Pair, Phrase, Plan, Sequence, SequenceWord, WordGroup,
 };
 
 /// Weight of the exact form of a word, with its accents or without an apostrophe.
@@ -61,23 +61,24 @@ impl Plan {
         let mut plan = self;
         if let Some((first, last)) = question.days {
             let keys = keys_of_period(first, last);
-            plan.required
-                .push(Condition::Keys(keys.iter().map(|day| hashed_key(key::DAY, day)).collect()));
+            plan.required.push(PageCondition::Keys(
+                keys.iter().map(|day| hashed_key(key::DAY, day)).collect(),
+            ));
         }
         if plan.is_empty() {
             return plan;
         }
         if let Some(sources) = &question.sources {
-            plan.required.push(Condition::Keys(
+            plan.required.push(PageCondition::Keys(
                 sources.iter().map(|s| hashed_key(key::SOURCE, s.as_str())).collect(),
             ));
         }
         if let Some(page_type) = &question.page_type {
             let key = hashed_key(key::TYPE, &page_type.trim().to_lowercase());
-            plan.required.push(Condition::Keys(vec![key]));
+            plan.required.push(PageCondition::Keys(vec![key]));
         }
         for tag in &question.tags {
-            plan.required.push(Condition::Keys(vec![hashed_key(key::TAG, &tag_key(tag))]));
+            plan.required.push(PageCondition::Keys(vec![hashed_key(key::TAG, &tag_key(tag))]));
         }
         plan.since = question.since;
         plan.until = question.until;
@@ -104,7 +105,7 @@ impl Plan {
             position: 0,
             kind: Kind::Word,
         };
-        let mut spelled = Group { multiplier: 0.0, ..builder.word_group(&word, scope) };
+        let mut spelled = WordGroup { multiplier: 0.0, ..builder.word_group(&word, scope) };
         // The text may be a stem.
         if spelled.terms.iter().all(|term| term.text != text) {
             spelled.terms.push(HashedTerm::new(text));
@@ -147,13 +148,13 @@ impl<'a> Builder<'a> {
         let stop = self.stop_words(&texts);
         let is_stop = |word: &Word| word.kind == Kind::Word && stop.contains(word.text.as_str());
         for (unit, words) in texts.iter().copied() {
-            let is_title = matches!(unit, Unit::Required(_, Scope::Title));
-            let scope = if is_title { Scope::Title } else { Scope::Anywhere };
+            let is_title = matches!(unit, Unit::Required(_, Reach::Title));
+            let scope = if is_title { Reach::Title } else { Reach::Anywhere };
             self.add_ranked_words(words, scope, is_stop);
         }
         for (unit, words) in texts.iter().copied() {
             match unit {
-                Unit::Required(_, Scope::Anywhere) if prefer_quotes => {
+                Unit::Required(_, Reach::Anywhere) if prefer_quotes => {
                     self.add_sequence(words, true, is_stop);
                 }
                 Unit::Words(_) => self.add_sequence(words, false, is_stop),
@@ -165,7 +166,7 @@ impl<'a> Builder<'a> {
             && let Some(last) = texts.last().and_then(|(_, words)| words.last())
             && last.text.len() > 1
         {
-            let beginning = self.prefix_group(&last.text, Scope::Title);
+            let beginning = self.prefix_group(&last.text, Reach::Title);
             self.add_group(beginning);
         }
         for (unit, words) in &query.units {
@@ -218,7 +219,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a group for each word, and a pair for each two that follow each other.
-    fn add_ranked_words(&mut self, words: &[Word], scope: Scope, is_stop: impl Fn(&Word) -> bool) {
+    fn add_ranked_words(&mut self, words: &[Word], scope: Reach, is_stop: impl Fn(&Word) -> bool) {
         let mut previous: Option<(usize, u32)> = None;
         for word in words {
             if is_stop(word) {
@@ -228,7 +229,7 @@ impl<'a> Builder<'a> {
             let Some(index) = self.add_group(group) else { return };
             if let Some((first, position)) = previous {
                 let pair = Pair { first, second: index, distance: word.position - position };
-                if first != index && scope == Scope::Anywhere && !self.plan.pairs.contains(&pair) {
+                if first != index && scope == Reach::Anywhere && !self.plan.pairs.contains(&pair) {
                     self.plan.pairs.push(pair);
                 }
             }
@@ -238,8 +239,8 @@ impl<'a> Builder<'a> {
 
     /// Adds `group`, or counts it again if the plan has it. Returns its index; `None` if the plan
     /// has the maximum of groups.
-    fn add_group(&mut self, group: Group) -> Option<usize> {
-        let is_same = |other: &Group| {
+    fn add_group(&mut self, group: WordGroup) -> Option<usize> {
+        let is_same = |other: &WordGroup| {
             let has_signs = other.tells_signs() || group.tells_signs();
             other.scope == group.scope
                 && other.prefix == group.prefix
@@ -257,12 +258,12 @@ impl<'a> Builder<'a> {
         Some(self.plan.groups.len() - 1)
     }
 
-    fn word_group(&mut self, word: &Word, scope: Scope) -> Group {
+    fn word_group(&mut self, word: &Word, scope: Reach) -> WordGroup {
         if word.kind == Kind::Lone {
             return self.prefix_group(&word.text, scope);
         }
         let tells_signs = word.exact.as_deref().is_some_and(exact::tells_signs);
-        Group {
+        WordGroup {
             terms: self.forms(word),
             exact: word.exact.as_deref().map(HashedTerm::new),
             exact_weight: match (tells_signs, word.is_alone) {
@@ -275,8 +276,8 @@ impl<'a> Builder<'a> {
         .without_prefix()
     }
 
-    fn prefix_group(&self, text: &str, scope: Scope) -> Group {
-        Group {
+    fn prefix_group(&self, text: &str, scope: Reach) -> WordGroup {
+        WordGroup {
             label: text.to_owned(),
             multiplier: 1.0,
             terms: Vec::new(),
@@ -307,7 +308,7 @@ impl<'a> Builder<'a> {
         forms
     }
 
-    fn phrase(&mut self, words: &[Word], scope: Scope) -> Phrase {
+    fn phrase(&mut self, words: &[Word], scope: Reach) -> Phrase {
         let words = words.iter().take(MAX_PHRASE);
         Phrase { words: words.map(|word| (word.position, self.forms(word))).collect(), scope }
     }
@@ -319,36 +320,36 @@ impl<'a> Builder<'a> {
         let mut sources = Vec::new();
         for (unit, words) in &query.units {
             let condition = match unit {
-                Unit::Required(_, Scope::Anywhere) if prefer_quotes => continue,
+                Unit::Required(_, Reach::Anywhere) if prefer_quotes => continue,
                 Unit::Required(_, scope) | Unit::Excluded(_, scope) => match words.as_slice() {
                     [] => continue,
                     // One character of a script without spaces: any pair that begins with it.
                     [only] if only.kind == Kind::Lone => {
-                        Condition::Prefix(only.text.clone(), *scope)
+                        PageCondition::Prefix(only.text.clone(), *scope)
                     }
-                    _ => Condition::Phrase(self.phrase(words, *scope)),
+                    _ => PageCondition::Phrase(self.phrase(words, *scope)),
                 },
-                Unit::ExcludedPrefix(_, scope) | Unit::Prefix(_, scope @ Scope::Title) => {
-                    Condition::Prefix(key_of_words(simple_words(words)), *scope)
+                Unit::ExcludedPrefix(_, scope) | Unit::Prefix(_, scope @ Reach::Title) => {
+                    PageCondition::Prefix(key_of_words(simple_words(words)), *scope)
                 }
                 Unit::Filter { field: Filter::Tag, value, .. } => {
-                    Condition::Keys(vec![hashed_key(key::TAG, value)])
+                    PageCondition::Keys(vec![hashed_key(key::TAG, value)])
                 }
                 Unit::Filter { field: Filter::Type, value, excluded } => {
                     if !excluded {
                         types.push(hashed_key(key::TYPE, value));
                         continue;
                     }
-                    Condition::Keys(vec![hashed_key(key::TYPE, value)])
+                    PageCondition::Keys(vec![hashed_key(key::TYPE, value)])
                 }
                 Unit::Filter { field: Filter::Source, value, excluded } => {
                     if !excluded {
                         sources.push(hashed_key(key::SOURCE, value));
                         continue;
                     }
-                    Condition::Keys(vec![hashed_key(key::SOURCE, value)])
+                    PageCondition::Keys(vec![hashed_key(key::SOURCE, value)])
                 }
-                Unit::Words(_) | Unit::Prefix(_, Scope::Anywhere) => continue,
+                Unit::Words(_) | Unit::Prefix(_, Reach::Anywhere) => continue,
             };
             let excluded = matches!(
                 unit,
@@ -363,13 +364,13 @@ impl<'a> Builder<'a> {
         // A page has one type and one source: several values mean any of them.
         for keys in [types, sources] {
             if !keys.is_empty() {
-                self.plan.required.push(Condition::Keys(keys));
+                self.plan.required.push(PageCondition::Keys(keys));
             }
         }
     }
 }
 
-impl Group {
+impl WordGroup {
     fn without_prefix(self) -> Self {
         Self { prefix: None, ..self }
     }

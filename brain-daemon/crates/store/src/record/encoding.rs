@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     AttachmentRecord, AuditPage, ClientRecord, Content, DerivedRows, FileRecord, JobRecord,
-    OutboxRow, PageRecord, SourceRecord, SourceSettings, TokenRecord, VersionRecord,
+    OutboxRow, PageRecord, SourceRecord, SourceSettingsRecord, TokenRecord, VersionRecord,
 };
 use crate::StoreError;
 
@@ -33,7 +33,7 @@ stored! {
     DerivedRows = 1, "derived rows of a page";
     VersionRecord = 4, "version of a page";
     SourceRecord = 2, "source";
-    SourceSettings = 1, "settings of a source";
+    SourceSettingsRecord = 1, "settings of a source";
     FileRecord = 1, "file of a source";
     OutboxRow = 1, "outbox row";
     JobRecord = 1, "job";

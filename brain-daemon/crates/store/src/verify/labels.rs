@@ -12,20 +12,20 @@ use super::Verifier;
 /// Expected contents of the tables.
 #[derive(Default)]
 pub(super) struct LabelRows {
-    tags: Rows,
-    types: Rows,
+    tags: RowSum,
+    types: RowSum,
     /// Number of pages by source and tag.
     counts: BTreeMap<(String, String), u64>,
 }
 
 /// Rows in any order: their number, and the sum of their hashes.
 #[derive(Default, PartialEq, Eq)]
-struct Rows {
+struct RowSum {
     number: u64,
     sum: u64,
 }
 
-impl Rows {
+impl RowSum {
     fn add<N: Hash>(&mut self, row: &(&str, &str, N)) {
         let mut hasher = DefaultHasher::new();
         row.hash(&mut hasher);
@@ -37,7 +37,7 @@ impl Rows {
 impl LabelRows {
     /// Adds the rows of an active page in a store of this schema.
     pub(super) fn expect(&mut self, schema: u64, source: &str, page: &PageRecord) {
-        let add = |rows: &mut Rows, label: &str| match schema {
+        let add = |rows: &mut RowSum, label: &str| match schema {
             ..87 => rows.add(&(source, label, page.seq)),
             _ => rows.add(&(source, label, (page.updated_at, page.id))),
         };
@@ -58,10 +58,10 @@ impl Verifier<'_> {
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (tags, types) = if self.schema < 87 {
-            let add = |rows: &mut Rows, row: (&str, &str, u64)| rows.add(&row);
+            let add = |rows: &mut RowSum, row: (&str, &str, u64)| rows.add(&row);
             (self.rows(t::TAGS_86, add, step)?, self.rows(t::TYPES_86, add, step)?)
         } else {
-            let add = |rows: &mut Rows, (source, label, at, id): (&str, &str, i64, u64)| {
+            let add = |rows: &mut RowSum, (source, label, at, id): (&str, &str, i64, u64)| {
                 rows.add(&(source, label, (at, id)));
             };
             (self.rows(t::TAGS, add, step)?, self.rows(t::TYPES, add, step)?)
@@ -90,10 +90,10 @@ impl Verifier<'_> {
     fn rows<K: redb::Key + 'static>(
         &self,
         table: TableDefinition<'static, K, ()>,
-        add: impl for<'a> Fn(&mut Rows, K::SelfType<'a>),
+        add: impl for<'a> Fn(&mut RowSum, K::SelfType<'a>),
         step: &mut dyn FnMut() -> Result<(), StoreError>,
-    ) -> Result<Rows, StoreError> {
-        let mut rows = Rows::default();
+    ) -> Result<RowSum, StoreError> {
+        let mut rows = RowSum::default();
         for row in self.required_table(table)?.iter()? {
             step()?;
             add(&mut rows, row?.0.value());

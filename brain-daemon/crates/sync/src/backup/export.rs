@@ -62,7 +62,7 @@ impl BackupService {
         let own_dirs =
             sources.iter().filter_map(|(_, record)| record.path.as_deref()).map(Path::new);
         self.refuse_own_dirs(&dir, own_dirs)?;
-        let mut target = Target::new(dir)?;
+        let mut target = ExportTarget::new(dir)?;
         let mut remaining = pages.as_slice();
         let total = pages.len() as u64;
         while !remaining.is_empty() {
@@ -122,7 +122,7 @@ impl BackupService {
     /// source has a directory of its own.
     fn export_attachments(
         &self,
-        target: &mut Target,
+        target: &mut ExportTarget,
         only_source: Option<&SourceId>,
         has_source_dirs: bool,
         attached: Vec<(PageEntry, NamedAttachment)>,
@@ -209,7 +209,7 @@ fn content_of_version(reader: &Reader, listed: &PageVersion) -> Result<Content, 
 }
 
 /// The target directory, and the reply so far.
-struct Target {
+struct ExportTarget {
     root: PathBuf,
     /// Directories that the export created.
     created_dirs: HashSet<PathBuf>,
@@ -218,7 +218,7 @@ struct Target {
     fatal_fault: Option<Fault>,
 }
 
-impl Target {
+impl ExportTarget {
     /// Creates the directory, or accepts an empty one.
     ///
     /// # Errors

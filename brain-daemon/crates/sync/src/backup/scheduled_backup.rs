@@ -27,27 +27,27 @@ const RETRY_MS: i64 = 10 * 60 * 1000;
 const GRACE_MS: i64 = 60 * 60 * 1000;
 
 /// The schedule of backups, with the attempts since the daemon started.
-pub(crate) struct Schedule {
+pub(crate) struct BackupSchedule {
     /// When the brain was opened, Unix milliseconds.
     pub(crate) opened_at: i64,
-    attempts: Mutex<Attempts>,
+    attempts: Mutex<BackupAttempts>,
 }
 
 #[derive(Default)]
-struct Attempts {
+struct BackupAttempts {
     /// The time of the newest known backup, in Unix milliseconds.
     newest_at: Option<i64>,
     /// The time and the fault of the last attempt, if it failed.
     last_failure: Option<(i64, Fault)>,
 }
 
-impl Schedule {
+impl BackupSchedule {
     /// Creates the schedule of a brain that is opened at `now`.
     pub(crate) fn new(now: i64) -> Self {
         Self { opened_at: now, attempts: Mutex::default() }
     }
 
-    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+    fn attempts(&self) -> MutexGuard<'_, BackupAttempts> {
         self.attempts.lock()
     }
 }
@@ -60,7 +60,7 @@ pub struct BackupService {
     pub(crate) clock: Arc<dyn Clock>,
     leases: Arc<dyn LeaseHolder>,
     pub(crate) stop: CancellationToken,
-    pub(crate) schedule: Schedule,
+    pub(crate) schedule: BackupSchedule,
     pub(crate) kept_copy: KeptCopyState,
 }
 
@@ -83,7 +83,7 @@ impl BackupService {
         leases: Arc<dyn LeaseHolder>,
         stop: CancellationToken,
     ) -> Self {
-        let (schedule, kept_copy) = (Schedule::new(clock.now()), KeptCopyState::default());
+        let (schedule, kept_copy) = (BackupSchedule::new(clock.now()), KeptCopyState::default());
         Self { store, home, config, clock, leases, stop, schedule, kept_copy }
     }
 

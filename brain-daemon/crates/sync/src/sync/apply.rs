@@ -7,16 +7,16 @@ use std::sync::Arc;
 use brain_protocol::{Fault, SourceId};
 
 use super::compare::MissingPage;
-use super::decide::{Observations, SyncContext, Verdict};
+use super::decide::{FileVerdict, Observations, SyncContext};
 use super::listing::files_to_remove;
 use super::renames::Move;
 use super::tally::Tally;
 use crate::sync::SyncService;
 use brain_base::caller::Visibility;
 use brain_files::{IgnoreRules, RootDir};
-use brain_pages::files::read::{ReadFile, Text};
+use brain_pages::files::read::{FileText, ReadFile};
 use brain_service::batch::BATCH;
-use brain_store::{Draft, FileRecord, SourceRecord, StoreError, SyncResult};
+use brain_store::{FileRecord, SourceRecord, StoreError, SyncResult, Transaction};
 
 /// The maximum number of attempts for a file whose page changes during the sync.
 const MAX_OBSERVATIONS: usize = 3;
@@ -71,13 +71,13 @@ impl SyncService {
             check_cancelled((n * BATCH) as u64)?;
             let (mut context, batch) = (context.clone(), batch.to_vec());
             context.observe_files(batch.iter().map(|page_move| page_move.path.clone()));
-            not_moved.extend(self.store.write(move |draft| {
-                draft.mark_as_bulk();
-                context.check(draft)?;
+            not_moved.extend(self.store.write(move |transaction| {
+                transaction.mark_as_bulk();
+                context.check(transaction)?;
                 retry_moves(batch.clone(), |page_move| {
-                    let is_free = page_move.is_free(&*draft, &context)?;
+                    let is_free = page_move.is_free(&*transaction, &context)?;
                     if is_free {
-                        page_move.move_page(draft, &context, now)?;
+                        page_move.move_page(transaction, &context, now)?;
                     }
                     Ok(is_free)
                 })
@@ -121,11 +121,11 @@ impl SyncService {
                 // Retry now: if only the page has changed, no file event starts another sync.
                 let is_unchanged = context.is_as_observed(&file.path, file.stat);
                 match verdict {
-                    Verdict::Differing(id) if !dry_run => {
+                    FileVerdict::Differing(id) if !dry_run => {
                         let merged = self.pages.files.merge_and_write(*id);
                         tally.count_merge(&file.path, &file.slug, merged);
                     }
-                    Verdict::Changed if is_unchanged && attempt < MAX_OBSERVATIONS => {
+                    FileVerdict::Changed if is_unchanged && attempt < MAX_OBSERVATIONS => {
                         to_retry.push(file);
                     }
                     _ => tally.count(&file.path, verdict),
@@ -147,15 +147,15 @@ impl SyncService {
         &self,
         context: SyncContext,
         batch: Vec<Arc<ReadFile>>,
-    ) -> Result<Vec<Verdict>, StoreError> {
+    ) -> Result<Vec<FileVerdict>, StoreError> {
         let now = self.env.clock.now();
-        self.store.write(move |draft| {
-            draft.mark_as_bulk();
-            context.check(draft)?;
+        self.store.write(move |transaction| {
+            transaction.mark_as_bulk();
+            context.check(transaction)?;
             let mut verdicts = Vec::with_capacity(batch.len());
             for file in &batch {
-                let verdict = context.decide(&*draft, file)?;
-                carry_out(draft, &context.source, file, &verdict, now)?;
+                let verdict = context.decide(&*transaction, file)?;
+                carry_out(transaction, &context.source, file, &verdict, now)?;
                 verdicts.push(verdict);
             }
             Ok(verdicts)
@@ -174,17 +174,24 @@ impl SyncService {
         for batch in missing.chunks(BATCH) {
             check_cancelled()?;
             let (context, batch) = (context.clone(), batch.to_vec());
-            removed += self.store.write(move |draft| {
-                context.check(draft)?;
+            removed += self.store.write(move |transaction| {
+                context.check(transaction)?;
                 let mut removed = 0;
                 for page in &batch {
-                    let Some(record) = draft.page(&context.source, &page.slug)? else { continue };
+                    let Some(record) = transaction.page(&context.source, &page.slug)? else {
+                        continue;
+                    };
                     // The page was written meanwhile, and so was its file.
                     if record.id != page.record.id || record.seq != page.record.seq {
                         continue;
                     }
-                    draft.remove_file_record(&context.source, &record.source_path)?;
-                    draft.soft_delete_without_file(&context.source, &page.slug, record, now)?;
+                    transaction.remove_file_record(&context.source, &record.source_path)?;
+                    transaction.soft_delete_without_file(
+                        &context.source,
+                        &page.slug,
+                        record,
+                        now,
+                    )?;
                     removed += 1;
                 }
                 Ok(removed)
@@ -202,13 +209,13 @@ impl SyncService {
         result: Option<SyncResult>,
     ) -> Result<(), Fault> {
         let context = context.clone();
-        Ok(self.store.write(move |draft| {
-            context.check(draft)?;
+        Ok(self.store.write(move |transaction| {
+            context.check(transaction)?;
             for path in &stale {
-                draft.remove_file_record(&context.source, path)?;
+                transaction.remove_file_record(&context.source, path)?;
             }
-            if let (Some(result), Some(record)) = (&result, draft.source(&context.source)?) {
-                draft.put_source(
+            if let (Some(result), Some(record)) = (&result, transaction.source(&context.source)?) {
+                transaction.put_source(
                     &context.source,
                     &SourceRecord { last_sync: Some(result.clone()), ..record },
                 )?;
@@ -240,42 +247,43 @@ fn retry_moves(
 
 /// Carries out the decision about a file, and stores the row of the file. Runs in the writer.
 fn carry_out(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     source: &SourceId,
     file: &ReadFile,
-    verdict: &Verdict,
+    verdict: &FileVerdict,
     now: i64,
 ) -> Result<(), StoreError> {
     let row = match (verdict, &file.text) {
-        (Verdict::Unchanged { id, seq }, _) => file.row(Some(*id), *seq, None),
-        (Verdict::Restore(record), _) => {
-            let record = draft.restore_without_file(source, &file.slug, (**record).clone())?;
+        (FileVerdict::Unchanged { id, seq }, _) => file.row(Some(*id), *seq, None),
+        (FileVerdict::Restore(record), _) => {
+            let record =
+                transaction.restore_without_file(source, &file.slug, (**record).clone())?;
             file.row(Some(record.id), record.seq, None)
         }
-        (Verdict::Write { former, .. }, Text::Page(page)) => {
-            let record = draft.write_page(source, &file.slug, page, now)?.record;
+        (FileVerdict::Write { former, .. }, FileText::Page(page)) => {
+            let record = transaction.write_page(source, &file.slug, page, now)?.record;
             if let Some(former) = former.as_ref().filter(|former| **former != file.path) {
-                draft.remove_file_record(source, former)?;
+                transaction.remove_file_record(source, former)?;
             }
             file.row(Some(record.id), record.seq, None)
         }
-        (Verdict::Refused { reason, note: Some((page, seq)) }, _) => {
+        (FileVerdict::Refused { reason, note: Some((page, seq)) }, _) => {
             file.row(*page, *seq, Some(reason.clone()))
         }
         _ => return Ok(()),
     };
-    put_file_row(draft, source, &file.path, &row)
+    put_file_row(transaction, source, &file.path, &row)
 }
 
 /// Stores the row of a file, unless it is stored already.
 fn put_file_row(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     source: &SourceId,
     path: &str,
     row: &FileRecord,
 ) -> Result<(), StoreError> {
-    match draft.file(source, path)? {
+    match transaction.file(source, path)? {
         Some(known) if known == *row => Ok(()),
-        _ => draft.put_file(source, path, row),
+        _ => transaction.put_file(source, path, row),
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct MissingPage {
 
 /// The work of a sync.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct SyncPlan {
     /// The number of unchanged files.
     pub(super) unchanged: u64,
     /// Unchanged files that failed before, and files that cannot get a slug: path and reason.
@@ -57,8 +57,8 @@ pub(super) fn compare(
     files_without_page: &[String],
     full: bool,
     is_taken: impl Fn(&Slug) -> bool,
-) -> Result<Plan, StoreError> {
-    let mut plan = Plan::default();
+) -> Result<SyncPlan, StoreError> {
+    let mut plan = SyncPlan::default();
     let paths: Vec<&str> = files_without_page.iter().map(String::as_str).collect();
     let slugs = assign_slugs(&paths, is_taken);
     let mut new_slugs: HashMap<&str, _> = paths.into_iter().zip(slugs).collect();
@@ -91,7 +91,7 @@ pub(super) fn compare(
     Ok(plan)
 }
 
-impl Plan {
+impl SyncPlan {
     /// Counts a file that is unchanged since its row was stored, or reports its problem again.
     fn skip_unchanged(&mut self, path: &str, row: &FileRecord) {
         match &row.problem {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use brain_protocol::{Command, Fault, FaultCode, Slug, SourceId, WriteStatus, hint};
 
 use brain_files::{IgnoreRules, RootDir, Stat, stat_of};
-use brain_pages::files::read::{ReadFile, Text};
+use brain_pages::files::read::{FileText, ReadFile};
 use brain_pages::provenance::SYNC;
 use brain_store::{
-    Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError,
-    unless_damaged,
+    Content, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError,
+    Transaction, unless_damaged,
 };
 
 /// The reads that a decision needs.
@@ -55,7 +55,7 @@ macro_rules! view {
     };
 }
 
-view!(Draft<'_>, page);
+view!(Transaction<'_>, page);
 view!(Reader, page_even_deleted);
 
 /// The values that all decisions about a batch use.
@@ -95,7 +95,7 @@ type PageState = (u64, u64, Option<u64>);
 
 /// The decision about a file.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum FileVerdict {
     /// The file has the content of its page.
     Unchanged {
         /// The page.
@@ -133,8 +133,8 @@ pub(super) enum Verdict {
 impl SyncContext {
     /// Fails if the source was removed, or got another directory, since the sync began. Runs in the
     /// writer.
-    pub(super) fn check(&self, draft: &Draft<'_>) -> Result<(), StoreError> {
-        match draft.source(&self.source)? {
+    pub(super) fn check(&self, transaction: &Transaction<'_>) -> Result<(), StoreError> {
+        match transaction.source(&self.source)? {
             Some(record) if record.path == self.registered_path => Ok(()),
             _ => {
                 let message =
@@ -240,24 +240,28 @@ impl SyncContext {
     }
 
     /// Decides about a file. Reads no files: [`SyncContext::observe_files`] has read them.
-    pub(super) fn decide(&self, view: &impl View, file: &ReadFile) -> Result<Verdict, StoreError> {
-        if let Text::Gone = file.text {
-            return Ok(Verdict::Gone);
+    pub(super) fn decide(
+        &self,
+        view: &impl View,
+        file: &ReadFile,
+    ) -> Result<FileVerdict, StoreError> {
+        if let FileText::Gone = file.text {
+            return Ok(FileVerdict::Gone);
         }
-        if let Text::Unreadable(reason) = &file.text {
-            return Ok(Verdict::Refused { reason: reason.clone(), note: None });
+        if let FileText::Unreadable(reason) = &file.text {
+            return Ok(FileVerdict::Refused { reason: reason.clone(), note: None });
         }
         let verdict = match view.page_at(&self.source, &file.path)? {
             // Another writer stored the page meanwhile, with another slug. The links of the file
             // were resolved for its own slug.
-            Some((slug, _)) if slug != file.slug => Verdict::Changed,
+            Some((slug, _)) if slug != file.slug => FileVerdict::Changed,
             Some((_, record)) if record.deleted_at.is_some() => {
                 self.decide_deleted(view, file, record)?
             }
             Some((_, record)) => self.decide_active(view, file, &record)?,
             None => self.decide_without_page(view, file)?,
         };
-        if !matches!(verdict, Verdict::Write { .. } | Verdict::Restore(_)) {
+        if !matches!(verdict, FileVerdict::Write { .. } | FileVerdict::Restore(_)) {
             return Ok(verdict);
         }
         // A change by the daemon since the file was read is newer than the file. Before the
@@ -266,12 +270,12 @@ impl SyncContext {
         // row has the state of the file when it was read.
         let page_state = self.page_state(view, self.page_of(view, file)?.as_ref())?;
         if self.observations.pages.get(&file.path) != Some(&page_state) {
-            return Ok(Verdict::Changed);
+            return Ok(FileVerdict::Changed);
         }
         Ok(match self.observations.files.get(&file.path) {
             Some(Ok(Some(stat))) if *stat == file.stat => verdict,
-            Some(Ok(None)) => Verdict::Gone,
-            _ => Verdict::Changed,
+            Some(Ok(None)) => FileVerdict::Gone,
+            _ => FileVerdict::Changed,
         })
     }
 
@@ -281,49 +285,49 @@ impl SyncContext {
         view: &impl View,
         file: &ReadFile,
         record: &PageRecord,
-    ) -> Result<Verdict, StoreError> {
+    ) -> Result<FileVerdict, StoreError> {
         let id = record.id;
         if self.is_recovering(view, id)? {
-            return Ok(Verdict::PendingWrite);
+            return Ok(FileVerdict::PendingWrite);
         }
         let row = view.file(&self.source, &file.path)?.filter(|row| row.page == Some(id));
         let synced_row =
             row.as_ref().filter(|row| row.problem.is_none() && row.digest == file.digest);
         if synced_row.is_some_and(|row| row.seq == record.seq) {
-            return Ok(Verdict::Unchanged { id, seq: record.seq });
+            return Ok(FileVerdict::Unchanged { id, seq: record.seq });
         }
         // The file repairs a damaged page.
         let stored = unless_damaged(view.content(record))?;
         let page_digest = stored.as_ref().map(Content::file_hash);
         let has_same_content = match (&file.text, &stored) {
-            (Text::Page(page), Some(stored)) => page.content == *stored,
+            (FileText::Page(page), Some(stored)) => page.content == *stored,
             _ => false,
         };
         if page_digest == Some(file.digest) || has_same_content {
-            return Ok(Verdict::Unchanged { id, seq: record.seq });
+            return Ok(FileVerdict::Unchanged { id, seq: record.seq });
         }
         if let Some(row) = synced_row.filter(|_| stored.is_some()) {
             // The page has changed, and its file is not written yet.
-            return Ok(Verdict::Unchanged { id, seq: row.seq });
+            return Ok(FileVerdict::Unchanged { id, seq: row.seq });
         }
         let synced_seq = row.as_ref().map_or(record.seq, |row| row.seq);
         let page = match &file.text {
-            Text::Page(page) => page,
-            Text::Invalid(reason) => return Ok(refuse(reason, Some(id), synced_seq)),
-            _ => return Ok(Verdict::Changed),
+            FileText::Page(page) => page,
+            FileText::Invalid(reason) => return Ok(refuse(reason, Some(id), synced_seq)),
+            _ => return Ok(FileVerdict::Changed),
         };
         let pending = self.pending(view, id)?;
         if pending.as_ref().is_some_and(|row| row.own_digests.contains(&file.digest)) {
-            return Ok(Verdict::PendingWrite);
+            return Ok(FileVerdict::PendingWrite);
         }
         let is_damaged = stored.is_none();
         if stored.is_some_and(|stored| would_blank(page, &stored)) {
             return Ok(refuse(&empty_file(file), Some(id), synced_seq));
         }
         if pending.is_some() && !is_damaged {
-            return Ok(Verdict::Differing(id));
+            return Ok(FileVerdict::Differing(id));
         }
-        Ok(Verdict::Write { status: WriteStatus::Updated, former: None })
+        Ok(FileVerdict::Write { status: WriteStatus::Updated, former: None })
     }
 
     /// Decides about a file whose page is deleted.
@@ -332,10 +336,10 @@ impl SyncContext {
         view: &impl View,
         file: &ReadFile,
         record: PageRecord,
-    ) -> Result<Verdict, StoreError> {
+    ) -> Result<FileVerdict, StoreError> {
         let id = record.id;
         if self.is_recovering(view, id)? {
-            return Ok(Verdict::PendingWrite);
+            return Ok(FileVerdict::PendingWrite);
         }
         let row = view.file(&self.source, &file.path)?.filter(|row| row.page == Some(id));
         let is_synced =
@@ -345,24 +349,24 @@ impl SyncContext {
             .pending(view, id)?
             .is_some_and(|row| is_synced || row.own_digests.contains(&file.digest))
         {
-            return Ok(Verdict::PendingWrite);
+            return Ok(FileVerdict::PendingWrite);
         }
         let page = match &file.text {
-            Text::Page(page) => page,
-            Text::Invalid(reason) => {
+            FileText::Page(page) => page,
+            FileText::Invalid(reason) => {
                 return Ok(refuse(reason, Some(id), row.map_or(record.seq, |row| row.seq)));
             }
-            _ => return Ok(Verdict::Changed),
+            _ => return Ok(FileVerdict::Changed),
         };
         if let Some(stored) = unless_damaged(view.content(&record))? {
             if page.content == stored {
-                return Ok(Verdict::Restore(Box::new(record)));
+                return Ok(FileVerdict::Restore(Box::new(record)));
             }
             if would_blank(page, &stored) {
                 return Ok(refuse(&empty_file(file), Some(id), record.seq));
             }
         }
-        Ok(Verdict::Write { status: WriteStatus::Restored, former: None })
+        Ok(FileVerdict::Write { status: WriteStatus::Restored, former: None })
     }
 
     /// Decides about a file without a page.
@@ -370,11 +374,11 @@ impl SyncContext {
         &self,
         view: &impl View,
         file: &ReadFile,
-    ) -> Result<Verdict, StoreError> {
+    ) -> Result<FileVerdict, StoreError> {
         // The file of a page that was moved while its disk was away.
         let own = self.files_to_remove.get(&file.path);
         if own.is_some_and(|own| own.contains(&file.digest)) {
-            return Ok(Verdict::PendingWrite);
+            return Ok(FileVerdict::PendingWrite);
         }
         let holder =
             view.page(&self.source, &file.slug)?.filter(|_| !self.freed_slugs.contains(&file.slug));
@@ -383,23 +387,23 @@ impl SyncContext {
                 .pending(view, holder.id)?
                 .is_some_and(|row| row.target_state == FileState::Present);
             let Some(own_file) = self.observations.files.get(&holder.source_path) else {
-                return Ok(Verdict::Changed);
+                return Ok(FileVerdict::Changed);
             };
             if is_pending || *own_file != Ok(None) {
                 let reason = format!(
                     "it would have the slug \"{}\", which is that of {}",
                     file.slug, holder.source_path
                 );
-                return Ok(Verdict::Refused { reason, note: None });
+                return Ok(FileVerdict::Refused { reason, note: None });
             }
         }
         let page = match &file.text {
-            Text::Page(page) => page,
-            Text::Invalid(reason) => return Ok(refuse(reason, None, 0)),
-            _ => return Ok(Verdict::Changed),
+            FileText::Page(page) => page,
+            FileText::Invalid(reason) => return Ok(refuse(reason, None, 0)),
+            _ => return Ok(FileVerdict::Changed),
         };
         let Some(holder) = holder else {
-            return Ok(Verdict::Write { status: WriteStatus::Created, former: None });
+            return Ok(FileVerdict::Write { status: WriteStatus::Created, former: None });
         };
         // The page's own file is gone, and this file has its slug: `note.md` became `Note.md`.
         if unless_damaged(view.content(&holder))?.is_some_and(|stored| would_blank(page, &stored)) {
@@ -407,7 +411,7 @@ impl SyncContext {
         }
         let status =
             if holder.deleted_at.is_some() { WriteStatus::Restored } else { WriteStatus::Updated };
-        Ok(Verdict::Write { status, former: Some(holder.source_path) })
+        Ok(FileVerdict::Write { status, former: Some(holder.source_path) })
     }
 }
 
@@ -421,8 +425,8 @@ fn empty_file(file: &ReadFile) -> String {
     )
 }
 
-fn refuse(reason: &str, page: Option<u64>, seq: u64) -> Verdict {
-    Verdict::Refused { reason: reason.to_owned(), note: Some((page, seq)) }
+fn refuse(reason: &str, page: Option<u64>, seq: u64) -> FileVerdict {
+    FileVerdict::Refused { reason: reason.to_owned(), note: Some((page, seq)) }
 }
 
 /// Returns whether the file is empty and the page is not.

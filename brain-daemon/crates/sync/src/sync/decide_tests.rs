@@ -56,11 +56,12 @@ impl Fixture {
     /// text is read from another file, because the page's file must not change.
     fn put(&self, path: &str, text: &str, by_daemon: bool) -> PageRecord {
         self.write_file("text~.md", text);
-        let Text::Page(page) = self.read("text~.md").text else { unreachable!() };
+        let FileText::Page(page) = self.read("text~.md").text else { unreachable!() };
         let file = if by_daemon { FilePlan::Write } else { FilePlan::Keep(path.into()) };
         let (page, slug) = (NewPage { file, ..*page }, Slug::from_path(path).unwrap());
-        let write =
-            move |draft: &mut Draft<'_>| draft.write_page(&SourceId::default(), &slug, &page, 1000);
+        let write = move |transaction: &mut Transaction<'_>| {
+            transaction.write_page(&SourceId::default(), &slug, &page, 1000)
+        };
         self.store.write(write).unwrap().record
     }
 
@@ -97,10 +98,13 @@ fn the_writer_reads_no_files() {
     let contexts = [fixture.context_for(&own), fixture.context_for(&new_file)];
     std::fs::remove_dir_all(fixture.dir.path().join("pages")).unwrap();
     let verdict = contexts[0].decide(&fixture.reader(), &own).unwrap();
-    assert!(matches!(verdict, Verdict::Write { status: WriteStatus::Updated, .. }), "{verdict:?}");
+    assert!(
+        matches!(verdict, FileVerdict::Write { status: WriteStatus::Updated, .. }),
+        "{verdict:?}"
+    );
     let verdict = contexts[1].decide(&fixture.reader(), &new_file).unwrap();
     assert!(
-        matches!(&verdict, Verdict::Refused { reason, .. } if reason.contains("a.md")),
+        matches!(&verdict, FileVerdict::Refused { reason, .. } if reason.contains("a.md")),
         "{verdict:?}"
     );
 }
@@ -114,23 +118,23 @@ fn later_changes_of_the_daemon_are_not_overwritten() {
     let context = fixture.context_for(&file);
     let newer = fixture.put("a.md", "By the daemon.\n", true);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Differing(id) if id == newer.id), "{verdict:?}");
+    assert!(matches!(verdict, FileVerdict::Differing(id) if id == newer.id), "{verdict:?}");
     // After a new observation, page and file are known to have different changes.
     let context = fixture.context_for(&file);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Differing(id) if id == newer.id), "{verdict:?}");
+    assert!(matches!(verdict, FileVerdict::Differing(id) if id == newer.id), "{verdict:?}");
     // The file was not written at the observation, and was written later. The page is unchanged.
     fixture.store.mark_file_written(newer.id, newer.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Changed), "{verdict:?}");
+    assert!(matches!(verdict, FileVerdict::Changed), "{verdict:?}");
     // The page changes after the observation, and its file is written.
     let context = fixture.context_for(&file);
     let newer = fixture.put("a.md", "By the daemon again.\n", true);
     fixture.store.mark_file_written(newer.id, newer.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Changed), "{verdict:?}");
+    assert!(matches!(verdict, FileVerdict::Changed), "{verdict:?}");
 }
 
 #[test]
@@ -142,14 +146,14 @@ fn a_file_that_may_be_torn_is_not_stored() {
     let mut context = fixture.context_for(&file);
     context.recovering_pages.insert(page.id);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::PendingWrite), "{verdict:?}");
+    assert!(matches!(verdict, FileVerdict::PendingWrite), "{verdict:?}");
     // The outbox row is gone, so the file was checked.
     fixture.store.mark_file_written(page.id, page.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();
     let mut context = fixture.context_for(&file);
     context.recovering_pages.insert(page.id);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Write { .. }), "{verdict:?}");
+    assert!(matches!(verdict, FileVerdict::Write { .. }), "{verdict:?}");
 }
 
 #[test]
@@ -159,13 +163,16 @@ fn a_page_that_takes_the_slug_first_keeps_it() {
     let file = fixture.read("B.md");
     let context = fixture.context_for(&file);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Write { status: WriteStatus::Created, .. }), "{verdict:?}");
+    assert!(
+        matches!(verdict, FileVerdict::Write { status: WriteStatus::Created, .. }),
+        "{verdict:?}"
+    );
     fixture.put("b.md", "By the daemon.\n", true);
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
-    assert!(matches!(verdict, Verdict::Changed), "{verdict:?}");
+    assert!(matches!(verdict, FileVerdict::Changed), "{verdict:?}");
     let verdict = fixture.context_for(&file).decide(&fixture.reader(), &file).unwrap();
     assert!(
-        matches!(&verdict, Verdict::Refused { reason, .. } if reason.contains("b.md")),
+        matches!(&verdict, FileVerdict::Refused { reason, .. } if reason.contains("b.md")),
         "{verdict:?}"
     );
 }

@@ -27,7 +27,7 @@ use brain_machines::KEPT_PAGES;
 use brain_page::{ForeignFormat, Frontmatter, NoteDates, assign_slugs, is_html};
 use brain_pages::file_input::unread_format;
 use brain_pages::files::read::file_times;
-use brain_pages::pages::put::{Effect, write_effect};
+use brain_pages::pages::put::{WriteEffect, write_effect};
 use brain_pages::provenance::{IMPORT, has_claims, move_unverified_provenance};
 use brain_pages::sources::do_overlap;
 use brain_pages::write_page::{build_new_page, read_document};
@@ -62,7 +62,7 @@ impl ImportPage {
 
 /// The counts and failures of an import.
 #[derive(Default)]
-struct Tally {
+struct ImportTally {
     created: u64,
     updated: u64,
     restored: u64,
@@ -71,7 +71,7 @@ struct Tally {
     warnings: Vec<String>,
 }
 
-impl Tally {
+impl ImportTally {
     /// Returns the page, or records the failure of its file.
     fn accept(&mut self, file: Result<ImportPage, ImportFailure>) -> Option<ImportPage> {
         file.map_err(|ImportFailure { path, reason }| self.failures.add(path, reason)).ok()
@@ -108,7 +108,7 @@ struct ImportRun<'a> {
     dir: &'a Path,
     source: &'a SourceId,
     dry_run: bool,
-    tally: Tally,
+    tally: ImportTally,
     /// Stored pages with attachments.
     with_files: Vec<PageWithFiles>,
     /// The number of files that are done.
@@ -206,7 +206,7 @@ impl SyncService {
             dir: &dir,
             source: &source,
             dry_run: request.dry_run,
-            tally: Tally::default(),
+            tally: ImportTally::default(),
             with_files: Vec::new(),
             done: 0,
             total: found.files.len() as u64,
@@ -271,7 +271,7 @@ impl SyncService {
         source: &SourceId,
         pages: Vec<ImportPage>,
         dry_run: bool,
-        tally: &mut Tally,
+        tally: &mut ImportTally,
     ) -> Result<Vec<WrittenPage>, Fault> {
         let now = self.env.clock.now();
         let id = source.clone();
@@ -279,21 +279,21 @@ impl SyncService {
             return self.compare(source, &pages, tally).map(|()| Vec::new());
         }
         let paths: Vec<String> = pages.iter().map(|r| r.path.clone()).collect();
-        let applied = self.store.write(move |draft| {
-            draft.mark_as_bulk();
+        let applied = self.store.write(move |transaction| {
+            transaction.mark_as_bulk();
             let mut out = Vec::with_capacity(pages.len());
             for ImportPage { slug, frontmatter, verified_frontmatter, page, .. } in &pages {
-                let existing = draft.page(&id, slug)?;
+                let existing = transaction.page(&id, slug)?;
                 let effect = write_effect(
                     existing,
-                    |page| draft.content(page),
+                    |page| transaction.content(page),
                     &[frontmatter, verified_frontmatter],
                     &page.content.body,
                 )?;
                 out.push(match effect {
-                    Effect::Unchanged(record) => Some(WrittenPage::unchanged(*record)),
-                    Effect::Blank => None,
-                    Effect::Write(_) => Some(draft.write_page(&id, slug, page, now)?),
+                    WriteEffect::Unchanged(record) => Some(WrittenPage::unchanged(*record)),
+                    WriteEffect::Blank => None,
+                    WriteEffect::Write(_) => Some(transaction.write_page(&id, slug, page, now)?),
                 });
             }
             Ok(out)
@@ -319,7 +319,7 @@ impl SyncService {
         &self,
         source: &SourceId,
         pages: &[ImportPage],
-        tally: &mut Tally,
+        tally: &mut ImportTally,
     ) -> Result<(), Fault> {
         let reader = self.store.read(Visibility::All)?;
         for ImportPage { path, slug, frontmatter, verified_frontmatter, page } in pages {
@@ -327,9 +327,9 @@ impl SyncService {
             let content = |page: &PageRecord| reader.content(page);
             let frontmatters = [frontmatter, verified_frontmatter];
             match write_effect(existing, content, &frontmatters, &page.content.body)? {
-                Effect::Unchanged(_) => tally.count(WriteStatus::Unchanged),
-                Effect::Blank => tally.refuse_blank(path.clone()),
-                Effect::Write(status) => tally.count(status),
+                WriteEffect::Unchanged(_) => tally.count(WriteStatus::Unchanged),
+                WriteEffect::Blank => tally.refuse_blank(path.clone()),
+                WriteEffect::Write(status) => tally.count(status),
             }
         }
         Ok(())
@@ -456,7 +456,7 @@ fn format_of_file(path: &Path) -> Option<ForeignFormat> {
 }
 
 /// Returns the files with their slugs.
-fn files_with_slugs(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<FileWithSlug> {
+fn files_with_slugs(files: Vec<MarkdownFile>, tally: &mut ImportTally) -> Vec<FileWithSlug> {
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let slugs = assign_slugs(&paths, |_| false);
     let mut with_slugs = Vec::with_capacity(files.len());

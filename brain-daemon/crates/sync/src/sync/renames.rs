@@ -14,7 +14,7 @@ use brain_page::{FormerDates, NoteDates, file_title, title_of};
 use brain_pages::files::read::{FileToRead, read_bytes, row, uri};
 use brain_pages::write_page::{names_and_links, stored_document};
 use brain_service::batch::map_in_parallel;
-use brain_store::{Draft, Hash, LinkRecord, PageRecord, Reader, StoreError, unless_damaged};
+use brain_store::{Hash, LinkRecord, PageRecord, Reader, StoreError, Transaction, unless_damaged};
 
 /// The move of a page to the new path of its file.
 #[derive(Debug, Clone)]
@@ -298,7 +298,7 @@ impl Move {
     /// Moves the page to the path and the slug of its file. Runs in the writer.
     pub(super) fn move_page(
         &self,
-        draft: &mut Draft<'_>,
+        transaction: &mut Transaction<'_>,
         context: &SyncContext,
         now: i64,
     ) -> Result<(), StoreError> {
@@ -314,10 +314,10 @@ impl Move {
         let dates = self.dates.resolve(Some(former), now);
         let derived = (self.names.clone(), self.links.clone());
         let to = (&self.to, self.path.as_str());
-        let record = draft.rename_page(source, &self.from, record, to, derived, dates)?;
-        draft.remove_file_record(source, &self.record.source_path)?;
+        let record = transaction.rename_page(source, &self.from, record, to, derived, dates)?;
+        transaction.remove_file_record(source, &self.record.source_path)?;
         let file = row(self.stat, self.is_racy, self.digest, Some(record.id), record.seq, None);
-        draft.put_file(source, &self.path, &file)
+        transaction.put_file(source, &self.path, &file)
     }
 }
 

@@ -19,7 +19,7 @@ use super::{SyncOptions, SyncService};
 use brain_base::caller::Visibility;
 use brain_files::{AwayPart, Parts, PullOutcome, RootDir};
 use brain_pages::files::read::{FileToRead, commit_times, read_file};
-use brain_pages::presence::{Check, away_hint, away_reason};
+use brain_pages::presence::{CheckDepth, away_hint, away_reason};
 use brain_service::Progress;
 use brain_service::batch::in_batches;
 use brain_store::{Reader, SourceRecord, StoreError, SyncResult};
@@ -84,7 +84,7 @@ impl EarlyEnd {
 }
 
 /// The differences between the files of a source and its pages.
-struct Changes {
+struct SourceChanges {
     moves: Vec<Move>,
     to_read: Vec<FileToRead>,
     /// Slugs of files without a page. Pages with such a slug are not deleted.
@@ -137,11 +137,12 @@ impl<'a> SyncRun<'a> {
             return Err(EarlyEnd::Unreadable(brain_pages::files::OF_ANOTHER_MACHINE.into()));
         }
         let presence = &self.service.pages.files.presence;
-        match presence.open(self.id, &self.root, Check::Again) {
+        match presence.open(self.id, &self.root, CheckDepth::Again) {
             Ok(_) => {
                 self.tally.report.pull = self.pull();
                 // A pull can take minutes.
-                self.files = presence.open(self.id, &self.root, Check::Usual).ok().map(Arc::new);
+                self.files =
+                    presence.open(self.id, &self.root, CheckDepth::Usual).ok().map(Arc::new);
             }
             Err(e) => {
                 if let Some(reason) = away_reason(&e) {
@@ -257,7 +258,7 @@ impl<'a> SyncRun<'a> {
         reader: &Reader,
         context: &SyncContext,
         survey: &Survey,
-    ) -> Result<Changes, EarlyEnd> {
+    ) -> Result<SourceChanges, EarlyEnd> {
         let Survey { found, known, .. } = survey;
         let files = (self.files.as_deref(), &*context.rules);
         let files_without_page = files_without_page(reader, self.id, files, survey, self.options)?;
@@ -275,7 +276,7 @@ impl<'a> SyncRun<'a> {
         let moves = search.find(&missing, &plan.to_read, &|| self.should_continue(self.done))?;
         let pages = if missing.is_empty() { 0 } else { active_pages(reader, self.id)? };
         let (to_read, claimed_slugs, stale) = (plan.to_read, plan.claimed_slugs, plan.stale);
-        Ok(Changes { moves, to_read, claimed_slugs, missing, pages, stale })
+        Ok(SourceChanges { moves, to_read, claimed_slugs, missing, pages, stale })
     }
 
     /// Returns when the last recorded sync ended, in Unix milliseconds; 0 before the first one.
@@ -302,7 +303,7 @@ impl<'a> SyncRun<'a> {
     /// see may be on a disk that was unmounted meanwhile.
     fn has_same_disks(&self) -> bool {
         let Some(before) = &self.files else { return true };
-        let now = self.service.pages.files.presence.open(self.id, &self.root, Check::Usual);
+        let now = self.service.pages.files.presence.open(self.id, &self.root, CheckDepth::Usual);
         now.is_ok_and(|now| now.parts().zip(before.parts()).is_some_and(|(a, b)| a.is_same(b)))
     }
 
@@ -310,7 +311,7 @@ impl<'a> SyncRun<'a> {
     fn move_pages(
         &mut self,
         context: &mut SyncContext,
-        changes: &mut Changes,
+        changes: &mut SourceChanges,
     ) -> Result<(), EarlyEnd> {
         let moves = std::mem::take(&mut changes.moves);
         let new_paths: Vec<(u64, String)> =

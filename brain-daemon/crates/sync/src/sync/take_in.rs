@@ -20,7 +20,7 @@ const FILE_TIME_ACCURACY_MS: i64 = 1000;
 
 /// Pages of the default source whose file is not what the store expects.
 #[derive(Default)]
-struct Differences {
+struct FileDifferences {
     /// Paths of pages whose file is in the trash: they were deleted after the store was copied.
     trashed: Vec<String>,
     /// Pages without a file.
@@ -49,8 +49,8 @@ impl SyncService {
         };
         let found = self.differences()?;
         let newer = found.newer;
-        self.store.write(move |draft| {
-            newer.iter().try_for_each(|(page, row)| draft.remove_outbox_row(*page, *row))
+        self.store.write(move |transaction| {
+            newer.iter().try_for_each(|(page, row)| transaction.remove_outbox_row(*page, *row))
         })?;
         self.write_again(found.outdated.into_iter().map(|(page, file)| (page, Some(file))))?;
         let options = SyncOptions {
@@ -76,8 +76,8 @@ impl SyncService {
     }
 
     /// Compares the pages of the default source with its files.
-    fn differences(&self) -> Result<Differences, Fault> {
-        let mut out = Differences::default();
+    fn differences(&self) -> Result<FileDifferences, Fault> {
+        let mut out = FileDifferences::default();
         let reader = self.store.read(Visibility::All)?;
         // A directory that cannot be opened is reported by the sync.
         let Ok(root) = self.pages.files.outbox.default_tree.open_root() else { return Ok(out) };
@@ -116,12 +116,12 @@ impl SyncService {
                 files = pages.len(),
                 "files in pages/ are missing or older than their pages: they are written again"
             );
-            self.store.write(move |draft| {
+            self.store.write(move |transaction| {
                 let source = SourceId::default();
                 for (slug, replaced) in &pages {
-                    if let Some(record) = draft.page(&source, slug)? {
+                    if let Some(record) = transaction.page(&source, slug)? {
                         let replaced = replaced.iter().copied().collect();
-                        draft.write_file_again(&source, &record, replaced)?;
+                        transaction.write_file_again(&source, &record, replaced)?;
                     }
                 }
                 Ok(())
@@ -132,7 +132,7 @@ impl SyncService {
     }
 }
 
-impl Differences {
+impl FileDifferences {
     /// Compares a page without an outbox row with its file. A file that cannot be read is left to
     /// the sync.
     fn add(

@@ -5,7 +5,7 @@ use brain_protocol::{
     SyncedSource, WriteStatus,
 };
 
-use super::decide::Verdict;
+use super::decide::FileVerdict;
 use brain_files::AwayPart;
 use brain_pages::files::merge_file::FileMerge;
 use brain_service::batch::Failures;
@@ -60,16 +60,16 @@ impl Tally {
     }
 
     /// Counts the decision about a file.
-    pub(super) fn count(&mut self, path: &str, verdict: &Verdict) {
+    pub(super) fn count(&mut self, path: &str, verdict: &FileVerdict) {
         match verdict {
-            Verdict::Unchanged { .. } => self.report.unchanged += 1,
-            Verdict::Restore(_) => self.report.restored += 1,
-            Verdict::PendingWrite | Verdict::Gone => {}
+            FileVerdict::Unchanged { .. } => self.report.unchanged += 1,
+            FileVerdict::Restore(_) => self.report.restored += 1,
+            FileVerdict::PendingWrite | FileVerdict::Gone => {}
             // A dry run does not join texts.
-            Verdict::Differing(_) => self.report.updated += 1,
-            Verdict::Changed => self.changing += 1,
-            Verdict::Refused { reason, .. } => self.fail(path, reason.clone()),
-            Verdict::Write { status, .. } => match status {
+            FileVerdict::Differing(_) => self.report.updated += 1,
+            FileVerdict::Changed => self.changing += 1,
+            FileVerdict::Refused { reason, .. } => self.fail(path, reason.clone()),
+            FileVerdict::Write { status, .. } => match status {
                 WriteStatus::Created => self.report.added += 1,
                 WriteStatus::Updated => self.report.updated += 1,
                 WriteStatus::Restored => self.report.restored += 1,

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{TOKEN, WatchdogState, watchdog};
 use crate::service::TunnelService;
-use crate::{Provider, Settings, TUNNEL_VERSION, TunnelCheck};
+use crate::{AgentProvider, Settings, TUNNEL_VERSION, TunnelCheck};
 use brain_service::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 use brain_service::{Heartbeat, Progress};
 
@@ -183,7 +183,7 @@ impl TunnelService {
                 let message = format!("the agent is connected with the token of {}", found.origin);
                 pass(report, message)
             }
-            None if settings.provider == Provider::Ngrok => warn(
+            None if settings.provider == AgentProvider::Ngrok => warn(
                 report,
                 "brain has no token: the agent uses its own configuration",
                 format!("to let brain keep it: put it into {} with mode 600", file.display()),
@@ -209,11 +209,11 @@ impl TunnelService {
 fn tier(settings: &Settings, domain: &str) -> &'static str {
     let free = [".ngrok-free.app", ".ngrok-free.dev"].iter().any(|end| domain.ends_with(end));
     match (settings.provider, &settings.domain) {
-        (Provider::Ngrok, _) if free => "free",
-        (Provider::Ngrok, Some(_)) => "paid",
-        (Provider::Ngrok, None) => "changing",
-        (Provider::Cloudflared, Some(_)) => "named",
-        (Provider::Cloudflared, None) => "quick",
-        (Provider::Tailscale, _) => "funnel",
+        (AgentProvider::Ngrok, _) if free => "free",
+        (AgentProvider::Ngrok, Some(_)) => "paid",
+        (AgentProvider::Ngrok, None) => "changing",
+        (AgentProvider::Cloudflared, Some(_)) => "named",
+        (AgentProvider::Cloudflared, None) => "quick",
+        (AgentProvider::Tailscale, _) => "funnel",
     }
 }

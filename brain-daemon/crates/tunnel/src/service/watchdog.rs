@@ -11,7 +11,7 @@ use brain_protocol::{ClientList, Fault, TunnelState, TunnelStatusReply};
 use super::WatchdogState;
 use crate::diagnosis::CHECK_INTERVAL_MS;
 use crate::service::TunnelService;
-use crate::{Environment, Proof, Provider, Settings, TunnelCheck};
+use crate::{AgentProvider, Proof, Settings, TunnelCheck, WatchdogEnvironment};
 
 /// How long `brain tunnel start` waits for the tunnel.
 pub(super) const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -69,7 +69,7 @@ impl TunnelService {
         let token = self.tunnel_token()?;
         let starter = self.starter();
         let prove = |url: &str| self.prove_address(settings, url);
-        let environment = Environment {
+        let environment = WatchdogEnvironment {
             net: &*self.env.net,
             starter: &*starter,
             prove: &prove,
@@ -127,7 +127,8 @@ impl TunnelService {
         let proof = Proof::new(url, random_text()?, random_text()?)?;
         *self.state.proof() = Some(proof.clone());
         // A configured domain or a tailnet may have a private address.
-        let must_be_public = settings.domain.is_none() && settings.provider != Provider::Tailscale;
+        let must_be_public =
+            settings.domain.is_none() && settings.provider != AgentProvider::Tailscale;
         let result = proof.ask(&*self.env.net, must_be_public);
         *self.state.proof() = None;
         result

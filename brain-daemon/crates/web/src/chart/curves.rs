@@ -33,7 +33,7 @@ const PANELS: [Panel; 3] = [
 ];
 
 /// An event on the curves.
-pub(crate) struct Mark {
+pub(crate) struct CurveMark {
     /// When it happened, in RFC 3339.
     pub(crate) at: String,
     /// What happened, in words.
@@ -42,7 +42,7 @@ pub(crate) struct Mark {
 }
 
 /// The times of snapshots and marks, and the period that both cover.
-struct Times {
+struct CurveTimes {
     snapshots: Vec<i64>,
     marks: Vec<Option<i64>>,
     first: i64,
@@ -52,10 +52,10 @@ struct Times {
     has_times: bool,
 }
 
-impl Times {
+impl CurveTimes {
     /// Parses the times. If the time of a snapshot is invalid, the positions of the snapshots
     /// replace all times.
-    fn of(snapshots: &[Snapshot], marks: &[Mark]) -> Self {
+    fn of(snapshots: &[Snapshot], marks: &[CurveMark]) -> Self {
         let read: Option<Vec<i64>> =
             snapshots.iter().map(|snapshot| parse_instant(&snapshot.timestamp)).collect();
         let has_times = read.is_some();
@@ -74,11 +74,11 @@ impl Times {
 }
 
 /// Draws likes, reposts and replies, with the marks, and a table of all numbers.
-pub(crate) fn curves(snapshots: &[Snapshot], marks: &[Mark]) -> Markup {
+pub(crate) fn curves(snapshots: &[Snapshot], marks: &[CurveMark]) -> Markup {
     let (Some(first), Some(last)) = (snapshots.first(), snapshots.last()) else {
         return html! { p { "There are no numbers yet." } };
     };
-    let times = Times::of(snapshots, marks);
+    let times = CurveTimes::of(snapshots, marks);
     html! {
         @if snapshots.len() > 1 {
             @for panel in &PANELS { (draw_panel(panel, snapshots, marks, &times)) }
@@ -97,7 +97,12 @@ pub(crate) fn curves(snapshots: &[Snapshot], marks: &[Mark]) -> Markup {
     }
 }
 
-fn draw_panel(panel: &Panel, snapshots: &[Snapshot], marks: &[Mark], times: &Times) -> Markup {
+fn draw_panel(
+    panel: &Panel,
+    snapshots: &[Snapshot],
+    marks: &[CurveMark],
+    times: &CurveTimes,
+) -> Markup {
     let Panel { name, height, count } = *panel;
     let values: Vec<u64> = snapshots.iter().map(|snapshot| count(&snapshot.metrics)).collect();
     let (from, to) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
@@ -128,7 +133,7 @@ fn draw_panel(panel: &Panel, snapshots: &[Snapshot], marks: &[Mark], times: &Tim
 }
 
 /// Draws a mark: a line over the panel with a number on top.
-fn draw_mark(x: i64, bottom: i64, number: usize, mark: &Mark) -> Markup {
+fn draw_mark(x: i64, bottom: i64, number: usize, mark: &CurveMark) -> Markup {
     // Keeps the number inside the picture.
     let text_x = x.clamp(8, WIDTH - 8 * i64::try_from(number.to_string().len()).unwrap_or(1));
     html! {
@@ -142,7 +147,7 @@ fn draw_mark(x: i64, bottom: i64, number: usize, mark: &Mark) -> Markup {
 /// Draws likes as a line without labels, for a list.
 pub(crate) fn sparkline(snapshots: &[Snapshot]) -> Markup {
     let likes: Vec<u64> = snapshots.iter().map(|it| it.metrics.like_count).collect();
-    let ((low, high), times) = (bounds(&likes), Times::of(snapshots, &[]));
+    let ((low, high), times) = (bounds(&likes), CurveTimes::of(snapshots, &[]));
     let y = |value: u64| 22 - scale(value.into(), low.into(), high.into(), 20);
     let x = |at: i64| 2 + scale(at.into(), times.first.into(), times.last.into(), 96);
     let dots: Vec<(i64, i64)> =
@@ -209,7 +214,8 @@ mod tests {
 
     #[test]
     fn marks_are_numbered_inside_the_picture() {
-        let mark = |at: &str, is_deletion| Mark { at: at.into(), label: "<b>".into(), is_deletion };
+        let mark =
+            |at: &str, is_deletion| CurveMark { at: at.into(), label: "<b>".into(), is_deletion };
         let marks = [
             mark("2026-11-21T00:30:00Z", false),
             mark("2026-11-22T00:00:00Z", true),

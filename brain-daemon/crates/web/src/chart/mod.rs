@@ -7,7 +7,7 @@ mod bars;
 mod curves;
 
 pub(crate) use bars::cost_bars;
-pub(crate) use curves::{Mark, curves, sparkline};
+pub(crate) use curves::{CurveMark, curves, sparkline};
 
 /// Maps `value` from `low..=high` to `0..=size`; to the middle if both bounds are equal. A value
 /// outside the bounds is mapped to the nearest edge.

@@ -58,7 +58,7 @@ struct ScreenData {
 }
 
 /// The posts that a URL selects.
-struct Selection {
+struct PostSelection {
     /// A value of [`PERIODS`].
     period: &'static str,
     /// The length of the period.
@@ -67,7 +67,7 @@ struct Selection {
     after: Option<String>,
 }
 
-impl Selection {
+impl PostSelection {
     fn parse(query: &str) -> Self {
         let field = |name: &str| {
             let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -83,14 +83,14 @@ impl Selection {
 
 /// `GET /web/collector?when=week&after=…`
 async fn show(State(brain): State<Door>, uri: Uri, session: Session) -> Response {
-    let selection = Selection::parse(uri.query().unwrap_or_default());
+    let selection = PostSelection::parse(uri.query().unwrap_or_default());
     respond(&brain, &session, &selection, None).await
 }
 
 /// `POST /web/collector/collect`: runs the collector once, and shows what it did.
 async fn collect(State(brain): State<Door>, form_post: FormPost) -> Response {
     match form_post.session.run(&brain, CollectorCollect).await {
-        Ok(run) => respond(&brain, &form_post.session, &Selection::parse(""), Some(&run)).await,
+        Ok(run) => respond(&brain, &form_post.session, &PostSelection::parse(""), Some(&run)).await,
         Err(fault) => layout::fault(&form_post.session, &fault),
     }
 }
@@ -98,7 +98,7 @@ async fn collect(State(brain): State<Door>, form_post: FormPost) -> Response {
 async fn respond(
     brain: &Door,
     session: &Session,
-    selection: &Selection,
+    selection: &PostSelection,
     run: Option<&CollectorRun>,
 ) -> Response {
     let (reader, days, after) = (session.clone(), selection.days, selection.after.clone());
@@ -140,7 +140,7 @@ fn read(
 
 fn screen(
     session: &Session,
-    selection: &Selection,
+    selection: &PostSelection,
     data: &ScreenData,
     run: Option<&CollectorRun>,
     now: i64,
@@ -204,12 +204,12 @@ mod tests {
 
     #[test]
     fn a_url_selects_a_period_and_a_part() {
-        let selection = Selection::parse("when=day&after=17");
+        let selection = PostSelection::parse("when=day&after=17");
         assert_eq!(
             (selection.period, selection.days, selection.after.as_deref()),
             ("day", 1, Some("17"))
         );
-        let selection = Selection::parse("when=%3Cb%3E&after=");
+        let selection = PostSelection::parse("when=%3Cb%3E&after=");
         assert_eq!((selection.period, selection.days, selection.after), ("week", 7, None));
         assert_eq!(post_path("1/../2"), "/web/collector/post/1%2F..%2F2");
     }

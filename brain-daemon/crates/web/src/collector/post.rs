@@ -10,7 +10,7 @@ use brain_protocol::{
 use maud::{Markup, html};
 
 use super::{alert_words, posts};
-use crate::chart::{Mark, curves};
+use crate::chart::{CurveMark, curves};
 use crate::layout::{self, Screen};
 use crate::navigation::COLLECTOR;
 use crate::session::{Session, block};
@@ -65,9 +65,9 @@ fn read(brain: &Door, session: &Session, id: String) -> Result<Post, Fault> {
 
 fn screen(post: &Post) -> Markup {
     let Post { curve, alerts, deletion, is_own } = post;
-    let marks: Vec<Mark> = alerts
+    let marks: Vec<CurveMark> = alerts
         .iter()
-        .map(|alert| Mark {
+        .map(|alert| CurveMark {
             at: alert.at.clone(),
             label: alert_words(alert.kind, &alert.message),
             is_deletion: alert.kind == AlertKind::Deletion,

@@ -5,13 +5,13 @@ use maud::Render as _;
 use crate::text::Text;
 
 /// Writes elements with constant names, and text that it escapes.
-pub(super) struct Writer {
+pub(super) struct HtmlWriter {
     pub(super) html: String,
     /// The open elements.
     pub(super) open: Vec<&'static str>,
 }
 
-impl Writer {
+impl HtmlWriter {
     /// Begins an element without attributes.
     pub(super) fn start(&mut self, name: &'static str) {
         self.start_with(name, &[]);

@@ -3,7 +3,7 @@
 use brain_protocol::{MarkedLines, Page};
 use maud::{Markup, html};
 
-use super::parts::View;
+use super::parts::PageView;
 use crate::layout::csrf;
 use crate::page_path::encoded_path;
 use crate::session::Session;
@@ -20,14 +20,14 @@ pub(super) fn section(
     session: &Session,
     name: &str,
     page: &Page,
-    view: View,
+    view: PageView,
     parts: usize,
 ) -> Markup {
     if page.outside_lines.is_empty() {
         return html! {};
     }
     if view.part < parts {
-        let path = View { part: parts, ..view }.path(name);
+        let path = PageView { part: parts, ..view }.path(name);
         return html! {
             p class="notice" role="note" {
                 "Others changed lines of this page. "

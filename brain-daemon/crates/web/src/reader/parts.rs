@@ -14,7 +14,7 @@ const NEAR: usize = 2;
 
 /// The view of a page that a URL selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct View {
+pub(super) struct PageView {
     /// The former version; `None` for the current page.
     pub(super) version: Option<u32>,
     /// The part, from 1.
@@ -23,7 +23,7 @@ pub(super) struct View {
     pub(super) has_all_tags: bool,
 }
 
-impl View {
+impl PageView {
     /// Parses the query of a URL: `version=N`, `part=N` and `tags=all`.
     pub(super) fn parse(query: &str) -> Self {
         let mut view = Self { version: None, part: 1, has_all_tags: false };
@@ -58,8 +58,8 @@ impl View {
 
 /// Links to the previous and the next part of the page `name`, and by number to the first, the last
 /// and the near parts. Nothing if the page has only one part.
-pub(super) fn navigation(name: &str, view: View, count: usize, label: &str) -> Markup {
-    let path = |part: usize| View { part, ..view }.path(name);
+pub(super) fn navigation(name: &str, view: PageView, count: usize, label: &str) -> Markup {
+    let path = |part: usize| PageView { part, ..view }.path(name);
     let is_near = |part: usize| part == 1 || part == count || part.abs_diff(view.part) <= NEAR;
     let shown: Vec<usize> = (1..=count).filter(|part| is_near(*part)).collect();
     html! {
@@ -101,7 +101,7 @@ pub(super) fn headings(
 
 /// Shows the outline. With more than [`MAX_HEADINGS`] headings, shows only those of the shown part
 /// and of the top level, up to that number.
-pub(super) fn outline(name: &str, view: View, mut headings: Vec<(usize, Heading)>) -> Markup {
+pub(super) fn outline(name: &str, view: PageView, mut headings: Vec<(usize, Heading)>) -> Markup {
     let all = headings.len();
     if all > MAX_HEADINGS {
         headings.retain(|(part, heading)| *part == view.part || heading.level == 1);
@@ -109,7 +109,7 @@ pub(super) fn outline(name: &str, view: View, mut headings: Vec<(usize, Heading)
     }
     let path = |part: usize| match part == view.part {
         true => String::new(),
-        false => View { part, ..view }.path(name),
+        false => PageView { part, ..view }.path(name),
     };
     html! {
         @if all > 1 {
@@ -136,21 +136,21 @@ pub(super) fn outline(name: &str, view: View, mut headings: Vec<(usize, Heading)
 mod tests {
     use super::*;
 
-    const FIRST: View = View { version: None, part: 1, has_all_tags: false };
+    const FIRST: PageView = PageView { version: None, part: 1, has_all_tags: false };
 
     #[test]
     fn urls_name_version_part_and_tags() {
         for query in ["", "version=3", "part=2", "version=3&part=2&tags=all"] {
             let mark = if query.is_empty() { "" } else { "?" };
-            assert_eq!(View::parse(query).path("a"), format!("/page/a{mark}{query}"));
+            assert_eq!(PageView::parse(query).path("a"), format!("/page/a{mark}{query}"));
         }
-        assert_eq!(View::parse("part=x&version=-1&other"), FIRST);
+        assert_eq!(PageView::parse("part=x&version=-1&other"), FIRST);
     }
 
     #[test]
     fn links_lead_to_near_parts() {
         assert_eq!(navigation("a", FIRST, 1, "Parts").0, "");
-        let shown = navigation("a", View { part: 10, ..FIRST }, 20, "Parts").0;
+        let shown = navigation("a", PageView { part: 10, ..FIRST }, 20, "Parts").0;
         for part in [8, 9, 11, 12, 20] {
             assert!(shown.contains(&format!("/page/a?part={part}\"")), "{part}: {shown}");
         }
@@ -166,7 +166,7 @@ mod tests {
             id: format!("s{at}"),
         };
         let all: Vec<_> = (0..1000).map(|at| (at / 100 + 1, heading(at))).collect();
-        let shown = outline("a", View { part: 2, ..FIRST }, all).0;
+        let shown = outline("a", PageView { part: 2, ..FIRST }, all).0;
         assert_eq!(shown.matches("<li").count(), 109, "{shown}");
         assert!(shown.contains("href=\"#s150\"") && shown.contains("891 more headings"));
         assert!(shown.contains("href=\"/page/a?part=10#s900\""), "{shown}");

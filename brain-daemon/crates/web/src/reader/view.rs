@@ -5,7 +5,7 @@ use brain_protocol::{Page, TimelineRow, TrustLevel};
 use maud::{Markup, html};
 
 use super::embeds;
-use super::parts::{self, View};
+use super::parts::{self, PageView};
 use super::{Reading, links, marked_lines, without_title};
 use crate::layout::csrf;
 use crate::page_path::{encoded_path, page_path};
@@ -19,12 +19,12 @@ use crate::{graph, markdown, neighbours, provenance};
 const MAX_TAGS: usize = 100;
 
 /// Shows a page, or the part of it that `view` names. Blocks.
-pub(super) fn page_screen(session: &Session, reading: &Reading<'_>, view: View) -> Markup {
+pub(super) fn page_screen(session: &Session, reading: &Reading<'_>, view: PageView) -> Markup {
     let Reading { page, sidebar, files, .. } = reading;
     let name = format!("{}:{}", page.source_id, page.slug);
     let body = without_title(&page.body, &page.title);
     let long = LongText::new(body);
-    let view = View { part: view.part.clamp(1, long.count()), ..view };
+    let view = PageView { part: view.part.clamp(1, long.count()), ..view };
     let part = long.part(view.part);
     let url = |target: &str| files.url(target).or_else(|| reading.url(target));
     let embedded = embeds::read(reading, &part.text);
@@ -71,7 +71,7 @@ pub(super) fn page_screen(session: &Session, reading: &Reading<'_>, view: View) 
 }
 
 /// Shows slug, type, source, date and tags.
-fn page_facts(page: &Page, view: View) -> Markup {
+fn page_facts(page: &Page, view: PageView) -> Markup {
     html! {
         p class="facts" {
             code { (Text(page.slug.as_str())) } " · " bdi { (Text(&page.page_type)) }
@@ -85,7 +85,7 @@ fn page_facts(page: &Page, view: View) -> Markup {
                     a class="chip" href=(Text(&search.path())) { "#" bdi { (Text(tag)) } }
                 }
                 @if page.tags.len() > shown {
-                    @let all = View { has_all_tags: true, ..view };
+                    @let all = PageView { has_all_tags: true, ..view };
                     a href=(Text(&all.path(&format!("{}:{}", page.source_id, page.slug)))) {
                         "All " (page.tags.len()) " tags"
                     }

@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::fake::{FakeClient, RecordedRequest, answer};
 use crate::{
-    Data, DataFault, Line, PostId, Record, Run, RunListener, Settings, State, Stream, UserId,
+    Data, DataFault, Line, PostId, Record, Run, RunListener, RunSettings, State, Stream, UserId,
 };
 use brain_base::clock::{Clock, rfc3339};
 use brain_net::{Error as NetError, HttpResponse};
@@ -59,7 +59,7 @@ pub(super) struct FakePlatform {
     pub(super) platform: Arc<Mutex<PlatformState>>,
     pub(super) http_client: FakeClient,
     pub(super) time: ManualClock,
-    pub(super) settings: Settings,
+    pub(super) settings: RunSettings,
     pub(super) data: Data,
     _dir: tempfile::TempDir,
 }
@@ -115,7 +115,7 @@ impl FakePlatform {
             .unwrap();
         let platform =
             Arc::new(Mutex::new(PlatformState { page_size: 100, ..PlatformState::default() }));
-        let settings = Settings {
+        let settings = RunSettings {
             platform_api: "http://platform.test".into(),
             dir: dir.path().to_owned(),
             handle: Some("owner".into()),

@@ -6,7 +6,7 @@ use super::address::{Photo, photos};
 use super::{AnalysisRun, Attempts, MAX_FAILURES, MAX_POSTS, ModelKind};
 use crate::{DataFault, PostId, Record};
 use brain_base::clock::rfc3339;
-use brain_llm::{Finish, Image, Model, ModelError, Question, Reply};
+use brain_llm::{Finish, Image, Model, ModelError, ModelQuestion, ModelReply};
 
 /// The name of this analysis and of its directory.
 const KIND: &str = "images";
@@ -138,17 +138,17 @@ impl AnalysisRun<'_> {
         photos(post, &self.settings.platform_api).into_iter().take(MAX_IMAGES).collect()
     }
 
-    fn read_images(&self, model: &Model, pictures: &[Photo]) -> Result<Reply, ImageError> {
+    fn read_images(&self, model: &Model, pictures: &[Photo]) -> Result<ModelReply, ImageError> {
         let images: Vec<Image> =
             pictures.iter().map(|picture| self.image(picture)).collect::<Result<_, _>>()?;
-        let question = Question {
+        let question = ModelQuestion {
             purpose: "pictures",
             system: SYSTEM,
             text: "Copy out the text in these pictures.",
             images: &images,
             temperature: Some(0.0),
             max_tokens: MAX_TOKENS,
-            ..Question::default()
+            ..ModelQuestion::default()
         };
         let reply =
             model.ask(&question, None, &|| self.should_continue()).map_err(ImageError::Model)?;
@@ -167,7 +167,7 @@ impl AnalysisRun<'_> {
     /// Returns an image for the model: its URL, or the bytes of an `https` image for a local model,
     /// which cannot download it.
     fn image(&self, picture: &Photo) -> Result<Image, ImageError> {
-        let is_local = self.models.as_ref().is_some_and(brain_llm::Settings::is_local);
+        let is_local = self.models.as_ref().is_some_and(brain_llm::ModelSettings::is_local);
         if !is_local || !picture.url.starts_with("https://") {
             return Ok(Image::Url(picture.url.clone()));
         }
@@ -188,7 +188,7 @@ impl AnalysisRun<'_> {
 }
 
 /// Returns the text of a reply, cut to [`MAX_TEXT_CHARS`]; empty if the images have no text.
-fn text_of(reply: &Reply) -> String {
+fn text_of(reply: &ModelReply) -> String {
     let text = reply.text.trim();
     if text.trim_end_matches('.').eq_ignore_ascii_case(NO_TEXT) {
         return String::new();

@@ -17,7 +17,7 @@ use super::{AnalysisRun, Attempts, MAX_FAILURES, MAX_POSTS, ModelKind, model_rat
 use crate::{DataFault, JournalEvent, PostId, Record, SEARCHES, Stream};
 use brain_base::caller::Visibility;
 use brain_base::clock::{parse_instant, rfc3339};
-use brain_llm::{Model, ModelError, Question};
+use brain_llm::{Model, ModelError, ModelQuestion};
 
 const KIND: &str = "ratings";
 /// Posts per question to the model.
@@ -248,14 +248,14 @@ impl AnalysisRun<'_> {
     ) -> Result<(), BatchError> {
         let posts: Vec<Record> = batch.iter().map(|(post, _)| post.clone()).collect();
         let text = model_rating::question(handle, &self.settings.searches, &posts);
-        let question = Question {
+        let question = ModelQuestion {
             purpose: "ratings",
             system: model_rating::SYSTEM,
             text: &text,
             temperature: Some(0.0),
             max_tokens: MAX_TOKENS,
             json: true,
-            ..Question::default()
+            ..ModelQuestion::default()
         };
         let reply =
             model.ask(&question, None, &|| self.should_continue()).map_err(BatchError::Model)?;

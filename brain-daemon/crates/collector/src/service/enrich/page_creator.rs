@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use brain_protocol::{Fault, Slug, SourceId};
 
-use super::super::collected_events::{Author, CollectedFiles};
+use super::super::collected_events::{CollectedFiles, PostAuthor};
 use super::super::data_fault;
 use super::super::notability::NotabilityGate;
 use super::posts_by_author::PostSummary;
@@ -45,7 +45,7 @@ impl<'a> PageCreator<'a> {
     /// The fault of the store or journal, if it cannot be read.
     pub(super) fn slug(
         &mut self,
-        author: &Author,
+        author: &PostAuthor,
         posts: &[&PostSummary],
     ) -> Result<Option<Slug>, Fault> {
         let gate_posts: Vec<&&PostSummary> =
@@ -72,12 +72,12 @@ impl<'a> PageCreator<'a> {
 }
 
 /// Returns the journal key of the page created for an author.
-pub(super) fn page_key(author: &Author) -> String {
+pub(super) fn page_key(author: &PostAuthor) -> String {
     format!("page {}", author.id)
 }
 
 /// Returns the URL of the account.
-pub(super) fn profile_url(author: &Author) -> String {
+pub(super) fn profile_url(author: &PostAuthor) -> String {
     match &author.handle {
         Some(handle) => format!("https://x.com/{handle}"),
         None => format!("https://x.com/i/user/{}", author.id),
@@ -85,7 +85,7 @@ pub(super) fn profile_url(author: &Author) -> String {
 }
 
 /// Returns the content of the new page. Name and handle are its only text from outside.
-pub(super) fn new_page(author: &Author) -> Document {
+pub(super) fn new_page(author: &PostAuthor) -> Document {
     let mut frontmatter = Frontmatter::empty();
     let handle = author.handle.as_deref().unwrap_or(&author.id);
     frontmatter.set("type", "person");
@@ -109,7 +109,11 @@ fn created_page_keys(files: &CollectedFiles) -> Result<HashSet<String>, Fault> {
 
 /// Returns the first free slug of three: from the name, from name and handle, from the handle.
 /// `None` if no slug is free, or a deleted page precedes the free slug.
-fn free_slug(reader: &Reader, source: &SourceId, author: &Author) -> Result<Option<Slug>, Fault> {
+fn free_slug(
+    reader: &Reader,
+    source: &SourceId,
+    author: &PostAuthor,
+) -> Result<Option<Slug>, Fault> {
     let handle = author.handle.as_deref().unwrap_or(&author.id);
     // One segment: separators and dots are removed.
     let name = author.name.as_deref().unwrap_or(handle).replace(['/', '\\', '.'], "-");

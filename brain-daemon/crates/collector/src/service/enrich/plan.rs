@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use brain_protocol::{Fault, Slug, SourceId};
 
-use super::super::collected_events::{Author, CollectedFiles};
+use super::super::collected_events::{CollectedFiles, PostAuthor};
 use super::super::name_index::{NameIndex, PROFILE_TYPES};
 use super::super::notability::NotabilityGate;
 use super::super::quote::{cut, plain};
@@ -26,17 +26,17 @@ const MAX_DELETED_CHARS: usize = 280;
 const PATTERN_NOTE_WINDOW_MS: i64 = 2 * WEEK_MS;
 
 /// A page and its new lines.
-pub(super) struct Target {
+pub(super) struct PlannedPage {
     pub(super) source: SourceId,
     pub(super) slug: Slug,
     /// The person that the page is about, if enrichment must create it.
-    pub(super) new_page_author: Option<Author>,
+    pub(super) new_page_author: Option<PostAuthor>,
     /// The provenance of the lines: the account's URL.
     pub(super) uri: String,
     pub(super) edit: PageEdit,
 }
 
-impl Target {
+impl PlannedPage {
     /// Returns the page's name in journal keys.
     pub(super) fn name(&self) -> String {
         page_name(&self.source, &self.slug)
@@ -44,8 +44,8 @@ impl Target {
 }
 
 /// The planned enrichment.
-pub(super) struct Plan {
-    pub(super) pages: Vec<Target>,
+pub(super) struct EnrichmentPlan {
+    pub(super) pages: Vec<PlannedPage>,
     /// Journal keys of earlier enrichments.
     pub(super) done_keys: HashSet<String>,
     /// Number of people without a page who have no handle or are below the notability threshold.
@@ -62,14 +62,14 @@ impl CollectorService {
         files: &CollectedFiles,
         since: i64,
         now: i64,
-    ) -> Result<Plan, Fault> {
+    ) -> Result<EnrichmentPlan, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
         let events = files.events_between(since.min(now - PATTERN_NOTE_WINDOW_MS), now)?;
         let topics_since = since.min(now - WEEK_MS);
         let collected = collect(files, &names, &events, since, topics_since);
         let (source, _) = brain_pages::sources::resolve(caller, &reader, None)?;
-        let mut plan = Plan {
+        let mut plan = EnrichmentPlan {
             pages: Vec::new(),
             done_keys: events.enriched_keys.into_iter().collect(),
             people_below_threshold: 0,
@@ -107,7 +107,7 @@ impl CollectorService {
             };
             if !edit.is_empty() {
                 let uri = profile_url(author);
-                plan.pages.push(Target { source, slug, new_page_author, uri, edit });
+                plan.pages.push(PlannedPage { source, slug, new_page_author, uri, edit });
             }
         }
         plan.people_below_threshold = page_creator.rejected_count;
@@ -175,7 +175,7 @@ fn patterns(collected: &PostsByAuthor, topics_since: i64) -> HashMap<String, Vec
 
 /// Returns the dated lines for an author's posts and deletions in `page`.
 fn dated_lines(
-    author: &Author,
+    author: &PostAuthor,
     page: &str,
     posts: &[&PostSummary],
     deleted: &[DeletedPost],
@@ -211,7 +211,7 @@ fn dated_lines(
 }
 
 /// Formats an account for the source of a line.
-fn account_name(author: &Author) -> String {
+fn account_name(author: &PostAuthor) -> String {
     author
         .handle
         .as_ref()

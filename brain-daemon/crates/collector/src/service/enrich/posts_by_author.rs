@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use brain_protocol::DeletionReason;
 
-use super::super::collected_events::{Author, CollectedEvents, CollectedFiles};
+use super::super::collected_events::{CollectedEvents, CollectedFiles, PostAuthor};
 use super::super::name_index::NameIndex;
 use super::super::quote::{cut, quote};
 use crate::{PostId, Record, Stream};
@@ -19,7 +19,7 @@ pub(super) const MAX_TOPIC_CHARS: usize = 80;
 /// Collected posts by author.
 #[derive(Default)]
 pub(super) struct PostsByAuthor {
-    pub(super) authors: BTreeMap<String, Author>,
+    pub(super) authors: BTreeMap<String, PostAuthor>,
     /// Posts by author id, oldest first.
     pub(super) posts: HashMap<String, Vec<PostSummary>>,
     /// Deleted posts by author id.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::name_index::NameIndex;
-use super::Connection;
+use super::StreamConnection;
 use crate::outbound;
 use crate::outbound::Watch;
 use crate::service::CollectorService;
@@ -13,7 +13,7 @@ use brain_base::caller::Caller;
 /// Maximum age of an own post at which watching can start, in milliseconds.
 const MAX_WATCH_AGE_MS: i64 = 120_000;
 
-impl Connection<'_> {
+impl StreamConnection<'_> {
     /// Starts watching `post` if it is a recent own post and `collector.outbound` is on.
     pub(super) fn watch_own_post(&mut self, post: &Record) {
         let now = self.service.env.clock.now();

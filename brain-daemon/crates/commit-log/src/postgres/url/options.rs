@@ -73,7 +73,7 @@ const UNSUPPORTED: &[&str] = &[
 
 /// The options of a URL.
 #[derive(Default)]
-pub(super) struct Options {
+pub(super) struct UrlOptions {
     pub(super) mode: Option<TlsMode>,
     /// Whether `sslrootcert` is given.
     pub(super) names_authority: bool,
@@ -95,7 +95,7 @@ pub(super) enum TlsMode {
     Require,
 }
 
-impl Options {
+impl UrlOptions {
     /// Parses the text after `?`.
     ///
     /// # Errors

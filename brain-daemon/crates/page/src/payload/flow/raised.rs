@@ -33,7 +33,7 @@ const MARKS: &str = "*†‡§¶®©™℠°′″'\"’”,.;:–—";
 
 /// Where a text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::payload) enum Position {
+pub(in crate::payload) enum RaisedPosition {
     /// `<sup>`.
     Raised,
     /// `<sub>`.
@@ -42,7 +42,7 @@ pub(in crate::payload) enum Position {
 
 /// How a raised or lowered text is written.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::payload) enum Form {
+pub(in crate::payload) enum RaisedForm {
     /// In place: it cannot join the text before it.
     Plain(String),
     /// After a sign that says its position: `^x`, `_(i+1)`.
@@ -51,37 +51,43 @@ pub(in crate::payload) enum Form {
 
 /// Returns the form of a text that follows `before`: digits and signs have one in Unicode, endings
 /// of ordinal numbers and marks of footnotes stay, and all else gets `^` or `_`.
-pub(in crate::payload) fn form(text: &str, before: Option<char>, position: Position) -> Form {
-    let is_raised = position == Position::Raised;
+pub(in crate::payload) fn form(
+    text: &str,
+    before: Option<char>,
+    position: RaisedPosition,
+) -> RaisedForm {
+    let is_raised = position == RaisedPosition::Raised;
     let unicode = |c: char| {
         let (_, raised, lowered) = SIGNS.iter().find(|(sign, ..)| *sign == c)?;
         Some(if is_raised { *raised } else { *lowered })
     };
     if let Some(text) = text.chars().map(unicode).collect() {
-        return Form::Plain(text);
+        return RaisedForm::Plain(text);
     }
     if is_raised {
         match (before.is_some_and(char::is_numeric), text) {
-            (true, "o") => return Form::Plain("º".into()),
-            (true, "a") => return Form::Plain("ª".into()),
-            (_, "TM") => return Form::Plain("™".into()),
-            (_, "SM") => return Form::Plain("℠".into()),
+            (true, "o") => return RaisedForm::Plain("º".into()),
+            (true, "a") => return RaisedForm::Plain("ª".into()),
+            (_, "TM") => return RaisedForm::Plain("™".into()),
+            (_, "SM") => return RaisedForm::Plain("℠".into()),
             (true, ending) if ORDINALS.contains(&format!(" {} ", ending.to_lowercase())) => {
-                return Form::Plain(ending.into());
+                return RaisedForm::Plain(ending.into());
             }
             _ => {}
         }
     }
     let is_mark = text.starts_with('[') && text.ends_with(']');
     if is_mark || text.chars().all(|c| MARKS.contains(c) || c.is_whitespace()) {
-        return Form::Plain(text.into());
+        return RaisedForm::Plain(text.into());
     }
     let sign = if is_raised { '^' } else { '_' };
     let is_closed = text.starts_with('(') && text.find(')') == Some(text.len() - 1);
-    Form::Signed(match is_closed || text.chars().all(|c| c.is_alphabetic() || c.is_ascii_digit()) {
-        true => format!("{sign}{text}"),
-        false => format!("{sign}({text})"),
-    })
+    RaisedForm::Signed(
+        match is_closed || text.chars().all(|c| c.is_alphabetic() || c.is_ascii_digit()) {
+            true => format!("{sign}{text}"),
+            false => format!("{sign}({text})"),
+        },
+    )
 }
 
 impl Flow {
@@ -89,7 +95,7 @@ impl Flow {
     pub(in crate::payload) fn raise(
         &mut self,
         text: &str,
-        position: Position,
+        position: RaisedPosition,
         address: Option<String>,
     ) {
         let has_space_before = text.starts_with(char::is_whitespace);
@@ -103,7 +109,7 @@ impl Flow {
             self.text(&text);
             return self.gap(Gap::Words);
         }
-        if position == Position::Lowered && address.is_none() && self.fraction(&text) {
+        if position == RaisedPosition::Lowered && address.is_none() && self.fraction(&text) {
             return;
         }
         let is_link = address.is_some();
@@ -119,9 +125,9 @@ impl Flow {
             .any(|inline| matches!(inline, Inline::Link(_)));
         let before = before.filter(|_| !begins_link);
         match form(&text, before, position) {
-            Form::Plain(text) => self.text(&text),
-            Form::Signed(_) if begins_link => self.text(&format!("[{text}]")),
-            Form::Signed(text) => {
+            RaisedForm::Plain(text) => self.text(&text),
+            RaisedForm::Signed(_) if begins_link => self.text(&format!("[{text}]")),
+            RaisedForm::Signed(text) => {
                 self.text(&text);
                 self.gap(Gap::Words);
             }
@@ -202,10 +208,10 @@ mod tests {
             (Some('d'), "TM", "™", "_TM"),
         ] {
             let text_of = |form| match form {
-                Form::Plain(text) | Form::Signed(text) => text,
+                RaisedForm::Plain(text) | RaisedForm::Signed(text) => text,
             };
-            assert_eq!(text_of(form(text, before, Position::Raised)), raised, "{text}");
-            assert_eq!(text_of(form(text, before, Position::Lowered)), lowered, "{text}");
+            assert_eq!(text_of(form(text, before, RaisedPosition::Raised)), raised, "{text}");
+            assert_eq!(text_of(form(text, before, RaisedPosition::Lowered)), lowered, "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use html5gum::{StartTag, Token};
 
-use super::super::flow::{Form, Position, form};
+use super::super::flow::{RaisedForm, RaisedPosition, form};
 use super::{class_has, is_one_of, text};
 
 /// Maximum nesting that is read. Deeper elements are read as if they had no tags.
@@ -30,20 +30,20 @@ pub(super) struct Math {
     alternative: Option<String>,
     /// The annotation in TeX.
     tex: Option<String>,
-    open: Vec<Open>,
+    open: Vec<Element>,
     /// Number of open elements beyond [`MAX_DEPTH`].
     beyond: usize,
 }
 
 /// An open element, with its children as text.
-struct Open {
+struct Element {
     name: Vec<u8>,
     children: Vec<String>,
     /// Whether it contains TeX.
     is_tex: bool,
 }
 
-impl Open {
+impl Element {
     fn push(&mut self, text: String) {
         let is_full = self.children.len() >= MAX_CHILDREN;
         match self.children.last_mut() {
@@ -67,7 +67,7 @@ impl Math {
                 || attribute("mode").is_some_and(|d| d.eq_ignore_ascii_case("display")),
             alternative,
             tex: None,
-            open: vec![Open { name: b"math".to_vec(), children: Vec::new(), is_tex: false }],
+            open: vec![Element { name: b"math".to_vec(), children: Vec::new(), is_tex: false }],
             beyond: 0,
         }
     }
@@ -86,7 +86,7 @@ impl Math {
                 let kind = tag.attributes.get(&b"encoding"[..]).map(|v| text(&v.value));
                 let is_tex = &**tag.name == b"annotation"
                     && kind.is_some_and(|kind| kind.to_ascii_lowercase().contains("tex"));
-                self.open.push(Open { name: tag.name.to_vec(), children: Vec::new(), is_tex });
+                self.open.push(Element { name: tag.name.to_vec(), children: Vec::new(), is_tex });
             }
             Token::EndTag(_) if self.beyond > 0 => self.beyond -= 1,
             Token::EndTag(tag) => {
@@ -132,7 +132,7 @@ impl Math {
     }
 
     fn close(&mut self) {
-        let Some(Open { name, children, is_tex }) = self.open.pop() else { return };
+        let Some(Element { name, children, is_tex }) = self.open.pop() else { return };
         if is_tex {
             self.tex.get_or_insert_with(|| children.concat());
             return;
@@ -153,17 +153,17 @@ fn element(name: &[u8], children: &[String]) -> String {
     let with = |base: &str, text: &str, position| {
         let raised = match form(text.trim(), base.chars().next_back(), position) {
             _ if text.trim().is_empty() => String::new(),
-            Form::Plain(text) | Form::Signed(text) => text,
+            RaisedForm::Plain(text) | RaisedForm::Signed(text) => text,
         };
         format!("{base}{raised}")
     };
     match name {
         b"mfrac" => format!("{}/{}", group(child(0)), group(child(1))),
-        b"msup" | b"mover" => with(&group(child(0)), child(1), Position::Raised),
-        b"msub" | b"munder" => with(&group(child(0)), child(1), Position::Lowered),
+        b"msup" | b"mover" => with(&group(child(0)), child(1), RaisedPosition::Raised),
+        b"msub" | b"munder" => with(&group(child(0)), child(1), RaisedPosition::Lowered),
         b"msubsup" | b"munderover" => {
-            let lowered = with(&group(child(0)), child(1), Position::Lowered);
-            with(&lowered, child(2), Position::Raised)
+            let lowered = with(&group(child(0)), child(1), RaisedPosition::Lowered);
+            with(&lowered, child(2), RaisedPosition::Raised)
         }
         b"msqrt" => format!("√({})", row(children).trim()),
         b"mroot" => format!("√[{}]({})", child(1).trim(), child(0).trim()),

@@ -10,7 +10,7 @@ use html5gum::StartTag;
 use serde_json::Value;
 use url::Url;
 
-use super::super::fields::{Fields, author, is_date, is_url};
+use super::super::fields::{PayloadFields, author, is_date, is_url};
 use super::text;
 use crate::normalize_tag;
 
@@ -168,13 +168,13 @@ impl Metadata {
     }
 
     /// Returns the fields of the page.
-    pub(super) fn fields(self, title: Option<String>) -> Fields {
+    pub(super) fn fields(self, title: Option<String>) -> PayloadFields {
         let url = self.address().map(String::from);
         let first = |dates: Dates| dates.data.or(dates.element);
         let date = first(self.published).or(first(self.modified));
         let authors = unique(self.authors, str::to_owned);
         let tags = unique(self.tags, normalize_tag);
-        Fields { title, url, date, authors, tags, ..Fields::default() }
+        PayloadFields { title, url, date, authors, tags, ..PayloadFields::default() }
     }
 }
 

@@ -13,7 +13,7 @@ const BLOCKS: [&str; 3] = ["ul", "ol", "pre"];
 
 /// Facts about a document.
 #[derive(Default)]
-pub(super) struct Survey {
+pub(super) struct DocumentFacts {
     /// What the document states about itself.
     pub(super) metadata: Metadata,
     /// The text of the title.
@@ -88,7 +88,7 @@ struct OpenTable {
     has_blocks: bool,
 }
 
-impl Survey {
+impl DocumentFacts {
     /// Reads a piece of the document.
     pub(super) fn piece(&mut self, piece: &Piece) {
         match piece {

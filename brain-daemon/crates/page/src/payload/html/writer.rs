@@ -11,7 +11,7 @@ use super::super::flow::{Flow, Gap, Joint};
 use super::super::parts::{Container, Inline, Leaf};
 use super::math::{self, Formula, Math};
 use super::reader::Piece;
-use super::survey::{ListFacts, Lists, Survey, TableFacts};
+use super::survey::{DocumentFacts, ListFacts, Lists, TableFacts};
 use super::tables::WriterTable;
 use super::{MAX_OPEN, address, is_one_of, text};
 use raised::RaisedText;
@@ -129,7 +129,7 @@ fn is_separate(tag: &StartTag<()>) -> bool {
 
 impl<'a> FlowWriter<'a> {
     /// Creates a writer. Relative links start from `base`.
-    pub(super) fn new(flow: Flow, survey: &'a Survey, base: Option<Url>) -> Self {
+    pub(super) fn new(flow: Flow, survey: &'a DocumentFacts, base: Option<Url>) -> Self {
         Self {
             flow,
             base,

@@ -2,7 +2,7 @@
 
 use html5gum::Token;
 
-use super::super::super::flow::{Flow, Form, Gap, Position, form};
+use super::super::super::flow::{Flow, Gap, RaisedForm, RaisedPosition, form};
 use super::super::super::parts::Inline;
 use super::super::text;
 use super::FlowWriter;
@@ -25,15 +25,15 @@ pub(super) struct RaisedText {
 
 /// A text with its parts, and the address of each that is a link.
 struct OpenText {
-    position: Position,
+    position: RaisedPosition,
     parts: Vec<(String, Option<String>)>,
 }
 
 /// Returns the position of the text in an element; `None` if it is on the line.
-fn position_of(element: &[u8]) -> Option<Position> {
+fn position_of(element: &[u8]) -> Option<RaisedPosition> {
     match element {
-        b"sup" => Some(Position::Raised),
-        b"sub" => Some(Position::Lowered),
+        b"sup" => Some(RaisedPosition::Raised),
+        b"sub" => Some(RaisedPosition::Lowered),
         _ => None,
     }
 }
@@ -122,7 +122,7 @@ impl FlowWriter<'_> {
                 for (text, inner_address) in closed.parts.into_iter().filter(|(t, _)| !t.is_empty())
                 {
                     match form(&text, outer.chars().next_back(), closed.position) {
-                        Form::Plain(text) | Form::Signed(text) => outer.push_str(&text),
+                        RaisedForm::Plain(text) | RaisedForm::Signed(text) => outer.push_str(&text),
                     }
                     *address = address.take().or(inner_address);
                 }

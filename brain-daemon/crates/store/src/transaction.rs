@@ -14,38 +14,38 @@ use super::record::{
     Content, DerivedRows, Hash, OutboxRow, PageRecord, VersionRecord, check_text, check_version,
     read,
 };
-use super::replica::{Replica, RowChanges, read_id};
+use super::replica::{ReplicaPlace, RowChanges, read_id};
 use super::row_table::RowTable;
 use super::{StoreError, tables as t};
 
 /// A key of two texts: the source, then a slug, a path or a tag.
-type Pair = (&'static str, &'static str);
+type TextPair = (&'static str, &'static str);
 /// A key of the tables of tags and types: source, label, time of the last change, page id.
 pub(super) type LabelKey = (&'static str, &'static str, i64, u64);
 
 /// The tables of one write transaction. Later tasks of the batch see its writes at once; readers
 /// see them after the commit.
-pub struct Draft<'t> {
+pub struct Transaction<'t> {
     pub(super) meta: RowTable<'t, &'static str, u64>,
     pub(super) sources: RowTable<'t, &'static str, &'static [u8]>,
     pub(super) source_settings: RowTable<'t, &'static str, &'static [u8]>,
     pub(super) source_machines: RowTable<'t, &'static str, (u64, u64)>,
-    pub(super) pages: RowTable<'t, Pair, &'static [u8]>,
-    pub(super) ids: RowTable<'t, u64, Pair>,
+    pub(super) pages: RowTable<'t, TextPair, &'static [u8]>,
+    pub(super) ids: RowTable<'t, u64, TextPair>,
     pub(super) contents: RowTable<'t, u64, &'static [u8]>,
     pub(super) derived: RowTable<'t, u64, &'static [u8]>,
     pub(super) versions: RowTable<'t, (u64, u32), &'static [u8]>,
     pub(super) changes: RowTable<'t, u64, u64>,
-    pub(super) paths: RowTable<'t, Pair, u64>,
-    pub(super) files: Table<'t, Pair, &'static [u8]>,
+    pub(super) paths: RowTable<'t, TextPair, u64>,
+    pub(super) files: Table<'t, TextPair, &'static [u8]>,
     pub(super) names: RowTable<'t, (&'static str, &'static str, u64), ()>,
     pub(super) links_in: RowTable<'t, (&'static str, &'static str, u64), ()>,
-    pub(super) broken_link_counts: RowTable<'t, Pair, (u32, u32, u32)>,
-    pub(super) broken_link_totals: RowTable<'t, Pair, u64>,
+    pub(super) broken_link_counts: RowTable<'t, TextPair, (u32, u32, u32)>,
+    pub(super) broken_link_totals: RowTable<'t, TextPair, u64>,
     pub(super) pending_link_checks: RowTable<'t, (&'static str, &'static str, u64), u64>,
     pub(super) tags: RowTable<'t, LabelKey, ()>,
     pub(super) types: RowTable<'t, LabelKey, ()>,
-    pub(super) tag_counts: RowTable<'t, Pair, u64>,
+    pub(super) tag_counts: RowTable<'t, TextPair, u64>,
     pub(super) timeline: RowTable<'t, (&'static str, u64, u32), ()>,
     pub(super) deleted: RowTable<'t, (i64, u64), ()>,
     pub(super) captured: RowTable<'t, (i64, u64), ()>,
@@ -59,15 +59,15 @@ pub struct Draft<'t> {
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
     pub(super) attachments: RowTable<'t, (u64, &'static str), &'static [u8]>,
     pub(super) attachment_files: RowTable<'t, (&'static [u8; 32], u64, &'static str), ()>,
-    pub(super) counters: Counters,
+    pub(super) counters: StoreCounters,
     /// Number of writes, to tell whether a failed task has written.
     pub(super) write_count: u64,
     /// Whether to commit even if the batch only removes outbox rows.
     pub(super) must_flush: bool,
-    /// Number of the next job while the log does not answer; see [`Replica::spooled_id`].
+    /// Number of the next job while the log does not answer; see [`ReplicaPlace::spooled_id`].
     pub(super) next_spooled_id: Option<u64>,
     /// The store's place in the log; `None` if it is not shared.
-    pub(super) replica: Option<Replica>,
+    pub(super) replica: Option<ReplicaPlace>,
     /// The id of this machine, if the store is or was shared.
     pub(super) machine: Option<u128>,
     /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
@@ -83,7 +83,7 @@ pub struct Draft<'t> {
 }
 
 /// Numbers of [`t::META`] that writes change.
-pub(super) struct Counters {
+pub(super) struct StoreCounters {
     /// Number of the next ingest job.
     pub(super) next_job: u64,
     /// Number of waiting ingest jobs.
@@ -98,7 +98,7 @@ pub(super) struct Counters {
     pub(super) active: u64,
 }
 
-impl Counters {
+impl StoreCounters {
     fn read(meta: &impl ReadableTable<&'static str, u64>) -> Result<Self, StoreError> {
         let number = |key: &str, default: u64| -> Result<u64, StoreError> {
             Ok(meta.get(key)?.map_or(default, |guard| guard.value()))
@@ -158,7 +158,7 @@ pub(super) struct Effects {
 }
 
 /// Results of a complete transaction, to apply after its commit.
-pub(super) struct CompletedDraft {
+pub(super) struct CompletedTransaction {
     /// The changes, in order.
     pub(super) changes: Vec<Change>,
     pub(super) pending_keys_change: PendingKeysChange,
@@ -168,7 +168,7 @@ pub(super) struct CompletedDraft {
     /// The indexes of the tasks that need the lease.
     pub(super) leased_tasks: Vec<usize>,
     /// The changes for the log, and the store's place in it; `None` if the store is not shared.
-    pub(super) for_log: Option<(Replica, RowChanges)>,
+    pub(super) for_log: Option<(ReplicaPlace, RowChanges)>,
 }
 
 /// Lookup rows of the written pages, inserted at the end. Sorted rows share leaves: with tables
@@ -176,8 +176,8 @@ pub(super) struct CompletedDraft {
 #[derive(Default)]
 struct PendingRows {
     pages: HashSet<u64>,
-    names: Rows,
-    links_in: Rows,
+    names: LookupRows,
+    links_in: LookupRows,
     tags: DatedRows,
     types: DatedRows,
     /// Change in the number of pages by source and tag.
@@ -185,18 +185,18 @@ struct PendingRows {
     timeline: Vec<(String, u64, u32)>,
 }
 
-impl<'t> Draft<'t> {
+impl<'t> Transaction<'t> {
     /// Opens all tables; creates them in a new store.
     pub(super) fn open(
         txn: &'t WriteTransaction,
         pending_keys: &'t PendingKeys,
     ) -> Result<Self, StoreError> {
         let mut meta = RowTable::new(txn.open_table(t::META)?, false);
-        let replica = Replica::read(&*meta)?;
+        let replica = ReplicaPlace::read(&*meta)?;
         let machine = read_id(&*meta, t::META_MACHINE)?;
         let is_shared = replica.is_some();
         meta.record(is_shared);
-        let counters = Counters::read(&*meta)?;
+        let counters = StoreCounters::read(&*meta)?;
         Ok(Self {
             meta,
             sources: RowTable::open(txn, t::SOURCES, is_shared)?,
@@ -247,12 +247,12 @@ impl<'t> Draft<'t> {
     }
 
     /// Writes counters and pending rows, and returns the changes. The transaction is then complete.
-    pub(super) fn finish(mut self) -> Result<CompletedDraft, StoreError> {
+    pub(super) fn finish(mut self) -> Result<CompletedTransaction, StoreError> {
         self.insert_pending_rows()?;
         self.counters.write(&mut self.meta)?;
         let effects = std::mem::take(&mut self.effects);
         let replica = self.replica;
-        Ok(CompletedDraft {
+        Ok(CompletedTransaction {
             changes: effects.feed,
             pending_keys_change: effects.pending_keys_change,
             sources_changed: effects.sources_changed,
@@ -262,8 +262,8 @@ impl<'t> Draft<'t> {
         })
     }
 
-    /// Collects the lookup rows of a page. They are inserted by [`Draft::finish`], or earlier if
-    /// the page's rows are removed.
+    /// Collects the lookup rows of a page. They are inserted by [`Transaction::finish`], or earlier
+    /// if the page's rows are removed.
     pub(super) fn insert_derived(
         &mut self,
         source: &SourceId,
@@ -441,7 +441,7 @@ impl<'t> Draft<'t> {
 }
 
 /// Rows of a lookup table: source, key, page id.
-pub(super) type Rows = Vec<(String, String, u64)>;
+pub(super) type LookupRows = Vec<(String, String, u64)>;
 
 /// Rows of a table of tags or types; see [`LabelKey`].
 pub(super) type DatedRows = Vec<(String, String, i64, u64)>;
@@ -449,7 +449,7 @@ pub(super) type DatedRows = Vec<(String, String, i64, u64)>;
 /// Inserts rows in sorted order.
 pub(super) fn insert_in_order(
     table: &mut RowTable<'_, (&'static str, &'static str, u64), ()>,
-    rows: &mut Rows,
+    rows: &mut LookupRows,
 ) -> Result<(), StoreError> {
     rows.sort_unstable();
     for (source, key, id) in rows.drain(..) {
@@ -472,7 +472,7 @@ pub(super) fn insert_labels(
 
 /// Adds `changes` to counts by source and key, such as pages by tag. Removes counts of zero.
 pub(super) fn add_to_counts(
-    table: &mut RowTable<'_, Pair, u64>,
+    table: &mut RowTable<'_, TextPair, u64>,
     changes: BTreeMap<(String, String), i64>,
 ) -> Result<(), StoreError> {
     for ((source, key), change) in changes.into_iter().filter(|(_, change)| *change != 0) {
