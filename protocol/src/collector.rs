@@ -252,12 +252,10 @@ pub struct CollectorDeletionsReply {
 
 words! {
     /// How the platform answers a request for a deleted post.
-    #[derive(Default)]
     DeletionReason {
         /// With the status 404.
         NotFound404 = "not_found_404",
         /// With an error that it does not exist.
-        #[default]
         NotFound = "not_found",
         /// With an error about permission: the account is private or suspended.
         NotAuthorized = "not_authorized",
@@ -285,8 +283,9 @@ pub struct Deletion {
     pub created_at: Option<String>,
     /// When the deletion was found.
     pub detected_at: String,
-    /// How the platform answers a request for it.
-    pub reason: DeletionReason,
+    /// How the platform answers a request for it: a [`DeletionReason`], or the word of another
+    /// program that wrote the record.
+    pub reason: String,
 }
 
 /// The collector's alerts, newest first.

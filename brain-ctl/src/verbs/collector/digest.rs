@@ -195,7 +195,7 @@ mod tests {
                 text: HOSTILE.into(),
                 created_at: None,
                 detected_at: at(),
-                reason: DeletionReason::NotFound,
+                reason: DeletionReason::NotFound.to_string(),
             }],
             alerts: vec![Alert {
                 at: at(),

@@ -8,12 +8,11 @@ use brain_protocol::{
 use crate::output::{Column, Paint, Show, Table, Text, count, format_to_minute, page_name};
 
 /// Describes the reason of a deletion.
-fn reason_text(reason: DeletionReason) -> &'static str {
-    match reason {
-        DeletionReason::NotAuthorized => "hidden",
-        DeletionReason::NotFound | DeletionReason::NotFound404 | DeletionReason::NoData => {
-            "deleted"
-        }
+fn reason_text(reason: &str) -> &str {
+    match DeletionReason::parse(reason) {
+        Some(DeletionReason::NotAuthorized) => "hidden",
+        Some(_) => "deleted",
+        None => reason,
     }
 }
 
@@ -34,7 +33,7 @@ impl Show for CollectorDeletionsReply {
                 &format_to_minute(&deletion.detected_at),
                 &deletion.id,
                 &deletion.author,
-                reason_text(deletion.reason),
+                reason_text(&deletion.reason),
                 text,
             ]);
         }
@@ -52,7 +51,11 @@ impl Show for CollectorDeletionsReply {
             return vec!["no deletions".into()];
         }
         let mut notes = Vec::new();
-        if self.deletions.iter().any(|deletion| deletion.reason == DeletionReason::NotAuthorized) {
+        if self
+            .deletions
+            .iter()
+            .any(|deletion| deletion.reason == DeletionReason::NotAuthorized.as_str())
+        {
             notes.push("hidden: the account became private or was suspended".into());
         }
         notes.extend(self.truncated.then(|| "more exist: use --limit or --since".to_owned()));
@@ -190,7 +193,7 @@ mod tests {
             text: text.into(),
             created_at: None,
             detected_at: "2026-11-21T10:30:00.000Z".into(),
-            reason,
+            reason: reason.to_string(),
         }
     }
 

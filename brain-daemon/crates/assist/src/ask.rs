@@ -213,9 +213,12 @@ fn answer_without_model(
     if let Some(link_answer) = by_links {
         return AskReply { passages, ..direct::answer(link_answer, unanswered) };
     }
-    let hint = "no language model is configured, so only the passages are shown; to get answers, \
-                set llm.provider and llm.model in the configuration (`brain config path`)";
-    AskReply { passages, hint: Some(hint.into()), ..unanswered }
+    let hint = hint!(
+        "no language model is configured, so only the passages are shown; to get answers, set \
+         llm.provider and llm.model in the configuration ({})",
+        Command::ConfigPath
+    );
+    AskReply { passages, hint: Some(hint), ..unanswered }
 }
 
 /// Replies what an answer from these passages would cost at most.

@@ -171,7 +171,7 @@ impl Data {
             text: record.text().to_owned(),
             created_at: text("created_at"),
             detected_at: text(DETECTED_AT).unwrap_or_default(),
-            reason: record.str("reason").and_then(DeletionReason::parse).unwrap_or_default(),
+            reason: text("reason").unwrap_or_default(),
         }))
     }
 

@@ -10,10 +10,9 @@ use brain_ingest::{IngestItem, IngestReceipt};
 use brain_pages::pages::similar_pages::SimilarPage;
 use brain_pages::pages::surroundings::Surroundings;
 use brain_protocol::{
-    Fault, Get, Operation, OperationInfo, PageRef, Reply, Request, Secret, Slug, SourceId,
-    TunnelRequest, VoiceReply, VoiceTurn,
+    Fault, Get, Operation, PageRef, Reply, Request, Secret, Slug, SourceId, TunnelRequest,
+    VoiceReply, VoiceTurn,
 };
-use brain_service::moved_home::check_home;
 use brain_service::{AuditLog, ChangeFeed, Progress, TextPermit};
 use tokio_util::sync::CancellationToken;
 
@@ -63,18 +62,12 @@ impl Door {
         self.brain.run(caller, operation, progress)
     }
 
-    /// Decides whether `caller` may use `operation` now.
-    fn admit(&self, caller: &Caller, operation: OperationInfo) -> Result<(), Fault> {
-        permit(caller, operation)?;
-        check_home(self.brain.home())
-    }
-
     /// Returns the links, backlinks and days around a page, for a caller that may `get` it.
     ///
     /// # Errors
     /// As for `get`.
     pub fn surroundings(&self, caller: &Caller, page: &PageRef) -> Result<Surroundings, Fault> {
-        self.admit(caller, Get::INFO)?;
+        permit(caller, Get::INFO)?;
         self.brain.pages.surroundings(caller, page)
     }
 
@@ -84,7 +77,7 @@ impl Door {
     /// # Errors
     /// As for `get`, without `not_found`.
     pub fn similar_pages(&self, caller: &Caller, slug: &Slug) -> Result<Vec<SimilarPage>, Fault> {
-        self.admit(caller, Get::INFO)?;
+        permit(caller, Get::INFO)?;
         self.brain.pages.similar(caller, slug)
     }
 
@@ -215,25 +208,40 @@ mod tests {
     use brain_base::caller::{Scope, Visibility};
     use brain_base::clock::SystemClock;
     use brain_base::home::Home;
-    use brain_protocol::{FaultCode, Put};
+    use brain_protocol::{Origin, Put};
+    use brain_service::NoProgress;
 
     use super::*;
 
     #[test]
-    fn surroundings_are_refused_as_operations_are() {
+    fn surroundings_are_shown_to_whom_get_shows_the_page() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path().join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
         let brain = Brain::open(home, config, Arc::new(SystemClock), 7).unwrap();
         let door = Door::new(Arc::new(brain));
-        let reader = Caller::granted("reader", Scope::Read.into(), Visibility::All);
         let page = PageRef { source: None, slug: Slug::parse("a").unwrap() };
-        let code = |result: Result<(), Fault>| result.map_err(|fault| fault.code);
-        let surroundings = || code(door.surroundings(&reader, &page).map(|_| ()));
-        assert_eq!(surroundings(), Err(FaultCode::NotFound));
-        // Every scope includes that of `get`, so `put` shows that the scope is compared.
-        assert_eq!(code(door.admit(&reader, Put::INFO)), Err(FaultCode::Forbidden));
+        let put = Put {
+            page: page.clone(),
+            content: b"otter".to_vec(),
+            origin: Origin::Stdin,
+            allow_empty: false,
+            expect: None,
+        };
+        door.run(&Caller::local(0), put, &NoProgress).unwrap();
+        let other = Visibility::Only(vec![SourceId::parse("other").unwrap()]);
+        let callers = [Visibility::All, other]
+            .map(|visibility| Caller::granted("reader", Scope::Read.into(), visibility));
+        let check = || {
+            for (caller, is_shown) in callers.iter().zip([true, false]) {
+                let get = Get { page: page.clone(), version: None };
+                assert_eq!(door.run(caller, get, &NoProgress).is_ok(), is_shown);
+                assert_eq!(door.surroundings(caller, &page).is_ok(), is_shown);
+            }
+        };
+        check();
+        // Reading goes on when the home is moved away.
         std::fs::rename(dir.path().join("home"), dir.path().join("moved")).unwrap();
-        assert_eq!(surroundings(), Err(FaultCode::ReadOnly), "it asks `admit`");
+        check();
     }
 }

@@ -227,7 +227,7 @@ fn a_deletion_is_the_post_with_time_and_reason() {
     assert_eq!((deletion.text.as_str(), deletion.author.as_str()), ("What I think", "5"));
     assert_eq!(
         (deletion.detected_at, deletion.reason),
-        (rfc3339(T0 + 5), DeletionReason::NotFound)
+        (rfc3339(T0 + 5), DeletionReason::NotFound.to_string())
     );
     let mut record: Value =
         serde_json::from_slice(&fs::read(data.root().join("deletions/17.json")).unwrap()).unwrap();

@@ -295,7 +295,7 @@ mod tests {
             text: "first\nsecond \u{1b}[2J".into(),
             created_at: None,
             detected_at: "2026-11-21T10:00:00.000Z".into(),
-            reason: DeletionReason::NotFound,
+            reason: DeletionReason::NotFound.to_string(),
         };
         let alert = deletion_alert("2026-11-21T10:00:01.000Z".into(), deletion);
         assert!(

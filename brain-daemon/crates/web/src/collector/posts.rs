@@ -232,16 +232,21 @@ pub(super) fn deletion(it: &Deletion) -> Markup {
             a href=(Text(&post_path(&it.id))) { "Post " (Text(&it.id)) }
             @if !it.author.is_empty() { " · " (author(&it.author)) }
             @if let Some(at) = &it.created_at { " · written " (time(at)) }
-            " · deletion found " (time(&it.detected_at)) " · " (reason(it.reason))
+            " · deletion found " (time(&it.detected_at)) " · " (reason(&it.reason))
             " · " span class="outside" { "from outside" }
         }
     }
 }
 
-fn reason(reason: DeletionReason) -> &'static str {
-    match reason {
-        DeletionReason::NotFound404 | DeletionReason::NotFound => "the platform no longer has it",
-        DeletionReason::NotAuthorized => "the account is private or suspended",
-        DeletionReason::NoData => "the platform returns nothing for it",
+fn reason(reason: &str) -> Markup {
+    html! {
+        @match DeletionReason::parse(reason) {
+            Some(DeletionReason::NotFound404 | DeletionReason::NotFound) => {
+                "the platform no longer has it"
+            }
+            Some(DeletionReason::NotAuthorized) => "the account is private or suspended",
+            Some(DeletionReason::NoData) => "the platform returns nothing for it",
+            None => (text(reason)),
+        }
     }
 }

@@ -92,8 +92,9 @@ pub(super) fn collect(
     for (at, id) in events.deletions.iter().filter(|(at, _)| *at >= since) {
         let deletion = files.data.deletion(id).ok().flatten();
         // A post that is only hidden was not deleted, and the text of a redacted post is unknown.
-        let known_deletion = deletion
-            .filter(|it| it.reason != DeletionReason::NotAuthorized && !it.text.trim().is_empty());
+        let known_deletion = deletion.filter(|it| {
+            it.reason != DeletionReason::NotAuthorized.as_str() && !it.text.trim().is_empty()
+        });
         if let Some(deletion) = known_deletion
             && let Some((record, _)) = files.post(id)
             && let Some(author) = files.author(&record, None)
