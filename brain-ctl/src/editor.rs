@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Command as Hinted, Fault, FaultCode, hint};
 use rustix::process::Signal;
 
 use crate::fail;
@@ -95,7 +95,8 @@ impl EditedFile {
             Ok(text) if text != self.original => {
                 let message = format!("{}; your text is in {}", fault.message, self.path.display());
                 let hint = fault.hint.unwrap_or_else(|| {
-                    format!("store it with `brain put SLUG --file {}`", self.path.display()).into()
+                    let file = Some(self.path.display().to_string());
+                    hint!("store it with {}", Hinted::PutFile { page: None, file })
                 });
                 Fault::new(fault.code, message).hint(hint)
             }

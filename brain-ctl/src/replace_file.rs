@@ -16,7 +16,8 @@ use crate::fail;
 /// A link at the path is replaced.
 ///
 /// # Errors
-/// `io`, `disk_full` or `read_only` if it cannot be written. The former file stays.
+/// `io`, `disk_full` or `read_only` if it cannot be written. The former file stays; but if only the
+/// directory cannot be flushed, the path has the new content already.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Fault> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".brain-new-{}", std::process::id()));

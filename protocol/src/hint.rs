@@ -96,7 +96,7 @@ impl fmt::Display for Hint {
 
 impl From<String> for Hint {
     fn from(text: String) -> Self {
-        Self(vec![Part::Text(text)])
+        Self(if text.is_empty() { Vec::new() } else { vec![Part::Text(text)] })
     }
 }
 

@@ -17,6 +17,7 @@ pub mod lines;
 pub mod mcp;
 pub mod model;
 pub mod mounts;
+mod needs;
 pub mod platform;
 pub mod postgres;
 mod process;
@@ -35,9 +36,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Reply, Request, Scopes, SourceId, Status, StatusReply, TokenCreate};
-use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit};
+use rustix::process::{Pid, Signal, kill_process};
 
 pub use client::{Client, capture};
+pub use needs::{can_change_user, can_open_files, has_program};
 pub use process::{Run, program, run, target_dir};
 pub use test_skips::{Need, skip};
 
@@ -438,41 +440,6 @@ macro_rules! expect_reply {
             other => panic!("expected the reply {}, got {other:?}", stringify!($kind)),
         }
     };
-}
-
-/// Returns whether this program can be started. Reports a skip otherwise.
-#[must_use]
-pub fn has_program(name: &str) -> bool {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = std::env::split_paths(&paths).any(|dir| dir.join(name).is_file());
-    if !is_there {
-        skip(Need::Program(name.into()));
-    }
-    is_there
-}
-
-/// Returns whether tests can act as other users. Reports a skip otherwise.
-#[must_use]
-pub fn can_change_user() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        skip(Need::Root("other users of the machine".into()));
-    }
-    is_root && has_program("setpriv")
-}
-
-/// Opens as many files as the system allows. Returns whether `number` files can be open; reports a
-/// skip otherwise.
-#[must_use]
-pub fn can_open_files(number: u64) -> bool {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
-    let is_enough = getrlimit(Resource::Nofile).current.is_none_or(|current| current >= number);
-    if !is_enough {
-        skip(Need::OpenFiles(number.to_string()));
-    }
-    is_enough
 }
 
 /// Writes a line on standard error, also if the test passes.

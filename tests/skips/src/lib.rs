@@ -69,17 +69,21 @@ pub fn skip(need: Need) {
     let is_strict = std::env::var_os("BRAIN_TESTS_STRICT").is_some_and(|value| value == "1");
     let can_be_met = !matches!(need, Need::Kernel(_));
     assert!(!(is_strict && can_be_met), "BRAIN_TESTS_STRICT=1, and the test needs: {need}");
+    let program = std::env::current_exe().unwrap_or_default();
+    let program = program.file_stem().unwrap_or_default().display();
     let thread = std::thread::current();
-    let line = format!("{need}\t{}\n", thread.name().unwrap_or_default());
+    let line = format!("{need}\t{program} {}\n", thread.name().unwrap_or_default());
     // Not `eprint!`, which shows nothing for a test that passes.
     let _ = std::io::stderr().write_all(format!("SKIPPED: {line}").as_bytes());
     let record = std::fs::File::options().create(true).append(true).open(record());
     let _ = record.and_then(|mut file| file.write_all(line.as_bytes()));
 }
 
-/// The record of the skips of a run: all test programs of one `cargo test` have the same parent.
+/// The record of the skips of a run, beside the test programs. All programs of one `cargo test` have
+/// the same parent.
 fn record() -> PathBuf {
-    std::env::temp_dir().join(format!("brain-skipped-tests-{}", parent_id()))
+    let program = std::env::current_exe().unwrap_or_default();
+    program.with_file_name(format!("skipped-tests-{}", parent_id()))
 }
 
 /// Takes the record of this run and returns its summary.

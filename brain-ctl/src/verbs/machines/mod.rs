@@ -23,8 +23,8 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct MachinesCommand {
     /// What to do
-    #[arg(value_enum, value_name = "ACTION", default_value_t = MachineAction::Status)]
-    action: MachineAction,
+    #[arg(value_enum, value_name = "ACTION", default_value_t = MachinesVerb::Status)]
+    action: MachinesVerb,
 
     /// Machine to remove (remove), or action to show: init or join (plan)
     #[arg(value_name = "NAME")]
@@ -62,7 +62,7 @@ pub(crate) struct MachinesCommand {
 
 /// The actions of `machines`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum MachineAction {
+enum MachinesVerb {
     /// Share this brain through a PostgreSQL server
     Init,
     /// Make this home a machine of a shared brain, or build its store again
@@ -94,7 +94,7 @@ terminal and do not show what you type; an empty line means
 the stored secret. docs/machines.md has all steps.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        use MachineAction::{Init, Join, Leave, List, Plan, Remove, RotateKey, Status};
+        use MachinesVerb::{Init, Join, Leave, List, Plan, Remove, RotateKey, Status};
         check_flags(
             Self::NAME,
             &self.action,

@@ -136,8 +136,10 @@ impl Access {
                 "revoking \"{}\" ends its access at once and revokes all its tokens",
                 client.name
             );
-            return Err(Fault::new(FaultCode::ConfirmationNeeded, message)
-                .hint(Command::ClientsRevoke { client: Some(id.to_string()) }));
+            return Err(Fault::new(FaultCode::ConfirmationNeeded, message).hint(hint!(
+                "to do it: {}",
+                Command::ClientsRevoke { client: Some(id.to_string()) }
+            )));
         }
         let now = self.clock.now();
         let mut update = GrantUpdate::default();

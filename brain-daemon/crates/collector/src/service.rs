@@ -20,7 +20,6 @@ mod topics;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use brain_protocol::{Command, Fault, FaultCode, StreamStatus, hint};
@@ -47,6 +46,15 @@ use brain_sync::sync::SyncService;
 /// The name of the secret with the platform's token.
 const TOKEN: &str = "platform-bearer-token";
 
+/// What is known of the persistent connection.
+#[derive(Clone)]
+pub(crate) struct StreamView {
+    pub(crate) status: StreamStatus,
+    /// Whether no connection can be prepared, for example without a token. Replies have a current
+    /// state instead of the recorded one, because a setup may have solved the problem.
+    pub(crate) is_unready: bool,
+}
+
 /// The state of the collector in this process.
 #[derive(Default)]
 pub(crate) struct CollectorState {
@@ -56,10 +64,7 @@ pub(crate) struct CollectorState {
     /// recorded only here.
     last_attempt: Mutex<Option<i64>>,
     /// The status of the persistent connection.
-    stream: Mutex<Option<StreamStatus>>,
-    /// Whether a connection cannot be prepared, for example without a token. Replies have a
-    /// current state instead of the recorded one, because a setup may have solved the problem.
-    stream_is_unready: AtomicBool,
+    stream: Mutex<Option<StreamView>>,
     /// Wakes the worker of the analyses after new posts.
     new_posts: Notify,
     /// Cache of the optional analyses, locked while they run.
@@ -93,7 +98,7 @@ impl CollectorState {
     }
 
     /// Locks the status of the persistent connection.
-    pub(crate) fn stream(&self) -> MutexGuard<'_, Option<StreamStatus>> {
+    pub(crate) fn stream(&self) -> MutexGuard<'_, Option<StreamView>> {
         self.stream.lock()
     }
 }

@@ -108,7 +108,9 @@ pub(crate) fn group(
 fn operations(api: &mut OpenApi) -> impl Iterator<Item = &mut Operation> {
     let paths = api.paths.paths.values_mut();
     paths.flat_map(|path| {
-        [&mut path.get, &mut path.post, &mut path.delete, &mut path.patch].into_iter().flatten()
+        [&mut path.get, &mut path.put, &mut path.post, &mut path.delete, &mut path.patch]
+            .into_iter()
+            .flatten()
     })
 }
 

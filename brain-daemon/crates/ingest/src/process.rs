@@ -22,7 +22,7 @@ const MAX_BYTES_PER_BATCH: usize = 4_000_000;
 /// Maximum number of attempts to store a job's page.
 const MAX_ATTEMPTS: u32 = 3;
 /// Pauses before further attempts.
-const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::MAX);
+const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 /// Maximum number of expired jobs that one transaction removes.
 const CLEANUP_BATCH: usize = 200;
 

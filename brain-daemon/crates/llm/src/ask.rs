@@ -20,7 +20,7 @@ const MAX_OPTION_TRIES: usize = 5;
 /// Maximum number of retries on an overloaded service.
 const MAX_RETRIES: u32 = 4;
 /// Pauses before retries, unless the service names one.
-const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::MAX);
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 /// Time limit for a whole answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// Interval at which a wait for a retry checks for cancellation.

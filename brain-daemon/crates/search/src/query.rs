@@ -421,6 +421,11 @@ mod tests {
             for from in 0..all.len() {
                 for to in from + 1..=all.len() {
                     let run = &text[all[from].1.start..all[to - 1].1.end];
+                    // A mark that follows a letter in the text begins no word by itself.
+                    let alone = super::words(run);
+                    if simple_words(&alone).next().map(|(word, _)| word) != Some(all[from].0) {
+                        continue;
+                    }
                     let words = all[from..to].iter().cloned();
                     assert_eq!(key_of_words(words), name_key(run), "{run:?} in {text:?}");
                 }

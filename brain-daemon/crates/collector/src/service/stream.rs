@@ -6,7 +6,6 @@
 mod own_posts;
 
 use std::cell::RefCell;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use brain_base::leases;
@@ -19,7 +18,7 @@ use crate::filtered_stream::{
     ConnectionEnd, LineSplitter, ReconnectDelay, StreamMessage, StreamRules,
 };
 use crate::outbound::Watch;
-use crate::service::CollectorService;
+use crate::service::{CollectorService, StreamView};
 use crate::{
     Data, Endpoint, Expansions, FaultReason, IncomingPost, Line, Platform, PlatformFault, PostId,
     Record, Run, RunListener, RunSettings, State, Stream,
@@ -44,8 +43,8 @@ impl CollectorService {
     /// Returns the status of the connection; `None` if it was never enabled. `off_because` is the
     /// reason if the collector is off.
     pub(super) fn stream_status(&self, off_because: Option<&str>) -> Option<StreamStatus> {
-        let status = self.state.stream().clone()?;
-        if !self.state.stream_is_unready.load(Ordering::SeqCst) {
+        let StreamView { status, is_unready } = self.state.stream().clone()?;
+        if !is_unready {
             return Some(status);
         }
         let (state, message) = match off_because {
@@ -60,24 +59,25 @@ impl CollectorService {
         if !self.env.config.stream {
             return;
         }
-        *self.state.stream() = Some(StreamStatus {
+        let status = StreamStatus {
             state: ConnectionStatus::Waiting,
             message: "a connection is being opened".into(),
             posts: 0,
             connections: 0,
-        });
+        };
+        *self.state.stream() = Some(StreamView { status, is_unready: false });
         let (mut backoff, mut watches) = (ReconnectDelay::default(), Vec::new());
         while !self.env.stop.is_cancelled() {
             self.run_connection(&mut backoff, &mut watches);
         }
-        self.set_stream_status(ConnectionStatus::Off, "the daemon is stopping");
+        self.set_stream_status(ConnectionStatus::Off, "the daemon is stopping", false);
     }
 
     /// Runs one connection, including the delay after it.
     fn run_connection(&self, backoff: &mut ReconnectDelay, watches: &mut Vec<Watch>) {
         if !self.env.leases.holds(leases::COLLECTOR) {
             let message = "another machine collects, or this one must not now";
-            self.set_stream_status(ConnectionStatus::Off, message);
+            self.set_stream_status(ConnectionStatus::Off, message, false);
             return self.pause(LEASE_CHECK, None, || {});
         }
         let inputs = self.run_inputs().and_then(|run_inputs| {
@@ -93,8 +93,7 @@ impl CollectorService {
             Err(fault) => {
                 let hint = fault.hint.clone().unwrap_or_default();
                 let message = format!("{}; {hint}", fault.message);
-                self.set_stream_status(ConnectionStatus::Waiting, &message);
-                self.state.stream_is_unready.store(true, Ordering::SeqCst);
+                self.set_stream_status(ConnectionStatus::Waiting, &message, true);
                 return self.pause(RETRY_UNREADY, None, || {});
             }
         };
@@ -147,7 +146,7 @@ impl CollectorService {
         );
         let state = if needs_owner { ConnectionStatus::Off } else { ConnectionStatus::Waiting };
         let message = format!("{reason}; the next attempt is in {} s", wait.as_secs());
-        self.set_stream_status(state, &message);
+        self.set_stream_status(state, &message, false);
         tracing::info!(reason, ?wait, "persistent connection ended");
     }
 
@@ -166,12 +165,13 @@ impl CollectorService {
         }
     }
 
-    /// Sets state and message, if the connection is enabled.
-    fn set_stream_status(&self, state: ConnectionStatus, message: &str) {
-        if let Some(status) = self.state.stream().as_mut() {
-            self.state.stream_is_unready.store(false, Ordering::SeqCst);
-            status.state = state;
-            status.message = message.into();
+    /// Sets state and message, if the connection is enabled, and whether the message says why the
+    /// collector is not ready.
+    fn set_stream_status(&self, state: ConnectionStatus, message: &str, is_unready: bool) {
+        if let Some(view) = self.state.stream().as_mut() {
+            view.is_unready = is_unready;
+            view.status.state = state;
+            view.status.message = message.into();
         }
     }
 
@@ -297,8 +297,8 @@ impl StreamConnection<'_> {
             StreamEvent::Idle => {}
             StreamEvent::Head => {
                 self.connected_at = Some(Instant::now());
-                if let Some(status) = self.service.state.stream().as_mut() {
-                    status.connections += 1;
+                if let Some(view) = self.service.state.stream().as_mut() {
+                    view.status.connections += 1;
                 }
                 let refused = match self.rules.rejections.first() {
                     Some(why) => format!("; a rule was rejected: {why}"),
@@ -307,6 +307,7 @@ impl StreamConnection<'_> {
                 self.service.set_stream_status(
                     ConnectionStatus::Connected,
                     &format!("posts arrive as they are written{refused}"),
+                    false,
                 );
                 self.search_missed_posts();
             }
@@ -355,8 +356,8 @@ impl StreamConnection<'_> {
             return;
         }
         self.newest = newest.max(self.newest.take());
-        if let Some(status) = self.service.state.stream().as_mut() {
-            status.posts += count;
+        if let Some(view) = self.service.state.stream().as_mut() {
+            view.status.posts += count;
         }
         let new_posts = listener.new_posts.into_inner();
         if !new_posts.is_empty() {

@@ -37,7 +37,7 @@ section! {
     platform_api: String = safe_url(), "https://api.x.com",
         "the platform's address";
     handle: Option<String> = handle(), "",
-        "the account; empty: the one given to setup";
+        "the account; empty: the one given to the collector's setup";
     user_id: Option<String> = digits(), "",
         "numeric id of the account; empty: the one that setup found";
     searches: Vec<String> = texts(), "[]",

@@ -34,7 +34,7 @@ fn check(workers: &WorkerStates) -> Finding {
              the daemon's log",
             Command::Stop
         );
-        return Ok((status, failing.join("; "), Some(hint.into())));
+        return Ok((status, failing.join("; "), Some(hint)));
     }
     let names = |is_configured: bool| -> String {
         let matches =

@@ -210,7 +210,7 @@ pub(crate) fn check_plain(document: &Document, key: &str) -> Result<(), Fault> {
         format!("\"{key}\" in this page's frontmatter is more than a list of words"),
     )
     .hint(hint!(
-        "change it by hand: {} the page, edit, and {} it back",
+        "change it by hand: {}, edit, and {}",
         Command::Get { page: None },
         Command::Put { page: None }
     )))

@@ -259,7 +259,7 @@ fn refuse_empty(slug: &str, exists: bool) -> Fault {
             format!("empty content would blank the page \"{slug}\"; it was left as it is"),
             hint!(
                 "`--allow-empty` does it (the present version is kept); {} removes the page",
-                Command::Delete { page: None }
+                Command::Delete { page: Some(slug.to_owned()) }
             ),
         )
     } else {

@@ -73,7 +73,7 @@ impl TunnelService {
             let message = format!("source \"{}\" of {id} is not registered", job.source.as_str());
             return Err(Fault::new(FaultCode::UnknownSource, message).hint(hint!(
                 "register it again: {}, or let the sender repeat the request",
-                Command::SourcesAdd { source: None, path: None }
+                Command::SourcesAdd { source: Some(job.source.to_string()), path: None }
             )));
         }
         // Replays the item as it arrived: with the same client and options.
