@@ -244,7 +244,7 @@ fn damaged_old_versions_are_reported_and_not_restored() {
         );
         // A put would repair nothing here, and other versions are readable.
         assert!(!hint.contains("brain put"), "{hint}");
-        for remedy in ["`brain get area/note --source notes --version N`", "brain backup restore"] {
+        for remedy in ["`brain get notes:area/note --version N`", "brain backup restore"] {
             assert!(hint.contains(remedy), "{remedy}: {hint}");
         }
         assert!(!ran.stdout.contains("alrus in round"), "{ran:?}");

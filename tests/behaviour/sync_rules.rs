@@ -133,7 +133,7 @@ fn a_changed_file_becomes_the_page_unless_both_changed_the_same_lines() {
     assert_eq!(put["written"], false, "{put}");
     assert_ne!(home.json(["doctor"])["status"], "healthy");
     let plain = home.brain(["sync", "--source", "notes"]).expect(0);
-    assert!(plain.stderr.contains("brain keep notes:plan page"), "{plain:?}");
+    assert!(plain.stderr.contains("brain keep plan page --source notes"), "{plain:?}");
     assert_eq!(get_note(&home, "plan")["body"], "Again here.\n");
     home.json(["keep", "plan", "file", "--source", "notes"]);
     assert_eq!(get_note(&home, "plan")["body"], "Again on disk.\n");

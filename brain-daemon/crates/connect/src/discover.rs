@@ -11,9 +11,21 @@ use super::explain::{
     challenge_parameter, clean_text, explain_foreign_answer, explain_unexpected_answer,
     json_error_code,
 };
-use super::rpc::initialization;
 use super::{StepFailure, StepResult, Target, fail, is_loopback, pass, warn};
 use brain_net::{HttpRequest, HttpResponse};
+
+/// The newest revision of MCP with a handshake.
+const LEGACY: &str = "2025-11-25";
+
+/// Returns the parameters of `initialize`.
+pub(super) fn initialization() -> Value {
+    json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client_info() })
+}
+
+/// Names this program to the endpoint.
+pub(super) fn client_info() -> Value {
+    json!({ "name": "brain connect test", "version": brain_protocol::VERSION })
+}
 
 /// The authorization server, as far as a client needs it.
 pub(super) struct Issuer {

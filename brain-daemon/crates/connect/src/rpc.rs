@@ -7,14 +7,13 @@ use brain_protocol::{Command, hint};
 use serde_json::{Value, json};
 
 use super::authorize::BearerToken;
+use super::discover::{client_info, initialization};
 use super::explain::{
     challenge_parameter, clean_text, explain_foreign_answer, json_error_text, redact_secret,
 };
 use super::{StepFailure, Target};
 use brain_net::{HttpRequest, HttpResponse};
 
-/// The newest revision with a handshake.
-const LEGACY: &str = "2025-11-25";
 /// The first revision without a handshake.
 pub(super) const MODERN: &str = "2026-07-28";
 
@@ -163,15 +162,6 @@ impl<'a> McpSession<'a> {
             StepFailure::new(message, self.default_hint)
         })
     }
-}
-
-/// Returns the parameters of `initialize`.
-pub(super) fn initialization() -> Value {
-    json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client_info() })
-}
-
-fn client_info() -> Value {
-    json!({ "name": "brain connect test", "version": brain_protocol::VERSION })
 }
 
 /// Returns the MCP response in an HTTP answer: its body, or the first response in its event stream.
