@@ -106,7 +106,7 @@ pub const PROTOCOL: u16 = 18;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
-const WIRE_TYPES: u64 = 0x7e62_2e86_8af0_639f;
+const WIRE_TYPES: u64 = 0x5ec9_d9c0_3191_82ee;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");
