@@ -1,6 +1,8 @@
 //! Writes the vault of the tests to a new directory, for tests with other programs and for trying
 //! brain out.
 
+#![allow(clippy::expect_used)]
+
 use std::path::PathBuf;
 
 fn main() {

@@ -45,7 +45,7 @@ pub(super) async fn run(
     match serve_requests(&mut stream, &caller, &brain, &stop, has_waiting_clients.clone()).await {
         Ok(SessionEnd::Done) => {}
         Ok(SessionEnd::Mcp) => {
-            mcp::serve_stream(stream, caller, brain, stop, has_waiting_clients).await
+            mcp::serve_stream(stream, caller, brain, stop, has_waiting_clients).await;
         }
         Err(reason) => tracing::debug!(caller = caller.name, reason, "connection closed"),
     }

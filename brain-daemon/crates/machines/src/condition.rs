@@ -1,7 +1,7 @@
 //! Whether this machine can use the log, and how errors of the log become errors of the store.
 
 use brain_commit_log::Error;
-use brain_protocol::{Command, Fault, FaultCode, MachineState, hint};
+use brain_protocol::{Command, Fault, FaultCode, Hint, MachineState, hint};
 use brain_store::StoreError;
 
 use crate::payload::Problem;
@@ -122,85 +122,73 @@ pub fn fault(error: &Error) -> Fault {
 
 /// Returns the state in which a machine stops after this error.
 fn stop(error: &Error, text: String) -> StopReason {
-    let (state, hint) = match error {
-        Error::Diverged { .. } => (
-            MachineState::Diverged,
-            hint!(
-                "the server was restored, it failed over and lost changes, or a former primary \
-                 server is back and answers; if one is, stop it: this machine goes on when it \
-                 reaches the right server. Otherwise {} builds this machine's store again from \
-                 the server, and keeps the present one as a file with what the server lost and \
-                 with its queued items; docs/machines.md, section \"What a former store has\", \
-                 says how to get them back",
-                Command::MachinesJoin
-            ),
-        ),
-        Error::Compacted { .. } => (
-            MachineState::Compacted,
-            hint!(
-                "this machine was away too long; {} builds its store again from a snapshot, and \
-                 keeps the present one as a file",
-                Command::MachinesJoin
-            ),
-        ),
-        Error::TooNew { .. } => {
-            (MachineState::Newer, "update brain on this machine; reads go on meanwhile".into())
-        }
-        Error::NotRegistered { .. } => (
-            MachineState::Removed,
-            hint!(
-                "{} adds this machine again; {} makes its store an ordinary one",
-                Command::MachinesJoin,
-                Command::MachinesLeave
-            ),
-        ),
-        Error::WrongKey | Error::UnknownKey(_) => (
-            MachineState::WrongKey,
-            hint!(
-                "the key was replaced on another machine; give this machine the new words: {}",
-                Command::MachinesJoinKey
-            ),
-        ),
-        Error::Forged(_) => (
-            MachineState::Forged,
-            hint!(
-                "someone changed the server's data, or it belongs to another brain; restore the \
-                 server from its backup, then {} on each machine",
-                Command::MachinesJoin
-            ),
-        ),
-        Error::Denied { .. } => (
-            MachineState::Denied,
-            hint!(
-                "correct the user's rights on the server, or give this machine another URL: {}",
-                Command::MachinesJoinUrl
-            ),
-        ),
-        Error::NotCreated { .. } => (
-            MachineState::NoLog,
-            hint!(
-                "the server's tables are missing; restore the server from its backup, or give this \
-                 machine another URL: {}",
-                Command::MachinesJoinUrl
-            ),
-        ),
-        Error::ServerTooOld { .. } => {
-            (MachineState::ServerTooOld, "update the server to PostgreSQL 14".into())
-        }
-        Error::File { .. } => (
-            MachineState::NoFile,
-            "correct the path in the server's URL, or make the file readable".into(),
-        ),
-        _ => (
-            MachineState::Damaged,
-            hint!(
-                "restore the server from its backup; or make this machine's store an ordinary one, \
-                 {}, and share it again in another database",
-                Command::MachinesLeave
-            ),
-        ),
+    let state = match error {
+        Error::Diverged { .. } => MachineState::Diverged,
+        Error::Compacted { .. } => MachineState::Compacted,
+        Error::TooNew { .. } => MachineState::Newer,
+        Error::NotRegistered { .. } => MachineState::Removed,
+        Error::WrongKey | Error::UnknownKey(_) => MachineState::WrongKey,
+        Error::Forged(_) => MachineState::Forged,
+        Error::Denied { .. } => MachineState::Denied,
+        Error::NotCreated { .. } => MachineState::NoLog,
+        Error::ServerTooOld { .. } => MachineState::ServerTooOld,
+        Error::File { .. } => MachineState::NoFile,
+        _ => MachineState::Damaged,
     };
-    StopReason { state, fault: Fault::new(FaultCode::MachineStopped, text).hint(hint) }
+    StopReason { state, fault: Fault::new(FaultCode::MachineStopped, text).hint(way_on(state)) }
+}
+
+/// Returns what the user can do about a state after an error of the log.
+fn way_on(state: MachineState) -> Hint {
+    match state {
+        MachineState::Diverged => hint!(
+            "the server was restored, it failed over and lost changes, or a former primary \
+             server is back and answers; if one is, stop it: this machine goes on when it \
+             reaches the right server. Otherwise {} builds this machine's store again from \
+             the server, and keeps the present one as a file with what the server lost and \
+             with its queued items; docs/machines.md, section \"What a former store has\", \
+             says how to get them back",
+            Command::MachinesJoin
+        ),
+        MachineState::Compacted => hint!(
+            "this machine was away too long; {} builds its store again from a snapshot, and \
+             keeps the present one as a file",
+            Command::MachinesJoin
+        ),
+        MachineState::Newer => "update brain on this machine; reads go on meanwhile".into(),
+        MachineState::Removed => hint!(
+            "{} adds this machine again; {} makes its store an ordinary one",
+            Command::MachinesJoin,
+            Command::MachinesLeave
+        ),
+        MachineState::WrongKey => hint!(
+            "the key was replaced on another machine; give this machine the new words: {}",
+            Command::MachinesJoinKey
+        ),
+        MachineState::Forged => hint!(
+            "someone changed the server's data, or it belongs to another brain; restore the \
+             server from its backup, then {} on each machine",
+            Command::MachinesJoin
+        ),
+        MachineState::Denied => hint!(
+            "correct the user's rights on the server, or give this machine another URL: {}",
+            Command::MachinesJoinUrl
+        ),
+        MachineState::NoLog => hint!(
+            "the server's tables are missing; restore the server from its backup, or give this \
+             machine another URL: {}",
+            Command::MachinesJoinUrl
+        ),
+        MachineState::ServerTooOld => "update the server to PostgreSQL 14".into(),
+        MachineState::NoFile => {
+            "correct the path in the server's URL, or make the file readable".into()
+        }
+        _ => hint!(
+            "restore the server from its backup; or make this machine's store an ordinary one, \
+             {}, and share it again in another database",
+            Command::MachinesLeave
+        ),
+    }
 }
 
 /// Returns the state of a machine whose server has another brain's log.

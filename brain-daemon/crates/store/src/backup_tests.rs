@@ -15,6 +15,7 @@ pub(super) fn options(new_store_id: u64) -> StoreOptions {
 }
 
 /// Creates a store with rows in every table.
+#[allow(clippy::too_many_lines)]
 pub(super) fn store(path: &Path) -> Store {
     let store = Store::open(path, &options(7), Box::new(|_| {})).unwrap();
     let source = SourceId::default();

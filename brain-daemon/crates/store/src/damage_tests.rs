@@ -30,7 +30,7 @@ fn a_damaged_block_is_reported_with_the_file() {
         .collect();
     let write = move |transaction: &mut Transaction<'_>| {
         all.iter().try_for_each(|(slug, new)| {
-            transaction.write_page(&SourceId::default(), slug, &new, 1).map(drop)
+            transaction.write_page(&SourceId::default(), slug, new, 1).map(drop)
         })
     };
     store.write(write).unwrap();
@@ -113,7 +113,7 @@ fn lists_leave_out_a_damaged_record_and_name_it() {
         .collect();
     let write = move |transaction: &mut Transaction<'_>| {
         all.iter().try_for_each(|(slug, new)| {
-            transaction.write_page(&SourceId::default(), slug, &new, 1).map(drop)
+            transaction.write_page(&SourceId::default(), slug, new, 1).map(drop)
         })
     };
     store.write(write).unwrap();

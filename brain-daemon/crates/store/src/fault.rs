@@ -61,7 +61,7 @@ const READ_ONLY_HINT: &str = "check the owner and mode of the home directory, an
 fn damaged_store_hint() -> Hint {
     hint!(
         "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: {}; the \
-     pages are also markdown files: move pages/ out of the home, and {} imports them again",
+         pages are also markdown files: move pages/ out of the home, and {} imports them again",
         Command::BackupRestore { file: None },
         Command::Import
     )
@@ -92,26 +92,13 @@ fn hint(error: &StoreError) -> Option<Hint> {
                 .into()
         }
         E::Io(_) => hint!("run {}", Command::Doctor),
-        E::Damaged(_) | E::Torn(_) => damaged_store_hint(),
-        E::DamagedPage(page) => hint_for_page(page),
-        E::DamagedText { .. } => {
-            hint!(
-                "{} names a backup with an intact copy; {} replaces the page",
-                Command::Get { page: None },
-                Command::PutFile { page: None, file: None }
-            )
-        }
-        E::DamagedAttachment { .. } => damaged_attachment_hint(),
-        E::DamagedSpool { .. } => {
-            "move the spool away and keep it: the store is intact, but lacks the items in the spool"
-                .into()
-        }
-        E::LostJobs { .. } => {
-            hint!(
-                "restore the file; or run {}: the next start continues without these jobs",
-                Command::Stop
-            )
-        }
+        E::Damaged(_)
+        | E::Torn(_)
+        | E::DamagedPage(_)
+        | E::DamagedText { .. }
+        | E::DamagedAttachment { .. }
+        | E::DamagedSpool { .. }
+        | E::LostJobs { .. } => return damage_hint(error),
         E::UnequalCopy(_) => {
             "the store is unchanged, and the copy was removed; back up again, or to another disk"
                 .into()
@@ -150,6 +137,34 @@ fn hint(error: &StoreError) -> Option<Hint> {
         E::Closed => "try again; the next command starts the daemon again".into(),
         E::Refused(fault) => return fault.hint.clone(),
         E::BackupSource(error) => return hint(error),
+    })
+}
+
+/// Returns what the user can do about damage.
+fn damage_hint(error: &StoreError) -> Option<Hint> {
+    use StoreError as E;
+    Some(match error {
+        E::Damaged(_) | E::Torn(_) => damaged_store_hint(),
+        E::DamagedPage(page) => hint_for_page(page),
+        E::DamagedText { .. } => {
+            hint!(
+                "{} names a backup with an intact copy; {} replaces the page",
+                Command::Get { page: None },
+                Command::PutFile { page: None, file: None }
+            )
+        }
+        E::DamagedAttachment { .. } => damaged_attachment_hint(),
+        E::DamagedSpool { .. } => {
+            "move the spool away and keep it: the store is intact, but lacks the items in the spool"
+                .into()
+        }
+        E::LostJobs { .. } => {
+            hint!(
+                "restore the file; or run {}: the next start continues without these jobs",
+                Command::Stop
+            )
+        }
+        _ => return None,
     })
 }
 

@@ -72,7 +72,7 @@ impl TunnelService {
     fn provider(&self) -> StepResult<Settings> {
         let settings = self.tunnel_settings()?;
         let name = crate::agent(&settings).name();
-        let public = self.access.http_addresses().public.or_else(|| self.env.public);
+        let public = self.access.http_addresses().public.or(self.env.public);
         let Some(address) = public else {
             return fail(
                 "nothing listens for a tunnel: http.public is off",
@@ -186,7 +186,7 @@ impl TunnelService {
             None if settings.provider == AgentProvider::Ngrok => warn(
                 report,
                 "brain has no token: the agent uses its own configuration",
-                format!("to let brain keep it: put it into {} with mode 600", file.display()),
+                format!("brain keeps it if you put it into {} with mode 600", file.display()),
             ),
             None => pass(report, "the agent needs no token, or has one in its own configuration"),
         }
