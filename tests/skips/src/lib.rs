@@ -9,7 +9,7 @@ use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What a test needs and does not find. Its text is `KIND DETAIL`, as a line of the record.
+/// What a test needs and does not find. Its text is a kind and a detail, as in the record.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// A server of this kind, which `.ci/postgres` starts.
@@ -79,8 +79,8 @@ pub fn skip(need: Need) {
     let _ = record.and_then(|mut file| file.write_all(line.as_bytes()));
 }
 
-/// The record of the skips of a run, beside the test programs. All programs of one `cargo test` have
-/// the same parent.
+/// The record of the skips of a run, beside the test programs. All programs of one `cargo test`
+/// have the same parent.
 fn record() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     program.with_file_name(format!("skipped-tests-{}", parent_id()))

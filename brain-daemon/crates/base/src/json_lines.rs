@@ -11,8 +11,8 @@ use crate::durable::flush_dir_of;
 /// a crash or a full disk cut the last line of the file, that line is ended first. A new file is
 /// for the owner only.
 ///
-/// With `durable`, the lines are on the disk when this returns, and so is the name of a file that it
-/// creates. Only one writer at a time may append to a file.
+/// With `durable`, the lines are on the disk when this returns, and so is the name of a file that
+/// it creates. Only one writer at a time may append to a file.
 ///
 /// # Errors
 /// When the file cannot be written or flushed.

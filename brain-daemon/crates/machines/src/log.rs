@@ -243,7 +243,8 @@ impl MachineLog {
                     }
                     _ => {
                         let fault = &stop.fault;
-                        tracing::error!(state = stop.state.as_str(), %fault, "this machine stopped");
+                        let state = stop.state.as_str();
+                        tracing::error!(state, %fault, "this machine stopped");
                         now
                     }
                 };

@@ -203,11 +203,14 @@ impl Index {
 
     /// Runs `work` on the current view, the pages of `sources` in it (`None`: all pages), and the
     /// languages of these pages.
-    pub(super) fn with_view<T>(
+    pub(super) fn with_view<T, W>(
         &self,
         sources: Option<&[SourceId]>,
-        mut work: impl FnMut(&View, Option<&VisiblePages>, &[Lang], &mut Analyzer) -> tantivy::Result<T>,
-    ) -> Result<T, IndexError> {
+        mut work: W,
+    ) -> Result<T, IndexError>
+    where
+        W: FnMut(&View, Option<&VisiblePages>, &[Lang], &mut Analyzer) -> tantivy::Result<T>,
+    {
         let mut analyzer = self.shared.analyzer();
         let view = self.shared.view();
         let mut work = || {
