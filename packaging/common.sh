@@ -16,7 +16,7 @@ static_target() { # architecture
 
 # Prints the directory in which packaging/build leaves the programs.
 programs_directory() { # architecture
-    printf '%s\n' "${CARGO_TARGET_DIR:-target}/$(static_target "$1")/${BRAIN_PROFILE:-dist}"
+    printf '%s\n' "${CARGO_TARGET_DIR:-target}/$(static_target "$1")/${BRAIN_PROFILE:-release}"
 }
 
 # Prints the name that Debian and images have for an architecture.

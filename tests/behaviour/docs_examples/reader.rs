@@ -59,7 +59,6 @@ impl Reader {
         reader
             .replacing("127.0.0.1:3131", &local)
             .replacing("127.0.0.1:8765", &public)
-            .replacing("target/release/brain", "brain")
             .replacing("target/debug/brain", "brain")
             .with_variable("ADMIN", admin.unwrap().trim())
     }

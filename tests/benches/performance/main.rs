@@ -344,7 +344,7 @@ impl Bench {
             "# Speed and memory\n{kind}\n\
              Measure your machine with `.ci/measure performance` ({:.0} minutes). The table \
              compares programs of the\n\
-             profile `dist` with the minimum cost of the same work on the same machine in the same \
+             profile `release` with the minimum cost of the same work on the same machine in the same \
              run. Values\n\
              are medians, with the tenth and ninetieth percentile in brackets. \
              `tests/benches/performance`\n\
