@@ -61,9 +61,14 @@ fn words_are_completed_from_the_daemon() {
 
 #[test]
 fn completions_neither_start_a_daemon_nor_fail() {
-    let home = TestHome::new();
-    assert_eq!(fish_completions(&home, &["get", "a"]), [""; 0]);
-    assert!(!home.socket().exists(), "no daemon was started");
+    let home = home();
+    home.brain(["stop"]).expect(0);
+    for home in [&home, &TestHome::new()] {
+        assert_eq!(fish_completions(home, &["get", "people/a"]), [""; 0]);
+        assert!(!home.socket().exists(), "no daemon was started");
+    }
+    let _daemon = home.daemon();
+    assert_eq!(fish_completions(&home, &["get", "people/a"]), ["people/ada-lovelace\tAda"]);
 }
 
 #[test]
@@ -141,8 +146,8 @@ fn a_page_is_chosen_while_typing() {
     let Some((code, shown)) = on_terminal("analyt\r", &["search", "-i", "-q"]) else { return };
     assert_eq!(code, 0, "{shown}");
     assert!(shown.trim_end().ends_with("default:inbox/2026-01-01-ab"), "{shown}");
-    let Some((code, _)) = on_terminal("\u{1b}", &["search", "-i"]) else { return };
-    assert_eq!(code, 1, "nothing was chosen");
+    let Some((code, shown)) = on_terminal("\u{1b}", &["search", "-i"]) else { return };
+    assert!(code == 1 && shown.contains("Ada"), "nothing was chosen: {shown}");
     let refused = home.fault(["search", "-i"], 2);
     assert!(refused["message"].as_str().unwrap().contains("needs a terminal"), "{refused}");
 }

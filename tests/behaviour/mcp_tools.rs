@@ -61,6 +61,8 @@ fn the_list_costs_less_than_four_thousand_tokens() {
             total - without_output
         );
     }
+    let tool_count = answer["tools"].as_array().unwrap().len();
+    assert_eq!(tool_count, READING_TOOLS.len() + WRITING_TOOLS.len());
     let all = count(&tokenizer, &answer);
     eprintln!("tools/list: {all} tokens");
     assert!(all < MAX_TOKENS, "{all} tokens");

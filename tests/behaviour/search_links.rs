@@ -150,7 +150,8 @@ fn a_word_for_time_is_a_part_of_the_score() {
     home.put("log/b", "---\ntitle: Harbour two\n---\nThe harbour crane moves.\n");
     let found = home.json(["search", "latest harbour crane", "--explain"]);
     let hits = found["hits"].as_array().unwrap();
-    assert!(hits[0]["explain"].to_string().contains("latest"), "{found}");
+    let explained = hits[0]["explain"].to_string();
+    assert!(explained.contains("latest") && explained.contains("days ago"), "{found}");
     let plain = home.json(["search", "harbour crane", "--explain"]);
     assert!(!plain["hits"].to_string().contains("days ago"), "{plain}");
 }

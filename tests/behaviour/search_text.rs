@@ -139,7 +139,9 @@ fn a_snippet_in_any_script_is_cut_between_characters() {
         assert_eq!(hit["slug"], slug);
         let snippet = hit["snippet"].as_str().unwrap();
         assert!(snippet.contains(query), "{query} is shown: {snippet}");
-        for range in hit["highlights"].as_array().unwrap() {
+        let highlights = hit["highlights"].as_array().unwrap();
+        assert!(!highlights.is_empty(), "{hit}");
+        for range in highlights {
             let (from, to) =
                 (range[0].as_u64().unwrap() as usize, range[1].as_u64().unwrap() as usize);
             assert!(snippet.get(from..to).is_some(), "{from}..{to} of {snippet:?}");

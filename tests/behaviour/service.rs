@@ -371,6 +371,10 @@ fn a_daemon_started_by_a_command_notifies_no_manager() {
     home.env.push(("WATCHDOG_USEC".into(), "100000".into()));
     home.json(["capture", "from inside a unit"]);
     assert_eq!(manager.receive("", Duration::from_millis(300)), None);
+    // The same daemon notifies the manager that starts it.
+    home.json(["stop"]);
+    let _daemon = home.daemon();
+    manager.wait("READY=1");
 }
 
 #[test]

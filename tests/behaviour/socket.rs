@@ -168,6 +168,11 @@ fn a_frame_that_ends_early_does_not_disturb_others() {
         assert_serves(&home);
     }
     assert_eq!(home.json(["status"])["pages"], 0);
+    // The whole frame is a capture.
+    let mut client = home.connect().unwrap();
+    write_frame(&mut client.stream, &payload).unwrap();
+    read_frame(&mut client.stream).unwrap();
+    assert_eq!(home.json(["status"])["pages"], 1);
 }
 
 #[test]
