@@ -375,8 +375,9 @@ fn the_audit_lists_calls_without_their_content() {
         assert!(!site.home.log().contains(secret), "{secret} in the log");
     }
     let of_client = get(&format!("?client={id}")).json();
+    let found = of_client["calls"].as_array().unwrap();
     assert!(
-        of_client["calls"].as_array().unwrap().iter().all(|call| call["client"] == id.as_str()),
+        !found.is_empty() && found.iter().all(|call| call["client"] == id.as_str()),
         "{of_client}"
     );
     let failed = get("?failed=true&limit=1").json();

@@ -145,7 +145,8 @@ fn only_the_owners_session_sees_a_file() {
     }
     site.public(&HttpRequest::get(path)).expect(404);
     let mut browser = Browser { cookies: owner.cookies.clone() };
-    browser.send(&site.local, HttpRequest::get(path)).expect(200);
+    let shown = browser.send(&site.local, HttpRequest::get(path)).expect(200);
+    assert!(shown.body.contains("a private picture"), "{shown:?}");
     site.home.json(["delete", "p"]);
     let gone = browser.send(&site.local, HttpRequest::get(path)).expect(404);
     assert!(!gone.body.contains("a private picture"));
@@ -220,6 +221,8 @@ fn a_foreign_form_attaches_nothing() {
     site.local(&good).expect(401);
     assert!(!site.home.path().join("attachments").exists());
     assert_eq!(site.home.get("p")["version"], 1);
+    browser.send(&site.local, good).expect(303);
+    assert_eq!(site.home.get("p")["version"], 2);
 }
 
 #[test]

@@ -162,6 +162,7 @@ fn an_unsigned_request_is_refused_without_effect() {
         "{log}"
     );
     assert!(!log.contains(TOKEN), "{log}");
+    assert_eq!(post_signed(public, "/voice", &FORM, &good).status, 200);
 }
 
 #[test]
