@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use brain_tests::platform::{
     APP_TOKEN, Fault, Platform, PlatformServer, Time, USER_TOKEN, endpoint,
 };
-use brain_tests::{Run, TEST_TIMEOUT, TestHome, run};
+use brain_tests::{Run, TEST_TIMEOUT, TestHome, run, wait_for};
 use serde_json::{Value, json};
 
 use crate::terminal::on_a_terminal;
@@ -436,6 +436,7 @@ fn runs_never_overlap_and_survive_their_client() {
 fn a_closed_output_pipe_is_no_failure() {
     let fixture = Fixture::with_setup("");
     fixture.platform.fault(endpoint::TIMELINE, Fault::Slow(500), 1);
+    let before = fixture.platform.count(endpoint::TIMELINE);
     let mut command = fixture.home.command("brain");
     command
         .args(["collector", "collect"])
@@ -445,6 +446,7 @@ fn a_closed_output_pipe_is_no_failure() {
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
+    wait_for("no request was made", || fixture.platform.count(endpoint::TIMELINE) > before);
 }
 
 #[test]

@@ -107,6 +107,11 @@ fn unknown_and_deleted_posts_are_not_looked_up() {
     assert!(lines_with(&fixture.collect(), "DELETION_DETECTED").is_empty());
     assert_eq!(lookups(&fixture), 0);
     assert_eq!(fixture.deletion(&ids[1]).unwrap(), json!({"id": "kept"}));
+    // The third post is known and has no deletion yet.
+    fixture.platform.delete(&ids[2]);
+    fixture.advance(MINUTE);
+    assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 1);
+    assert_eq!(lookups(&fixture), 1);
 }
 
 #[test]
@@ -147,6 +152,11 @@ fn a_post_in_another_stream_is_not_deleted() {
     fixture.advance(MINUTE);
     assert_eq!(fixture.collect()[2], "MENTIONS:0 (0 new)");
     assert_eq!(lookups(&fixture), 0);
+    // In no stream any more, it is looked up.
+    fixture.platform.change_post(&id, |post| post.text = "for nobody".into());
+    fixture.advance(MINUTE);
+    fixture.collect();
+    assert_eq!(lookups(&fixture), 1);
 }
 
 #[test]

@@ -92,6 +92,10 @@ fn disabled_collectors_never_run() {
         assert!(!fixture.run_if_due());
         fixture.advance(30);
     }
+    let enabled = Fixture::new("");
+    enabled.setup();
+    enabled.advance(30);
+    assert!(enabled.run_if_due(), "an enabled collector runs then");
     let disabled = Fixture::new("enabled = false");
     disabled.setup();
     disabled.lines.0.lock().unwrap().clear();

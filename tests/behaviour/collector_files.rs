@@ -96,6 +96,9 @@ fn unchanged_posts_change_only_the_time() {
     }
     fixture.collect();
     let before = fixture.files();
+    for dir in ["tweets/own/", "tweets/searches/", "engagement/"] {
+        assert_eq!(before.keys().filter(|path| path.starts_with(dir)).count(), 30, "{dir}");
+    }
     fixture.advance(30 * MINUTE);
     fixture.collect();
     let after = fixture.files();
@@ -290,6 +293,7 @@ fn invalid_ids_never_become_paths() {
         "{:?}",
         names(&fixture.files())
     );
+    assert_eq!(fixture.collect()[1], "OWN_TWEETS:8 (8 new)", "valid ids are stored");
 }
 
 #[test]

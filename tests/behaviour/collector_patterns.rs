@@ -35,11 +35,17 @@ fn links(urls: &[&str]) -> Value {
 
 #[test]
 fn disabled_analyses_do_nothing() {
-    let fixture = Fixture::new(&[]);
-    fixture.post(Stream::Own, "1", "x", links(&["https://blog.example/", "https://youtu.be/abc"]));
-    assert!(!fixture.step());
-    assert!(fixture.web.fetched.lock().unwrap().is_empty());
-    assert!(fixture.lines("videos.jsonl").is_empty() && fixture.derived("ratings", "1").is_none());
+    let all = [ARTICLES, VIDEOS, ("BRAIN_COLLECTOR_RATINGS", "true")];
+    for (settings, is_enabled) in [(&[][..], false), (&all, true)] {
+        let fixture = Fixture::new(settings);
+        let urls = links(&["https://blog.example/", "https://youtu.be/abc"]);
+        fixture.post(Stream::Own, "1", "x", urls);
+        assert!(!fixture.step());
+        let is_fetched = !fixture.web.fetched.lock().unwrap().is_empty();
+        let is_queued = !fixture.lines("videos.jsonl").is_empty();
+        let is_rated = fixture.derived("ratings", "1").is_some();
+        assert_eq!([is_fetched, is_queued, is_rated], [is_enabled; 3]);
+    }
 }
 
 /// Returns fields of a post with these photos: media key and address.
