@@ -203,20 +203,24 @@ fn readers_always_see_a_complete_page() {
         for _ in 0..3 {
             scope.spawn(|| {
                 let mut client = home.connect().unwrap();
+                let mut titles = BTreeSet::new();
                 while !done.load(Ordering::SeqCst) {
                     let get = Request::Get(Get { page: page("moving"), version: None });
                     let page = expect_reply!(client.ask(&get), Page);
                     let n = page.title.trim_start_matches('T').to_owned();
-                    assert!(
-                        page.body.split_whitespace().all(|word| word == format!("n{n}")),
+                    assert_eq!(
+                        page.body,
+                        format!("{}\n", format!("n{n} ").repeat(3000)),
                         "title and body are of one version"
                     );
+                    titles.insert(page.title);
                     let file = fs::read_to_string(home.page_file("moving")).unwrap();
                     assert!(
                         file.starts_with("---\n") && file.split_whitespace().count() > 3000,
                         "an incomplete file"
                     );
                 }
+                assert!(titles.len() > 1, "the page did not change during the reads: {titles:?}");
             });
         }
     });

@@ -107,6 +107,7 @@ fn a_zero_budget_calls_no_model() {
         "{output:?}"
     );
     assert_eq!(reply["cost"]["actual_usd"], json!(0.0));
+    assert!(output.stderr.contains("more than its budget of $0.00"), "{output:?}");
 }
 
 #[test]

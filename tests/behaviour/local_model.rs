@@ -241,6 +241,7 @@ fn several_threads_share_one_model() {
                 for _ in 0..3 {
                     Embedder::unload_if_idle(&local, Duration::ZERO);
                     let vectors = local.embed(&texts, VectorPurpose::Document, &|| true).unwrap();
+                    assert_eq!(vectors.len(), expected.len());
                     for (one, other) in vectors.iter().zip(&expected) {
                         assert!(
                             largest_difference(

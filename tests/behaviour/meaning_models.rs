@@ -287,8 +287,8 @@ fn a_tokenizer_that_needs_gigabytes_is_refused() {
     assert!(installed_names(&home).is_empty());
     // As many words as the largest tokenizers in use.
     std::fs::write(&tokenizer_path, tokenizer(250_000)).unwrap();
-    let output = home.brain(["model", "install", dir.to_str().unwrap(), "--json"]);
-    assert!(!output.stdout.contains("1 GB of memory"), "{output:?}");
+    home.json(["model", "install", dir.to_str().unwrap()]);
+    assert_eq!(installed_names(&home), ["tiny"]);
 }
 
 /// Returns the CPU time of the finished children of a process, in ticks.
@@ -349,6 +349,7 @@ fn an_install_ends_when_its_client_disconnects() {
         assert!(std::time::Instant::now() < deadline);
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
+    assert!(client.try_wait().unwrap().is_none(), "the installation ended by itself");
     client.kill().unwrap();
     client.wait().unwrap();
     // Retry until the daemon has cancelled the first installation and released its lock.

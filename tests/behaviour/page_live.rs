@@ -134,6 +134,7 @@ fn the_queue_and_a_sync_are_reported() {
             _ => {}
         }
     }
+    assert!(!reports.is_empty());
     assert!(reports.iter().all(|data| data["name"] == "Synchronising"), "{reports:?}");
 }
 

@@ -58,10 +58,12 @@ fn the_order_of_own_pages_does_not_reveal_a_hidden_word() {
             // words begin with the guess than with 90125.
             write("p2", &guess);
             calls += 1;
-            if found_slugs(&client, &format!("{guess}* 90125")) == ["p1", "p2"] {
+            let found = found_slugs(&client, &format!("{guess}* 90125"));
+            if found == ["p1", "p2"] {
                 word = guess;
                 continue 'next;
             }
+            assert_eq!(found, ["p2", "p1"], "{guess}");
         }
         break;
     }
@@ -74,12 +76,19 @@ fn the_order_of_equal_pages_does_not_reveal_hidden_writes() {
     put(&home, "mine", "a", "a takeover of the mill\n");
     put(&home, "mine", "b", "a merger of the mill\n");
     let client = mcp(&home, &home.token("reader", "read", &["mine"]));
-    let arguments = json!({ "query": "takeover merger", "format": "detailed" });
-    let before = client.call("query", arguments.clone());
+    let all = mcp(&home, &home.token("all", "read", &[]));
+    let arguments =
+        json!({ "query": "takeover merger", "source_id": "mine", "format": "detailed" });
+    let (before, before_all) =
+        (client.call("query", arguments.clone()), all.call("query", arguments.clone()));
+    assert_eq!(before["results"].as_array().map(Vec::len), Some(2), "{before}");
     for n in 0..12 {
         home.put(&format!("deals/{n}"), if n < 8 { "merger\n" } else { "takeover\n" });
         assert_eq!(client.call("query", arguments.clone()), before, "{n}");
     }
+    // A client that may see all pages does see the difference.
+    let score = |found: &Value| found["results"][0]["score"].as_f64().unwrap();
+    assert!(score(&all.call("query", arguments)) < score(&before_all));
 }
 
 /// Waits until all pages are indexed and have vectors.

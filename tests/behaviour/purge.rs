@@ -72,6 +72,8 @@ fn a_deleted_page_is_purged_from_the_trash() {
     let _daemon = home.daemon();
     home.put("key", &format!("{SECRET}\n"));
     home.json(["delete", "key"]);
+    let trash = home.path().join("pages/.trash");
+    assert_eq!(files_with_secret(&trash), [trash.join("key.md")]);
     home.json(["purge", "key", "--now", "--yes"]);
     assert_eq!(files_with_secret(&home.path()), Vec::<PathBuf>::new());
 }

@@ -268,12 +268,15 @@ fn a_page_that_is_put_while_its_file_is_missing_stays() {
     sync(&home);
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let _done_on_drop = SetOnDrop(&is_done);
-        scope.spawn(|| {
+        let done_on_drop = SetOnDrop(&is_done);
+        let syncs = scope.spawn(|| {
+            let mut runs = 0;
             let mut client = home.connect().unwrap();
             while !is_done.load(Ordering::Relaxed) {
                 ask_sync(&mut client, true).expect("no answer of the daemon");
+                runs += 1;
             }
+            runs
         });
         let mut client = home.connect().unwrap();
         for round in 0..60 {
@@ -290,6 +293,8 @@ fn a_page_that_is_put_while_its_file_is_missing_stays() {
                 other => panic!("round {round}: {other:?}"),
             }
         }
+        drop(done_on_drop);
+        assert!(syncs.join().unwrap() > 1);
     });
 }
 
