@@ -49,14 +49,6 @@ fn a_file_at_the_socket_path_is_left_alone() {
 }
 
 #[test]
-fn the_socket_is_removed_when_the_daemon_ends() {
-    let home = TestHome::new();
-    let (status, _) = home.daemon().terminate();
-    assert!(status.success(), "{status}");
-    assert!(!home.socket().exists());
-}
-
-#[test]
 fn sigterm_during_an_import_and_captures_loses_nothing() {
     let home = TestHome::new();
     let vault = home.outside().join("vault");
@@ -128,6 +120,7 @@ fn sigterm_does_not_wait_for_idle_or_silent_clients() {
     let (status, duration) = daemon.terminate();
     assert!(status.success(), "{status}");
     assert!(duration < MAX_SHUTDOWN_TIME, "{duration:?}");
+    assert!(!home.socket().exists(), "the socket is removed");
 }
 
 #[test]

@@ -177,29 +177,6 @@ fn a_long_name_is_not_repeated_in_answers_or_the_log() {
 }
 
 #[test]
-fn word_frequencies_in_hidden_pages_do_not_change_scores() {
-    let home = TestHome::new();
-    let _daemon = home.daemon();
-    let dir = home.outside().join("work");
-    std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join("probe.md"), "one takeover\n").unwrap();
-    let _ = home.json(["sources", "add", "work", "--path", dir.to_str().unwrap()]);
-    let _ = home.json(["sync", "--source", "work"]);
-    let arguments = json!({ "query": "takeover", "source_id": "work", "format": "detailed" });
-    let restricted = mcp(&home, &home.token("bound", "read", &["work"]));
-    let all = mcp(&home, &home.token("all", "read", &[]));
-    let (before, before_all) =
-        (restricted.call("query", arguments.clone()), all.call("query", arguments.clone()));
-    for at in 0..20 {
-        home.put(&format!("secret/{at}"), "a takeover\n");
-    }
-    assert_eq!(restricted.call("query", arguments.clone()), before);
-    // A client that may see all pages does see the difference.
-    let score = |found: &Value| found["results"][0]["score"].as_f64().unwrap();
-    assert!(score(&all.call("query", arguments)) < score(&before_all));
-}
-
-#[test]
 fn a_page_that_names_another_twice_is_one_neighbour() {
     let home = TestHome::new();
     let _daemon = home.daemon();
