@@ -81,19 +81,32 @@ pub(crate) fn arguments(error: &clap::Error, command: Option<&str>) -> Fault {
                 }
             });
         } else if let Some(tip) = line.strip_prefix("tip: ") {
-            hints.push(tip.to_owned());
+            hints.push(tip.replace("subcommand", "command"));
         } else if let Some(usage) = line.strip_prefix("Usage: ")
             && hints.is_empty()
         {
             hints.push(format!("usage: {usage}"));
         }
     }
-    // Rust's reason for a word in the place of a number does not name a number.
-    let message = message.join(" ").replace("invalid digit found in string", "expects a number");
+    let message = plain_words(&message.join(" "));
     let fault = Fault::new(FaultCode::Usage, message);
     match hints.is_empty() {
         true => fault.hint(format!("see: {help}")),
         false => fault.hint(hints.join("; ")),
+    }
+}
+
+/// Replaces words of clap and Rust that only their users know.
+fn plain_words(message: &str) -> String {
+    let message = message
+        .replace("unrecognized subcommand", "there is no command")
+        .replace("invalid digit found in string", "expects a number");
+    match message.rsplit_once(" is not in ") {
+        Some((start, range)) => match range.split_once("..=") {
+            Some((first, last)) => format!("{start} is not between {first} and {last}"),
+            None => message,
+        },
+        None => message,
     }
 }
 
@@ -135,6 +148,20 @@ mod tests {
             file("write", Path::new("x"), &io::Error::from_raw_os_error(28)).code,
             FaultCode::DiskFull
         );
+    }
+
+    #[test]
+    fn ranges_and_commands_are_named_in_plain_words() {
+        for (clap, plain) in [
+            (
+                "invalid value '0': 0 is not in 1..=1000",
+                "invalid value '0': 0 is not between 1 and 1000",
+            ),
+            ("unrecognized subcommand 'serch'", "there is no command 'serch'"),
+            ("'b' is not in a list", "'b' is not in a list"),
+        ] {
+            assert_eq!(plain_words(clap), plain);
+        }
     }
 
     #[test]

@@ -327,7 +327,7 @@ fn usage_errors_name_the_remedy() {
         (&["jobs", "show"], "JOB"),
         (&["jobs", "list", "--state", "broken"], "failed"),
         (&["jobs", "list", "--all"], "brain jobs retry"),
-        (&["audit", "--limit", "0"], "1..=1000"),
+        (&["audit", "--limit", "0"], "between 1 and 1000"),
     ] {
         let fault = home.fault(args, 2);
         assert!(

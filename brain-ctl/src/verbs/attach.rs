@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -229,7 +229,13 @@ struct SavedAttachment {
 /// Writes an attachment to `path`, which must not exist.
 fn save(context: &Context, request: AttachmentGet, path: &Path) -> Result<Outcome, Fault> {
     let reply = context.call(request)?;
-    let write_fault = |e: std::io::Error| fail::file("write", path, &e);
+    let write_fault = |e: std::io::Error| match e.kind() {
+        ErrorKind::AlreadyExists => {
+            let message = format!("{} already exists; nothing was written", path.display());
+            Fault::new(FaultCode::Io, message).hint("choose another name: --to FILE")
+        }
+        _ => fail::file("write", path, &e),
+    };
     let mut file = File::options().write(true).create_new(true).open(path).map_err(write_fault)?;
     if let Err(error) = file.write_all(&reply.content) {
         // An incomplete file must not stay.

@@ -39,9 +39,12 @@ struct Script {
     script: String,
 }
 
-/// An installed file or directory.
+/// A written file or directory.
 #[derive(Debug, Serialize)]
 struct Installation {
+    /// What was done, for people.
+    #[serde(skip)]
+    status: &'static str,
     /// The file, or the directory of man pages.
     path: String,
     /// The next step for the user.
@@ -72,7 +75,7 @@ impl Verb for CompletionsCommand {
         }
         let (path, note) = install_path(self.shell)?;
         write(&path, &script)?;
-        context.show(&Installation { path: path.display().to_string(), note })
+        context.show(&Installation { status: "installed", path: path.display().to_string(), note })
     }
 }
 
@@ -117,7 +120,7 @@ impl Show for Script {
 
 impl Show for Installation {
     fn text(&self, t: &mut Text) {
-        t.line(&format!("installed: {}", self.path));
+        t.line(&format!("{}: {}", self.status, self.path));
         if let Some(note) = &self.note {
             t.line(note);
         }
@@ -161,6 +164,7 @@ impl Verb for ManCommand {
             .and_then(|()| clap_mangen::generate_to(tree(super::ALL), &dir));
         result.map_err(|e| fail::file("write", &dir, &e))?;
         let note = self.install.then(|| "read them: man brain, man brain-capture".to_owned());
-        context.show(&Installation { path: dir.display().to_string(), note })
+        let status = if self.install { "installed" } else { "written" };
+        context.show(&Installation { status, path: dir.display().to_string(), note })
     }
 }

@@ -193,7 +193,9 @@ impl IdeasArgs {
             std::thread::sleep(Duration::from_secs(CANCEL_DELAY_SECONDS));
         }
         request.estimate = false;
-        let reply = context.call(request)?;
+        let mut reply = context.call(request)?;
+        // The notes of the estimate are already printed.
+        reply.notes.retain(|note| context.json || !estimated.notes.contains(note));
         if reply.cost.calls > 0 || has_cost {
             print_notice(&actual_line(&reply));
         }
@@ -219,9 +221,10 @@ impl IdeasArgs {
 fn estimate_line(reply: &IdeasReply) -> String {
     let (close, far) = (reply.close_set.len(), reply.far_set.len());
     let total = close * far;
+    let word = if total == 1 { "cross" } else { "crosses" };
     let crosses = match reply.crosses as usize {
-        remaining if remaining == total => format!("{close}×{far} = {total} crosses"),
-        remaining => format!("{remaining} of {close}×{far} = {total} crosses left"),
+        remaining if remaining == total => format!("{close}×{far} = {total} {word}"),
+        remaining => format!("{remaining} of {close}×{far} = {total} {word} left"),
     };
     format!(
         "[{}] estimated cost: ${} ({crosses} × {} ideas + judge)",

@@ -137,7 +137,11 @@ pub(super) fn failure_lines(failed: &[ImportFailure], total: u64) -> Vec<String>
     let mut lines: Vec<String> = failed
         .iter()
         .take(MAX_FAILURES)
-        .map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason)))
+        .map(|f| {
+            // The reasons of some failures begin with the path.
+            let reason = f.reason.strip_prefix(&format!("{}: ", f.path)).unwrap_or(&f.reason);
+            format!("{}: {}", clean(&f.path), clean(reason))
+        })
         .collect();
     let more = total.saturating_sub(lines.len() as u64);
     if more > 0 {

@@ -111,8 +111,8 @@ impl Show for ModelInstallReply {
 const INSTALLED_COLUMNS: &[Column] = &[
     Column::fixed("USED"),
     Column::flexible("NAME", 12).with_paint(Paint::cyan),
-    Column::fixed("SIZE"),
-    Column::fixed("DIMENSIONS").droppable(1),
+    Column::fixed("SIZE").align_right(),
+    Column::fixed("DIMENSIONS").droppable(1).align_right(),
 ];
 
 const OFFER_COLUMNS: &[Column] = &[
@@ -150,6 +150,7 @@ impl Show for Models {
         if self.installed.is_empty() {
             return;
         }
+        t.raw_line("");
         let mut table = Table::new(INSTALLED_COLUMNS);
         for model in &self.installed {
             let used = if model.used { "*" } else { "" };

@@ -48,7 +48,7 @@ impl IngestService {
                     format!("{} items wait, and one is due since {}", counts.waiting, rfc3339(at));
                 warn(message, Command::JobsListQueued)
             }
-            _ => ok(format!("{} items waiting", counts.waiting)),
+            _ => ok(format!("items waiting: {}", counts.waiting)),
         }
     }
 }

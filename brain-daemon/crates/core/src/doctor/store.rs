@@ -46,7 +46,7 @@ fn integrity(store: &Store) -> Finding {
     })?;
     let size = std::fs::metadata(store.path()).map_or(0, |m| m.len());
     ok(format!(
-        "{} pages, {} deleted, {} MB; the newest {read_count} read back",
+        "pages: {}, deleted: {}, {} MB; newest pages read back: {read_count}",
         counts.active,
         counts.deleted,
         size / 1_000_000

@@ -2,7 +2,7 @@
 
 use crate::{Condition, Delivery, Error, Replica, newest};
 use brain_base::clock::rfc3339;
-use brain_protocol::{Command, Fault, Hint, LeaseRow, MachineState, MachinesStatusReply};
+use brain_protocol::{Command, Fault, Hint, LeaseRow, MachineState, MachinesStatusReply, hint};
 
 use brain_store::Reader;
 
@@ -18,7 +18,7 @@ impl MachineService {
         let mut reply = MachinesStatusReply {
             state: MachineState::NotShared,
             message: "this brain is on this machine only".into(),
-            hint: Some(Command::MachinesInit.into()),
+            hint: Some(hint!("{} shares it", Command::MachinesInit)),
             since: None,
             name: None,
             brain: None,

@@ -42,7 +42,7 @@ impl FileService {
                 let hint = hint.unwrap_or_else(|| Command::DoctorFix.into());
                 warn(format!("{differ}: {message}"), hint)
             }
-            None => ok(format!("{waiting} files waiting")),
+            None => ok(format!("files waiting: {waiting}")),
         }
     }
 

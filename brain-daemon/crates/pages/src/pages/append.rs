@@ -79,6 +79,9 @@ pub(crate) fn check_size(bytes: usize, label: &str) -> Result<(), Fault> {
 fn append_fault(error: &EditError) -> Fault {
     let fault = |code| Fault::new(code, error.to_string());
     match error {
+        EditError::HeadingNotFound { existing, .. } if existing.is_empty() => {
+            fault(FaultCode::NotFound).hint("append the section with its heading")
+        }
         EditError::HeadingNotFound { .. } => fault(FaultCode::NotFound)
             .hint("name one of these headings, or append the new section with its heading"),
         EditError::HeadingAmbiguous { .. } => {

@@ -44,7 +44,7 @@ impl SearchService {
             .index
             .rebuild_reason()
             .map_or_else(String::new, |why| format!("; rebuilt at this start: {why}"));
-        ok(format!("{docs} pages, {} not yet on disk{rebuilt}", index.uncommitted_count()))
+        ok(format!("pages: {docs}, not yet on disk: {}{rebuilt}", index.uncommitted_count()))
     }
 }
 
