@@ -125,6 +125,7 @@ mod oauth_documents;
 mod obsidian;
 mod openapi;
 mod operations;
+mod outputs;
 mod owner_files;
 mod page_api;
 mod page_ask;

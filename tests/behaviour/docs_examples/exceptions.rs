@@ -63,6 +63,7 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     ("docs/testing.md", "UPSTREAM=", "serves until it is stopped; .ci/clients runs it"),
     ("docs/testing.md", "cargo test", "runs the tests, as CI does"),
+    ("docs/testing.md", "INSTA_UPDATE=", "changes files of the project"),
     ("docs/testing.md", "node $M/", "needs tools for node; .ci/clients runs them"),
     ("docs/web.md", "ssh ", "needs another machine"),
 ];
