@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use brain_base::random::SystemRandom;
 use brain_commit_log::{
-    Administration, BatchId, BrainId, CommitLog, Delivery, Error, Head, MachineId, NewBatch,
-    Position, PostgresLog, PostgresSettings, ReadLimit, Registration, ServerUrl,
+    Administration, BatchId, BrainId, CommitLog, Delivery, Engine, Error, Head, MachineId,
+    NewBatch, Position, PostgresLog, PostgresSettings, ReadLimit, Registration, ServerUrl,
 };
 use brain_protocol::Secret;
 use rustls::pki_types::{CertificateDer, pem::PemObject};

@@ -166,8 +166,3 @@ pub trait Administration {
     /// [`Error::ReadOnly`]
     fn raise_schema(&self, schema: u32, min_reader: u32) -> Result<(), Error>;
 }
-
-/// All that an engine offers.
-pub trait Engine: CommitLog + Snapshots + Administration {}
-
-impl<T: CommitLog + Snapshots + Administration> Engine for T {}

@@ -232,6 +232,9 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The program lacks the engine: it was built without the feature `machines`.
+    #[error("this program was built without the part for brains on several machines")]
+    NotBuilt,
     /// The system has no random data.
     #[error(transparent)]
     Random(#[from] brain_base::Error),
@@ -245,11 +248,6 @@ impl From<IdError> for Error {
 }
 
 impl Error {
-    /// Returns the error of a log that cannot be reached, or refuses work for now.
-    pub(crate) fn unavailable(address: &str, reason: &str, source: Option<Source>) -> Self {
-        Self::Unavailable { address: address.to_owned(), reason: reason.to_owned(), source }
-    }
-
     /// Returns whether the same call can succeed later without a change by a person.
     #[must_use]
     pub fn is_retryable(&self) -> bool {

@@ -4,7 +4,8 @@
 //! predecessor's id, so a replica notices a server that was restored or failed over. A machine
 //! writes its batch only if the head is the one that it expects.
 //!
-//! The engine is [`PostgresLog`]; tests also have one in memory, which passes the same tests.
+//! The engine is `PostgresLog`, which the feature `machines` contains. Tests also have an engine
+//! in memory, which passes the same tests.
 //! Calls block: callers run them on blocking threads, never on threads of an async runtime.
 //! [`cipher`] encrypts batches and snapshots, so that no engine sees what they contain. The crate
 //! knows neither pages nor the store.
@@ -13,18 +14,22 @@ mod batch;
 pub mod checks;
 pub mod cipher;
 mod commit_log;
+mod engine;
 mod error;
 mod id;
 mod lease;
+#[cfg(feature = "machines")]
 mod postgres;
 mod shared;
 
 pub use batch::{Batch, Batches, Head, NewBatch, Position, ReadLimit};
-pub use commit_log::{Administration, CommitLog, Engine, Snapshots};
+pub use commit_log::{Administration, CommitLog, Snapshots};
+pub use engine::{Delivery, Durability, Engine};
 pub use error::Error;
 pub use id::{BatchId, BrainId, IdError, MachineId, SnapshotId};
 pub use lease::{Fence, Lease, LeaseOutcome, LeaseRequest};
-pub use postgres::{Delivery, Durability, PostgresLog, PostgresSettings, ServerUrl, Timeouts};
+#[cfg(feature = "machines")]
+pub use postgres::{PostgresLog, PostgresSettings, ServerUrl, Timeouts};
 pub use shared::{BrainSnapshot, Compaction, Machine, Registration, SealedKeys};
 
 /// The largest payload of a batch in bytes: 256 MiB. PostgreSQL's limit for one value is 1 GiB.

@@ -12,6 +12,7 @@
 
 mod administration;
 mod append;
+mod engine;
 mod failure;
 mod leases;
 mod listener;
@@ -32,15 +33,13 @@ use std::time::{Duration, Instant};
 use brain_base::backoff::Backoff;
 use tokio_postgres::Client;
 
-pub use administration::Durability;
-pub use listener::Delivery;
 pub use settings::{PostgresSettings, Timeouts};
 pub use url::ServerUrl;
 
 use self::failure::Failure;
-use self::listener::{NotificationListener, WaitEnd};
+use self::listener::NotificationListener;
 use self::session::{PostgresSession, Role, Server};
-use crate::{BrainId, Error};
+use crate::{BrainId, Delivery, Error};
 
 /// The pauses before a call is tried again.
 const RETRY: Backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
@@ -95,35 +94,6 @@ impl PostgresLog {
         let log = Self::open(settings)?;
         log.create_tables(brain)?;
         Ok(log)
-    }
-
-    /// Returns how new batches are noticed at present.
-    #[must_use]
-    pub fn delivery(&self) -> Delivery {
-        self.listener.as_ref().map_or(Delivery::Polling, NotificationListener::delivery)
-    }
-
-    /// Returns host, port and database, without user and password.
-    #[must_use]
-    pub fn address(&self) -> &str {
-        self.server.address()
-    }
-
-    /// Waits for a notification of a later batch, at most for `limit`. Returns whether one arrived.
-    /// Returns false at once if the server does not notify. Sends nothing to the server.
-    #[must_use]
-    pub fn wait_for_notification(&self, after: u64, limit: Duration) -> bool {
-        let listener = self.listener.as_ref();
-        listener
-            .filter(|listener| listener.delivery() == Delivery::Notified)
-            .is_some_and(|listener| matches!(listener.wait(after, limit), WaitEnd::Notified(_)))
-    }
-
-    /// Ends the present wait for notifications, if there is one.
-    pub fn interrupt(&self) {
-        if let Some(listener) = &self.listener {
-            listener.interrupt();
-        }
     }
 
     /// Puts the namespace before each table: `@head` is the table of the head.

@@ -14,6 +14,7 @@ mod environment;
 mod follow_machines;
 mod home_owner;
 mod open;
+mod parts;
 mod purge;
 mod restore;
 mod restore_home;

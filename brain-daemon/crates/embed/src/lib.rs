@@ -6,6 +6,10 @@
 //! local model.
 
 mod endpoint;
+#[cfg(feature = "local-models")]
+mod local;
+#[cfg(not(feature = "local-models"))]
+#[path = "without_local_models.rs"]
 mod local;
 pub mod models;
 mod rerank;
@@ -19,7 +23,7 @@ use std::time::Duration;
 use url::Url;
 
 pub use endpoint::{EndpointClient, EndpointSettings, KeyProvider};
-pub use local::{LocalModel, ModelFacts, inspect, inspect_while, is_reranker, probe};
+pub use local::{LocalModel, check_built, inspect, inspect_while, is_reranker, probe};
 pub use rerank::{RerankEndpoint, Reranker};
 pub use settings::{price, rerank_price};
 
@@ -72,6 +76,21 @@ pub trait Embedder: Send + Sync {
 
     /// Frees resources that were not used for `idle`. Called from time to time.
     fn unload_if_idle(&self, idle: Duration);
+}
+
+/// Facts about an installed local model, known without running it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFacts {
+    /// Its name, from its directory.
+    pub name: String,
+    /// Length of its vectors; 1 for a reranker, which returns one number for a text.
+    pub dimensions: u32,
+    /// Size of its weights in bytes.
+    pub bytes: u64,
+    /// SHA-256 of its weights, in hexadecimal digits.
+    pub sha256: String,
+    /// The file with the weights.
+    pub weights: PathBuf,
 }
 
 /// Configuration of the provider.

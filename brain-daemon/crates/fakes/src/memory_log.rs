@@ -9,9 +9,9 @@ use brain_commit_log::checks::{
     check_batch, check_deletion, check_name, check_order, check_size, compactable,
 };
 use brain_commit_log::{
-    Administration, Batch, BatchId, Batches, BrainId, BrainSnapshot, CommitLog, Compaction, Error,
-    Head, Lease, LeaseOutcome, LeaseRequest, MAX_CHUNK, Machine, NewBatch, Position, ReadLimit,
-    Registration, SealedKeys, SnapshotId, Snapshots,
+    Administration, Batch, BatchId, Batches, BrainId, BrainSnapshot, CommitLog, Compaction, Engine,
+    Error, Head, Lease, LeaseOutcome, LeaseRequest, MAX_CHUNK, Machine, NewBatch, Position,
+    ReadLimit, Registration, SealedKeys, SnapshotId, Snapshots,
 };
 
 /// What comes with [`Error::Moved`].
@@ -456,6 +456,8 @@ impl Administration for MemoryLog {
         Ok(())
     }
 }
+
+impl Engine for MemoryLog {}
 
 fn entry_of(machine: &Registration, seen_ms: i64) -> Machine {
     Machine {

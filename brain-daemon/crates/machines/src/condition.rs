@@ -51,6 +51,10 @@ pub(crate) enum Failure {
     Unknown(Fault),
 }
 
+/// What to do about a program that lacks the engine.
+pub(crate) const BUILD_HINT: &str =
+    "use a brain-daemon that is built with the feature `machines`, which is on by default";
+
 /// Payloads above this size can exceed a time limit of a server that is not overloaded.
 const LARGE: usize = 1 << 20;
 
@@ -133,6 +137,7 @@ fn stop(error: &Error, text: String) -> StopReason {
         Error::NotCreated { .. } => MachineState::NoLog,
         Error::ServerTooOld { .. } => MachineState::ServerTooOld,
         Error::File { .. } => MachineState::NoFile,
+        Error::NotBuilt => MachineState::Incomplete,
         _ => MachineState::Damaged,
     };
     StopReason { state, fault: Fault::new(FaultCode::MachineStopped, text).hint(way_on(state)) }
@@ -183,6 +188,7 @@ fn way_on(state: MachineState) -> Hint {
         MachineState::NoFile => {
             "correct the path in the server's URL, or make the file readable".into()
         }
+        MachineState::Incomplete => BUILD_HINT.into(),
         _ => hint!(
             "restore the server from its backup; or make this machine's store an ordinary one, \
              {}, and share it again in another database",

@@ -16,6 +16,11 @@ mod log;
 mod payload;
 mod presence;
 mod replica;
+#[cfg(feature = "machines")]
+mod server;
+#[cfg(not(feature = "machines"))]
+#[path = "without_server.rs"]
+mod server;
 mod service;
 mod snapshots;
 #[cfg(test)]
@@ -23,7 +28,7 @@ mod snapshots;
 mod tests;
 
 pub use condition::{Condition, StopReason, fault};
-pub use connection::{Connection, DEADLINE, ServerSecrets, open_settings};
+pub use connection::{DEADLINE, ServerSecrets};
 pub use identity::{Identity, write_json};
 pub use keyring::Keyring;
 pub use leases::{BootClock, Holding, LeaseKeeper, RENEWAL, TTL, Uptime};
@@ -36,8 +41,7 @@ pub use snapshots::{SnapshotContent, SnapshotFile, download, newest, schema, upl
 pub use brain_commit_log::cipher::{Keys, RootKey};
 pub use brain_commit_log::{
     BrainId, BrainSnapshot, Compaction, Delivery, Durability, Engine, Error, Head, Lease, Machine,
-    MachineId, Position, PostgresLog, PostgresSettings, Registration, SealedKeys, ServerUrl,
-    SnapshotId,
+    MachineId, Position, Registration, SealedKeys, SnapshotId,
 };
 
 /// The schema of the batches that this program writes: the store's.

@@ -8,7 +8,7 @@ use brain_base::clock::Clock;
 use brain_base::random::RandomSource;
 use brain_commit_log::cipher::{BatchPlace, Keys};
 use brain_commit_log::{
-    Batch, BatchId, Error, Fence, Head, NewBatch, Position, ReadLimit, Registration,
+    Batch, BatchId, Engine, Error, Fence, Head, NewBatch, Position, ReadLimit, Registration,
 };
 use brain_protocol::VERSION;
 use brain_store::{AppendResult, LogBatch, LogPosition, SharedLog, StoreError};
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::condition::{Condition, Failure, copied, no_lease, other_brain, unusable};
 use crate::presence::IdentityLease;
-use crate::{Connection, Identity, Keyring, LeaseKeeper, SCHEMA, Uptime, payload};
+use crate::{Identity, Keyring, LeaseKeeper, SCHEMA, Uptime, payload};
 
 /// How long an append with an unknown outcome is repeated, from its start.
 const UNKNOWN_LIMIT: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const PROBE_LIMIT: Duration = Duration::from_secs(15);
 
 /// The log of a shared brain on one machine.
 pub struct MachineLog {
-    pub(crate) connection: Connection,
+    pub(crate) engine: Arc<dyn Engine>,
     pub(crate) identity: Identity,
     keyring: Keyring,
     pub(crate) leases: Arc<LeaseKeeper>,
@@ -65,7 +65,7 @@ impl MachineLog {
     /// Creates the log of one machine. It calls the server when it is used.
     #[must_use]
     pub fn new(
-        connection: Connection,
+        engine: Arc<dyn Engine>,
         identity: Identity,
         keyring: Keyring,
         leases: Arc<LeaseKeeper>,
@@ -80,7 +80,7 @@ impl MachineLog {
             head: None,
         };
         Self {
-            connection,
+            engine,
             identity,
             keyring,
             leases,
@@ -94,10 +94,10 @@ impl MachineLog {
         }
     }
 
-    /// Returns the connection to the server, for calls beside reads and appends.
+    /// Returns the engine, for calls beside reads and appends.
     #[must_use]
-    pub fn connection(&self) -> &Connection {
-        &self.connection
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
     }
 
     /// Returns this machine's place in the brain.
@@ -181,7 +181,7 @@ impl MachineLog {
     pub fn probe(&self, after: LogPosition) -> Result<(), StoreError> {
         let limit = ReadLimit { batches: 1, bytes: 1 };
         let result = self.try_read(after, limit).and_then(|_| {
-            let engine = self.connection.engine();
+            let engine = &self.engine;
             engine.report(&self.registration(after)).map_err(|e| Failure::of(&e, 0))
         });
         self.set_condition(result.map(|_| self.end_stop()))
@@ -224,7 +224,7 @@ impl MachineLog {
                 // A read that began before this machine stopped does not start it again.
                 let is_stopped = matches!(state.condition, Condition::Stopped { .. });
                 if state.condition != Condition::Ready && !is_stopped {
-                    tracing::info!(server = self.connection.address(), "commit log ready");
+                    tracing::info!(server = self.engine.address(), "commit log ready");
                     state.condition = Condition::Ready;
                 }
                 return Ok(value);
@@ -284,7 +284,7 @@ impl MachineLog {
     /// Remembers a head, and checks that it is this brain's.
     fn see_head(&self, head: &Head) -> Result<(), Failure> {
         if head.brain != self.identity.brain {
-            return Err(Failure::Stopped(other_brain(self.connection.address())));
+            return Err(Failure::Stopped(other_brain(self.engine.address())));
         }
         self.keyring.note_generation(head.key_generation);
         self.state.lock().head = Some((head.clone(), self.clock.now()));
@@ -300,7 +300,7 @@ impl MachineLog {
             return Err(Failure::Stopped(copied(&self.identity.name)));
         }
         let failed = |error: Error| Failure::of(&error, 0);
-        let engine = self.connection.engine();
+        let engine = &self.engine;
         let head = engine.head().map_err(failed)?;
         self.see_head(&head)?;
         head.check_reader(SCHEMA).map_err(failed)?;
@@ -317,14 +317,14 @@ impl MachineLog {
         }
         head.schema = SCHEMA;
         drop(state);
-        let engine = self.connection.engine();
+        let engine = &self.engine;
         engine.raise_schema(SCHEMA, SCHEMA).map_err(|e| Failure::of(&e, 0))?;
         tracing::info!(schema = SCHEMA, "schema of the commit log raised; older programs stop");
         Ok(())
     }
 
     fn keys(&self) -> Result<Option<Arc<Keys>>, Failure> {
-        let engine = self.connection.engine();
+        let engine = &self.engine;
         self.keyring.keys(&**engine).map_err(|error| Failure::of(&error, 0))
     }
 
@@ -345,7 +345,7 @@ impl MachineLog {
             None => batch.payload.clone(),
             Some(keys) => match keys.open_batch(brain, batch) {
                 Err(Error::UnknownKey(name)) => {
-                    let reloaded = self.keyring.reload(&**self.connection.engine());
+                    let reloaded = self.keyring.reload(&*self.engine);
                     let keys = reloaded.map_err(failed)?;
                     let keys = keys.ok_or_else(|| failed(Error::UnknownKey(name)))?;
                     // The server has all keys, so a key that is still unknown is none.
@@ -366,7 +366,7 @@ impl MachineLog {
     fn try_read(&self, after: LogPosition, limit: ReadLimit) -> Result<Vec<LogBatch>, Failure> {
         self.check_log()?;
         let begin = self.uptime.now();
-        let found = self.connection.engine().read(&position(after), limit);
+        let found = self.engine.read(&position(after), limit);
         let found = found.map_err(|error| Failure::of(&error, 0))?;
         self.see_head(&found.head)?;
         // A replaced key is noticed here, also if nothing was written with it.
@@ -395,7 +395,7 @@ impl MachineLog {
         let batch = NewBatch { id, machine: self.identity.name.clone(), payload, fence };
         let mut unknown = None;
         loop {
-            let error = match self.connection.engine().append(&expected, &batch) {
+            let error = match self.engine.append(&expected, &batch) {
                 Ok(head) => {
                     // The expected id proves that the log is this brain's.
                     let _ = self.see_head(&head);
@@ -464,6 +464,6 @@ impl SharedLog for MachineLog {
 
     fn wait_for_notification(&self, after: LogPosition, limit: Duration) -> bool {
         self.condition() == Condition::Ready
-            && self.connection.wait_for_notification(after.number, limit)
+            && self.engine.wait_for_notification(after.number, limit)
     }
 }

@@ -105,7 +105,7 @@ impl Replica {
     /// Ends a round of [`Replica::follow`] that waits.
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
-        self.log.connection().interrupt();
+        self.log.engine().interrupt();
     }
 
     /// Does one round: waits for new batches, for about a second, and applies them. With polling
@@ -124,7 +124,7 @@ impl Replica {
         *self.problem.lock() = problem;
         match followed {
             Ok(batches) => {
-                let is_polling = self.log.connection().delivery() == Delivery::Polling;
+                let is_polling = self.log.engine().delivery() == Delivery::Polling;
                 let pause = if is_polling && batches == 0 { POLL } else { Duration::ZERO };
                 Round { batches, pause }
             }
@@ -166,7 +166,7 @@ impl Replica {
         let is_check_due =
             self.timing.lock().checked.is_none_or(|checked| begin >= checked + CHECK);
         let has_jobs = self.store.jobs_for_log() > 0;
-        let is_notified = self.log.connection().delivery() == Delivery::Notified;
+        let is_notified = self.log.engine().delivery() == Delivery::Notified;
         let limit = match is_notified && !is_check_due && !has_jobs {
             true => POLL,
             false => Duration::ZERO,
@@ -175,7 +175,7 @@ impl Replica {
         let newest = if must_read {
             None
         } else {
-            let engine = self.log.connection().engine();
+            let engine = self.log.engine();
             self.log.set_condition_of(engine.wait(position.number, limit))?
         };
         if self.is_stopping.load(Ordering::Relaxed) {
@@ -215,7 +215,7 @@ impl Replica {
             }
         };
         if is_due {
-            let engine = self.log.connection().engine();
+            let engine = self.log.engine();
             self.log.set_condition_of(engine.report(&self.log.registration(position)))?;
             self.timing.lock().reported = Some((now, position));
         }
@@ -228,7 +228,7 @@ impl Replica {
         if matches!(self.log.condition(), Condition::Away { .. } | Condition::Stopped { .. }) {
             return;
         }
-        let engine = self.log.connection().engine();
+        let engine = self.log.engine();
         let renewed = match self.presence.confirm(&**engine) {
             Ok(true) => self.leases.renew(&**engine),
             Ok(false) => return self.log.stop_as_copied(),
@@ -242,14 +242,14 @@ impl Replica {
     /// Ends the leases of this machine, so that another machine takes them at once.
     pub fn release_leases(&self) {
         if self.log.condition() == Condition::Ready {
-            self.leases.release_all(&**self.log.connection().engine());
+            self.leases.release_all(&**self.log.engine());
         }
     }
 
     /// Returns whether a snapshot is due: there is none, the log has grown since the newest, or a
     /// newer program raised the schema of the log since then: nobody could join from it.
     pub fn is_snapshot_due(&self) -> Result<bool, Error> {
-        let engine = self.log.connection().engine();
+        let engine = self.log.engine();
         let newest = match newest(&**engine) {
             Ok(newest) => newest,
             Err(Error::NotFound(_)) => return Ok(true),
@@ -268,7 +268,7 @@ impl Replica {
         {
             return Ok(known);
         }
-        let (engine, keyring) = (self.log.connection().engine(), self.log.keyring());
+        let (engine, keyring) = (self.log.engine(), self.log.keyring());
         let found = schema(&**engine, keyring, self.log.identity().brain, snapshot)?;
         *self.snapshot_schema.lock() = Some((snapshot.id, found));
         Ok(found)
@@ -288,7 +288,7 @@ impl Replica {
     ) -> Result<BrainSnapshot, StoreError> {
         let failed = |error: Error| StoreError::Refused(crate::fault(&error));
         let snapshot = self.upload_snapshot(file, now, progress)?;
-        let engine = self.log.connection().engine();
+        let engine = self.log.engine();
         let (keyring, brain) = (self.log.keyring(), self.log.identity().brain);
         verify(&**engine, keyring, brain, &snapshot, progress).map_err(failed)?;
         self.log.reset_bytes();
@@ -319,7 +319,7 @@ impl Replica {
             let identity = self.log.identity();
             let (machine, brain) = (identity.name.as_str(), identity.brain);
             let snapshot = SnapshotFile { path: file, contains, machine, brain };
-            let (engine, keyring) = (self.log.connection().engine(), self.log.keyring());
+            let (engine, keyring) = (self.log.engine(), self.log.keyring());
             upload(&**engine, keyring, &snapshot, &*self.random, progress)
                 .map_err(|error| StoreError::Refused(crate::fault(&error)))
         });
@@ -328,7 +328,7 @@ impl Replica {
     }
 
     fn delete_old_snapshots(&self) -> Result<(), Error> {
-        let engine = self.log.connection().engine();
+        let engine = self.log.engine();
         let clock_ms = engine.head()?.clock_ms;
         let snapshots = engine.snapshots()?;
         let old = snapshots.iter().filter(|snapshot| snapshot.complete).skip(KEPT);

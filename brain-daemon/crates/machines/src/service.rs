@@ -21,9 +21,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::server::open_log;
 use crate::{
-    BootClock, Condition, Connection, Identity, Keyring, LeaseKeeper, MachineLog, RENEWAL, Replica,
-    RootKey, ServerSecrets, open_settings,
+    BootClock, Condition, Engine, Identity, Keyring, LeaseKeeper, MachineLog, RENEWAL, Replica,
+    RootKey, ServerSecrets,
 };
 use brain_base::clock::Clock;
 use brain_base::durable::unfinished_path;
@@ -213,17 +214,17 @@ impl MachineService {
         root: Option<RootKey>,
     ) -> Result<Arc<Replica>, Fault> {
         let random = self.env.random.clone();
-        let settings = open_settings(access, &identity.namespace, identity.listens, random.clone());
-        let connection = settings.and_then(Connection::open).map_err(|e| access::fault(&e))?;
-        let log = Arc::new(self.log_of(connection, identity, root));
+        let opened = open_log(access, &identity.namespace, identity.listens, random.clone());
+        let engine = opened.map_err(|e| crate::fault(&e))?;
+        let log = Arc::new(self.log_of(engine, identity, root));
         let leases = log.leases().clone();
         Ok(Arc::new(Replica::new(self.store.clone(), log, leases, random)))
     }
 
-    /// Creates the log of a machine over a connection.
+    /// Creates the log of a machine over an engine.
     fn log_of(
         &self,
-        connection: Connection,
+        engine: Arc<dyn Engine>,
         identity: Identity,
         root: Option<RootKey>,
     ) -> MachineLog {
@@ -231,7 +232,7 @@ impl MachineService {
         let leases = Arc::new(LeaseKeeper::new(identity.name.clone(), uptime.clone()));
         let keyring = Keyring::new(identity.brain, root);
         let (clock, random) = (self.env.clock.clone(), self.env.random.clone());
-        MachineLog::new(connection, identity, keyring, leases, clock, random, uptime)
+        MachineLog::new(engine, identity, keyring, leases, clock, random, uptime)
     }
 
     /// Uses this replica from now on.

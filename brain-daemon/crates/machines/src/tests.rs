@@ -4,6 +4,8 @@ mod leases;
 mod log;
 mod replica;
 mod snapshots;
+#[cfg(not(feature = "machines"))]
+mod without_server;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +18,7 @@ use brain_commit_log::{Administration, BrainId, Engine, MachineId};
 use brain_fakes::MemoryLog;
 use brain_store::{LogPosition, StoreError};
 
-use crate::{Connection, Identity, Keyring, LeaseKeeper, MachineLog, SCHEMA, Uptime};
+use crate::{Identity, Keyring, LeaseKeeper, MachineLog, SCHEMA, Uptime};
 
 /// A clock that tests move: the clock of the engine and the uptime of all machines.
 #[derive(Clone, Default)]
@@ -84,7 +86,7 @@ impl World {
         };
         let clock = Arc::new(self.clock.clone());
         MachineLog::new(
-            Connection::of_engine(self.engine()),
+            self.engine(),
             identity,
             Keyring::new(self.brain, root),
             Arc::new(LeaseKeeper::new(name.to_owned(), clock.clone())),

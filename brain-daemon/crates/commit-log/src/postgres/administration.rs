@@ -1,4 +1,4 @@
-//! The registry, the keys, the schema, and the server's settings for durability.
+//! The registry, the keys and the schema.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -12,41 +12,7 @@ use crate::{Administration, Error, Machine, MachineId, Registration, SealedKeys}
 pub(super) const MACHINES: &str =
     "SELECT name, id, version, number, batch, seen_ms, clock_timestamp() FROM @machines";
 
-/// The server's settings that decide whether an acknowledged batch survives a crash.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Durability {
-    /// `fsync`: without it a power cut can damage the whole database.
-    pub fsync: bool,
-    /// `full_page_writes`: without it a power cut can damage pages.
-    pub full_page_writes: bool,
-    /// `synchronous_commit` of this user: `off` loses the last batches in a crash.
-    pub synchronous_commit: String,
-    /// Whether a standby must confirm a commit. Without one, a failover loses the last batches.
-    pub has_synchronous_standby: bool,
-}
-
 impl PostgresLog {
-    /// Returns the server's settings for durability.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Denied`]
-    pub fn durability(&self) -> Result<Durability, Error> {
-        let query = "SELECT current_setting('fsync') = 'on', \
-            current_setting('full_page_writes') = 'on', \
-            current_setting('synchronous_commit'), \
-            current_setting('synchronous_standby_names') <> '', clock_timestamp()";
-        let row = self.call(&self.reader, async |client| {
-            let row = client.query_typed_one(query, &[]).await;
-            row.map_err(self.failed("reading the server's settings"))
-        })?;
-        Ok(Durability {
-            fsync: get(&row, 0)?,
-            full_page_writes: get(&row, 1)?,
-            synchronous_commit: get(&row, 2)?,
-            has_synchronous_standby: get(&row, 3)?,
-        })
-    }
-
     /// Runs one statement in a transaction and returns its rows.
     fn statement(
         &self,

@@ -7,6 +7,7 @@ use tokio_postgres::error::{DbError, Severity};
 
 use super::settings::Timeouts;
 use crate::Error;
+use crate::error::Source;
 
 /// The phase of errors before a connection is usable.
 pub(super) const CONNECTING: &str = "connecting";
@@ -85,7 +86,7 @@ impl Failure {
             PostgresCause::Tls => (Error::Tls { address, reason }, NextStep::Fail),
             PostgresCause::Authentication => (Error::Denied { address, reason }, NextStep::Fail),
             PostgresCause::Connection => {
-                (Error::unavailable(&address, &reason, Some(Box::new(error))), NextStep::Reconnect)
+                (unavailable_log(&address, &reason, Some(Box::new(error))), NextStep::Reconnect)
             }
         };
         Self { error, next }
@@ -102,11 +103,16 @@ impl From<Error> for Failure {
 /// How many connections a machine needs, for servers and poolers that have no further one.
 const CONNECTIONS: &str = "each machine needs up to four connections; raise the limit";
 
+/// Returns the error of a log that cannot be reached, or refuses work for now.
+pub(super) fn unavailable_log(address: &str, reason: &str, source: Option<Source>) -> Error {
+    Error::Unavailable { address: address.to_owned(), reason: reason.to_owned(), source }
+}
+
 /// Classifies an error of the server by its SQLSTATE.
 fn of_server(error: &DbError, address: &str, phase: &'static str, timeouts: &Timeouts) -> Failure {
     let (code, reason) = (error.code().code(), error.message().to_owned());
     let unavailable =
-        |reason: &str| Error::unavailable(address, reason, Some(Box::new(error.clone())));
+        |reason: &str| unavailable_log(address, reason, Some(Box::new(error.clone())));
     // The session ends after such an error, also if it is the answer of a statement.
     let is_fatal = match error.parsed_severity() {
         Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),

@@ -15,21 +15,12 @@ use tokio_postgres::types::Type;
 use super::failure::Failure;
 use super::session::{Server, runtime};
 use super::settings::PostgresSettings;
-use crate::Error;
+use crate::{Delivery, Error};
 
 /// How long the first notification may take.
 const PROBE: Duration = Duration::from_secs(2);
 /// The pauses between tries to listen.
 const RECONNECT: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(60));
-
-/// How new batches are noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
-    /// The server notifies at once.
-    Notified,
-    /// The head is looked at each second.
-    Polling,
-}
 
 /// What ended a wait.
 pub(super) enum WaitEnd {

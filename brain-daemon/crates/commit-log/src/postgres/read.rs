@@ -8,7 +8,7 @@ use tokio_postgres::types::Type;
 
 use super::PostgresLog;
 use super::failure::Failure;
-use super::listener::{Delivery, WaitEnd};
+use super::listener::WaitEnd;
 use super::rows::{HEAD, Parameter, batch_of, get, head_of, single_row, to_bigint};
 use super::session::pipelined;
 use crate::checks::check_order;

@@ -12,7 +12,7 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::failure::{CONNECTING, Failure};
+use super::failure::{CONNECTING, Failure, unavailable_log};
 use super::settings::Timeouts;
 use super::tls::connector;
 use super::url::{ServerUrl, UrlHost};
@@ -62,7 +62,7 @@ impl Server {
     }
 
     pub(super) fn unavailable(&self, reason: &str, source: Option<Source>) -> Error {
-        Error::unavailable(self.address(), reason, source)
+        unavailable_log(self.address(), reason, source)
     }
 
     /// Connects to the first host that accepts writes.
@@ -115,7 +115,7 @@ impl Server {
                         Ok(result) => result,
                         Err(_) => {
                             let reason = format!("no answer within {} ms", limit.as_millis());
-                            Err(Failure::lost(Error::unavailable(&target.address, &reason, None)))
+                            Err(Failure::lost(unavailable_log(&target.address, &reason, None)))
                         }
                     },
                 };
@@ -133,7 +133,7 @@ impl Server {
         let Some(name) = target.name() else { return Ok(vec![target.config.clone()]) };
         let found = tokio::net::lookup_host(name).await.map_err(|error| {
             let reason = error.to_string();
-            Failure::lost(Error::unavailable(&target.address, &reason, Some(Box::new(error))))
+            Failure::lost(unavailable_log(&target.address, &reason, Some(Box::new(error))))
         })?;
         let with_address = |address: SocketAddr| {
             let mut config = target.config.clone();

@@ -171,7 +171,7 @@ impl PostgresLog {
     ///
     /// # Errors
     /// [`Error::AlreadyCreated`] if the tables are another brain's; nothing is deleted then.
-    pub fn drop_tables(&self, brain: BrainId) -> Result<(), Error> {
+    pub(super) fn drop_tables(&self, brain: BrainId) -> Result<(), Error> {
         match crate::CommitLog::head(self) {
             Ok(head) if head.brain != brain => {
                 return Err(Error::AlreadyCreated { address: self.server.address().to_owned() });
@@ -198,7 +198,11 @@ impl PostgresLog {
     /// # Errors
     /// [`Error::AlreadyCreated`] if the tables are in use or another brain's; nothing is deleted
     /// then.
-    pub fn drop_abandoned_tables(&self, brain: BrainId, silence: Duration) -> Result<(), Error> {
+    pub(super) fn drop_abandoned_tables(
+        &self,
+        brain: BrainId,
+        silence: Duration,
+    ) -> Result<(), Error> {
         let begin = self.settings.timeouts.begin();
         let lock = self.sql("LOCK TABLE @head, @machines, @snapshots IN ACCESS EXCLUSIVE MODE");
         let query = self.sql(&format!(

@@ -5,7 +5,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use brain_commit_log::{
-    Administration, BatchId, CommitLog, Delivery, Error, NewBatch, Position, PostgresLog, ReadLimit,
+    Administration, BatchId, CommitLog, Delivery, Engine, Error, NewBatch, Position, PostgresLog,
+    ReadLimit,
 };
 
 use test_skips::{Need, skip};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use brain_base::random::SystemRandom;
 use brain_commit_log::cipher::{BatchPlace, ChunkPlace, Keys, RootKey};
 use brain_commit_log::{
-    Administration, BatchId, BrainId, CommitLog, Delivery, Error, LeaseRequest, NewBatch, Position,
-    PostgresLog, ReadLimit, SnapshotId, Snapshots,
+    Administration, BatchId, BrainId, CommitLog, Delivery, Engine, Error, LeaseRequest, NewBatch,
+    Position, PostgresLog, ReadLimit, SnapshotId, Snapshots,
 };
 use brain_fakes::Proxy;
 
@@ -53,7 +53,7 @@ fn a_log_is_created_once() {
     assert_eq!(log.head().unwrap().position, head.position);
     let other = PostgresLog::create(settings(&servers.direct, &namespace), BrainId([9; 16]));
     assert!(matches!(other, Err(Error::AlreadyCreated { .. })), "{:?}", other.err());
-    let durability = log.durability().unwrap();
+    let durability = log.durability().unwrap().unwrap();
     assert!(durability.fsync && durability.full_page_writes);
     assert_eq!(durability.synchronous_commit, "on");
     assert!(!durability.has_synchronous_standby);
@@ -65,15 +65,15 @@ fn only_an_abandoned_log_is_deleted() {
     let (long, none) = (Duration::from_secs(3_600), Duration::ZERO);
     let namespace = namespace();
     let log = create(&servers, &namespace);
-    let refused = log.drop_abandoned_tables(BRAIN, long);
+    let refused = log.drop_abandoned(BRAIN, long);
     assert!(matches!(refused, Err(Error::AlreadyCreated { .. })), "a machine was seen just now");
-    let refused = log.drop_abandoned_tables(BrainId([9; 16]), none);
+    let refused = log.drop_abandoned(BrainId([9; 16]), none);
     assert!(matches!(refused, Err(Error::AlreadyCreated { .. })), "another brain");
-    log.drop_abandoned_tables(BRAIN, none).unwrap();
+    log.drop_abandoned(BRAIN, none).unwrap();
     assert!(matches!(log.head(), Err(Error::NotCreated { .. })));
     let log = create(&servers, &namespace);
     log.append(&Position::START, &batch(1, b"text")).unwrap();
-    let refused = log.drop_abandoned_tables(BRAIN, none);
+    let refused = log.drop_abandoned(BRAIN, none);
     assert!(matches!(refused, Err(Error::AlreadyCreated { .. })), "the log has a batch");
     assert_eq!(log.head().unwrap().position.number, 1);
 }

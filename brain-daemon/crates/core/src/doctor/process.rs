@@ -13,6 +13,7 @@ use brain_config::Config;
 use brain_protocol::{Command, Fault, FaultCode, shell_word};
 use brain_store::Store;
 
+use crate::parts;
 use brain_base::exposure::writable_by_others;
 use brain_pages::files::FileService;
 use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
@@ -47,7 +48,6 @@ impl Health for Process {
 
 impl Process {
     fn daemon(&self) -> Finding {
-        let version = brain_protocol::VERSION;
         if self.home.has_moved() {
             let message = brain_service::moved_home::moved_home_message(&self.home);
             return fail(message, brain_service::moved_home::move_back_hint());
@@ -58,7 +58,8 @@ impl Process {
             return fail(message, hint);
         }
         ok(format!(
-            "version {version}, process {}, up {} s",
+            "{}, process {}, up {} s",
+            parts::version(),
             std::process::id(),
             self.started.elapsed().as_secs()
         ))

@@ -1,8 +1,11 @@
 //! URLs, words and names: from the request, else from the places of secrets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{BrainId, Connection, Error, Identity, Keys, RootKey, ServerSecrets, open_settings};
+use crate::connection::wait_until_notifying;
+use crate::server::open_log;
+use crate::{BrainId, Engine, Error, Identity, Keys, RootKey, ServerSecrets};
 use brain_protocol::{Command, Fault, FaultCode, MachinesAccess, Secret, hint};
 
 use super::MachineService;
@@ -54,6 +57,9 @@ pub(super) fn fault(error: &Error) -> Fault {
         Error::NotFound(what) if what.contains("snapshot") => {
             Fault::new(FaultCode::NotFound, "the server has no snapshot to join from")
                 .hint("a running machine of this brain writes one within a minute; then join again")
+        }
+        Error::NotBuilt => {
+            Fault::new(FaultCode::NotSetUp, error.to_string()).hint(crate::condition::BUILD_HINT)
         }
         // The message has the way out.
         Error::Denied { .. }
@@ -123,12 +129,11 @@ impl MachineService {
         Ok(ServerAccess { secrets: ServerSecrets { url, direct_url }, name, namespace })
     }
 
-    /// Opens a connection for the setup. Does not wait for the server.
-    pub(super) fn open(&self, access: &ServerAccess) -> Result<Connection, Fault> {
+    /// Opens the log for the setup. Does not wait for the server.
+    pub(super) fn open(&self, access: &ServerAccess) -> Result<Arc<dyn Engine>, Fault> {
         let random = self.env.random.clone();
-        open_settings(&access.secrets, &access.namespace, false, random)
-            .and_then(Connection::open)
-            .map_err(|error| fault(&error))
+        let opened = open_log(&access.secrets, &access.namespace, false, random);
+        opened.map_err(|error| fault(&error))
     }
 
     /// Returns whether the server notifies through the main URL. Waits for it for some seconds.
@@ -137,9 +142,8 @@ impl MachineService {
             return false;
         }
         let random = self.env.random.clone();
-        let settings = open_settings(&access.secrets, &access.namespace, true, random);
-        let connection = settings.and_then(Connection::open);
-        connection.is_ok_and(|connection| connection.wait_until_notifying(LISTEN_LIMIT))
+        let opened = open_log(&access.secrets, &access.namespace, true, random);
+        opened.is_ok_and(|engine| wait_until_notifying(&*engine, LISTEN_LIMIT))
     }
 
     /// Returns the root key for the log of a brain, and checks that it opens the data keys. `None`
@@ -149,11 +153,11 @@ impl MachineService {
     /// `invalid_request` if the words are missing or wrong.
     pub(super) fn root_for(
         &self,
-        connection: &Connection,
+        engine: &dyn Engine,
         brain: BrainId,
         words: Option<&Secret>,
     ) -> Result<Option<RootKey>, Fault> {
-        let sealed = connection.engine().sealed_keys().map_err(|e| fault(&e))?;
+        let sealed = engine.sealed_keys().map_err(|e| fault(&e))?;
         if sealed.bytes.is_empty() {
             return Ok(None);
         }

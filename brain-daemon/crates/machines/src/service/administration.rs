@@ -17,7 +17,7 @@ impl MachineService {
     /// The fault of the log, or if the brain is not shared.
     pub fn list(&self) -> Result<Machines, Fault> {
         let replica = self.replica()?;
-        let engine = replica.log().connection().engine();
+        let engine = replica.log().engine();
         let head = engine.head().map_err(|e| fault(&e))?;
         let leases = engine.leases().map_err(|e| fault(&e))?;
         let machines = engine.machines().map_err(|e| fault(&e))?;
@@ -74,7 +74,7 @@ impl MachineService {
             }
             replica.stop();
             replica.release_leases();
-            let engine = log.connection().engine();
+            let engine = log.engine();
             let is_last = engine.machines().is_ok_and(|machines| machines.len() == 1);
             if let Err(error) = engine.remove_machine(&name) {
                 warnings.push(format!(
@@ -118,7 +118,7 @@ impl MachineService {
             return Err(Fault::new(FaultCode::Conflict, message)
                 .hint(hint!("{} removes this machine", Command::MachinesLeave)));
         }
-        let engine = log.connection().engine();
+        let engine = log.engine();
         if !engine.remove_machine(&request.name).map_err(|e| fault(&e))? {
             let message = format!("this brain has no machine \"{}\"", request.name);
             return Err(Fault::new(FaultCode::NotFound, message)

@@ -27,8 +27,8 @@ impl MachineService {
             }
             Membership::Member(replica) => replica,
         };
-        let connection = replica.log().connection();
-        let server = connection.address();
+        let engine = replica.log().engine();
+        let server = engine.address();
         match replica.log().condition() {
             Condition::Starting => return ok(format!("{server} was not called yet")),
             Condition::Away { reason, .. } => {
@@ -60,7 +60,7 @@ impl MachineService {
                 return warn(message, "timedatectl set-ntp true");
             }
         }
-        match connection.durability() {
+        match engine.durability() {
             Ok(durability) => match durability_warnings(durability.as_ref()).into_iter().next() {
                 Some(warning) => warn(warning, "correct the server's settings: docs/machines.md"),
                 None => ok(format!("follows {server}")),

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::server::create_log;
 use crate::{
-    BrainId, Connection, Error, Identity, Keys, MachineId, Replica, RootKey, SnapshotContent,
-    download, open_settings,
+    BrainId, Engine, Error, Identity, Keys, MachineId, Replica, RootKey, SnapshotContent, download,
 };
 use brain_base::write_fault;
 use brain_protocol::{
@@ -108,17 +108,15 @@ impl MachineService {
         let random = self.env.random.clone();
         let brain = identity.brain;
         if let Some(abandoned) = &plan.head {
-            let dropped = plan.connection.drop_abandoned(abandoned.brain, ABANDONED_AFTER);
+            let dropped = plan.engine.drop_abandoned(abandoned.brain, ABANDONED_AFTER);
             dropped.map_err(|e| fault(&e))?;
         }
         progress.line("creating the log on the server");
-        let settings =
-            open_settings(&plan.access.secrets, &identity.namespace, false, random.clone());
         // Also if the answer of the server is lost.
-        undo.server = Some(plan.connection.clone());
-        let created = settings.and_then(|settings| Connection::create(settings, brain));
-        let connection = created.map_err(|e| fault(&e))?;
-        let engine = connection.engine();
+        undo.server = Some(plan.engine.clone());
+        let (secrets, namespace) = (&plan.access.secrets, &identity.namespace);
+        let created = create_log(secrets, namespace, brain, random.clone());
+        let engine = created.map_err(|e| fault(&e))?;
         if let Some(root) = &root {
             let sealed = Keys::generate(&*random).and_then(|keys| keys.seal(root, brain, &*random));
             let sealed = sealed.map_err(|e| fault(&e))?;
@@ -163,7 +161,7 @@ impl MachineService {
         let log = replica.log();
         let (file, path) = (dir.join("snapshot"), dir.join("brain.redb"));
         let brain = log.identity().brain;
-        let engine = log.connection().engine();
+        let engine = log.engine();
         let downloaded: Result<SnapshotContent, _> =
             download(&**engine, log.keyring(), brain, snapshot, &file, &report);
         downloaded.map_err(|e| fault(&e))?;
@@ -223,8 +221,8 @@ impl MachineService {
         for name in self.restore_secrets(&undo.secrets) {
             left.push(format!("secrets/{name} is still as `init` wrote it"));
         }
-        if let Some(connection) = &undo.server {
-            match connection.drop_log(brain) {
+        if let Some(engine) = &undo.server {
+            match engine.drop_log(brain) {
                 // The place has another brain, so this one was not created.
                 Ok(()) | Err(Error::AlreadyCreated { .. }) => {}
                 Err(error) => {
@@ -247,7 +245,7 @@ impl MachineService {
 #[derive(Default)]
 struct SetupProgress {
     /// Where the log was perhaps created.
-    server: Option<Connection>,
+    server: Option<Arc<dyn Engine>>,
     /// What the stored secrets replaced.
     secrets: Vec<FormerSecret>,
     is_shared: bool,

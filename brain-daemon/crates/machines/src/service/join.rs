@@ -1,10 +1,11 @@
 //! `brain machines join`: builds a store from the newest snapshot. The next start uses it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::{
-    BrainId, BrainSnapshot, Condition, Connection, Engine, Error, Identity, Keyring, MachineId,
-    Registration, RootKey, download, newest,
+    BrainId, BrainSnapshot, Condition, Engine, Error, Identity, Keyring, MachineId, Registration,
+    RootKey, download, newest,
 };
 use brain_protocol::{
     Fault, MachineState, MachinesAction, MachinesJoin, MachinesJoinReply, VERSION,
@@ -31,7 +32,7 @@ impl MachineService {
         let _setup = self.setup.lock();
         let plan = self.confirmed_plan(MachinesAction::Join, &request.access, &request.plan)?;
         let Some(head) = plan.head.clone() else { return Err(defect("a plan without a head")) };
-        let root = self.root_for(&plan.connection, head.brain, request.access.key.as_ref())?;
+        let root = self.root_for(&*plan.engine, head.brain, request.access.key.as_ref())?;
         let machine = match &plan.member {
             Some(member) => member.machine,
             None => match self.registered_id(head.brain, &plan.access.name) {
@@ -88,17 +89,17 @@ impl MachineService {
     /// Returns whether the store of this machine can follow with these secrets.
     pub(super) fn can_continue(
         &self,
-        connection: &Connection,
+        engine: &Arc<dyn Engine>,
         member: &Identity,
         root: Option<RootKey>,
     ) -> Result<bool, Fault> {
         let Some(position) = self.store.log_position()? else { return Ok(false) };
-        let registered = connection.engine().machines().map_err(|e| fault(&e))?;
+        let registered = engine.machines().map_err(|e| fault(&e))?;
         let is_registered = registered.iter().any(|machine| machine.id == member.machine);
         if !is_registered || member.encrypted != root.is_some() {
             return Ok(false);
         }
-        let log = self.log_of(connection.clone(), member.clone(), root);
+        let log = self.log_of(engine.clone(), member.clone(), root);
         let Err(error) = log.probe(position) else { return Ok(true) };
         match log.condition() {
             // A new store would have the same problem.
@@ -144,7 +145,7 @@ impl MachineService {
         root: Option<RootKey>,
         progress: &dyn Progress,
     ) -> Result<MachinesJoinReply, Fault> {
-        let engine = plan.connection.engine();
+        let engine = &plan.engine;
         let snapshot = newest(&**engine).map_err(|e| fault(&e))?;
         self.register(&**engine, &identity, &snapshot)?;
         let snapshot_path = self.setup_path(RECEIVED_SNAPSHOT)?;

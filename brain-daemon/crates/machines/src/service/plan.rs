@@ -1,8 +1,9 @@
 //! `brain machines plan`: what `init` or `join` will do.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Connection, Durability, Error, Head, Identity, newest};
+use crate::{Durability, Engine, Error, Head, Identity, newest};
 use brain_protocol::{
     Command, Fault, FaultCode, MachinesAccess, MachinesAction, MachinesPlan, MachinesPlanReply,
     hint,
@@ -20,7 +21,7 @@ pub(super) const ABANDONED_AFTER: Duration = Duration::from_secs(2 * 60);
 pub(super) struct Plan {
     pub(super) reply: MachinesPlanReply,
     pub(super) access: ServerAccess,
-    pub(super) connection: Connection,
+    pub(super) engine: Arc<dyn Engine>,
     /// This machine's place in the brain, if it has one.
     pub(super) member: Option<Identity>,
     /// The head of the log; for `init` that of an interrupted setup.
@@ -28,17 +29,17 @@ pub(super) struct Plan {
 }
 
 /// Returns the head of the log that an interrupted setup left; `None` if there is no log.
-fn abandoned_log(connection: &Connection) -> Result<Option<Head>, Fault> {
-    let head = match connection.engine().head() {
+fn abandoned_log(engine: &dyn Engine) -> Result<Option<Head>, Fault> {
+    let head = match engine.head() {
         Err(Error::NotCreated { .. }) => return Ok(None),
         Err(error) => return Err(fault(&error)),
         Ok(head) => head,
     };
-    if !is_unused(connection, &head).map_err(|e| fault(&e))? {
-        let address = connection.address().to_owned();
+    if !is_unused(engine, &head).map_err(|e| fault(&e))? {
+        let address = engine.address().to_owned();
         return Err(fault(&Error::AlreadyCreated { address }));
     }
-    let silence = silence_ms(connection, &head).map_err(|e| fault(&e))?;
+    let silence = silence_ms(engine, &head).map_err(|e| fault(&e))?;
     if u128::try_from(silence).unwrap_or(0) < ABANDONED_AFTER.as_millis() {
         let message = "another setup uses this schema on the server, or was interrupted just now";
         return Err(Fault::new(FaultCode::Conflict, message)
@@ -92,11 +93,11 @@ impl MachineService {
             ));
         }
         let access = self.complete(request, None)?;
-        let connection = self.open(&access)?;
-        let abandoned = abandoned_log(&connection)?;
-        let durability = connection.durability().map_err(|e| fault(&e))?;
+        let engine = self.open(&access)?;
+        let abandoned = abandoned_log(&*engine)?;
+        let durability = engine.durability().map_err(|e| fault(&e))?;
         let (pages, bytes) = self.size()?;
-        let server = connection.address().to_owned();
+        let server = engine.address().to_owned();
         let copy_name = format!("brain.redb.before-sharing-{}", self.former_number());
         let encryption =
             if request.encrypt { "encrypted on this machine" } else { "not encrypted" };
@@ -108,7 +109,7 @@ impl MachineService {
             format!("from then on, every write of \"{}\" goes to the server first", access.name),
         ];
         let mut warnings = durability_warnings(durability.as_ref());
-        warnings.extend(tls_warning(&connection));
+        warnings.extend(tls_warning(&*engine));
         if abandoned.is_some() {
             warnings.push("the empty log of an interrupted setup is deleted first".to_owned());
         }
@@ -121,14 +122,14 @@ impl MachineService {
             plan,
             name: access.name.clone(),
             server,
-            tls: connection.uses_tls(),
+            tls: engine.uses_tls(),
             encrypted: request.encrypt,
             pages,
             bytes,
             steps,
             warnings,
         };
-        Ok(Plan { reply, access, connection, member: None, head: abandoned })
+        Ok(Plan { reply, access, engine, member: None, head: abandoned })
     }
 
     fn plan_join(&self, request: &MachinesAccess) -> Result<Plan, Fault> {
@@ -136,21 +137,20 @@ impl MachineService {
         // A missing or damaged identity is created again.
         let member = stored.and_then(|machine| self.stored_identity(machine).ok());
         let access = self.complete(request, member.as_ref())?;
-        let connection = self.open(&access)?;
-        let engine = connection.engine();
+        let engine = self.open(&access)?;
         let head = engine.head().map_err(|e| fault(&e))?;
         head.check_writer(crate::SCHEMA).map_err(|e| fault(&e))?;
         let member = member.filter(|member| member.brain == head.brain);
-        let root = self.root_for(&connection, head.brain, request.key.as_ref())?;
+        let root = self.root_for(&*engine, head.brain, request.key.as_ref())?;
         let (pages, _) = self.size()?;
         let brain = head.brain.to_string();
-        let server = connection.address().to_owned();
+        let server = engine.address().to_owned();
         let mut warnings =
-            durability_warnings(connection.durability().map_err(|e| fault(&e))?.as_ref());
-        warnings.extend(tls_warning(&connection));
+            durability_warnings(engine.durability().map_err(|e| fault(&e))?.as_ref());
+        warnings.extend(tls_warning(&*engine));
         let can_continue = match &member {
             Some(member) if member.name == access.name => {
-                self.can_continue(&connection, member, root.clone())?
+                self.can_continue(&engine, member, root.clone())?
             }
             _ => false,
         };
@@ -158,7 +158,7 @@ impl MachineService {
             let step = "use the given URL and key; the store stays as it is".to_owned();
             (0, vec![step])
         } else {
-            let snapshot = newest(&**engine).map_err(|e| fault(&e))?;
+            let snapshot = newest(&*engine).map_err(|e| fault(&e))?;
             let behind = head.position.number.saturating_sub(snapshot.contains.number);
             let moved_pages = if member.is_none() { pages } else { 0 };
             let queued = self.store.jobs_for_log();
@@ -174,14 +174,14 @@ impl MachineService {
             plan,
             name: access.name.clone(),
             server,
-            tls: connection.uses_tls(),
+            tls: engine.uses_tls(),
             encrypted: root.is_some(),
             pages,
             bytes,
             steps,
             warnings,
         };
-        Ok(Plan { reply, access, connection, member, head: Some(head) })
+        Ok(Plan { reply, access, engine, member, head: Some(head) })
     }
 
     /// Returns the steps that replace the store by a snapshot. `behind` is the number of changes
@@ -226,19 +226,19 @@ impl MachineService {
 }
 
 /// Returns how long the machines of a log were silent, in milliseconds of the server's clock.
-fn silence_ms(connection: &Connection, head: &Head) -> Result<i64, Error> {
-    let machines = connection.engine().machines()?;
+fn silence_ms(engine: &dyn Engine, head: &Head) -> Result<i64, Error> {
+    let machines = engine.machines()?;
     let seen = machines.iter().map(|machine| machine.seen_ms).max().unwrap_or(0);
     Ok(head.clock_ms - head.time_ms.max(seen))
 }
 
 /// Returns whether a log has no batch, no complete snapshot and at most one machine, as during an
 /// `init`.
-fn is_unused(connection: &Connection, head: &Head) -> Result<bool, Error> {
-    if head.position.number > 0 || connection.engine().machines()?.len() > 1 {
+fn is_unused(engine: &dyn Engine, head: &Head) -> Result<bool, Error> {
+    if head.position.number > 0 || engine.machines()?.len() > 1 {
         return Ok(false);
     }
-    Ok(!connection.engine().snapshots()?.iter().any(|snapshot| snapshot.complete))
+    Ok(!engine.snapshots()?.iter().any(|snapshot| snapshot.complete))
 }
 
 /// Returns what is unsafe about the server's settings.
@@ -261,8 +261,8 @@ pub(super) fn durability_warnings(durability: Option<&Durability>) -> Vec<String
 }
 
 /// Returns a warning about a connection without TLS, which only a server on this machine can have.
-fn tls_warning(connection: &Connection) -> Option<String> {
-    (!connection.uses_tls()).then(|| {
+fn tls_warning(engine: &dyn Engine) -> Option<String> {
+    (!engine.uses_tls()).then(|| {
         "the server is on this machine, and the connection has no TLS; other machines need a URL \
          with the server's name and TLS"
             .to_owned()

@@ -25,7 +25,7 @@ impl MachineService {
         }
         self.adopt_new_key(&replica)?;
         let (random, brain) = (&*self.env.random, log.identity().brain);
-        let engine = log.connection().engine();
+        let engine = log.engine();
         let former = self.stored_root()?;
         let sealed = engine.sealed_keys().map_err(|e| fault(&e))?;
         let mut keys = Keys::open(&former, brain, &sealed.bytes).map_err(|e| fault(&e))?;
@@ -96,7 +96,7 @@ impl MachineService {
     pub(super) fn adopt_new_key(&self, replica: &Replica) -> Result<bool, Fault> {
         let Some(root) = self.new_root()? else { return Ok(false) };
         let log = replica.log();
-        let sealed = log.connection().engine().sealed_keys().map_err(|e| fault(&e))?;
+        let sealed = log.engine().sealed_keys().map_err(|e| fault(&e))?;
         if Keys::open(&root, log.identity().brain, &sealed.bytes).is_err() {
             return Ok(false);
         }

@@ -51,14 +51,14 @@ impl MachineService {
 }
 
 fn describe(replica: &Replica, reply: &mut MachinesStatusReply) {
-    let (log, connection) = (replica.log(), replica.log().connection());
+    let (log, engine) = (replica.log(), replica.log().engine());
     let identity = log.identity();
     reply.name = Some(identity.name.clone());
     reply.brain = Some(identity.brain.to_string());
-    reply.server = Some(connection.address().to_owned());
-    reply.tls = connection.uses_tls();
+    reply.server = Some(engine.address().to_owned());
+    reply.tls = engine.uses_tls();
     reply.encrypted = log.keyring().is_encrypted();
-    reply.delivery = Some(delivery(connection.delivery()).into());
+    reply.delivery = Some(delivery(engine.delivery()).into());
     reply.age_seconds = log.age().map(|age| age.as_secs());
     reply.leases = replica
         .leases()
@@ -99,17 +99,17 @@ fn describe(replica: &Replica, reply: &mut MachinesStatusReply) {
 
 /// Adds what only the server knows.
 fn ask_server(replica: &Replica, reply: &mut MachinesStatusReply) -> Result<(), Error> {
-    let connection = replica.log().connection();
-    match newest(&**connection.engine()) {
+    let engine = replica.log().engine();
+    match newest(&**engine) {
         Ok(snapshot) => {
-            let head = connection.engine().head()?.position.number;
+            let head = engine.head()?.position.number;
             reply.snapshot_at = Some(rfc3339(snapshot.time_ms));
             reply.since_snapshot = Some(head.saturating_sub(snapshot.contains.number));
         }
         Err(Error::NotFound(_)) => reply.warnings.push("there is no snapshot to join from".into()),
         Err(error) => return Err(error),
     }
-    reply.warnings.extend(durability_warnings(connection.durability()?.as_ref()));
+    reply.warnings.extend(durability_warnings(engine.durability()?.as_ref()));
     Ok(())
 }
 
@@ -156,7 +156,7 @@ impl MachineService {
         };
         let name = &replica.log().identity().name;
         let server = match has_details {
-            true => replica.log().connection().address(),
+            true => replica.log().engine().address(),
             false => "the server",
         };
         Some(match replica.log().condition() {

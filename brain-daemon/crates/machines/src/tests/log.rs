@@ -12,7 +12,7 @@ use brain_protocol::FaultCode;
 use brain_store::{AppendResult, LogPosition, SharedLog, StoreError};
 
 use super::{World, code, stopped_state};
-use crate::{Condition, Connection, MachineLog, SCHEMA};
+use crate::{Condition, MachineLog, SCHEMA};
 
 const START: LogPosition = LogPosition { number: 0, id: 0 };
 
@@ -117,7 +117,7 @@ fn a_writer_tries_itself_if_nothing_probes() {
 fn another_brain_stops_the_machine() {
     let (world, other) = (World::new(), World::new());
     let mut laptop = world.machine("laptop");
-    laptop.connection = Connection::of_engine(other.engine());
+    laptop.engine = other.engine();
     assert_eq!(code(laptop.append(START, b"one", None).unwrap_err()), FaultCode::MachineStopped);
     assert_eq!(stopped_state(&laptop), "other_brain");
     assert_eq!(other.server.head().unwrap().position, Position::START);
@@ -178,7 +178,7 @@ fn a_rotation_is_noticed_and_needs_the_new_words() {
     keys.rotate(&SystemRandom).unwrap();
     let bytes = keys.seal(&world.root, world.brain, &SystemRandom).unwrap();
     world.server.replace_keys(sealed.generation, &bytes).unwrap();
-    laptop.keyring().reload(&**laptop.connection().engine()).unwrap();
+    laptop.keyring().reload(&**laptop.engine()).unwrap();
     let second = append(&laptop, first, b"two");
     assert_eq!(desktop.read(first).unwrap()[0].changes, b"two");
     // Another root key.
@@ -220,7 +220,7 @@ fn a_batch_of_another_schema_stops_the_machine() {
         let mut laptop = world.stranger("laptop", None);
         let server = MemoryLog::create(world.brain, SCHEMA, clock.clone());
         let engine = std::sync::Arc::new(server.connect(SCHEMA, clock.clone()));
-        laptop.connection = Connection::of_engine(engine);
+        laptop.engine = engine;
         server.register(&laptop.registration(START)).unwrap();
         let mut payload = vec![1];
         payload.extend_from_slice(&schema.to_be_bytes());
@@ -239,7 +239,7 @@ fn an_older_log_is_raised_before_the_first_batch() {
     let server = MemoryLog::create(BrainId([7; 16]), SCHEMA - 1, clock.clone());
     let mut laptop = world.stranger("laptop", None);
     laptop.identity.brain = BrainId([7; 16]);
-    laptop.connection = Connection::of_engine(std::sync::Arc::new(server.connect(SCHEMA, clock)));
+    laptop.engine = std::sync::Arc::new(server.connect(SCHEMA, clock));
     server.register(&laptop.registration(START)).unwrap();
     append(&laptop, START, b"one");
     assert_eq!(server.head().unwrap().schema, SCHEMA);
@@ -253,13 +253,13 @@ fn a_task_without_its_lease_writes_nothing() {
     assert_eq!(code(refused), FaultCode::Conflict);
     for log in [&laptop, &desktop] {
         log.leases.set_wanted(["purge"]);
-        log.leases.renew(&**log.connection().engine()).unwrap();
+        log.leases.renew(&**log.engine()).unwrap();
     }
     let first = appended(laptop.append(START, b"one", Some("purge")));
     assert!(desktop.append(first, b"two", Some("purge")).is_err());
     // A takeover that this machine did not notice.
     world.clock.pass(crate::TTL + Duration::from_secs(1));
-    desktop.leases.renew(&**desktop.connection().engine()).unwrap();
+    desktop.leases.renew(&**desktop.engine()).unwrap();
     assert!(laptop.append(first, b"two", Some("purge")).is_err());
     appended(desktop.append(first, b"two", Some("purge")));
 }

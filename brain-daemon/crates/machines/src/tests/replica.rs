@@ -9,7 +9,7 @@ use brain_base::random::SystemRandom;
 use brain_commit_log::{Administration, CommitLog, Snapshots};
 use brain_fakes::AppendFault;
 use brain_protocol::{Scopes, TokenKind};
-use brain_store::{GrantUpdate, Store, StoreOptions, TokenRecord, restore_replica};
+use brain_store::{GrantUpdate, Store, StoreError, StoreOptions, TokenRecord, restore_replica};
 
 use super::World;
 use crate::{Condition, MachineLog, Replica, download, newest};
@@ -28,12 +28,12 @@ fn options() -> StoreOptions {
     }
 }
 
-fn open(path: &Path) -> Arc<Store> {
+pub(super) fn open(path: &Path) -> Arc<Store> {
     std::fs::create_dir_all(path).unwrap();
     Arc::new(Store::open(&path.join("brain.redb"), &options(), Box::new(|_| ())).unwrap())
 }
 
-fn id(log: &MachineLog) -> u128 {
+pub(super) fn id(log: &MachineLog) -> u128 {
     u128::from_be_bytes(log.identity().machine.0)
 }
 
@@ -66,7 +66,12 @@ fn second(world: &World, dir: &Path) -> (Arc<Store>, Replica) {
 }
 
 /// Writes a token.
-fn write(store: &Store, number: u8) {
+pub(super) fn write(store: &Store, number: u8) {
+    try_write(store, number).unwrap();
+}
+
+/// Writes a token, if the store accepts it.
+pub(super) fn try_write(store: &Store, number: u8) -> Result<(), StoreError> {
     let token = TokenRecord {
         kind: TokenKind::Personal,
         client: None,
@@ -82,10 +87,10 @@ fn write(store: &Store, number: u8) {
     };
     let tokens = vec![([number; 32], Some(token))];
     let update = GrantUpdate { tokens, ..GrantUpdate::default() };
-    store.write(move |transaction| transaction.change_grants(&update)).unwrap();
+    store.write(move |transaction| transaction.change_grants(&update)).map(drop)
 }
 
-fn count(store: &Store) -> usize {
+pub(super) fn count(store: &Store) -> usize {
     store.read(Visibility::All).unwrap().tokens().unwrap().len()
 }
 

@@ -22,8 +22,8 @@ use brain_embed::models::known_models::{OPTIONAL_FILES, REQUIRED_FILES};
 use brain_embed::models::model_record::{ModelRecord, size};
 use brain_embed::models::origin::{Location, ModelOrigin};
 use brain_embed::{
-    EmbedError, EmbedErrorKind, Embedder, LocalModel, ModelFacts, Reranker, VectorPurpose, inspect,
-    inspect_while, is_reranker,
+    EmbedError, EmbedErrorKind, Embedder, LocalModel, ModelFacts, Reranker, VectorPurpose,
+    check_built, inspect, inspect_while, is_reranker,
 };
 use brain_page::hex;
 
@@ -38,12 +38,14 @@ impl EmbeddingService {
     /// # Errors
     /// `usage` or `not_found` for an unusable request; `busy` during another installation;
     /// `conflict` if a hash differs or brain did not create the target; `cancelled` if the caller
-    /// is gone or the daemon stops; otherwise the fault of the copy, download or test.
+    /// is gone or the daemon stops; `io` if this program was built without local models; otherwise
+    /// the fault of the copy, download or test.
     pub fn model_install(
         &self,
         request: &ModelInstall,
         progress: &dyn Progress,
     ) -> Result<ModelInstallReply, Fault> {
+        check_built().map_err(unusable)?;
         let expected = expected_hash(request)?;
         let origin = ModelOrigin::of(request)?;
         let models = self.env.home.models();
@@ -273,6 +275,14 @@ fn check_files(
     Ok(files)
 }
 
+/// Converts an error of a model that was fetched, or of a program that runs none.
+fn unusable(error: EmbedError) -> Fault {
+    let message = format!("this model cannot be used: {}", error.message);
+    Fault::new(FaultCode::Io, message).hint(error.hint.unwrap_or_else(|| {
+        hint!("{} works", Command::ModelInstall { model: Some("all-minilm-l6-v2".into()) })
+    }))
+}
+
 /// Verifies the hash of the weights. Then checks that a reranker gives scores, and that any other
 /// model makes vectors of the right length.
 fn verify(
@@ -280,12 +290,6 @@ fn verify(
     pinned: Option<&str>,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<ModelFacts, Fault> {
-    let unusable = |fault: EmbedError| {
-        let message = format!("this model cannot be used: {}", fault.message);
-        Fault::new(FaultCode::Io, message).hint(fault.hint.unwrap_or_else(|| {
-            hint!("{} works", Command::ModelInstall { model: Some("all-minilm-l6-v2".into()) })
-        }))
-    };
     if !should_continue() {
         return Err(cancelled());
     }

@@ -1,0 +1,36 @@
+//! Stands in for the log in PostgreSQL in a program that is built without it.
+//!
+//! It has the same functions as the module `server`. A shared store opens, and refuses writes.
+
+use std::sync::Arc;
+
+use brain_base::random::RandomSource;
+use brain_commit_log::{BrainId, Engine, Error};
+
+use crate::ServerSecrets;
+
+/// Refuses to open a log.
+///
+/// # Errors
+/// [`Error::NotBuilt`], always.
+pub(crate) fn open_log(
+    _secrets: &ServerSecrets,
+    _namespace: &str,
+    _listens: bool,
+    _random: Arc<dyn RandomSource>,
+) -> Result<Arc<dyn Engine>, Error> {
+    Err(Error::NotBuilt)
+}
+
+/// Refuses to create a log.
+///
+/// # Errors
+/// [`Error::NotBuilt`], always.
+pub(crate) fn create_log(
+    _secrets: &ServerSecrets,
+    _namespace: &str,
+    _brain: BrainId,
+    _random: Arc<dyn RandomSource>,
+) -> Result<Arc<dyn Engine>, Error> {
+    Err(Error::NotBuilt)
+}
