@@ -1,10 +1,8 @@
 //! The optional parts that this program was built with.
 
 /// The optional parts by their features, and whether this program has them.
-const PARTS: [(&str, bool); 2] = [
-    ("local-models", cfg!(feature = "local-models")),
-    ("machines", cfg!(feature = "machines")),
-];
+const PARTS: [(&str, bool); 2] =
+    [("local-models", cfg!(feature = "local-models")), ("machines", cfg!(feature = "machines"))];
 
 /// Returns the features of the parts that this program lacks.
 fn left_out() -> impl Iterator<Item = &'static str> {

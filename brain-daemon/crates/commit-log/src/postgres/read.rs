@@ -13,8 +13,8 @@ use super::rows::{HEAD, Parameter, batch_of, get, head_of, single_row, to_bigint
 use super::session::pipelined;
 use crate::checks::check_order;
 use crate::{
-    Batches, CommitLog, Error, Head, Lease, LeaseOutcome, LeaseRequest, MAX_PAYLOAD, NewBatch,
-    Position, ReadLimit,
+    Batches, CommitLog, Delivery, Engine, Error, Head, Lease, LeaseOutcome, LeaseRequest,
+    MAX_PAYLOAD, NewBatch, Position, ReadLimit,
 };
 
 /// The size of a payload is known without reading it. Of a first batch above the limit only the
