@@ -6,7 +6,7 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("CONTRIBUTING.md", "cargo ", "builds and tests the project, as CI does"),
     ("README.md", "apt install", "needs a package and root; .ci/bare-systems installs it"),
     ("README.md", "brain setup\n", "asks questions at a terminal; the setup tests run it"),
-    ("README.md", "cargo build", "builds the project, as CI does"),
+    ("README.md", "cargo ", "builds and tests the project, as CI does"),
     ("README.md", "sh install.sh", "needs a file of a release; .ci/bare-systems runs it"),
     ("docs/clients.md", "[mcp_servers.brain]", "the configuration of Codex"),
     ("docs/clients.md", "brain setup\n", "asks questions at a terminal; the setup tests run it"),
@@ -38,6 +38,7 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/machines.md", "umask ", "belongs to the next example"),
     ("docs/meaning.md", "brain model install", "downloads a model"),
     ("docs/packages.md", ".ci/", "makes packages; takes root and many minutes"),
+    ("docs/packages.md", "cargo build", "builds a smaller program; CI checks that it compiles"),
     ("docs/packages.md", "docker ", "needs Docker and an image"),
     (
         "docs/search-quality.md",
