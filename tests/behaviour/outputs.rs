@@ -17,7 +17,7 @@ use insta::{Settings, assert_snapshot};
 
 /// Compares `text` with the file `snapshots/<name>.snap`. Replaces by `filters` what changes from
 /// run to run: pairs of a regular expression and its replacement, applied in this order.
-fn compare(name: &str, text: &str, filters: &[(String, &str)]) {
+fn compare(name: &str, text: &str, filters: &[(&str, &str)]) {
     let mut settings = Settings::new();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);

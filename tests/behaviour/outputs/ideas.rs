@@ -26,7 +26,7 @@ fn ideas() {
     user.compare("ideas");
 }
 
-/// Sets the only scheduled run of a day to a time at least a quarter of an hour away.
+/// Configures one run a day, at a time at least a quarter of an hour away: none starts here.
 fn write_schedule(home: &TestHome, platform: &Platform) {
     let minute = (platform.time().now() / 60_000) % 60;
     let at = if minute < 30 { 45 } else { 15 };

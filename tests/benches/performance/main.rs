@@ -344,8 +344,8 @@ impl Bench {
             "# Speed and memory\n{kind}\n\
              Measure your machine with `.ci/measure performance` ({:.0} minutes). The table \
              compares programs of the\n\
-             profile `release` with the minimum cost of the same work on the same machine in the same \
-             run. Values\n\
+             profile `release` with the minimum cost of the same work on the same machine in \
+             the same run. Values\n\
              are medians, with the tenth and ninetieth percentile in brackets. \
              `tests/benches/performance`\n\
              contains the program.\n\n\
