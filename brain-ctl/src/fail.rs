@@ -96,7 +96,7 @@ pub(crate) fn arguments(error: &clap::Error, command: Option<&str>) -> Fault {
     }
 }
 
-/// Replaces words of clap and Rust that only their users know.
+/// Replaces terms of the libraries that parse arguments with plain words.
 fn plain_words(message: &str) -> String {
     let message = message
         .replace("unrecognized subcommand", "there is no command")

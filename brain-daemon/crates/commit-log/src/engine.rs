@@ -1,4 +1,4 @@
-//! All that an engine offers, and what only an engine with a server has.
+//! The trait of an engine, and what an engine tells of its server.
 
 use std::time::Duration;
 
@@ -6,8 +6,7 @@ use crate::{Administration, BrainId, CommitLog, Error, Snapshots};
 
 /// All that an engine offers.
 ///
-/// The methods of this trait are about the engine's server. Their defaults are those of a log
-/// without one.
+/// The methods of this trait are about the engine's server. The defaults suit an engine without one.
 pub trait Engine: CommitLog + Snapshots + Administration {
     /// Returns host, port and database, without user and password.
     fn address(&self) -> &str {
@@ -65,7 +64,7 @@ pub trait Engine: CommitLog + Snapshots + Administration {
 pub enum Delivery {
     /// The server notifies at once.
     Notified,
-    /// The head is looked at each second.
+    /// The head is polled every second.
     Polling,
 }
 

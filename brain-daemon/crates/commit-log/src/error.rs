@@ -233,7 +233,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The program lacks the engine: it was built without the feature `machines`.
-    #[error("this program was built without the part for brains on several machines")]
+    #[error("this program was built without support for several machines")]
     NotBuilt,
     /// The system has no random data.
     #[error(transparent)]

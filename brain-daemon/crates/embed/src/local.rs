@@ -36,11 +36,11 @@ use engine::LoadedModel;
 pub use model_card::is_reranker;
 use model_card::{ModelCard, WeightsKind};
 
-/// Checks that this program can run local models. It always can: another file stands in for this
-/// module in a program that is built without them.
+/// Returns `Ok`: this program can run local models. `without_local_models.rs` stands in for this
+/// module in a program that cannot.
 ///
 /// # Errors
-/// None.
+/// Never here.
 pub fn check_built() -> Result<(), EmbedError> {
     Ok(())
 }

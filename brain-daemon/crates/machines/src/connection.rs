@@ -1,4 +1,4 @@
-//! How this machine reaches the server of a shared brain.
+//! The URLs of the server, the time limit of its calls, and the wait for notifications.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ pub struct ServerSecrets {
     pub direct_url: Option<Secret>,
 }
 
-/// Waits until the server notifies, at most for `limit`. Returns whether it does.
+/// Waits until the server sends notifications, at most for `limit`. Returns whether it does.
 pub(crate) fn wait_until_notifying(engine: &dyn Engine, limit: Duration) -> bool {
     let end = Instant::now() + limit;
     while engine.delivery() == Delivery::Polling {

@@ -10,8 +10,8 @@ use brain_commit_log::{
 
 use crate::{DEADLINE, SCHEMA, ServerSecrets};
 
-/// Opens a log. Connects to the server at the first call. `listens` tells whether notifications
-/// arrive through the main URL.
+/// Opens a log. Connects to the server at the first call. If `listens` is true and there is no
+/// direct URL, notifications come through the main URL.
 ///
 /// # Errors
 /// [`Error::InvalidUrl`], whose message contains no part of a URL; [`Error::File`] if certificates

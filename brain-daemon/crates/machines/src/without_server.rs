@@ -1,6 +1,7 @@
 //! Stands in for the log in PostgreSQL in a program that is built without it.
 //!
-//! It has the same functions as the module `server`. A shared store opens, and refuses writes.
+//! It has the same functions as the module `server`, which fail here; the service then keeps a
+//! shared store read-only.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What the log tells about its server, and what it can ask of it.
+//! What the engine knows of its server: address, encryption, notifications, durability. Deletes a
+//! log.
 
 use std::time::Duration;
 
