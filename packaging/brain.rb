@@ -17,7 +17,7 @@ class Brain < Formula
   end
 
   def install
-    bin.install "bin/brain", "bin/brain-daemon"
+    bin.install "bin/brain", "bin/brain-convert", "bin/brain-daemon"
     man1.install Dir["share/man/man1/*"]
     bash_completion.install "share/bash-completion/completions/brain"
     zsh_completion.install "share/zsh/site-functions/_brain"

@@ -12,8 +12,9 @@ TARGETS = [f"{name}-unknown-linux-musl" for name in os.environ["ALL_ARCHITECTURE
 
 def crates():
     """Returns the metadata of all crates in the programs, and by id the crates that each uses."""
-    tree = _cargo("tree", "-p", "brain-ctl", "-p", "brain-daemon", "-e", "normal", "--prefix",
-                  "none", "--format", "{p}", "--no-dedupe", *_each("--target"))
+    tree = _cargo("tree", "-p", "brain-ctl", "-p", "brain-convert", "-p", "brain-daemon",
+                  "-e", "normal", "--prefix", "none", "--format", "{p}", "--no-dedupe",
+                  *_each("--target"))
     linked = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
     metadata = json.loads(_cargo("metadata", "--format-version", "1",
                                  *_each("--filter-platform")))

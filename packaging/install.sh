@@ -189,6 +189,7 @@ install_all() {
     "$tree/bin/brain" --version >/dev/null 2>&1 ||
         fail "the programs do not run here: check that the archive is for $architecture"
     : >"$work/list"
+    put "$tree/bin/brain-convert" "$bin/brain-convert"
     put "$tree/bin/brain-daemon" "$bin/brain-daemon"
     put "$tree/bin/brain" "$bin/brain"
     share=$tree/share
@@ -212,7 +213,7 @@ install_all() {
     fi
     cp "$work/list" "$list"
     say "installed $("$bin/brain" --version):"
-    say "  programs      $bin/brain, $bin/brain-daemon"
+    say "  programs      $bin/brain, $bin/brain-convert, $bin/brain-daemon"
     say "  completions   $data/bash-completion, $data/zsh/site-functions, $config/fish/completions"
     say "  man pages     $data/man/man1"
     say "  documents     $data/doc/brain"

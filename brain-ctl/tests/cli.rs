@@ -185,6 +185,7 @@ fn answers(request: Request) -> Vec<Answer> {
                 Answer::Reply(Reply::Import(ImportReply {
                     status: SyncStatus::Partial,
                     dry_run: false,
+                    format: None,
                     files: 2,
                     created: 1,
                     updated: 0,

@@ -84,7 +84,7 @@ commands! {
     IdeasResumeWithin { profile, run, max_cost } = "PROFILE --resume RUN --max-cost USD";
     IdeasRuns { profile } = "PROFILE --list-runs";
     IdeasSave { profile, run } = "PROFILE --resume RUN --save";
-    Import = "import DIR";
+    Import = "import PATH";
     JobsList = "jobs list";
     JobsListFailed = "jobs list --state failed";
     JobsListQueued = "jobs list --state queued";

@@ -8,8 +8,10 @@ use crate::words::words;
 /// `brain import`: imports a directory of markdown files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
-    /// The absolute path of the directory.
+    /// The absolute path of a directory of markdown, or of an export of another program.
     pub path: String,
+    /// The name of the export's format; its content tells it if absent.
+    pub format: Option<String>,
     /// The source of the pages; the default one if absent.
     pub source: Option<SourceId>,
     /// Whether to write nothing and report what would change.
@@ -39,7 +41,9 @@ pub struct ImportReply {
     pub status: SyncStatus,
     /// Whether it was a dry run.
     pub dry_run: bool,
-    /// The number of markdown files.
+    /// What the export is, for people; `None` for a directory of markdown.
+    pub format: Option<String>,
+    /// The number of markdown files, or of pages in an export.
     pub files: u64,
     /// The number of new pages.
     pub created: u64,
@@ -49,7 +53,8 @@ pub struct ImportReply {
     pub restored: u64,
     /// The number of unchanged pages.
     pub unchanged: u64,
-    /// The number of files that are not markdown.
+    /// The number of files that are not markdown, or of things in an export that are in no page or
+    /// only in part.
     pub skipped: u64,
     /// Files that could not be imported; at most the first 1000.
     pub failed: Vec<ImportFailure>,
@@ -61,7 +66,8 @@ pub struct ImportReply {
     pub took_ms: u64,
     /// Files and directories that rules left out.
     pub left_out: IgnoredFiles,
-    /// The files that are not markdown, and links; at most the first 10,000.
+    /// The files that are not markdown, and links; or what `skipped` counts of an export. At most the
+    /// first 10,000.
     pub not_imported: Vec<ImportFailure>,
 }
 

@@ -51,7 +51,7 @@ test_emulated() { # architecture
     dpkg-deb -x "$deb" "$tree"
     is "the files have the hashes in the .deb" "" "$(dpkg-deb --info "$deb" md5sums |
         (cd "$tree" && md5sum --quiet -c - 2>&1))"
-    for program in brain brain-daemon; do
+    for program in brain brain-convert brain-daemon; do
         readelf -hl "$tree/usr/bin/$program" >"$work/headers"
         grep -qi "machine:.*${architecture/_/-}" "$work/headers" ||
             fail "$program is for another architecture: $(grep -i machine: "$work/headers")"
@@ -71,7 +71,7 @@ print(json.load(open(sys.argv[1]))["manifests"][0]["platform"]["architecture"])
         # The layer is the one blob that is compressed.
         gzip -dc "$layer" 2>/dev/null | tar -x -C "$work/other/layer" 2>/dev/null || true
     done
-    for program in brain brain-daemon; do
+    for program in brain brain-convert brain-daemon; do
         for other in rpm/usr/bin archive/brain-*-"$architecture"-linux/bin layer/usr/bin; do
             # shellcheck disable=SC2086 # the name of the archive's directory has a version
             cmp "$tree/usr/bin/$program" $work/other/$other/$program ||

@@ -43,7 +43,8 @@ fi
 echo "== RPM"
 prints "the digests of the package are right" "digests OK" rpm -K "$rpm"
 rpm -qlp "$rpm" >"$work/files"
-for file in /usr/bin/brain /usr/bin/brain-daemon /usr/lib/systemd/user/brain-daemon.socket \
+for file in /usr/bin/brain /usr/bin/brain-convert /usr/bin/brain-daemon \
+    /usr/lib/systemd/user/brain-daemon.socket \
     /usr/share/man/man1/brain.1.gz; do
     grep -qxF "$file" "$work/files" || fail "$rpm does not contain $file"
 done

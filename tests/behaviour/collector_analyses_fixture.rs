@@ -105,6 +105,7 @@ impl Fixture {
             }),
             net: self.web.clone(),
             lines: Arc::new(StandardOutput::default()),
+            converter: PathBuf::new(),
         };
         let brain =
             Brain::open_with(home, config, Arc::new(self.time.clone()), 7, dependencies).unwrap();

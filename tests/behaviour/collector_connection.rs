@@ -58,6 +58,7 @@ impl Fixture {
             variables: Box::new(|_| None),
             net: Arc::new(Client::new()),
             lines: Arc::clone(&lines) as Arc<dyn EventLines>,
+            converter: PathBuf::new(),
         };
         let clock = Arc::new(platform.time().clone());
         let brain = Arc::new(Brain::open_with(home, config, clock, 7, dependencies).unwrap());

@@ -2,6 +2,7 @@
 //! collectors.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use brain_base::caller::Caller;
@@ -49,6 +50,7 @@ impl Fixture {
             variables: Box::new(|_| None),
             net: Arc::new(InProcess(self.platform.clone())),
             lines: Arc::clone(&self.lines) as Arc<dyn EventLines>,
+            converter: PathBuf::new(),
         };
         let clock = Arc::new(self.platform.time().clone());
         self.brain = Some(Arc::new(Brain::open_with(home, config, clock, 7, outside).unwrap()));

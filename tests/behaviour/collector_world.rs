@@ -63,6 +63,7 @@ impl Fixture {
             }),
             net: Arc::new(InProcess(platform.clone())),
             lines: Arc::clone(&lines) as Arc<dyn EventLines>,
+            converter: PathBuf::new(),
         };
         let clock = Arc::new(platform.time().clone());
         let brain = Arc::new(Brain::open_with(home, config.unwrap(), clock, 1, outside).unwrap());

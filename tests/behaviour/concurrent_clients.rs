@@ -257,8 +257,12 @@ fn a_search_does_not_wait_for_a_concurrent_import_or_sync() {
         fs::copy(file.path(), copy.join(file.file_name())).unwrap();
     }
     home.put("before/all", "zqbeforezq\n");
-    let import =
-        Request::Import(Import { path: copy.display().to_string(), source: None, dry_run: false });
+    let import = Request::Import(Import {
+        path: copy.display().to_string(),
+        source: None,
+        format: None,
+        dry_run: false,
+    });
     let sync =
         Request::Sync(Sync { source: Some(SourceId::parse("notes").unwrap()), ..Sync::default() });
     for (operation, request) in [("import", import), ("sync", sync)] {

@@ -229,8 +229,12 @@ pub(crate) fn settle(home: &TestHome) {
 
 /// Imports the directory. Returns `None` if the daemon was killed.
 fn import(home: &TestHome, dir: &Path) -> Option<ImportReply> {
-    let request =
-        Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
+    let request = Request::Import(Import {
+        path: dir.display().to_string(),
+        source: None,
+        format: None,
+        dry_run: false,
+    });
     match home.connect()?.try_ask(&request)? {
         Ok(Reply::Import(reply)) => Some(reply),
         other => panic!("{other:?}"),

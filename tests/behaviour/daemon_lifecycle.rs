@@ -67,7 +67,12 @@ fn sigterm_during_an_import_and_captures_loses_nothing() {
             let mut client = home.connect().unwrap();
             import_begun.store(true, Ordering::SeqCst);
             let path = vault.to_str().unwrap().to_owned();
-            client.try_ask(&Request::Import(Import { path, source: None, dry_run: false }))
+            client.try_ask(&Request::Import(Import {
+                path,
+                source: None,
+                format: None,
+                dry_run: false,
+            }))
         });
         for worker in 0..4 {
             let (home, acknowledged) = (&home, &acknowledged);

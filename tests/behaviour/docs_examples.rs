@@ -75,6 +75,9 @@ run_documents! {
     every_example_of_the_http_api_runs: "docs/http-api.md", Reader::new()
         .with_page("people/ada-lovelace", "# Ada Lovelace\n\nWrote a program.\n");
     every_example_of_ideas_runs: "docs/ideas.md", reader_with_notes();
+    every_example_of_import_runs: "docs/import.md", Reader::new()
+        .with_file("notes/a.md", "# A\n")
+        .with_file("Downloads/Recipes.enex", "<en-export><note><title>Soup</title></note></en-export>");
     every_example_of_ingest_runs: "docs/ingest.md", Reader::new();
     every_example_of_mcp_runs: "docs/mcp.md", Reader::new();
     every_example_of_meaning_runs: "docs/meaning.md", reader_with_a_model();

@@ -53,7 +53,9 @@ fn other_formats_are_refused_by_name_at_each_door() {
             &["put", "a", "--file", text(&path)],
             &["import", text(&path)],
         ] {
-            if name == "export" && command[0] == "import" {
+            // An import reads these, and knows a file by its content.
+            if command[0] == "import" && ["export", "a.enex", "a.tid", "wiki.html"].contains(&name)
+            {
                 continue;
             }
             let refused = home.brain(command).expect(1);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -365,6 +366,7 @@ fn pages_that_the_caller_cannot_see_are_not_used() {
         variables: Box::new(|_| None),
         net: Arc::new(Client::new()),
         lines: Arc::new(StandardOutput::default()),
+        converter: PathBuf::new(),
     };
     let home = Home::at(dir.path().join("home"));
     let config = Config::load(&home.config(), |_| None).unwrap();

@@ -17,7 +17,7 @@ impl User {
     fn new() -> Self {
         let user = Self { dir: tempfile::tempdir().unwrap() };
         fs::create_dir_all(user.home()).unwrap();
-        for name in ["brain", "brain-daemon"] {
+        for name in ["brain", "brain-convert", "brain-daemon"] {
             let path = user.path("archive/bin").join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::copy(program(name), path).unwrap();

@@ -43,7 +43,7 @@ fn a_store_emptied_by_repair_is_refused_if_page_files_exist() {
             "the store had to be repaired".into(),
             format!("move {store} away"),
             "brain backup restore FILE".into(),
-            "brain import DIR".into(),
+            "brain import PATH".into(),
         ] {
             assert!(output.stderr.contains(&part), "start {start}: {part}: {}", output.stderr);
         }

@@ -81,6 +81,8 @@ mod ideas_fixture;
 mod ideas_run;
 mod ignore_rules;
 mod import;
+mod import_converter;
+mod import_exports;
 mod ingest_crash;
 mod ingest_fixture;
 mod ingest_queue;

@@ -121,7 +121,12 @@ impl Fixture {
     }
 
     fn import(&self, dir: &Path) -> ImportReply {
-        let import = Import { path: dir.to_str().unwrap().into(), source: None, dry_run: false };
+        let import = Import {
+            path: dir.to_str().unwrap().into(),
+            source: None,
+            format: None,
+            dry_run: false,
+        };
         let reply = expect_reply!(self.ask(Request::Import(import)), Import);
         reply
     }

@@ -6,6 +6,7 @@ mod setup;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use brain_base::caller::Caller;
@@ -75,6 +76,7 @@ impl Fixture {
             variables: Box::new(|_| None),
             net: Arc::new(self.net.clone()),
             lines: Arc::new(StandardOutput::default()),
+            converter: PathBuf::new(),
         };
         let brain =
             Brain::open_with(home, config, Arc::new(self.time.clone()), 7, dependencies).unwrap();

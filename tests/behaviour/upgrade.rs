@@ -327,9 +327,9 @@ fn kills_during_the_migration_of_a_large_store_lose_nothing() {
     let usual_duration = began.elapsed();
     drop(daemon);
     let (mut kills_before_copy, mut kills_after_copy) = (0, 0);
-    for round in 0_u32..20 {
+    for round in 0_u32..10 {
         replace_home(&home, &old);
-        kill_after(&home, usual_duration * (round + 1) / 14);
+        kill_after(&home, usual_duration * (round + 1) / 7);
         let copy = home.path().join("brain.redb.v81");
         match copy.exists() {
             true => kills_after_copy += 1,

@@ -1,4 +1,4 @@
-//! `brain import`: imports the markdown files of a directory once.
+//! `brain import`: imports a directory of markdown files, or an export of another program, once.
 
 use std::path::PathBuf;
 
@@ -16,9 +16,14 @@ use crate::{
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct ImportCommand {
-    /// Directory of markdown files
-    #[arg(value_name = "DIR")]
-    dir: PathBuf,
+    /// Directory of markdown files, or a directory or file that another program exported
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+
+    /// What the path is: markdown, joplin, evernote, tiddlywiki or keep [default: what its content
+    /// shows]
+    #[arg(long = "as", value_name = "FORMAT")]
+    format: Option<String>,
 
     /// Source of the new pages [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
@@ -32,17 +37,19 @@ pub(crate) struct ImportCommand {
 impl Verb for ImportCommand {
     const NAME: &'static str = "import";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Import a directory of markdown files";
+    const ABOUT: &'static str = "Import markdown files, or the export of another program";
     const EXAMPLES: &'static str = "Examples:
   brain import ~/notes
+  brain import ~/Downloads/Recipes.enex
   brain import ~/notes --dry-run --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let source = fail::parse_source(self.source.as_deref())?;
         // The daemon has another working directory, so the path must be absolute.
-        let dir = self.dir.canonicalize().map_err(|e| fail::file("read", &self.dir, &e))?;
-        let path = fail::path_text(&dir, NOT_UTF8_HINT)?;
-        context.run(brain_protocol::Import { path, source, dry_run: self.dry_run })
+        let path = self.path.canonicalize().map_err(|e| fail::file("read", &self.path, &e))?;
+        let path = fail::path_text(&path, NOT_UTF8_HINT)?;
+        let (format, dry_run) = (self.format, self.dry_run);
+        context.run(brain_protocol::Import { path, source, format, dry_run })
     }
 }
 
@@ -55,18 +62,22 @@ const MAX_FAILURES: usize = 20;
 impl Show for ImportReply {
     fn text(&self, t: &mut Text) {
         let action = if self.dry_run { "would import" } else { "imported" };
-        t.line(&format!(
-            "{action} {} in {:.1} s",
-            count(self.files, "file"),
-            self.took_ms as f64 / 1000.0
-        ));
+        let what = match &self.format {
+            Some(format) => format!("{} of {}", count(self.files, "page"), clean(format)),
+            None => count(self.files, "file"),
+        };
+        t.line(&format!("{action} {what} in {:.1} s", self.took_ms as f64 / 1000.0));
         let failed = self.failed_total;
+        let skipped = match self.format {
+            Some(_) => "not imported, or only in part",
+            None => "not markdown",
+        };
         for (n, label) in [
             (self.created, "created"),
             (self.updated, "updated"),
             (self.restored, "restored"),
             (self.unchanged, "unchanged"),
-            (self.skipped, "not markdown"),
+            (self.skipped, skipped),
             (failed, "failed"),
         ] {
             if n > 0 {

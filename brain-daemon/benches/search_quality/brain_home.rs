@@ -74,7 +74,12 @@ impl BrainHome {
         for scope in sources {
             let path = home.source_dir(scope).canonicalize().expect("a path").display().to_string();
             if scope.is_empty() {
-                open.ask(Request::Import(Import { path, source: None, dry_run: false }));
+                open.ask(Request::Import(Import {
+                    path,
+                    source: None,
+                    format: None,
+                    dry_run: false,
+                }));
             } else {
                 let id = source(scope);
                 open.ask(Request::SourceAdd(SourceAdd {

@@ -102,6 +102,7 @@ impl Bench {
         let request = Request::Import(Import {
             path: dir.display().to_string(),
             source: None,
+            format: None,
             dry_run: false,
         });
         let last = self.notes.note(count - 1);

@@ -182,8 +182,8 @@ impl SharedParts {
     ) -> Arc<SyncService> {
         let Self { env, store, index, sync_lock: lock, .. } = self.clone();
         let git_approved = env.config.sources.git_approved.clone();
-        let Environment { home, clock, stop, .. } = env;
-        let environment = SyncEnvironment { home, git_approved, clock, stop };
+        let Environment { home, clock, converter, stop, .. } = env;
+        let environment = SyncEnvironment { home, converter, git_approved, clock, stop };
         Arc::new(SyncService::new(environment, store, index, pages, sources, embedding, lock))
     }
 

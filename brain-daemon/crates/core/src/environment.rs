@@ -1,5 +1,6 @@
 //! The values of the process from which services are composed.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use brain_base::clock::Clock;
@@ -31,6 +32,8 @@ pub struct Environment {
     pub net: Arc<dyn HttpClient>,
     /// The output of event lines.
     pub lines: Arc<dyn EventLines>,
+    /// The program that reads exports of other programs.
+    pub converter: PathBuf,
     /// The tasks that this machine may run.
     pub leases: Arc<dyn LeaseHolder>,
     /// Cancelled when the daemon stops: long work ends at its next safe point.

@@ -24,6 +24,7 @@ mod store_identity;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -92,6 +93,8 @@ pub struct ExternalDependencies {
     pub net: Arc<dyn HttpClient>,
     /// The output of event lines.
     pub lines: Arc<dyn EventLines>,
+    /// The program that reads exports of other programs.
+    pub converter: PathBuf,
 }
 
 /// The services of one brain.

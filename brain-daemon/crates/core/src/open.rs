@@ -1,5 +1,6 @@
 //! Opens a brain: the store, the index, the services, and recovery after a crash.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use brain_base::clock::Clock;
@@ -22,6 +23,15 @@ use crate::environment::Environment;
 use crate::home_owner::check_owner;
 use crate::{Brain, ExternalDependencies, store_identity};
 
+/// The program that reads exports of other programs.
+const CONVERTER: &str = "brain-convert";
+
+/// Returns the path of the program that reads exports: beside this one.
+fn converter_beside(program: Option<PathBuf>) -> PathBuf {
+    let beside = program.and_then(|program| Some(program.parent()?.join(CONVERTER)));
+    beside.unwrap_or_else(|| PathBuf::from(CONVERTER))
+}
+
 impl Brain {
     /// Opens the brain at `home`: store, migration, index, and recovery after a crash.
     ///
@@ -37,7 +47,8 @@ impl Brain {
         let variables = Box::new(|name: &str| std::env::var(name).ok());
         let (random, net) = (Arc::new(SystemRandom), Arc::new(brain_net::Client::new()));
         let lines = Arc::new(StandardOutput::default());
-        let dependencies = ExternalDependencies { random, variables, net, lines };
+        let converter = converter_beside(std::env::current_exe().ok());
+        let dependencies = ExternalDependencies { random, variables, net, lines, converter };
         Self::open_with(home, config, clock, new_store_id, dependencies)
     }
 
@@ -91,6 +102,7 @@ impl Brain {
             random: external.random,
             net: external.net,
             lines: external.lines,
+            converter: external.converter,
             stop: CancellationToken::new(),
             clock,
             home,

@@ -1,14 +1,14 @@
 //! Recognises files of other formats, and HTML.
 //!
-//! Calendars, mail and exports of note programs are refused. Stored as text, each would become one
-//! page of code; converted as HTML, some would lose all their notes.
+//! As a page, calendars, mail and exports of note programs are refused. Stored as text, each would
+//! become one page of code; converted as HTML, some would lose all their notes.
 
 use std::fmt;
 use std::path::Path;
 
 use super::is_markdown;
 
-/// A format that brain does not read.
+/// A format that a page cannot have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignFormat {
     /// iCalendar (RFC 5545).
@@ -106,6 +106,12 @@ impl ForeignFormat {
         }
     }
 
+    /// Returns whether an import of the file reads its notes.
+    #[must_use]
+    pub fn is_importable(self) -> bool {
+        matches!(self, Self::Evernote | Self::Tiddler | Self::TiddlyWiki)
+    }
+
     /// Returns what to do with such a file.
     #[must_use]
     pub fn advice(self) -> &'static str {
@@ -113,8 +119,11 @@ impl ForeignFormat {
             Self::Calendar | Self::Contacts | Self::Mail | Self::Mailbox => {
                 "keep the file, and capture what you want to find as text"
             }
-            Self::Evernote | Self::Tiddler | Self::TiddlyWiki | Self::EvernoteHtml => {
-                "keep the file; export the notes as markdown, or as one HTML page for each note"
+            Self::Evernote | Self::Tiddler | Self::TiddlyWiki => {
+                "import the file on the machine of the brain"
+            }
+            Self::EvernoteHtml => {
+                "keep the file; export the notes as ENEX, or as one HTML page for each note"
             }
         }
     }

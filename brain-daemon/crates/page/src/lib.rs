@@ -17,6 +17,7 @@ mod attachment;
 mod changed_lines;
 mod chunk;
 mod content;
+mod converted_line;
 mod date_keys;
 mod diff;
 mod document;
@@ -63,6 +64,7 @@ pub use attachment::{
 pub use changed_lines::{ChangedLines, changed_lines};
 pub use chunk::chunks;
 pub use content::{NotTextError, NotTextReason, content_digest, content_hash, decode_text, hex};
+pub use converted_line::ConvertedLine;
 pub use diff::{UnifiedDiff, unified_diff};
 pub use document::{Document, file_text};
 pub use edit::{

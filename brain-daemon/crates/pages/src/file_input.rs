@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brain_page::{Document, ForeignFormat, MediaType, PayloadError, is_html, payload};
-use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin};
+use brain_protocol::{Command, Fault, FaultCode, MAX_CONTENT, Origin, hint};
 
 use crate::write_page::{frontmatter_fault, origin_label, read_document, too_large};
 
@@ -41,6 +41,11 @@ pub(crate) fn read_input(content: &[u8], origin: &Origin) -> Result<Document, Fa
 
 /// Returns the fault about a text in a format that brain does not read.
 pub fn unread_format(label: &str, format: ForeignFormat) -> Fault {
-    let message = format!("{label} is {format}, which brain cannot read; nothing was stored");
-    Fault::new(FaultCode::UnsupportedContentType, message).hint(format.advice())
+    let reason = if format.is_importable() { "no page" } else { "which brain cannot read" };
+    let message = format!("{label} is {format}, {reason}; nothing was stored");
+    let fault = Fault::new(FaultCode::UnsupportedContentType, message);
+    match format.is_importable() {
+        true => fault.hint(hint!("import its notes: {}", Command::Import)),
+        false => fault.hint(format.advice()),
+    }
 }

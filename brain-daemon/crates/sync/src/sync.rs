@@ -13,10 +13,12 @@
 
 pub mod import;
 pub(crate) mod import_attachments;
+pub(crate) mod import_input;
 
 mod apply;
 mod beside;
 pub mod compare;
+mod convert;
 mod copies;
 mod decide;
 mod listing;
@@ -77,6 +79,8 @@ impl SyncOptions<'_> {
 pub struct SyncEnvironment {
     /// The home directory, which is not imported.
     pub home: Home,
+    /// The program `brain-convert`.
+    pub converter: PathBuf,
     /// The git configurations that the owner approved: `sources.git_approved`.
     pub git_approved: Vec<String>,
     /// The clock.
@@ -95,6 +99,8 @@ pub struct SyncService {
     pub(crate) embedding: Arc<EmbeddingService>,
     /// Locked while a sync runs.
     pub(crate) sync_lock: Arc<Mutex<()>>,
+    /// Locked while an export of another program is read.
+    converting: Mutex<()>,
     /// The recent removals by the watcher: source, time in Unix milliseconds, number of pages.
     pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
     git_history: GitHistory,
@@ -119,6 +125,7 @@ impl SyncService {
             sources,
             embedding,
             sync_lock,
+            converting: Mutex::default(),
             removals: Mutex::default(),
             git_history: GitHistory::default(),
         }

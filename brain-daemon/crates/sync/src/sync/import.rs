@@ -1,18 +1,13 @@
-//! `import`: stores a directory of markdown files once.
+//! `import`: stores a directory of markdown files, or the export of another program, once.
 //!
 //! Files are read and parsed on all cores while the previous batch is stored in one commit. The
 //! files of the stored pages are written after that commit. A file that fails is reported, and the
 //! others are imported. If the import ends early, stored pages stay. The next import continues from
 //! there, because it does not write unchanged pages.
 
-use std::collections::HashSet;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
-
-use rustix::fs::OFlags;
 
 use brain_protocol::{
     Command, Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId,
@@ -22,10 +17,9 @@ use brain_protocol::{
 use super::beside::links_warning;
 use crate::sync::SyncService;
 use crate::sync::import_attachments::PageWithFiles;
+use crate::sync::import_input::ImportInput;
 use brain_base::caller::{Caller, Visibility};
-use brain_machines::KEPT_PAGES;
-use brain_page::{ForeignFormat, Frontmatter, NoteDates, assign_slugs, is_html};
-use brain_pages::file_input::unread_format;
+use brain_page::{Frontmatter, NoteDates, assign_slugs};
 use brain_pages::files::read::file_times;
 use brain_pages::pages::put::{WriteEffect, write_effect};
 use brain_pages::provenance::{IMPORT, has_claims, move_unverified_provenance};
@@ -105,7 +99,7 @@ impl ImportTally {
 struct ImportRun<'a> {
     service: &'a SyncService,
     progress: &'a dyn Progress,
-    dir: &'a Path,
+    input: &'a ImportInput<'a>,
     source: &'a SourceId,
     dry_run: bool,
     tally: ImportTally,
@@ -123,15 +117,21 @@ impl ImportRun<'_> {
     fn store_files(&mut self, files: Vec<MarkdownFile>) -> Result<(), Fault> {
         let files = files_with_slugs(files, &mut self.tally);
         self.done = self.total - files.len() as u64;
-        let (service, dir, source) = (self.service, self.dir, self.source);
-        let commits = service.git_history.commit_times(dir, None, &|| self.should_continue());
+        let (service, input, source) = (self.service, self.input, self.source);
+        let commits = match input.export {
+            Some(_) => CommitTimes::default(),
+            None => {
+                let dir = input.dir();
+                service.git_history.commit_times(dir, None, &|| self.should_continue())
+            }
+        };
         let now = service.env.clock.now();
         let stored_provenance = |slug: &Slug| {
             let page = service.store.read(Visibility::All)?.page_even_deleted(source, slug)?;
             Ok(page.map(|record| record.provenance))
         };
         let read = |(file, slug): &FileWithSlug| {
-            read_page(dir, &file.path, slug, now, &commits, &stored_provenance)
+            read_page(input, &file.path, slug, now, &commits, &stored_provenance)
         };
         std::thread::scope(|scope| -> Result<(), Fault> {
             let mut writer: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
@@ -196,14 +196,13 @@ impl SyncService {
         let began = Instant::now();
         let home =
             self.env.home.root().canonicalize().unwrap_or_else(|_| self.env.home.root().to_owned());
-        let dir = directory(&request.path, &home)?;
-        let source = self.target_source(caller, request, &dir)?;
-        let rules = self.sources.rules_of(&dir, None, Vec::new(), Vec::new())?;
-        let found = brain_files::markdown_files(&dir, "", &rules, Some(&home));
+        let input = self.import_input(request, &home, progress)?;
+        let source = self.target_source(caller, request, &input.path)?;
+        let mut found = self.import_files(&input, &home)?;
         let mut run = ImportRun {
             service: self,
             progress,
-            dir: &dir,
+            input: &input,
             source: &source,
             dry_run: request.dry_run,
             tally: ImportTally::default(),
@@ -211,34 +210,45 @@ impl SyncService {
             done: 0,
             total: found.files.len() as u64,
         };
-        for (path, reason) in found.unreadable {
+        run.tally.warnings.extend(input.warning.clone());
+        let problem = input.export.as_ref().and_then(|export| export.problem.clone());
+        if let Some(problem) = problem {
+            run.tally.failures.add(request.path.clone(), problem);
+        }
+        for (path, reason) in std::mem::take(&mut found.unreadable) {
             let path = if path.is_empty() { request.path.clone() } else { path };
             run.tally.failures.add(path, reason);
         }
         let _refresh = self.index.refresh_on_drop();
-        run.store_files(found.files)?;
+        run.store_files(std::mem::take(&mut found.files))?;
         let ImportRun { mut tally, with_files, total, .. } = run;
         if !request.dry_run {
-            self.attach_exported(caller, &dir, &source, &with_files, &mut tally.failures)?;
+            self.attach_exported(caller, input.dir(), &source, &with_files, &mut tally.failures)?;
+        }
+        for failure in &mut tally.failures.named {
+            failure.path = input.name(&failure.path).to_owned();
         }
         progress.at(total, total);
+        let format = input.export.as_ref().map(|export| export.format.clone());
+        let (not_imported, skipped) = input.not_imported(&mut found);
         Ok(ImportReply {
             status: match tally.failures.total {
                 0 => SyncStatus::Done,
                 _ => SyncStatus::Partial,
             },
             dry_run: request.dry_run,
+            format,
             files: total,
             created: tally.created,
             updated: tally.updated,
             restored: tally.restored,
             unchanged: tally.unchanged,
-            skipped: found.other_files - found.links.len() as u64,
+            skipped,
             failed: tally.failures.named,
             failed_total: tally.failures.total,
             warnings: links_warning(&found.links).into_iter().chain(tally.warnings).collect(),
             took_ms: began.elapsed().as_millis() as u64,
-            not_imported: reasons(&dir, found.other_paths, &found.links),
+            not_imported,
             left_out: found.ignored,
         })
     }
@@ -344,52 +354,17 @@ impl SyncService {
     }
 }
 
-/// Returns whether a join of a shared brain kept this directory of pages.
-fn is_kept(dir: &Path, home: &Path) -> bool {
-    let first = dir.strip_prefix(home).ok().and_then(|inner| inner.iter().next());
-    first.is_some_and(|name| name.to_string_lossy().starts_with(KEPT_PAGES))
-}
-
-/// Returns the directory to import. Refuses a path that is missing, no directory, or in the home.
-fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
-    let dir = Path::new(path).canonicalize().map_err(|e| {
-        let code = if e.kind() == std::io::ErrorKind::NotFound {
-            FaultCode::NotFound
-        } else {
-            FaultCode::Io
-        };
-        Fault::new(code, format!("cannot import {path}: {e}"))
-            .hint("give a directory that the daemon can read")
-    })?;
-    if !dir.is_dir() {
-        if let Some(format) = format_of_file(&dir) {
-            return Err(unread_format(path, format));
-        }
-        let message = format!("{path} is not a directory");
-        return Err(Fault::new(FaultCode::Io, message)
-            .hint(hint!("for one file: {}", Command::Capture { file: Some(path.to_string()) })));
-    }
-    if dir.starts_with(home) && !is_kept(&dir, home) {
-        let message = format!("{path} is inside brain's own home");
-        return Err(Fault::new(FaultCode::Usage, message).hint(
-            "import the directory that your notes came from; to import the files of a lost \
-                 store, move its pages/ elsewhere first",
-        ));
-    }
-    Ok(dir)
-}
-
-/// Reads the file at `path` below `dir`, and builds its page. `commits` are the commits of all
+/// Reads the file at `path` below the input's directory, and builds its page. `commits` are the commits of all
 /// files, and `stored_provenance` finds the provenance of the page at a slug.
 fn read_page(
-    dir: &Path,
+    input: &ImportInput<'_>,
     path: &str,
     slug: &Slug,
     now: i64,
     commits: &CommitTimes,
     stored_provenance: &impl Fn(&Slug) -> Result<Option<Provenance>, StoreError>,
 ) -> Result<ImportPage, ImportFailure> {
-    let file_path = dir.join(path);
+    let file_path = input.dir().join(path);
     let page = || {
         let meta = std::fs::metadata(&file_path).map_err(|e| e.to_string())?;
         let size = meta.len();
@@ -398,7 +373,7 @@ fn read_page(
         }
         let bytes = std::fs::read(&file_path).map_err(|e| e.to_string())?;
         let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
-        let uri = format!("file://{}", file_path.display());
+        let uri = input.uri(path);
         let previous = match has_claims(&document.frontmatter) {
             true => stored_provenance(slug).map_err(|error| error.to_string())?,
             false => None,
@@ -412,47 +387,15 @@ fn read_page(
         move_unverified_provenance(&mut verified_frontmatter, &provenance, None);
         let page = build_new_page(slug, document, provenance, None, change)
             .map_err(|fault| fault.message)?;
-        let (commits, file) = (commits.get(path).copied(), Some(file_times(&meta)));
+        // The times of converted files say nothing.
+        let file = input.export.is_none().then(|| file_times(&meta));
+        let commits = commits.get(path).copied();
         let dates = NoteDates { commits, file, ..page.dates };
         let page = NewPage { dates, ..page };
         let (path, slug) = (path.to_owned(), slug.clone());
         Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page })
     };
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
-}
-
-/// Returns the files that are not imported, with the reasons. `links` are those that lead to a
-/// directory or a note.
-fn reasons(dir: &Path, paths: Vec<String>, links: &[String]) -> Vec<ImportFailure> {
-    let links: HashSet<&String> = links.iter().collect();
-    let reason = |path: &String| {
-        if links.contains(path) {
-            return "a symbolic link, which is not followed".to_owned();
-        }
-        match format_of_file(&dir.join(path)) {
-            Some(format) => format!("{format}, which brain cannot read"),
-            None if is_html(Path::new(path), b"") => {
-                format!("HTML; `{}` converts it", Command::Capture { file: None })
-            }
-            None => "not markdown".to_owned(),
-        }
-    };
-    paths.into_iter().map(|path| ImportFailure { reason: reason(&path), path }).collect()
-}
-
-/// Returns the format that brain does not read, of a file: by its name, or for HTML by its content.
-fn format_of_file(path: &Path) -> Option<ForeignFormat> {
-    let by_name = ForeignFormat::of_name(path);
-    if by_name.is_some() || !is_html(path, b"") {
-        return by_name;
-    }
-    let mut head = Vec::new();
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32)
-        .open(path);
-    file.ok()?.take(ForeignFormat::MAX_HEAD as u64).read_to_end(&mut head).ok()?;
-    ForeignFormat::of_content(&head)
 }
 
 /// Returns the files with their slugs.

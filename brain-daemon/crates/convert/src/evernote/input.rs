@@ -1,0 +1,197 @@
+//! Reads the events of an ENEX file, with limits, and its base64 data in pieces.
+
+use std::io::{self, BufRead, Read};
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use md5::{Digest as _, Md5};
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use super::entities;
+
+/// Maximum length of an event, in bytes: above all, of the content of a note. Evernote's own limit
+/// for a content is 5 MB (`EDAM_NOTE_CONTENT_LEN_MAX` of its API, not measured).
+const MAX_EVENT: usize = 32 * 1024 * 1024;
+/// Minimum number of characters of base64 that are decoded at once.
+const MIN_BASE64: usize = 64 * 1024;
+/// The decoder. Padding may be missing.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// A part of an ENEX file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The start of an element: its name.
+    Start(String),
+    /// The end of an element.
+    End,
+    /// A piece of text, with resolved references.
+    Text(String),
+    /// A reference of an unknown name. It is never expanded, whatever the DTD says.
+    Unknown(String),
+    /// The end of the file.
+    Eof,
+}
+
+/// The decoded data of a file of a note.
+#[derive(Debug, Default)]
+pub(super) struct Data {
+    /// MD5 of the data, in lower case hexadecimal digits.
+    pub(super) hash: String,
+    /// Length in bytes.
+    pub(super) size: usize,
+    /// The first bytes, up to the number asked for.
+    pub(super) bytes: Vec<u8>,
+    /// Whether the base64 is damaged.
+    pub(super) is_damaged: bool,
+}
+
+/// Reads an ENEX file.
+pub(super) struct Input<R> {
+    reader: Reader<Limited<R>>,
+    buffer: Vec<u8>,
+    /// Whether the end of an empty element comes next.
+    is_empty: bool,
+    /// The open elements.
+    depth: usize,
+}
+
+impl<R: BufRead> Input<R> {
+    pub(super) fn new(inner: R) -> Self {
+        let mut reader = Reader::from_reader(Limited { inner, left: MAX_EVENT });
+        reader.config_mut().check_end_names = true;
+        Self { reader, buffer: Vec::new(), is_empty: false, depth: 0 }
+    }
+
+    /// The number of bytes that were read. Before an element's start, the place of its `<`.
+    pub(super) fn position(&self) -> u64 {
+        self.reader.buffer_position()
+    }
+
+    /// Returns the next part.
+    ///
+    /// # Errors
+    /// The reason why the file is not well-formed or cannot be read.
+    pub(super) fn next(&mut self) -> Result<Part, String> {
+        if std::mem::take(&mut self.is_empty) {
+            return Ok(Part::End);
+        }
+        loop {
+            self.buffer.clear();
+            // One long event must not keep its memory.
+            self.buffer.shrink_to(MAX_EVENT / 32);
+            self.reader.get_mut().left = MAX_EVENT;
+            let event = self.reader.read_event_into(&mut self.buffer);
+            match event.map_err(|error| error.to_string())? {
+                Event::Start(tag) => {
+                    self.depth += 1;
+                    return Ok(Part::Start(tag.name().as_ref().to_owned()));
+                }
+                Event::Empty(tag) => {
+                    self.is_empty = true;
+                    return Ok(Part::Start(tag.name().as_ref().to_owned()));
+                }
+                Event::End(_) => {
+                    self.depth = self.depth.saturating_sub(1);
+                    return Ok(Part::End);
+                }
+                Event::Text(text) => return Ok(Part::Text(text.xml10_content().into_owned())),
+                Event::CData(text) => return Ok(Part::Text(text.xml10_content().into_owned())),
+                Event::GeneralRef(name) => {
+                    return Ok(match entities::resolve(&name.xml10_content()) {
+                        Some(text) => Part::Text(text),
+                        None => Part::Unknown(name.xml10_content().into_owned()),
+                    });
+                }
+                Event::Eof if self.depth > 0 => {
+                    return Err("the file ends before the end of the export".to_owned());
+                }
+                Event::Eof => return Ok(Part::Eof),
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+            }
+        }
+    }
+
+    /// Reads the text of the element that has just begun as base64. Keeps at most `max` bytes.
+    /// With `None`, it does not decode them.
+    ///
+    /// # Errors
+    /// The reason why the file cannot be read.
+    pub(super) fn data(&mut self, max: Option<usize>) -> Result<Data, String> {
+        let mut data = Data::default();
+        let mut hash = Md5::new();
+        let mut pending = Vec::new();
+        let mut stream = self.reader.stream();
+        // An empty element has no text. Its end comes next.
+        let mut is_last = self.is_empty;
+        while !is_last {
+            stream.get_mut().left = MAX_EVENT;
+            let piece = stream.fill_buf().map_err(|error| error.to_string())?;
+            let end = piece.iter().position(|byte| *byte == b'<');
+            let text = piece.get(..end.unwrap_or(piece.len())).unwrap_or(piece);
+            let len = text.len();
+            is_last = end.is_some() || piece.is_empty();
+            if let Some(max) = max {
+                pending.extend(text.iter().filter(|byte| !byte.is_ascii_whitespace()));
+                if pending.len() >= MIN_BASE64 {
+                    let rest = pending.split_off(pending.len() / 4 * 4);
+                    data.push(&pending, &mut hash, max);
+                    pending = rest;
+                }
+            }
+            stream.consume(len);
+        }
+        data.push(&pending, &mut hash, max.unwrap_or_default());
+        data.hash = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(data)
+    }
+}
+
+impl Data {
+    /// Decodes a part of the base64.
+    fn push(&mut self, pending: &[u8], hash: &mut Md5, max: usize) {
+        match BASE64.decode(pending) {
+            Ok(bytes) => {
+                hash.update(&bytes);
+                self.size = self.size.saturating_add(bytes.len());
+                let room = max.saturating_sub(self.bytes.len()).min(bytes.len());
+                self.bytes.extend_from_slice(bytes.get(..room).unwrap_or_default());
+            }
+            Err(_) => self.is_damaged = true,
+        }
+    }
+}
+
+/// A reader that fails when one event is too long.
+struct Limited<R> {
+    inner: R,
+    /// How many bytes the event may still have.
+    left: usize,
+}
+
+impl<R: BufRead> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer)
+    }
+}
+
+impl<R: BufRead> BufRead for Limited<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.left == 0 {
+            let reason = format!("an element has more than {MAX_EVENT} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, len: usize) {
+        self.left = self.left.saturating_sub(len);
+        self.inner.consume(len);
+    }
+}

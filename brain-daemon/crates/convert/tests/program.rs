@@ -1,0 +1,144 @@
+//! Tests of the program's arguments and of its rights. As an integration test, this file also makes
+//! `cargo test` build the program, which the daemon starts.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const NOTE: &str = "<?xml version=\"1.0\"?>\n<en-export><note><title>A</title><content>\
+                    <![CDATA[<en-note>b</en-note>]]></content></note></en-export>";
+
+fn convert(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_brain-convert")).args(args).env_clear().output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    for (args, message) in [
+        (&[][..], "PATH is missing"),
+        (&["a", "b"], "only one PATH"),
+        (&["--as"], "--as needs"),
+        (&["--as", "nothing", "a"], "nothing is no format"),
+        (&["--what", "a"], "--what is no option"),
+    ] {
+        let output = convert(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains(message), "{args:?}: {output:?}");
+    }
+    assert!(text(&convert(&["--help"]).stdout).contains("evernote"));
+    let version = format!("brain-convert {}\n", brain_protocol::VERSION);
+    assert_eq!(text(&convert(&["--version"]).stdout), version);
+}
+
+#[test]
+fn the_exit_code_tells_an_unknown_format_from_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let note = dir.path().join("a.md");
+    fs::write(&note, "# A\n").unwrap();
+    for unknown in [&note, &dir.path().to_owned()] {
+        let output = convert(&[path(unknown)]);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{output:?}");
+    }
+    let missing = convert(&[path(&dir.path().join("missing"))]);
+    assert_eq!(missing.status.code(), Some(1), "{missing:?}");
+    assert!(text(&missing.stderr).contains("No such file"), "{missing:?}");
+}
+
+#[test]
+fn a_whole_export_ends_with_a_last_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let export = dir.path().join("a.enex");
+    fs::write(&export, NOTE).unwrap();
+    let output = convert(&[path(&export)]);
+    assert!(output.status.success(), "{output:?}");
+    let out = text(&output.stdout);
+    let first = "{\"type\":\"format\",\"name\":\"evernote\"";
+    assert!(out.starts_with(first) && out.ends_with("{\"type\":\"end\",\"pages\":1}\n"), "{out}");
+}
+
+/// What a confined process could do: one word each.
+fn attempts(input: &Path, outside: &Path, address: &str) -> Vec<&'static str> {
+    let mut done = Vec::new();
+    let mut attempt = |name, is_possible: bool| {
+        if is_possible {
+            done.push(name);
+        }
+    };
+    attempt("input", fs::read(input.join("inside")).is_ok());
+    attempt("list", fs::read_dir(input).is_ok());
+    attempt("outside", fs::read(outside).is_ok());
+    attempt("link", fs::read(input.join("link")).is_ok());
+    attempt("write", fs::write(input.join("new"), "x").is_ok());
+    attempt("remove", fs::remove_file(input.join("inside")).is_ok());
+    attempt("program", Command::new("/bin/true").spawn().is_ok());
+    attempt("connect", std::net::TcpStream::connect(address).is_ok());
+    attempt("listen", std::net::TcpListener::bind("127.0.0.1:0").is_ok());
+    done
+}
+
+/// Runs in a process of its own, which the next test starts.
+#[test]
+fn confined_process() {
+    let Ok(variables) = std::env::var("BRAIN_CONFINED") else { return };
+    let [input, outside, address] = variables.split('|').collect::<Vec<_>>()[..] else { return };
+    let (input, outside) = (Path::new(input), Path::new(outside));
+    println!("before: {}", attempts(input, outside, address).join(" "));
+    fs::write(input.join("inside"), "x").unwrap();
+    fs::remove_file(input.join("new")).unwrap();
+    brain_convert::confine(input).unwrap();
+    println!("after: {}", attempts(input, outside, address).join(" "));
+}
+
+#[test]
+fn a_confined_process_can_only_read_its_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, outside) = (dir.path().join("input"), dir.path().join("outside"));
+    fs::create_dir(&input).unwrap();
+    fs::write(input.join("inside"), "x").unwrap();
+    fs::write(&outside, "x").unwrap();
+    std::os::unix::fs::symlink(&outside, input.join("link")).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "confined_process", "--nocapture"])
+        .env("BRAIN_CONFINED", format!("{}|{}|{address}", path(&input), path(&outside)))
+        .output()
+        .unwrap();
+    let out = text(&output.stdout);
+    let before = "before: input list outside link write remove program connect listen";
+    assert!(out.contains(before), "{output:?}");
+    // Linux has all of the rules from 6.7 on.
+    let after = out.lines().find_map(|line| line.strip_prefix("after: ")).unwrap_or_default();
+    let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let numbers: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
+    if numbers >= vec![6, 7] {
+        assert_eq!(after, "input list", "{output:?}");
+    } else {
+        assert!(after.starts_with("input list"), "{output:?}");
+    }
+}
+
+/// A link in the input leads to an export beside it.
+#[test]
+fn links_in_a_directory_are_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, outside) = (dir.path().join("input"), dir.path().join("outside.enex"));
+    fs::create_dir(&input).unwrap();
+    fs::write(&outside, NOTE).unwrap();
+    let link = input.join("link.enex");
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    // The link itself as an input is followed: it is what the user named.
+    assert!(convert(&[path(&link)]).status.success());
+    let output = convert(&["--as", "evernote", path(&input)]);
+    assert!(!text(&output.stdout).contains("\"title\\\""), "{output:?}");
+    assert!(!text(&output.stdout).contains("\"type\":\"page\""), "{output:?}");
+}

@@ -1,0 +1,180 @@
+//! What an import reads: a directory of markdown, or the converted export of another program.
+
+use std::collections::HashSet;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use brain_files::{IgnoreRules, ScanReport};
+use brain_machines::KEPT_PAGES;
+use brain_page::{ForeignFormat, is_html};
+use brain_pages::file_input::unread_format;
+use brain_pages::files::read::uri;
+use brain_protocol::{Command, Fault, FaultCode, Import, ImportFailure, hint};
+use brain_service::Progress;
+use rustix::fs::OFlags;
+
+use super::convert::ConvertedExport;
+use crate::sync::SyncService;
+
+/// The name for `--as` of a directory of markdown files.
+const MARKDOWN: &str = "markdown";
+
+/// What an import reads.
+pub(super) struct ImportInput<'a> {
+    /// The path that the user gave, resolved.
+    pub(super) path: PathBuf,
+    /// The converted export; `None` for a directory of markdown.
+    pub(super) export: Option<ConvertedExport<'a>>,
+    /// Why an export is not recognised.
+    pub(super) warning: Option<String>,
+}
+
+impl ImportInput<'_> {
+    /// Returns the directory with the markdown files.
+    pub(super) fn dir(&self) -> &Path {
+        self.export.as_ref().map_or(&self.path, ConvertedExport::dir)
+    }
+
+    /// Returns the name of the file at `path` for people: that of the entry of an export.
+    pub(super) fn name<'a>(&'a self, path: &'a str) -> &'a str {
+        self.export.as_ref().map_or(path, |export| export.origin(path))
+    }
+
+    /// Returns the address of the origin of the file at `path`.
+    pub(super) fn uri(&self, path: &str) -> String {
+        match &self.export {
+            Some(export) => format!("{}#{}", uri(&self.path), export.origin(path)),
+            None => uri(&self.path.join(path)),
+        }
+    }
+
+    /// Returns what is not imported, and how much that is.
+    pub(super) fn not_imported(self, found: &mut ScanReport) -> (Vec<ImportFailure>, u64) {
+        match self.export {
+            Some(export) => (export.lost, export.lost_total),
+            None => {
+                let count = found.other_files - found.links.len() as u64;
+                let paths = std::mem::take(&mut found.other_paths);
+                (reasons(&self.path, paths, &found.links), count)
+            }
+        }
+    }
+}
+
+impl SyncService {
+    /// Finds out what is at the path of the request, and converts an export.
+    pub(super) fn import_input(
+        &self,
+        request: &Import,
+        home: &Path,
+        progress: &dyn Progress,
+    ) -> Result<ImportInput<'_>, Fault> {
+        let path = import_path(&request.path, home)?;
+        let mut warning = None;
+        let export = match request.format.as_deref() {
+            Some(MARKDOWN) => None,
+            None if !self.env.converter.exists() => {
+                let program = self.env.converter.display();
+                warning = Some(format!(
+                    "{program} is missing, so exports of other programs are not recognised; \
+                     install brain again"
+                ));
+                None
+            }
+            format => self.convert(&path, format, progress)?,
+        };
+        if export.is_none() && !path.is_dir() {
+            return Err(no_directory(&request.path, &path));
+        }
+        Ok(ImportInput { path, export, warning })
+    }
+
+    /// Lists the markdown files of an import.
+    pub(super) fn import_files(
+        &self,
+        input: &ImportInput<'_>,
+        home: &Path,
+    ) -> Result<ScanReport, Fault> {
+        let rules = match input.export {
+            Some(_) => Arc::new(IgnoreRules::default()),
+            None => self.sources.rules_of(&input.path, None, Vec::new(), Vec::new())?,
+        };
+        let except = input.export.is_none().then_some(home);
+        Ok(brain_files::markdown_files(input.dir(), "", &rules, except))
+    }
+}
+
+/// Returns whether a join of a shared brain kept this directory of pages.
+fn is_kept(dir: &Path, home: &Path) -> bool {
+    let first = dir.strip_prefix(home).ok().and_then(|inner| inner.iter().next());
+    first.is_some_and(|name| name.to_string_lossy().starts_with(KEPT_PAGES))
+}
+
+/// Returns the resolved path to import. Refuses a path that is missing or in the home.
+fn import_path(path: &str, home: &Path) -> Result<PathBuf, Fault> {
+    let resolved = Path::new(path).canonicalize().map_err(|e| {
+        let code = if e.kind() == std::io::ErrorKind::NotFound {
+            FaultCode::NotFound
+        } else {
+            FaultCode::Io
+        };
+        Fault::new(code, format!("cannot import {path}: {e}"))
+            .hint("give a directory or an export that the daemon can read")
+    })?;
+    if resolved.starts_with(home) && !is_kept(&resolved, home) {
+        let message = format!("{path} is inside brain's own home");
+        return Err(Fault::new(FaultCode::Usage, message).hint(
+            "import the directory that your notes came from; to import the files of a lost \
+                 store, move its pages/ elsewhere first",
+        ));
+    }
+    Ok(resolved)
+}
+
+/// The error for a file in no format that brain reads.
+fn no_directory(path: &str, resolved: &Path) -> Fault {
+    if let Some(format) = format_of_file(resolved) {
+        return unread_format(path, format);
+    }
+    let message =
+        format!("{path} is neither a directory nor an export of a program that brain knows");
+    Fault::new(FaultCode::Io, message)
+        .hint(hint!("for one file: {}", Command::Capture { file: Some(path.to_string()) }))
+}
+
+/// Returns the files that are not imported, with the reasons. `links` are those that lead to a
+/// directory or a note.
+fn reasons(dir: &Path, paths: Vec<String>, links: &[String]) -> Vec<ImportFailure> {
+    let links: HashSet<&String> = links.iter().collect();
+    let reason = |path: &String| {
+        if links.contains(path) {
+            return "a symbolic link, which is not followed".to_owned();
+        }
+        match format_of_file(&dir.join(path)) {
+            Some(format) if format.is_importable() => format!("{format}: import this file itself"),
+            Some(format) => format!("{format}, which brain cannot read"),
+            None if is_html(Path::new(path), b"") => {
+                format!("HTML; `{}` converts it", Command::Capture { file: None })
+            }
+            None => "not markdown".to_owned(),
+        }
+    };
+    paths.into_iter().map(|path| ImportFailure { reason: reason(&path), path }).collect()
+}
+
+/// Returns the format that brain does not read, of a file: by its name, or for HTML by its content.
+fn format_of_file(path: &Path) -> Option<ForeignFormat> {
+    let by_name = ForeignFormat::of_name(path);
+    if by_name.is_some() || !is_html(path, b"") {
+        return by_name;
+    }
+    let mut head = Vec::new();
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32)
+        .open(path);
+    file.ok()?.take(ForeignFormat::MAX_HEAD as u64).read_to_end(&mut head).ok()?;
+    ForeignFormat::of_content(&head)
+}
