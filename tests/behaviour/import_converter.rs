@@ -13,6 +13,7 @@ use brain_config::Config;
 use brain_core::{Brain, ExternalDependencies, NoProgress, StandardOutput};
 use brain_protocol::{Fault, FaultCode, Import, ImportReply, Reply, Request, Status};
 
+const FORMAT: &str = r#"{"type":"format","name":"x","title":"an export of X"}"#;
 /// A page and a file of it, as lines.
 const PAGE: &str = r#"{"type":"page","from":"note 1","path":"a/b","markdown":"---\nattachments: [x.txt]\n---\nBody\n"}"#;
 const FILE: &str = r#"{"type":"file","page":"a/b","name":"x.txt","base64":"eA=="}"#;
@@ -35,14 +36,18 @@ impl Fixture {
         Self { dir, brain }
     }
 
-    /// A converter that prints these lines.
+    /// A converter that prints the line of a format, and these lines.
     fn printing(lines: &[&str], then: &str) -> Self {
         let lines = lines.join("\n");
-        Self::new(&format!("cat <<'LINES'\n{lines}\nLINES\n{then}"))
+        Self::new(&format!("cat <<'LINES'\n{FORMAT}\n{lines}\nLINES\n{then}"))
     }
 
     fn import(&self) -> Result<ImportReply, Fault> {
-        let path = self.dir.path().join("export").to_str().unwrap().to_owned();
+        self.import_path(&self.dir.path().join("export"))
+    }
+
+    fn import_path(&self, path: &Path) -> Result<ImportReply, Fault> {
+        let path = path.to_str().unwrap().to_owned();
         let import = Request::Import(Import { path, source: None, format: None, dry_run: false });
         match self.brain.answer(&Caller::local(0), import, &NoProgress)? {
             Reply::Import(reply) => Ok(reply),
@@ -121,6 +126,7 @@ fn lines_that_could_harm_are_refused_and_nothing_is_stored() {
         &[PAGE, no_page, END],
         &[PAGE, "no JSON", END],
         &[PAGE, r#"{"type":"unknown"}"#, END],
+        &[FORMAT, PAGE, END],
     ] {
         let fixture = Fixture::printing(lines, "");
         let fault = fixture.import().unwrap_err();
@@ -136,6 +142,30 @@ fn a_line_without_end_is_refused() {
     let fixture = Fixture::new("head -c 60000000 /dev/zero | tr '\\0' x; sleep 60");
     let fault = fixture.import().unwrap_err();
     assert!(fault.message.contains("a line has more than"), "{fault:?}");
+}
+
+#[test]
+fn a_directory_of_markdown_does_not_wait_for_an_export() {
+    let script = format!(
+        "case $1 in */export) echo '{FORMAT}'; echo $$ >\"$1.pid\"; exec sleep 300 ;; *) exit 3 ;; \
+         esac"
+    );
+    let fixture = Fixture::new(&script);
+    let notes = fixture.dir.path().join("notes");
+    fs::create_dir(&notes).unwrap();
+    fs::write(notes.join("a.md"), "text\n").unwrap();
+    let (stop, pid_file) = (fixture.brain.env.stop.clone(), fixture.dir.path().join("export.pid"));
+    std::thread::scope(|scope| {
+        let importing = scope.spawn(|| fixture.import().unwrap_err());
+        while !pid_file.exists() || !fixture.converted().exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert_eq!(fixture.import_path(&notes).unwrap().created, 1);
+        let second = fixture.import().unwrap_err();
+        assert_eq!(second.code, FaultCode::Busy, "{second:?}");
+        stop.cancel();
+        importing.join().unwrap()
+    });
 }
 
 #[test]

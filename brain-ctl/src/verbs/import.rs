@@ -39,9 +39,8 @@ impl Verb for ImportCommand {
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Import markdown files, or the export of another program";
     const EXAMPLES: &'static str = "Examples:
-  brain import ~/notes
-  brain import ~/Downloads/Recipes.enex
-  brain import ~/notes --dry-run --json";
+  brain import ~/notes --dry-run
+  brain import ~/Downloads/Recipes.enex";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let source = fail::parse_source(self.source.as_deref())?;

@@ -1,6 +1,6 @@
 //! Tests of the program's arguments and of its rights. As an integration test, this file also makes
 //! `cargo test` build the program, which the daemon starts.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::fs;
 use std::path::Path;

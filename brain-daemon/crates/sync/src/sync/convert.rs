@@ -68,6 +68,22 @@ pub(super) struct ConvertedExport<'a> {
     pub(super) problem: Option<String>,
     /// The entry of the export for each path below `dir`.
     origins: HashMap<String, String>,
+    /// Whether the last line was read, and the number of pages is right.
+    is_whole: bool,
+}
+
+impl<'a> ConvertedExport<'a> {
+    fn new(dir: ScratchDir<'a>, format: String) -> Self {
+        Self {
+            dir,
+            format,
+            lost: Vec::new(),
+            lost_total: 0,
+            problem: None,
+            origins: HashMap::new(),
+            is_whole: false,
+        }
+    }
 }
 
 impl ConvertedExport<'_> {
@@ -106,8 +122,8 @@ impl ConvertedExport<'_> {
                     self.lost.push(ImportFailure { path: from, reason });
                 }
             }
-            ConvertedLine::Format { title, .. } => self.format = title,
-            ConvertedLine::End { .. } => {}
+            ConvertedLine::End { pages } => self.is_whole = pages == self.origins.len() as u64,
+            ConvertedLine::Format { .. } => return Err(invalid("it names two formats")),
         }
         Ok(())
     }
@@ -126,31 +142,26 @@ impl SyncService {
         format: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Option<ConvertedExport<'a>>, Fault> {
-        let mut export = ConvertedExport {
-            dir: self.scratch_dir()?,
-            format: String::new(),
-            lost: Vec::new(),
-            lost_total: 0,
-            problem: None,
-            origins: HashMap::new(),
-        };
+        let mut export: Option<ConvertedExport<'a>> = None;
         let mut converter = Converter::start(&self.env.converter, path, format)?;
-        let mut announced = None;
         while let Some(line) = converter.next(|| {
-            let pages = export.origins.len() as u64;
+            let pages = export.as_ref().map_or(0, |export| export.origins.len() as u64);
             progress.at(0, pages) && !self.env.stop.is_cancelled()
         })? {
             let line = serde_json::from_str(&line).map_err(|error| invalid(&error.to_string()))?;
-            announced = match line {
-                ConvertedLine::End { pages } => Some(pages),
-                _ => None,
-            };
-            export.accept(line)?;
+            match (&mut export, line) {
+                // A directory of markdown needs no turn.
+                (None, ConvertedLine::Format { title, .. }) => {
+                    export = Some(ConvertedExport::new(self.scratch_dir()?, title));
+                }
+                (Some(export), line) => export.accept(line)?,
+                (None, _) => return Err(invalid("its first line names no format")),
+            }
         }
         let (status, message) = converter.end()?;
-        let is_whole = announced == Some(export.origins.len() as u64);
+        let is_whole = export.as_ref().is_some_and(|export| export.is_whole);
         match status.code() {
-            Some(0) if is_whole => return Ok(Some(export)),
+            Some(0) if is_whole => return Ok(export),
             Some(UNKNOWN_FORMAT) => return Ok(None),
             _ => {}
         }
@@ -163,12 +174,11 @@ impl SyncService {
             || format!("the program that reads it ended with {status}: {}", message.trim()),
             str::to_owned,
         );
-        if export.origins.is_empty() {
+        let Some(export) = export.filter(|export| !export.origins.is_empty()) else {
             return Err(Fault::new(FaultCode::Io, format!("cannot import {message}"))
                 .hint("nothing was imported; export the notes again"));
-        }
-        export.problem = Some(message);
-        Ok(Some(export))
+        };
+        Ok(Some(ConvertedExport { problem: Some(message), ..export }))
     }
 
     /// Makes the empty directory for a conversion.
