@@ -13,17 +13,20 @@ use crate::page::Page;
 pub struct Output<'a> {
     out: &'a mut dyn Write,
     pages: u64,
+    /// The path of the last page, if it was written.
+    last: Option<String>,
 }
 
 impl<'a> Output<'a> {
     pub(crate) fn new(out: &'a mut dyn Write) -> Self {
-        Self { out, pages: 0 }
+        Self { out, pages: 0, last: None }
     }
 
     /// Writes a page. Its files follow with [`Self::file`]. A page that is too large is lost.
     pub(crate) fn page(&mut self, page: &Page) -> io::Result<()> {
         let markdown = page.markdown();
         if markdown.len() > MAX_CONTENT {
+            self.last = None;
             let size = markdown.len();
             return self.lost(
                 &page.from,
@@ -31,6 +34,7 @@ impl<'a> Output<'a> {
             );
         }
         self.pages += 1;
+        self.last = Some(page.path.clone());
         let (from, path) = (page.from.clone(), page.path.clone());
         self.line(&ConvertedLine::Page { from, path, markdown })
     }
@@ -39,6 +43,7 @@ impl<'a> Output<'a> {
     /// large is lost.
     pub(crate) fn file(&mut self, page: &Page, name: &str, bytes: &[u8]) -> io::Result<()> {
         let reason = match bytes.len() {
+            _ if self.last.as_ref() != Some(&page.path) => "its note was not imported".to_owned(),
             0 => "the file is empty".to_owned(),
             size if size > MAX_ATTACHMENT => format!(
                 "it has {size} bytes, more than {MAX_ATTACHMENT}, the limit for a file of a page"

@@ -51,7 +51,12 @@ fn safe_name(name: &str) -> String {
     let line = line.trim_matches([' ', '.']);
     let end = (0..=line.len().min(MAX_NAME)).rev().find(|at| line.is_char_boundary(*at));
     let line = line[..end.unwrap_or(0)].trim_end();
-    if line.is_empty() { "Untitled".to_owned() } else { line.to_owned() }
+    match line {
+        "" => "Untitled".to_owned(),
+        // A folder must not have the name of a page's file.
+        line if brain_page::is_markdown(std::path::Path::new(line)) => format!("{line}-"),
+        line => line.to_owned(),
+    }
 }
 
 /// A value of the frontmatter.

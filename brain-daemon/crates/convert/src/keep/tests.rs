@@ -155,3 +155,17 @@ fn links_of_the_file_system_are_not_followed() {
         ["a.png: it is not a regular file", "Fair.json, a.png: the file is not in the directory"]
     );
 }
+
+/// The daemon refuses a file of a page that it does not have.
+#[test]
+fn the_files_of_a_note_that_is_too_large_are_lost_with_it() {
+    let text = "word ".repeat(1_100_000);
+    let note = format!(
+        "{{\"title\":\"Big\",\"textContent\":\"{text}\",\"userEditedTimestampUsec\":1,\
+         \"attachments\":[{{\"filePath\":\"a.png\",\"mimetype\":\"image/png\"}}]}}"
+    );
+    let done = converted(&[("Big.json", &note), ("a.png", "x"), ("Fair.json", FAIR)]);
+    assert_eq!((done.paths(), done.files().len()), (vec!["Fair"], 0), "{:?}", done.lost());
+    let lost = done.lost().join("\n");
+    assert!(lost.contains("more than the limit") && lost.contains("was not imported"), "{lost}");
+}

@@ -133,6 +133,7 @@ pub(super) fn object(bytes: &[u8]) -> Result<Tiddler, String> {
     let object =
         serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
     let mut tiddler = Tiddler::of_json(object).ok_or("it has no title")?;
+    tiddler.text = tiddler.text.replace("\r\n", "\n");
     decode(&mut tiddler);
     Ok(tiddler)
 }
