@@ -36,9 +36,9 @@ pub enum ConfineError {
     Input(#[from] landlock::PathFdError),
 }
 
-/// Gives up the rights to write files, to read others than `input`, those below it
-/// and the rules of time zones, to use the
-/// network, to signal processes outside, and to start programs. Limits memory, time and open files.
+/// Gives up the rights to write files, to read others than `input`, those below it and the rules of
+/// time zones, to use the network, to signal processes outside, and to start programs. Limits
+/// memory, time and open files.
 ///
 /// The kernel enforces access to files from Linux 5.13 on, to TCP ports from 6.7 on, and signals
 /// and abstract sockets from 6.12 on (landlock(7)). The limits hold everywhere.

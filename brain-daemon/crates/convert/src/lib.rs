@@ -1,6 +1,6 @@
 //! Reads what other programs export, and gives pages of markdown.
 //!
-//! Each format has a module with a [`Format`]. The modules know neither brain nor each other: they
+//! Each format has a module with a [`Format`]. The modules do not know the store or each other: they
 //! read files and write to an [`Output`]. What a module cannot put into a page it reports as lost.
 //! `docs/import.md` describes the lines that the program writes.
 

@@ -1,11 +1,24 @@
 //! Runs a conversion for tests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::fs;
 use std::path::Path;
 
 use brain_page::ConvertedLine;
+use tempfile::TempDir;
 
 use crate::{convert, recognise};
+
+/// Makes a directory with these files.
+pub(crate) fn directory(files: &[(&str, &str)]) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    for (name, content) in files {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    directory
+}
 
 /// What a conversion wrote.
 pub(crate) struct Converted {

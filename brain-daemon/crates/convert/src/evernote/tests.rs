@@ -1,30 +1,18 @@
 //! Tests of the reader of Evernote's exports.
 
-use std::fs;
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use md5::{Digest as _, Md5};
-use tempfile::TempDir;
 
-use crate::testing::Converted;
+use crate::testing::{Converted, directory};
 
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE en-export SYSTEM \
                     \"http://xml.evernote.com/pub/evernote-export4.dtd\">\n<en-export \
                     application=\"Evernote\" version=\"10.134.4\">\n";
 const CONTENT: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE en-note SYSTEM \
                        \"http://xml.evernote.com/pub/enml2.dtd\">\n";
-
-fn directory(files: &[(&str, &str)]) -> TempDir {
-    let directory = TempDir::new().unwrap();
-    for (name, content) in files {
-        let path = directory.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
-    directory
-}
 
 fn export(notes: &str) -> String {
     format!("{HEAD}{notes}</en-export>\n")

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use brain_protocol::{MAX_ATTACHMENT, MAX_CONTENT};
+use brain_protocol::MAX_ATTACHMENT;
 
 use super::catalog::{Catalog, Note, named};
 use super::html::{html_body, is_html};
@@ -86,10 +86,8 @@ fn write_note(
     }
     used.extend(files.iter().map(|(id, _)| *id));
     out.page(&page)?;
-    // A page that is too large is lost, and its files belong to no page.
-    let is_lost = page.body.len() > MAX_CONTENT / 2 && page.markdown().len() > MAX_CONTENT;
     for (id, name) in files {
-        write_file((store, &page), id, &name, is_lost, out)?;
+        write_file((store, &page), id, &name, out)?;
     }
     Ok(())
 }
@@ -98,14 +96,10 @@ fn write_file(
     (store, page): (&Store, &Page),
     id: u128,
     name: &str,
-    is_lost: bool,
     out: &mut Output<'_>,
 ) -> io::Result<()> {
     let from = format!("{}, {name}", page.from);
     let Some(entry) = store.files.get(&id) else { return Ok(()) };
-    if is_lost {
-        return out.lost(&from, "its note was not imported");
-    }
     if entry.size > MAX_ATTACHMENT as u64 {
         let size = entry.size;
         return out.lost(&from, &format!("it has {size} bytes, more than {MAX_ATTACHMENT}"));

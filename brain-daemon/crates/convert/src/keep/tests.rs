@@ -1,21 +1,8 @@
 //! Tests of the reader of Google Keep.
 
-use std::fs;
 use std::path::Path;
 
-use tempfile::TempDir;
-
-use crate::testing::Converted;
-
-fn directory(files: &[(&str, &str)]) -> TempDir {
-    let directory = TempDir::new().unwrap();
-    for (name, content) in files {
-        let path = directory.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
-    directory
-}
+use crate::testing::{Converted, directory};
 
 fn converted(files: &[(&str, &str)]) -> Converted {
     Converted::of(directory(files).path())

@@ -61,7 +61,7 @@ pub(super) enum Part {
 
 /// What a scan finds.
 pub(super) trait Found {
-    /// A tiddler. `name` is the file's relative to the given path, or empty for a single file.
+    /// A tiddler. `name` is the file's, relative to the given path.
     fn tiddler(&mut self, name: &str, location: Location, tiddler: &Tiddler);
     /// Something that is not read, and why.
     fn lost(&mut self, name: String, reason: &str);

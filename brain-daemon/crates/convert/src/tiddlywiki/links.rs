@@ -35,7 +35,7 @@ pub(super) struct Links<'a> {
     pub(super) has_macros: bool,
     /// Whether scripts or styles were dropped.
     pub(super) has_scripts: bool,
-    /// Whether fields or templates of other tiddlers stay as code.
+    /// Titles of pictures that are not in the wiki.
     pub(super) missing: HashSet<String>,
 }
 
