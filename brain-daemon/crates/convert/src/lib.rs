@@ -1,92 +1,19 @@
-//! Reads what other programs export, and gives pages of markdown.
-//!
-//! Each format has a module with a [`Format`]. The modules do not know the store or each other: they
-//! read files and write to an [`Output`]. What a module cannot put into a page it reports as lost.
-//! `docs/import.md` describes the lines that the program writes.
+//! The program `brain-convert`: all formats, and the rights of the process.
 
 mod confine;
-mod output;
-mod page;
-mod sample;
 
-#[cfg(test)]
-mod testing;
-
-mod evernote;
-mod joplin;
-mod keep;
-mod plain_text;
-mod tiddlywiki;
-
-use std::io::{self, Write};
-use std::path::Path;
+use brain_convert_base::Format;
 
 pub use confine::{ConfineError, confine};
-pub use output::Output;
-pub use sample::Sample;
 
-/// A format that this program reads.
-pub struct Format {
-    /// Its name for `--as`.
-    pub name: &'static str,
-    /// What it is, for people: "an export of Joplin".
-    pub title: &'static str,
-    /// Returns whether the content shows this format beyond doubt.
-    recognise: fn(&Sample) -> bool,
-    /// Writes all pages of the file or directory.
-    convert: fn(&Path, &mut Output<'_>) -> Result<(), ConvertError>,
-}
-
-/// All formats, in the order in which they are tried.
-pub static FORMATS: [Format; 4] =
-    [joplin::FORMAT, evernote::FORMAT, tiddlywiki::FORMAT, keep::FORMAT];
-
-/// Why a conversion ended before its end.
-#[derive(Debug, thiserror::Error)]
-pub enum ConvertError {
-    /// A file or directory cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The path, as given or below it.
-        path: String,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The output cannot be written: its reader is gone.
-    #[error("cannot write the pages: {0}")]
-    Write(#[from] io::Error),
-    /// The file is not what its format demands. What was written before that stays.
-    #[error("{from}: {reason}")]
-    Malformed {
-        /// The file, and the place in it.
-        from: String,
-        /// What is wrong, as the predicate of a sentence or a sentence.
-        reason: String,
-    },
-}
-
-impl ConvertError {
-    /// The error of reading this path.
-    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
-        move |source| Self::Read { path: path.display().to_string(), source }
-    }
-}
-
-/// Returns the format of a file or directory by its content, or `None` if it has none of these.
-///
-/// # Errors
-/// [`ConvertError::Read`] if it cannot be read.
-pub fn recognise(path: &Path) -> Result<Option<&'static Format>, ConvertError> {
-    let sample = Sample::of(path).map_err(ConvertError::read(path))?;
-    Ok(FORMATS.iter().find(|format| (format.recognise)(&sample)))
-}
-
-/// Writes all pages of a file or directory as lines.
-///
-/// # Errors
-/// See [`ConvertError`]. The lines before the error are whole, and the last one is missing.
-pub fn convert(format: &Format, path: &Path, out: &mut dyn Write) -> Result<(), ConvertError> {
-    let mut output = Output::new(out);
-    (format.convert)(path, &mut output)?;
-    Ok(output.end()?)
+/// Returns all formats, in the order in which they are tried.
+pub fn formats() -> impl Iterator<Item = &'static Format> {
+    let notes = brain_convert_notes::FORMATS.iter();
+    notes
+        .chain(&brain_convert_vaults::FORMATS)
+        .chain(&brain_convert_markup::FORMATS)
+        .chain(&brain_convert_records::FORMATS)
+        .chain(&brain_convert_mail::FORMATS)
+        // A document can be a file of the formats above.
+        .chain(&brain_convert_documents::FORMATS)
 }

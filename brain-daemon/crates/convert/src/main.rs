@@ -8,7 +8,8 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use brain_convert::{FORMATS, Format, confine, convert, recognise};
+use brain_convert::{confine, formats};
+use brain_convert_base::{Format, convert, recognise};
 use brain_page::ConvertedLine;
 
 const HELP: &str = "\
@@ -68,7 +69,7 @@ fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Task, String> {
             Some("--version" | "-V") => return Ok(Task::Version),
             Some("--as") => {
                 let name = args.next().ok_or("--as needs the name of a format")?;
-                let known = FORMATS.iter().find(|format| name == format.name);
+                let known = formats().find(|format| name == format.name);
                 let message = || format!("{} is no format", name.display());
                 format = Some(known.ok_or_else(message)?);
             }
@@ -85,7 +86,7 @@ fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Task, String> {
 fn help() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = io::stdout().lock();
     out.write_all(HELP.as_bytes())?;
-    for format in &FORMATS {
+    for format in formats() {
         writeln!(out, "  {:<12} {}", format.name, format.title)?;
     }
     Ok(())
@@ -103,7 +104,7 @@ fn run(
     confine(path)?;
     let format = match format {
         Some(format) => Some(format),
-        None => recognise(path)?,
+        None => recognise(formats(), path)?,
     };
     let Some(format) = format else { return Ok(ExitCode::from(UNKNOWN_FORMAT)) };
     let mut out = BufWriter::new(io::stdout().lock());

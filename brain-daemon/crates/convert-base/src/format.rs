@@ -1,0 +1,71 @@
+//! A format that can be converted, and why a conversion fails.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::{Output, Sample};
+
+/// A format that can be converted.
+pub struct Format {
+    /// Its name for `--as`.
+    pub name: &'static str,
+    /// What it is, for people: "an export of Joplin".
+    pub title: &'static str,
+    /// Returns whether the content shows this format beyond doubt.
+    pub recognise: fn(&Sample) -> bool,
+    /// Writes all pages of the file or directory.
+    pub convert: fn(&Path, &mut Output<'_>) -> Result<(), ConvertError>,
+}
+
+/// Why a conversion ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// A file or directory cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The path, as given or below it.
+        path: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The output cannot be written: its reader is gone.
+    #[error("cannot write the pages: {0}")]
+    Write(#[from] io::Error),
+    /// The file is not what its format demands. What was written before that stays.
+    #[error("{from}: {reason}")]
+    Malformed {
+        /// The file, and the place in it.
+        from: String,
+        /// What is wrong, as the predicate of a sentence or a sentence.
+        reason: String,
+    },
+}
+
+impl ConvertError {
+    /// The error of reading this path.
+    pub fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Read { path: path.display().to_string(), source }
+    }
+}
+
+/// Returns the format of a file or directory by its content, or `None` if it has none of these.
+///
+/// # Errors
+/// [`ConvertError::Read`] if it cannot be read.
+pub fn recognise(
+    formats: impl IntoIterator<Item = &'static Format>,
+    path: &Path,
+) -> Result<Option<&'static Format>, ConvertError> {
+    let sample = Sample::of(path).map_err(ConvertError::read(path))?;
+    Ok(formats.into_iter().find(|format| (format.recognise)(&sample)))
+}
+
+/// Writes all pages of a file or directory as lines.
+///
+/// # Errors
+/// See [`ConvertError`]. The lines before the error are whole, and the last one is missing.
+pub fn convert(format: &Format, path: &Path, out: &mut dyn Write) -> Result<(), ConvertError> {
+    let mut output = Output::new(out);
+    (format.convert)(path, &mut output)?;
+    Ok(output.end()?)
+}

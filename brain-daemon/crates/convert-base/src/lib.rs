@@ -1,0 +1,19 @@
+//! What all converters share: [`Format`], [`Page`] and [`Output`].
+//!
+//! A converter reads files of another program and writes pages to an [`Output`]. What it cannot put
+//! into a page it reports as lost. Converters know neither the store nor each other.
+//! `docs/import.md` describes the lines that an output has.
+
+mod format;
+mod output;
+mod page;
+mod plain_text;
+mod sample;
+mod tree;
+
+pub use format::{ConvertError, Format, convert, recognise};
+pub use output::Output;
+pub use page::{Page, Paths, Value, link};
+pub use plain_text::{is_entity, literal_line, literal_text};
+pub use sample::Sample;
+pub use tree::{Entry, Tree};

@@ -1,0 +1,328 @@
+//! Converts ENML, the XML of a note's content, to markdown by way of HTML.
+//!
+//! ENML is XML: an HTML parser would put text into `<en-todo/>` (see IM05 of the facts about
+//! imports). Things that HTML cannot say (attachments, links to notes) are words in the HTML that no
+//! text contains; they are replaced in the markdown.
+
+mod attributes;
+mod html;
+mod literal;
+mod places;
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use super::entities;
+use super::reasons::Reasons;
+use super::tasks::Task;
+use attributes::Attributes;
+use brain_page::{MediaType, payload};
+use html::{Html, Kind};
+use places::Places;
+
+/// Maximum number of elements in each other that are converted. Deeper ones are only their text.
+const MAX_DEPTH: usize = 200;
+/// Elements that separate the text before them from the text after them.
+const BLOCKS: [&str; 13] = [
+    "address", "center", "dd", "div", "dl", "dt", "en-note", "p", "section", "article", "header",
+    "footer", "caption",
+];
+/// Elements that HTML has, too. All others are only their text.
+const KNOWN: [&str; 34] = [
+    "b",
+    "strong",
+    "i",
+    "em",
+    "cite",
+    "dfn",
+    "var",
+    "code",
+    "kbd",
+    "samp",
+    "tt",
+    "s",
+    "strike",
+    "del",
+    "ins",
+    "sub",
+    "sup",
+    "q",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "img",
+    "blockquote",
+    "table",
+    "thead",
+    "tbody",
+    "tfoot",
+    "tr",
+    "td",
+    "th",
+];
+
+/// What the content of a note refers to.
+pub(super) trait Targets {
+    /// Returns the path of the note that a link's address and text name, or `None`.
+    fn note(&self, address: &str, text: &str) -> Option<String>;
+    /// Returns the markdown of the file with this hash, and marks the file as used.
+    fn file(&mut self, hash: &str) -> Option<String>;
+}
+
+/// A converted content.
+pub(super) struct Converted {
+    pub(super) markdown: String,
+    /// What was lost: reasons for the report.
+    pub(super) lost: Reasons,
+}
+
+/// Converts the content of a note. `tasks` stand at the places of their groups; a task without a
+/// place stands at the end.
+pub(super) fn convert(enml: &str, tasks: &[Task], targets: &mut dyn Targets) -> Converted {
+    let mut walker = Walker {
+        html: Html::new(Places::new(enml)),
+        targets,
+        groups: groups(tasks),
+        lost: Reasons::default(),
+        text: String::new(),
+        skipped: 0,
+        deep: 0,
+    };
+    let result = walker.walk(enml);
+    walker.rest_of_tasks();
+    let (mut lost, html) = (walker.lost, walker.html);
+    let (html, places) = html.finish();
+    let html = match result {
+        Ok(()) => html,
+        Err(reason) => {
+            lost.push(format!("its content is not XML, and is read as HTML: {reason}"));
+            enml.replace("<en-export", "&lt;en-export")
+        }
+    };
+    let body = payload(MediaType::Html, html.as_bytes());
+    let markdown = match body {
+        Ok(payload) => places.fill(&payload.document.body, &mut lost),
+        Err(_) => String::new(),
+    };
+    Converted { markdown, lost }
+}
+
+/// Returns the tasks by group, each in its order.
+fn groups(tasks: &[Task]) -> Vec<(&str, Vec<&Task>)> {
+    let mut groups: Vec<(&str, Vec<&Task>)> = Vec::new();
+    let mut sorted: Vec<&Task> = tasks.iter().collect();
+    sorted.sort_by(|a, b| (&a.group, &a.weight).cmp(&(&b.group, &b.weight)));
+    for task in sorted {
+        match groups.last_mut() {
+            Some((group, tasks)) if *group == task.group => tasks.push(task),
+            _ => groups.push((&task.group, vec![task])),
+        }
+    }
+    groups
+}
+
+/// Walks the events of ENML.
+struct Walker<'a> {
+    html: Html,
+    targets: &'a mut dyn Targets,
+    /// The groups of tasks that have not been written.
+    groups: Vec<(&'a str, Vec<&'a Task>)>,
+    lost: Reasons,
+    /// Text that is not written yet. References split it.
+    text: String,
+    /// Number of open elements whose content is no text.
+    skipped: usize,
+    /// Number of open elements beyond [`MAX_DEPTH`].
+    deep: usize,
+}
+
+impl Walker<'_> {
+    /// # Errors
+    /// The reason why the content is not XML.
+    fn walk(&mut self, enml: &str) -> Result<(), String> {
+        let mut reader = Reader::from_str(enml);
+        reader.config_mut().expand_empty_elements = true;
+        let mut depth = 0_usize;
+        loop {
+            match reader.read_event().map_err(|error| error.to_string())? {
+                Event::Start(tag) => {
+                    depth += 1;
+                    let attributes = Attributes::of(&tag)?;
+                    attributes.unknown().iter().for_each(|name| self.lost.push_name(name));
+                    self.start(tag.local_name().as_ref(), &attributes);
+                }
+                Event::End(_) => {
+                    depth = depth.saturating_sub(1);
+                    self.end();
+                }
+                Event::Text(text) if depth > 0 => self.text(&text.xml10_content()),
+                Event::CData(text) => self.text(&text.xml10_content()),
+                Event::GeneralRef(name) => {
+                    let name = name.xml10_content();
+                    match entities::resolve(&name) {
+                        Some(text) => self.text(&text),
+                        None => {
+                            self.text(&format!("&{name};"));
+                            self.lost.push_name(&name);
+                        }
+                    }
+                }
+                Event::Eof if depth > 0 => return Err("it ends within an element".to_owned()),
+                Event::Eof => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.skipped == 0 {
+            self.text.push_str(text);
+        }
+    }
+
+    fn write_text(&mut self) {
+        if !self.text.is_empty() {
+            self.html.text(&std::mem::take(&mut self.text));
+        }
+    }
+
+    fn start(&mut self, name: &str, attributes: &Attributes) {
+        self.write_text();
+        if self.skipped > 0 {
+            self.skipped += 1;
+            return;
+        }
+        if self.html.depth() >= MAX_DEPTH {
+            self.deep += 1;
+            return;
+        }
+        match name {
+            "en-media" => self.media(attributes),
+            "en-todo" => {
+                self.html.todo(attributes.get("checked") == "true");
+                self.html.open(Kind::Other, "");
+            }
+            "en-crypt" => {
+                self.html.text("(encrypted text)");
+                let hint = match attributes.get("hint") {
+                    "" => "without a hint".to_owned(),
+                    hint => format!("with the hint \"{hint}\""),
+                };
+                self.lost.push(format!("it has an encrypted text {hint}"));
+                self.skipped = 1;
+            }
+            "pre" => self.html.open_code(""),
+            "div" if attributes.is_on("-en-codeblock") => {
+                self.html.open_code(attributes.style("--en-syntaxLanguage"));
+            }
+            "div" if attributes.is_on("--en-task-group") => {
+                self.group(attributes.style("--en-id"));
+                self.skipped = 1;
+            }
+            _ if self.html.in_code() => self.html.open_in_code(name),
+            _ => self.start_plain(name, attributes),
+        }
+    }
+
+    /// Begins an element that HTML has, too.
+    fn start_plain(&mut self, name: &str, attributes: &Attributes) {
+        match name {
+            "br" => {
+                self.html.line_break();
+                self.html.open(Kind::Other, "");
+            }
+            "ul" => self.html.open_list("ul", attributes.is_on("--en-todo"), ""),
+            "ol" => self.html.open_list("ol", false, attributes.get("start")),
+            "li" => self.html.open_item(attributes.style("--en-checked")),
+            "a" => {
+                let address = attributes.get("href");
+                self.html.open_link(address, is_note(address));
+            }
+            "img" => {
+                self.html.image(attributes.get("src"), attributes.get("alt"));
+                self.html.open(Kind::Other, "");
+            }
+            "hr" => {
+                self.html.block_tag("<hr>");
+                self.html.open(Kind::Other, "");
+            }
+            "td" | "th" => {
+                let spans = (attributes.get("rowspan"), attributes.get("colspan"));
+                self.html.open_cell(name, spans);
+            }
+            "span" | "font" => self.html.open_span(&attributes.formats()),
+            name if BLOCKS.contains(&name) => self.html.open_block(),
+            name if KNOWN.contains(&name) => self.html.open_known(name),
+            _ => self.html.open(Kind::Other, ""),
+        }
+    }
+
+    fn end(&mut self) {
+        self.write_text();
+        match self.skipped {
+            0 if self.deep > 0 => self.deep -= 1,
+            0 => {
+                if let Some((address, text)) = self.html.link_text() {
+                    self.end_link(&address, &text);
+                } else {
+                    self.html.close();
+                }
+            }
+            1 => self.skipped = 0,
+            _ => self.skipped -= 1,
+        }
+    }
+
+    /// Ends a link to a note.
+    fn end_link(&mut self, address: &str, text: &str) {
+        let shown = brain_page::single_line(text);
+        match self.targets.note(address, &shown) {
+            Some(path) => self.html.close_note_link(&brain_convert_base::link(&path, &shown)),
+            None => {
+                if address.starts_with("evernote:") {
+                    self.lost.push(format!(
+                        "its link to the note \"{shown}\" names no note, or several, of the export"
+                    ));
+                }
+                self.html.close();
+            }
+        }
+    }
+
+    fn media(&mut self, attributes: &Attributes) {
+        let hash = attributes.get("hash").to_ascii_lowercase();
+        match self.targets.file(&hash) {
+            Some(markdown) => self.html.place(markdown),
+            None => {
+                self.html.text("(missing file)");
+                let kind = attributes.get("type");
+                self.lost.push(format!("its file {hash} ({kind}) is not in the export"));
+            }
+        }
+        self.html.open(Kind::Other, "");
+    }
+
+    /// Writes a group of tasks.
+    fn group(&mut self, id: &str) {
+        if let Some(at) = self.groups.iter().position(|(group, _)| *group == id) {
+            let (_, tasks) = self.groups.remove(at);
+            self.html.tasks(&tasks);
+        }
+    }
+
+    fn rest_of_tasks(&mut self) {
+        for (_, tasks) in std::mem::take(&mut self.groups) {
+            self.html.tasks(&tasks);
+        }
+    }
+}
+
+/// Returns whether an address is the one of a note of Evernote.
+fn is_note(address: &str) -> bool {
+    let is_web = address.strip_prefix("https://www.evernote.com/shard/").is_some();
+    is_web || address.starts_with("evernote:///view/")
+}
