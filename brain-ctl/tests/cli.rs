@@ -185,6 +185,8 @@ fn answers(request: Request) -> Vec<Answer> {
                 Answer::Reply(Reply::Import(ImportReply {
                     status: SyncStatus::Partial,
                     dry_run: false,
+                    id: None,
+                    older: 0,
                     format: None,
                     files: 2,
                     created: 1,

@@ -85,6 +85,10 @@ commands! {
     IdeasRuns { profile } = "PROFILE --list-runs";
     IdeasSave { profile, run } = "PROFILE --resume RUN --save";
     Import = "import PATH";
+    ImportPath { path } = "import PATH";
+    ImportReport { id } = "import --report ID";
+    ImportReports = "import --report";
+    ImportUndo { id } = "import --undo ID";
     JobsList = "jobs list";
     JobsListFailed = "jobs list --state failed";
     JobsListQueued = "jobs list --state queued";

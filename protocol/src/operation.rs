@@ -16,19 +16,20 @@ use crate::{
     ConnectTest, Costs, CostsReply, Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest,
     Doctor, DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph,
     GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns,
-    IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob, JobList, JobRetry,
-    JobRetryReply, JobShow, Jobs, Keep, Link, LinkReply, Links, LinksReply, List, MachineList,
-    MachineRemove, MachineRemoveReply, Machines, MachinesInit, MachinesInitReply, MachinesJoin,
-    MachinesJoinReply, MachinesLeave, MachinesPlan, MachinesPlanReply, MachinesRotateKey,
-    MachinesRotateKeyReply, MachinesStatus, MachinesStatusReply, Mcp, McpReply, Merge,
-    ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, Pages, Purge,
-    PurgeReply, Put, Random, Rename, Reply, Restore, RestoreReply, Revert, Scope, Search,
-    SourceAdd, SourceDefault, SourceList, SourceRemove, SourceReply, SourceSet, SourcesReply,
-    Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline, TimelineDays,
-    TimelineDaysReply, TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply,
-    TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply,
-    TunnelRequests, TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
-    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply, hint,
+    IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, ImportReports, ImportReportsReply,
+    ImportUndo, ImportUndoReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Keep,
+    Link, LinkReply, Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply,
+    Machines, MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave,
+    MachinesPlan, MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
+    MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models,
+    MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore,
+    RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
+    SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
+    Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos,
+    TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
+    Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
+    TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply,
+    VoiceReply, VoiceTurn, WriteReply, hint,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -264,6 +265,8 @@ operations! {
     MachinesRotateKey, "machines rotate-key", Admin => MachinesRotateKeyReply;
     ConflictList, "conflicts", Read => Conflicts;
     Keep, "keep", Write => WriteReply;
+    ImportReports, "import --report", Admin => ImportReportsReply;
+    ImportUndo, "import --undo", Admin, Slow => ImportUndoReply;
 }
 
 #[cfg(test)]

@@ -334,6 +334,8 @@ pub struct Revert {
     pub page: PageRef,
     /// The version that becomes the current one.
     pub version: u32,
+    /// What must hold before the write.
+    pub expect: Option<Precondition>,
 }
 
 /// `brain history`: lists the versions of a page.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::SourceId;
 use crate::words::words;
 
-/// `brain import`: imports a directory of markdown files.
+/// `brain import`: imports a directory of markdown and documents, or an export of another program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
     /// The absolute path of a directory of markdown, or of an export of another program.
@@ -14,6 +14,8 @@ pub struct Import {
     pub format: Option<String>,
     /// The source of the pages; the default one if absent.
     pub source: Option<SourceId>,
+    /// Only pages that changed at this time or later: RFC 3339 or a day.
+    pub since: Option<String>,
     /// Whether to write nothing and report what would change.
     pub dry_run: bool,
 }
@@ -37,6 +39,8 @@ words! {
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReply {
+    /// The id of the import; `None` in a dry run.
+    pub id: Option<String>,
     /// `Done` or `Partial`.
     pub status: SyncStatus,
     /// Whether it was a dry run.
@@ -53,6 +57,8 @@ pub struct ImportReply {
     pub restored: u64,
     /// The number of unchanged pages.
     pub unchanged: u64,
+    /// The number of pages that are older than `since`.
+    pub older: u64,
     /// The number of files that are not markdown, or of things in an export that are in no page or
     /// only in part.
     pub skipped: u64,
@@ -106,6 +112,69 @@ pub struct ImportFailure {
     pub path: String,
     /// The reason.
     pub reason: String,
+}
+
+/// `brain import --report`: lists the imports, or shows the report of one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ImportReports {
+    /// The import; all of them if absent.
+    pub id: Option<String>,
+}
+
+/// Imports, or the report of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportReportsReply {
+    /// The imports, newest first.
+    pub imports: Vec<ImportRow>,
+    /// The reply of the import, if the request named one that ended.
+    pub report: Option<ImportReply>,
+}
+
+/// An import.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportRow {
+    /// Its id.
+    pub id: String,
+    /// When it began.
+    pub began_at: String,
+    /// The path that was imported.
+    pub path: String,
+    /// The source of the pages.
+    pub source_id: SourceId,
+    /// How it ended; `None` if it runs, or ended with the daemon.
+    pub status: Option<SyncStatus>,
+    /// The number of pages that it wrote, or was about to write when the daemon ended.
+    pub pages: u64,
+    /// When it was taken back.
+    pub undone_at: Option<String>,
+}
+
+/// `brain import --undo`: takes an import back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportUndo {
+    /// The import.
+    pub id: String,
+    /// Whether to write nothing and report what would change.
+    pub dry_run: bool,
+}
+
+/// What became of the pages of an import that was taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportUndoReply {
+    /// The import.
+    pub id: String,
+    /// Whether it was a dry run.
+    pub dry_run: bool,
+    /// The number of pages that the import created or restored, and that are deleted now.
+    pub deleted: u64,
+    /// The number of pages that have their former text again.
+    pub reverted: u64,
+    /// The number of pages that the import did not come to write, or that are deleted already.
+    pub untouched: u64,
+    /// The pages that stay as they are, and why; at most the first 1000.
+    pub kept: Vec<ImportFailure>,
+    /// The number of all pages that stay as they are.
+    pub kept_total: u64,
 }
 
 /// `brain export`: writes all pages as files.

@@ -261,6 +261,7 @@ fn a_search_does_not_wait_for_a_concurrent_import_or_sync() {
         path: copy.display().to_string(),
         source: None,
         format: None,
+        since: None,
         dry_run: false,
     });
     let sync =

@@ -233,6 +233,7 @@ fn import(home: &TestHome, dir: &Path) -> Option<ImportReply> {
         path: dir.display().to_string(),
         source: None,
         format: None,
+        since: None,
         dry_run: false,
     });
     match home.connect()?.try_ask(&request)? {

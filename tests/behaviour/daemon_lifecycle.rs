@@ -71,6 +71,7 @@ fn sigterm_during_an_import_and_captures_loses_nothing() {
                 path,
                 source: None,
                 format: None,
+                since: None,
                 dry_run: false,
             }))
         });

@@ -48,7 +48,13 @@ impl Fixture {
 
     fn import_path(&self, path: &Path) -> Result<ImportReply, Fault> {
         let path = path.to_str().unwrap().to_owned();
-        let import = Request::Import(Import { path, source: None, format: None, dry_run: false });
+        let import = Request::Import(Import {
+            path,
+            source: None,
+            format: None,
+            since: None,
+            dry_run: false,
+        });
         match self.brain.answer(&Caller::local(0), import, &NoProgress)? {
             Reply::Import(reply) => Ok(reply),
             other => panic!("{other:?}"),
@@ -193,7 +199,7 @@ fn without_the_program_markdown_is_imported_with_a_warning() {
     fs::write(notes.join("a.md"), "text\n").unwrap();
     let brain = open(&dir.path().join("home"), dir.path().join("missing"));
     let path = notes.to_str().unwrap().to_owned();
-    let import = Import { path, source: None, format: None, dry_run: false };
+    let import = Import { path, source: None, format: None, since: None, dry_run: false };
     let Ok(Reply::Import(reply)) =
         brain.answer(&Caller::local(0), Request::Import(import), &NoProgress)
     else {

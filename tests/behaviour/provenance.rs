@@ -125,6 +125,7 @@ impl Fixture {
             path: dir.to_str().unwrap().into(),
             source: None,
             format: None,
+            since: None,
             dry_run: false,
         };
         let reply = expect_reply!(self.ask(Request::Import(import)), Import);
@@ -373,7 +374,11 @@ fn run_step(fixture: &Fixture, n: usize, (operation, page_number, claims): &Step
                 remove: vec![],
             })));
         }
-        (9, _) => drop(fixture.ask(Request::Revert(Revert { page: page_ref(name), version: 1 }))),
+        (9, _) => drop(fixture.ask(Request::Revert(Revert {
+            page: page_ref(name),
+            version: 1,
+            expect: None,
+        }))),
         (10, _) => drop(fixture.ask(Request::Delete(Delete::from(page_ref(name))))),
         (11, _) => drop(fixture.ask(Request::Restore(page_ref(name).into()))),
         (12, _) => {

@@ -142,7 +142,7 @@ impl Verb for RevertCommand {
             RevertTarget::Version(version) => version,
             RevertTarget::Time(when) => version_at(context, &page, &when)?,
         };
-        context.run(brain_protocol::Revert { page, version })
+        context.run(brain_protocol::Revert { page, version, expect: None })
     }
 }
 

@@ -1,8 +1,11 @@
-//! `brain import`: imports a directory of markdown files, or an export of another program, once.
+//! `brain import`: imports markdown, documents, or an export of another program, once.
 
 use std::path::PathBuf;
 
-use brain_protocol::{Exit, Fault, IgnoredFiles, ImportFailure, ImportReply, SyncStatus};
+use brain_protocol::{
+    Command, Exit, Fault, IgnoredFiles, ImportFailure, ImportReply, ImportReportsReply,
+    ImportUndoReply, SyncStatus,
+};
 use clap::Args;
 
 use super::sources::NOT_UTF8_HINT;
@@ -10,17 +13,17 @@ use crate::{
     command::{Group, Verb},
     context::Context,
     fail,
-    output::{Outcome, Show, Text, clean, count},
+    output::{Column, Outcome, Show, Table, Text, clean, count, format_to_second},
 };
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct ImportCommand {
-    /// Directory of markdown files, or a directory or file that another program exported
-    #[arg(value_name = "PATH")]
-    path: PathBuf,
+    /// Directory of markdown files and documents, or what another program exported
+    #[arg(value_name = "PATH", required_unless_present_any = ["report", "undo"])]
+    path: Option<PathBuf>,
 
-    /// What the path is: markdown, joplin, evernote, tiddlywiki or keep [default: what its content
+    /// What the path is: markdown, or a format of `brain-convert --help` [default: what its content
     /// shows]
     #[arg(long = "as", value_name = "FORMAT")]
     format: Option<String>,
@@ -29,26 +32,51 @@ pub(crate) struct ImportCommand {
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 
+    /// Only notes that changed since: a day or a time
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+
     /// Show what would happen without writing
     #[arg(long)]
     dry_run: bool,
+
+    /// Show the report of an import again, or list all imports
+    #[arg(
+        long,
+        value_name = "ID",
+        num_args = 0..=1,
+        conflicts_with_all = ["path", "format", "source", "since", "dry_run", "undo"]
+    )]
+    report: Option<Option<String>>,
+
+    /// Take an import back: delete its new pages, and give the others their former text
+    #[arg(long, value_name = "ID", conflicts_with_all = ["path", "format", "source", "since"])]
+    undo: Option<String>,
 }
 
 impl Verb for ImportCommand {
     const NAME: &'static str = "import";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Import markdown files, or the export of another program";
+    const ABOUT: &'static str = "Import markdown and documents, or the export of another program";
     const EXAMPLES: &'static str = "Examples:
   brain import ~/notes --dry-run
   brain import ~/Downloads/Recipes.enex";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        if let Some(id) = self.report {
+            return context.run(brain_protocol::ImportReports { id });
+        }
+        let dry_run = self.dry_run;
+        if let Some(id) = self.undo {
+            return context.run(brain_protocol::ImportUndo { id, dry_run });
+        }
         let source = fail::parse_source(self.source.as_deref())?;
         // The daemon has another working directory, so the path must be absolute.
-        let path = self.path.canonicalize().map_err(|e| fail::file("read", &self.path, &e))?;
+        let path = self.path.unwrap_or_default();
+        let path = path.canonicalize().map_err(|e| fail::file("read", &path, &e))?;
         let path = fail::path_text(&path, NOT_UTF8_HINT)?;
-        let (format, dry_run) = (self.format, self.dry_run);
-        context.run(brain_protocol::Import { path, source, format, dry_run })
+        let (format, since) = (self.format, self.since);
+        context.run(brain_protocol::Import { path, source, format, since, dry_run })
     }
 }
 
@@ -76,6 +104,7 @@ impl Show for ImportReply {
             (self.updated, "updated"),
             (self.restored, "restored"),
             (self.unchanged, "unchanged"),
+            (self.older, "older"),
             (self.skipped, skipped),
             (failed, "failed"),
         ] {
@@ -94,6 +123,10 @@ impl Show for ImportReply {
         let named = self.not_imported.len() + self.left_out.paths.len();
         if named > MAX_LEFT_OUT {
             t.line(&format!("  {} more are in the reply with --json", named - MAX_LEFT_OUT));
+        }
+        if let Some(id) = &self.id {
+            t.line(&format!("show this again: {}", Command::ImportReport { id: Some(id.clone()) }));
+            t.line(&format!("take it back: {}", Command::ImportUndo { id: Some(id.clone()) }));
         }
     }
 
@@ -114,6 +147,66 @@ impl Show for ImportReply {
     fn failures(&self) -> Vec<String> {
         failure_lines(&self.failed, self.failed_total)
     }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::uncut("ID"),
+    Column::fixed("BEGAN").droppable(1),
+    Column::fixed("PAGES"),
+    Column::fixed("STATE"),
+    Column::fixed("SOURCE").droppable(2),
+    Column::flexible("PATH", 12),
+];
+
+impl Show for ImportReportsReply {
+    fn text(&self, t: &mut Text) {
+        if let [row] = self.imports.as_slice()
+            && let Some(report) = &self.report
+        {
+            t.line(&format!("{} of {}", row.id, clean(&row.path)));
+            return report.text(t);
+        }
+        let mut table = Table::new(COLUMNS);
+        for row in &self.imports {
+            let state = match (&row.undone_at, row.status) {
+                (Some(_), _) => "taken back",
+                (None, Some(status)) => status.as_str(),
+                (None, None) => "not ended",
+            };
+            let began = format_to_second(&row.began_at);
+            let pages = row.pages.to_string();
+            table.row([&row.id, &began, &pages, state, row.source_id.as_str(), &row.path]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for row in &self.imports {
+            t.raw_line(&row.id);
+        }
+    }
+}
+
+impl Show for ImportUndoReply {
+    fn text(&self, t: &mut Text) {
+        let action = if self.dry_run { "would take back" } else { "took back" };
+        t.line(&format!("{action} import {}", self.id));
+        for (n, label) in [
+            (self.deleted, "deleted"),
+            (self.reverted, "with their former text again"),
+            (self.untouched, "not written by it, or deleted already"),
+            (self.kept_total, "kept"),
+        ] {
+            if n > 0 {
+                t.line(&format!("  {n:>8} {label}"));
+            }
+        }
+        for kept in self.kept.iter().take(MAX_LEFT_OUT) {
+            t.line(&format!("  kept: {}: {}", clean(&kept.path), clean(&kept.reason)));
+        }
+    }
+
+    fn quiet(&self, _: &mut Text) {}
 }
 
 /// Maximum number of ignored paths to show.

@@ -78,6 +78,7 @@ impl BrainHome {
                     path,
                     source: None,
                     format: None,
+                    since: None,
                     dry_run: false,
                 }));
             } else {

@@ -37,7 +37,13 @@ impl Bench {
                 let source = SourceId::parse("notes").ok();
                 Request::Sync(Sync { source, ..Sync::default() })
             } else {
-                Request::Import(Import { path, source: None, format: None, dry_run: false })
+                Request::Import(Import {
+                    path,
+                    source: None,
+                    format: None,
+                    since: None,
+                    dry_run: false,
+                })
             };
             let is_finished = AtomicBool::new(false);
             let (busy_samples, duration) = std::thread::scope(|scope| {

@@ -103,6 +103,7 @@ impl Bench {
             path: dir.display().to_string(),
             source: None,
             format: None,
+            since: None,
             dry_run: false,
         });
         let last = self.notes.note(count - 1);

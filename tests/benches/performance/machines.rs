@@ -353,7 +353,13 @@ impl Bench {
         let (log, wal) = (server.log(namespace), server.wal());
         let began = Instant::now();
         let path = dir.display().to_string();
-        let import = Request::Import(Import { path, source: None, format: None, dry_run: false });
+        let import = Request::Import(Import {
+            path,
+            source: None,
+            format: None,
+            since: None,
+            dry_run: false,
+        });
         client(&first.home).ask(&import).unwrap();
         wait_for(&first.home, &last.name, last.slug());
         let shared_rate = count / began.elapsed().as_secs_f64();

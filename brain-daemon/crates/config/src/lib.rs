@@ -28,14 +28,15 @@ pub use edit::set;
 pub use loader::{ConfigKey, ValueOrigin};
 pub use sections::collector::{Authors, CollectorConfig, DeletedPosts};
 pub use sections::daemon::{
-    BackupConfig, DaemonConfig, LogLevel, MachinesConfig, PagesConfig, SourcesConfig, StoreConfig,
+    BackupConfig, DaemonConfig, ImportConfig, LogLevel, MachinesConfig, PagesConfig, SourcesConfig,
+    StoreConfig,
 };
 pub use sections::http::{ClientDocuments, HttpConfig, IngestConfig, MAX_BODY};
 pub use sections::models::{
     EmbeddingConfig, EmbeddingProvider, LlmConfig, LlmProvider, RerankProvider, SearchConfig,
 };
 pub use sections::tunnel::{TunnelConfig, TunnelProvider, VoiceConfig};
-pub use values::{Dollars, HomePath, HttpUrl, Rate, parse_handle};
+pub use values::{Dollars, HomePath, HttpUrl, Processor, Rate, parse_handle};
 
 /// The configuration in force.
 #[derive(Debug, Clone)]
@@ -48,6 +49,8 @@ pub struct Config {
     pub pages: PagesConfig,
     /// `[sources]`
     pub sources: SourcesConfig,
+    /// `[import]`
+    pub import: ImportConfig,
     /// `[backup]`
     pub backup: BackupConfig,
     /// `[http]`
@@ -105,6 +108,7 @@ impl Config {
         let (daemon, store) = (DaemonConfig::read(&mut loader)?, StoreConfig::read(&mut loader)?);
         let pages = PagesConfig::read(&mut loader)?;
         let sources = SourcesConfig::read(&mut loader)?;
+        let import = ImportConfig::read(&mut loader)?;
         let backup = BackupConfig::read(&mut loader)?;
         let http = HttpConfig::read(&mut loader)?;
         let ingest = IngestConfig::read(&mut loader)?;
@@ -123,6 +127,7 @@ impl Config {
             store,
             pages,
             sources,
+            import,
             backup,
             http,
             ingest,

@@ -10,7 +10,7 @@ use brain_base::clock::{format_day, parse_day};
 use brain_protocol::Slug;
 use url::{Host, Url};
 
-use super::values::{Dollars, HomePath, HttpUrl, Rate, parse_handle};
+use super::values::{Dollars, HomePath, HttpUrl, Processor, Rate, parse_handle};
 
 /// The units of a time span in seconds, largest first.
 const UNITS: [(char, u64); 4] = [('d', 24 * 60 * 60), ('h', 60 * 60), ('m', 60), ('s', 1)];
@@ -312,6 +312,18 @@ pub(super) fn texts() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
     let parse = |text: &str| {
         parse_texts(text)
             .ok_or_else(|| format!("\"{text}\" is not a list of texts such as [\"one\", \"two\"]"))
+    };
+    Rule { form: ValueForm::Texts, parse }
+}
+
+/// A list of programs that convert documents: texts of the form `EXTENSION: PROGRAM [ARGUMENT …]`.
+pub(super) fn processors() -> Rule<impl Fn(&str) -> Result<Vec<Processor>, String>> {
+    let parse = |text: &str| {
+        let list = parse_texts(text)
+            .and_then(|texts| texts.iter().map(|text| Processor::parse(text)).collect());
+        list.ok_or_else(|| {
+            format!("\"{text}\" is not a list such as [\"djvu: /usr/local/bin/djvu-to-brain\"]")
+        })
     };
     Rule { form: ValueForm::Texts, parse }
 }

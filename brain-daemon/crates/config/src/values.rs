@@ -21,6 +21,28 @@ impl HomePath {
     }
 }
 
+/// A program that converts the documents with one extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Processor {
+    /// The extension, in lower case.
+    pub extension: String,
+    /// The absolute path of the program, and its first arguments. The document's path follows.
+    pub program: Vec<String>,
+}
+
+impl Processor {
+    /// Parses `EXTENSION: PROGRAM [ARGUMENT …]`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (extension, program) = text.split_once(':')?;
+        let extension = extension.trim().trim_start_matches('.').to_lowercase();
+        let program: Vec<String> = program.split_whitespace().map(str::to_owned).collect();
+        let is_valid = !extension.is_empty()
+            && extension.chars().all(char::is_alphanumeric)
+            && program.first().is_some_and(|program| program.starts_with('/'));
+        is_valid.then_some(Self { extension, program })
+    }
+}
+
 /// A maximum number of calls in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {

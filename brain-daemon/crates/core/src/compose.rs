@@ -182,8 +182,10 @@ impl SharedParts {
     ) -> Arc<SyncService> {
         let Self { env, store, index, sync_lock: lock, .. } = self.clone();
         let git_approved = env.config.sources.git_approved.clone();
+        let processors = env.config.import.processors.clone();
         let Environment { home, clock, converter, stop, .. } = env;
-        let environment = SyncEnvironment { home, converter, git_approved, clock, stop };
+        let environment =
+            SyncEnvironment { home, converter, processors, git_approved, clock, stop };
         Arc::new(SyncService::new(environment, store, index, pages, sources, embedding, lock))
     }
 

@@ -24,7 +24,7 @@ mod store_identity;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -242,7 +242,11 @@ impl Brain {
             Request::SourceList(_) => self.sources.list(caller).map(Reply::Sources),
             Request::BackupList(_) => self.backup.list().map(Reply::BackupList),
             Request::SourceSet(r) => self.sources.set(caller, &r).map(Reply::Source),
-            Request::SourceAdd(r) => self.sources.add(caller, &r).map(Reply::Source),
+            Request::SourceAdd(r) => self.sources.add(caller, &r).map(|mut reply| {
+                let directory = Path::new(&reply.source.path);
+                reply.warnings.extend(self.sync.export_warning(directory));
+                Reply::Source(reply)
+            }),
             Request::SourceRemove(r) => self.sources.remove(caller, &r).map(Reply::Source),
             Request::SourceDefault(r) => self.sources.source_default(caller, &r).map(Reply::Source),
             Request::Sync(r) => self.sync.sync(caller, &r, progress).map(Reply::Sync),
@@ -343,6 +347,10 @@ impl Brain {
             }
             Request::ConflictList(_) => self.pages.conflicts(caller).map(Reply::Conflicts),
             Request::Keep(r) => self.pages.keep(caller, &r).map(Reply::Write),
+            Request::ImportReports(r) => self.sync.import_reports(&r).map(Reply::ImportReports),
+            Request::ImportUndo(r) => {
+                self.sync.import_undo(caller, &r, progress).map(Reply::ImportUndo)
+            }
         }
     }
 

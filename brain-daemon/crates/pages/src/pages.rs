@@ -40,7 +40,7 @@ use crate::files::FileService;
 use crate::pages::capture::PageWrite;
 use crate::pages::dedup::Dedup;
 use crate::provenance::{author_name, author_of, author_of_change, marked_lines, trust_of};
-use crate::write_page::{build_new_page, stored_document};
+use crate::write_page::{build_new_page, check_expected, stored_document};
 use brain_base::caller::Caller;
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::leases::LeaseHolder;
@@ -115,11 +115,12 @@ impl PageService {
         // Fails early if there is no such version. The writer checks again.
         former_version(&reader, &record, &page_ref, request.version)?;
         drop(reader);
-        let (source_id, number) = (source.clone(), request.version);
+        let (source_id, number, expect) = (source.clone(), request.version, request.expect);
         let (author, _) = author_of_change(caller);
         let outcome = self.files.write_page((&source_id, &read_slug), move |transaction| {
             let record = transaction.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source, &slug))?;
+            check_expected(expect.as_ref(), &slug, Some(&record))?;
             let former = transaction
                 .version(record.id, number)?
                 .ok_or_else(|| no_version(&record, &page_ref, number))?;

@@ -49,6 +49,8 @@ pub(crate) const PUT_PAGE: IngestRoute = IngestRoute { kind: "put_page", via: "p
 pub const MCP: IngestRoute = IngestRoute { kind: "mcp:put_page", via: "mcp" };
 /// Pages that `import` read from files.
 pub const IMPORT: IngestRoute = IngestRoute { kind: "import", via: "import" };
+/// Pages that `import` read from files that others write: mail, documents, answers of models.
+pub const IMPORT_OF_OTHERS: IngestRoute = IngestRoute { kind: "import:others", via: "import" };
 /// Pages that a sync read from a source.
 pub const SYNC: IngestRoute = IngestRoute { kind: "sync", via: "sync" };
 /// Items that arrived at `/ingest`.
@@ -62,11 +64,12 @@ pub const BRAINSTORM: IngestRoute = IngestRoute { kind: "brainstorm", via: "brai
 /// Pages that `lsd` wrote.
 pub const LSD: IngestRoute = IngestRoute { kind: "lsd", via: "lsd" };
 
-const ROUTES: [&IngestRoute; 10] = [
+const ROUTES: [&IngestRoute; 11] = [
     &CAPTURE_CLI,
     &PUT_PAGE,
     &MCP,
     &IMPORT,
+    &IMPORT_OF_OTHERS,
     &SYNC,
     &WEBHOOK,
     &COLLECTOR,
@@ -122,7 +125,7 @@ pub(crate) fn author_of_change(caller: &Caller) -> (Author, LineChange) {
 }
 
 /// Returns the author of this version of a page, if known.
-pub(crate) fn author_of(record: &PageRecord) -> Option<Author> {
+pub fn author_of(record: &PageRecord) -> Option<Author> {
     let Provenance { source_kind, source_uri, .. } = &record.provenance;
     let of_page = || {
         let uri = source_uri.clone().unwrap_or_default();

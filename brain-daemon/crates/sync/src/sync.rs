@@ -13,12 +13,18 @@
 
 pub mod import;
 pub(crate) mod import_attachments;
+mod import_documents;
 pub(crate) mod import_input;
+mod import_page;
+mod import_record;
+mod import_tally;
+mod import_undo;
 
 mod apply;
 mod beside;
 pub mod compare;
 mod convert;
+mod converter;
 mod copies;
 mod decide;
 mod listing;
@@ -30,6 +36,7 @@ mod tally;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{
@@ -42,6 +49,7 @@ use survey::scope;
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
+use brain_config::Processor;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
 use brain_pages::sources::SourceService;
@@ -81,6 +89,8 @@ pub struct SyncEnvironment {
     pub home: Home,
     /// The program `brain-convert`.
     pub converter: PathBuf,
+    /// The owner's programs for documents: `import.processors`.
+    pub processors: Vec<Processor>,
     /// The git configurations that the owner approved: `sources.git_approved`.
     pub git_approved: Vec<String>,
     /// The clock.
@@ -99,8 +109,8 @@ pub struct SyncService {
     pub(crate) embedding: Arc<EmbeddingService>,
     /// Locked while a sync runs.
     pub(crate) sync_lock: Arc<Mutex<()>>,
-    /// Locked while an export of another program is read.
-    converting: Mutex<()>,
+    /// Whether an export of another program is read.
+    is_converting: AtomicBool,
     /// The recent removals by the watcher: source, time in Unix milliseconds, number of pages.
     pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
     git_history: GitHistory,
@@ -125,7 +135,7 @@ impl SyncService {
             sources,
             embedding,
             sync_lock,
-            converting: Mutex::default(),
+            is_converting: AtomicBool::default(),
             removals: Mutex::default(),
             git_history: GitHistory::default(),
         }

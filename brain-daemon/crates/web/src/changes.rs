@@ -92,7 +92,7 @@ pub(crate) async fn revert(
 ) -> Response {
     let work = async {
         let (page, version) = (parse_page(&name)?, version_field(&form_post)?);
-        form_post.session.run(&brain, Revert { page, version }).await
+        form_post.session.run(&brain, Revert { page, version, expect: None }).await
     };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
     finish(&form_post, result)

@@ -1,4 +1,4 @@
-//! `[daemon]`, `[store]`, `[pages]`, `[sources]`, `[backup]` and `[machines]`.
+//! `[daemon]`, `[store]`, `[pages]`, `[sources]`, `[import]`, `[backup]` and `[machines]`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,9 +6,10 @@ use std::time::Duration;
 use brain_base::home::Home;
 
 use crate::rules::{
-    boolean, day_pattern, limit, number, optional, path, span, text, texts, user_ids, word,
+    boolean, day_pattern, limit, number, optional, path, processors, span, text, texts, user_ids,
+    word,
 };
-use crate::values::HomePath;
+use crate::values::{HomePath, Processor};
 
 /// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +81,15 @@ section! {
          one source; empty: all";
     exclude: Vec<String> = texts(), "[]",
         "patterns of files and directories that sync and import leave out";
+}
+
+section! {
+    /// Import of documents.
+    ImportConfig [import]
+
+    processors: Vec<Processor> = processors(), "[]",
+        "programs that convert documents in an imported directory: \"EXTENSION: PROGRAM\"; they \
+         run with the rights of the daemon";
 }
 
 section! {

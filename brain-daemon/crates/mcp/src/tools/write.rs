@@ -212,7 +212,7 @@ impl ToolCall for RestorePage {
         let current = context.run(Get { page: page.clone(), version: None })?;
         match (self.version, warnings) {
             (Some(version), warnings) if version != current.version => {
-                submit(context, Revert { page, version }).map_err(|mut fault| {
+                submit(context, Revert { page, version, expect: None }).map_err(|mut fault| {
                     if warnings.is_some() {
                         fault.message.push_str(
                             "; the page itself is restored, as it was when it was deleted",

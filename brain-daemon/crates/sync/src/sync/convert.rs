@@ -1,131 +1,137 @@
-//! Converts exports of other programs to a directory of markdown files, which is then imported.
+//! Converts exports of other programs, and documents, to markdown files, which are then imported.
 //!
-//! The program `brain-convert` reads the export. It may read nothing else and write no file; it
-//! sends its pages as lines (`docs/import.md`). This module checks each line and writes the
-//! files.
+//! The program `brain-convert` reads them. It may read nothing else and write no file; it sends its
+//! pages as lines (`docs/import.md`). This module checks each line and writes the files.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Child, Command as Program, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_base::home::create_private_dir;
 use brain_page::{ConvertedLine, attachment_name};
-use brain_protocol::{Fault, FaultCode, ImportFailure, MAX_ATTACHMENT, MAX_CONTENT};
+use brain_protocol::{Command, Fault, FaultCode, ImportFailure};
 use brain_service::Progress;
-use parking_lot::MutexGuard;
 
 use super::SyncService;
+use super::converter::{Ending, convert, invalid};
 use super::import_attachments::export_dir;
 
-/// Maximum length of a line: a page in JSON, where a character can need six bytes, or a file.
-const MAX_LINE: usize = 6 * MAX_CONTENT + MAX_ATTACHMENT / 3 * 4 + 4096;
-/// How long the program may write no line. It reads a page in milliseconds, and a large export
-/// twice.
-const MAX_SILENCE: Duration = Duration::from_secs(120);
-/// How often a waiting import checks whether it should end.
-const POLL: Duration = Duration::from_millis(100);
-/// Maximum length of the program's error message, in bytes.
-const MAX_MESSAGE: u64 = 4096;
-/// Maximum number of lost things that are named.
-const MAX_LOST: usize = 10_000;
-/// The program's exit code for an input in none of its formats.
-const UNKNOWN_FORMAT: i32 = 3;
-/// Its exit code for wrong arguments.
-const USAGE: i32 = 2;
-/// The beginning of its messages.
-const MESSAGE_START: &str = "brain-convert: ";
+/// Maximum number of lost things that are named, and of the bytes of their names and reasons.
+pub(super) const MAX_LOST: usize = 10_000;
+const MAX_LOST_BYTES: usize = 4 << 20;
 
 /// A directory that is removed with this value. Only one exists at a time.
 struct ScratchDir<'a> {
     path: PathBuf,
-    _turn: MutexGuard<'a, ()>,
+    is_taken: &'a AtomicBool,
 }
 
 impl Drop for ScratchDir<'_> {
     fn drop(&mut self) {
         // What stays is removed before the next conversion.
         let _ = fs::remove_dir_all(&self.path);
+        self.is_taken.store(false, Ordering::Release);
     }
+}
+
+/// Where a converted page comes from.
+struct Origin {
+    /// The entry of the export, or the path of the document.
+    from: String,
+    /// Whether others than the owner write such texts.
+    is_by_others: bool,
+}
+
+/// Converted pages, as files in a directory.
+pub(super) struct ConvertedPages<'a> {
+    /// The directory with a markdown file for each page.
+    dir: ScratchDir<'a>,
+    /// The things that are in no page, or only in part.
+    pub(super) lost: Vec<ImportFailure>,
+    lost_bytes: usize,
+    /// The number of all such things.
+    pub(super) lost_total: u64,
+    /// The origin of each path below `dir`.
+    origins: HashMap<String, Origin>,
 }
 
 /// A converted export.
 pub(super) struct ConvertedExport<'a> {
-    /// The directory with a markdown file for each page.
-    dir: ScratchDir<'a>,
+    pub(super) pages: ConvertedPages<'a>,
     /// What the export is, for people.
     pub(super) format: String,
-    /// The things that are in no page, or only in part.
-    pub(super) lost: Vec<ImportFailure>,
-    /// The number of all such things.
-    pub(super) lost_total: u64,
     /// Why the conversion ended early. The pages before that are there.
     pub(super) problem: Option<String>,
-    /// The entry of the export for each path below `dir`.
-    origins: HashMap<String, String>,
-    /// Whether the last line was read, and the number of pages is right.
-    is_whole: bool,
 }
 
-impl<'a> ConvertedExport<'a> {
-    fn new(dir: ScratchDir<'a>, format: String) -> Self {
-        Self {
-            dir,
-            format,
-            lost: Vec::new(),
-            lost_total: 0,
-            problem: None,
-            origins: HashMap::new(),
-            is_whole: false,
-        }
+impl<'a> ConvertedPages<'a> {
+    fn new(dir: ScratchDir<'a>) -> Self {
+        let (lost, origins) = (Vec::new(), HashMap::new());
+        Self { dir, lost, lost_bytes: 0, lost_total: 0, origins }
     }
-}
 
-impl ConvertedExport<'_> {
     /// Returns the directory with a markdown file for each page.
     pub(super) fn dir(&self) -> &Path {
         &self.dir.path
     }
 
-    /// Returns the entry of the export from which the file at `path` was made.
-    pub(super) fn origin<'a>(&'a self, path: &'a str) -> &'a str {
-        self.origins.get(path).map_or(path, String::as_str)
+    /// Returns the entry of the export, or the document, from which the file at `path` was made.
+    pub(super) fn origin<'p>(&'p self, path: &'p str) -> &'p str {
+        self.origins.get(path).map_or(path, |origin| origin.from.as_str())
+    }
+
+    /// Returns whether others than the owner wrote the file at `path`.
+    pub(super) fn is_by_others(&self, path: &str) -> bool {
+        self.origins.get(path).is_some_and(|origin| origin.is_by_others)
     }
 
     /// Writes the file of a line, or records what was lost.
-    fn accept(&mut self, line: ConvertedLine) -> Result<(), Fault> {
+    pub(super) fn accept(&mut self, line: ConvertedLine, is_by_others: bool) -> Result<(), Fault> {
         match line {
             ConvertedLine::Page { from, path, markdown } => {
                 let file_path = format!("{path}.md");
                 if !is_plain(&file_path) || self.origins.contains_key(&file_path) {
                     return Err(invalid(&format!("a page has the path {path:?}")));
                 }
-                write(&self.dir().join(&file_path), markdown.as_bytes())?;
-                self.origins.insert(file_path, from);
+                match write(&self.dir().join(&file_path), markdown.as_bytes()) {
+                    Err(error) if is_wrong_name(&error) => {
+                        self.lose(from, format!("no file can have its path: {error}"));
+                    }
+                    written => {
+                        written.map_err(|error| file_fault(self.dir(), &error))?;
+                        self.origins.insert(file_path, Origin { from, is_by_others });
+                    }
+                }
             }
             ConvertedLine::File { page, name, base64 } => {
                 let page_path = format!("{page}.md");
-                if !self.origins.contains_key(&page_path) || attachment_name(&name).is_err() {
+                if attachment_name(&name).is_err() {
                     return Err(invalid(&format!("a file has the name {name:?}")));
                 }
-                let bytes = STANDARD.decode(base64).map_err(|error| invalid(&error.to_string()))?;
-                write(&self.dir().join(export_dir(Path::new(&page_path))).join(name), &bytes)?;
-            }
-            ConvertedLine::Lost { from, reason } => {
-                self.lost_total += 1;
-                if self.lost.len() < MAX_LOST {
-                    self.lost.push(ImportFailure { path: from, reason });
+                if !self.origins.contains_key(&page_path) {
+                    return Err(invalid(&format!("the file {name:?} is of no page")));
                 }
+                let bytes = STANDARD.decode(base64).map_err(|error| invalid(&error.to_string()))?;
+                let path = self.dir().join(export_dir(Path::new(&page_path))).join(name);
+                write(&path, &bytes).map_err(|error| file_fault(&path, &error))?;
             }
-            ConvertedLine::End { pages } => self.is_whole = pages == self.origins.len() as u64,
-            ConvertedLine::Format { .. } => return Err(invalid("it names two formats")),
+            ConvertedLine::Lost { from, reason } => self.lose(from, reason),
+            ConvertedLine::End { .. } | ConvertedLine::Format { .. } => {}
         }
         Ok(())
+    }
+
+    fn lose(&mut self, path: String, reason: String) {
+        self.lost_total += 1;
+        self.lost_bytes += path.len() + reason.len();
+        if self.lost.len() < MAX_LOST && self.lost_bytes <= MAX_LOST_BYTES {
+            self.lost.push(ImportFailure { path, reason });
+        }
     }
 }
 
@@ -142,52 +148,78 @@ impl SyncService {
         format: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Option<ConvertedExport<'a>>, Fault> {
+        let mut program = vec![self.env.converter.display().to_string()];
+        program.extend(format.into_iter().flat_map(|name| ["--as".to_owned(), name.to_owned()]));
         let mut export: Option<ConvertedExport<'a>> = None;
-        let mut converter = Converter::start(&self.env.converter, path, format)?;
-        while let Some(line) = converter.next(|| {
-            let pages = export.as_ref().map_or(0, |export| export.origins.len() as u64);
-            progress.at(0, pages) && !self.env.stop.is_cancelled()
-        })? {
-            let line = serde_json::from_str(&line).map_err(|error| invalid(&error.to_string()))?;
-            match (&mut export, line) {
+        let count = Cell::new(0);
+        let should_continue = || progress.at(0, count.get()) && !self.env.stop.is_cancelled();
+        let mut others = false;
+        let ending = convert(&program, path, &should_continue, &mut |line| {
+            if let ConvertedLine::Format { title, by_others, .. } = line {
+                others = by_others;
                 // A directory of markdown needs no turn.
-                (None, ConvertedLine::Format { title, .. }) => {
-                    export = Some(ConvertedExport::new(self.scratch_dir()?, title));
-                }
-                (Some(export), line) => export.accept(line)?,
-                (None, _) => return Err(invalid("its first line names no format")),
+                let pages = ConvertedPages::new(self.scratch_dir()?);
+                export = Some(ConvertedExport { pages, format: title, problem: None });
+            } else if let Some(export) = &mut export {
+                export.pages.accept(line, others)?;
+                count.set(export.pages.origins.len() as u64);
             }
-        }
-        let (status, message) = converter.end()?;
-        let is_whole = export.as_ref().is_some_and(|export| export.is_whole);
-        match status.code() {
-            Some(0) if is_whole => return Ok(export),
-            Some(UNKNOWN_FORMAT) => return Ok(None),
-            _ => {}
-        }
-        let said = message.trim().strip_prefix(MESSAGE_START);
-        if let (Some(USAGE), Some(said)) = (status.code(), said) {
-            return Err(Fault::new(FaultCode::Usage, said.lines().next().unwrap_or_default())
-                .hint("markdown is one; the others: brain-convert --help"));
-        }
-        let message = said.map_or_else(
-            || format!("the program that reads it ended with {status}: {}", message.trim()),
-            str::to_owned,
-        );
-        let Some(export) = export.filter(|export| !export.origins.is_empty()) else {
-            return Err(Fault::new(FaultCode::Io, format!("cannot import {message}"))
+            Ok(())
+        })?;
+        let problem = match ending {
+            Ending::Whole => return Ok(export),
+            Ending::UnknownFormat => return Ok(None),
+            Ending::Usage(said) => {
+                return Err(Fault::new(FaultCode::Usage, said)
+                    .hint("markdown is one; the others: brain-convert --help"));
+            }
+            Ending::Failed(problem) => problem,
+        };
+        let Some(export) = export.filter(|export| !export.pages.origins.is_empty()) else {
+            let problem = problem.strip_prefix("cannot read ").unwrap_or(&problem);
+            return Err(Fault::new(FaultCode::Io, format!("cannot import {problem}"))
                 .hint("nothing was imported; export the notes again"));
         };
-        Ok(Some(ConvertedExport { problem: Some(message), ..export }))
+        Ok(Some(ConvertedExport { problem: Some(problem), ..export }))
+    }
+
+    /// Returns a warning if the directory of a source is an export of another program, which a
+    /// sync would read as markdown.
+    pub fn export_warning(&self, path: &Path) -> Option<String> {
+        let program = [self.env.converter.display().to_string()];
+        let mut format = None;
+        // The first line says enough, and the fault ends the program.
+        let _ = convert(&program, path, &|| true, &mut |line| {
+            if let ConvertedLine::Format { title, .. } = line {
+                format = Some(title);
+            }
+            Err(invalid("the format is known"))
+        });
+        let path = path.display().to_string();
+        format.map(|format| {
+            format!(
+                "{path} is {format}, and a sync reads only its markdown; import it: {}",
+                Command::ImportPath { path: Some(path.clone()) }
+            )
+        })
+    }
+
+    /// Returns an empty directory for converted pages.
+    ///
+    /// # Errors
+    /// `busy` while another import has it, or `io`.
+    pub(super) fn converted_pages(&self) -> Result<ConvertedPages<'_>, Fault> {
+        Ok(ConvertedPages::new(self.scratch_dir()?))
     }
 
     /// Makes the empty directory for a conversion.
     fn scratch_dir(&self) -> Result<ScratchDir<'_>, Fault> {
-        let Some(turn) = self.converting.try_lock() else {
+        if self.is_converting.swap(true, Ordering::Acquire) {
             return Err(Fault::new(FaultCode::Busy, "another import reads an export now")
                 .hint("try again when it has ended"));
-        };
-        let dir = ScratchDir { path: self.env.home.run().join("converted"), _turn: turn };
+        }
+        let path = self.env.home.run().join("converted");
+        let dir = ScratchDir { path, is_taken: &self.is_converting };
         match fs::remove_dir_all(&dir.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(file_fault(&dir.path, &error));
@@ -198,100 +230,6 @@ impl SyncService {
     }
 }
 
-/// The running program.
-struct Converter {
-    child: Child,
-    lines: Receiver<io::Result<String>>,
-    last_line: Instant,
-}
-
-impl Converter {
-    fn start(program: &Path, path: &Path, format: Option<&str>) -> Result<Self, Fault> {
-        let mut command = Program::new(program);
-        if let Some(format) = format {
-            command.args(["--as", format]);
-        }
-        let started = command
-            .arg(path)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let mut child = started.map_err(|error| {
-            Fault::new(FaultCode::Io, format!("cannot start {}: {error}", program.display()))
-                .hint("brain-convert belongs beside brain-daemon; install it again")
-        })?;
-        let (send, lines) = sync_channel(4);
-        if let Some(out) = child.stdout.take() {
-            std::thread::spawn(move || {
-                let mut out = BufReader::new(out);
-                while let Some(line) = read_line(&mut out).transpose() {
-                    if send.send(line).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        Ok(Self { child, lines, last_line: Instant::now() })
-    }
-
-    /// Returns the next line, or `None` at the end.
-    fn next(&mut self, should_continue: impl Fn() -> bool) -> Result<Option<String>, Fault> {
-        loop {
-            if !should_continue() {
-                return Err(Fault::new(FaultCode::Cancelled, "the import ended early")
-                    .hint("nothing was imported; import it again"));
-            }
-            match self.lines.recv_timeout(POLL) {
-                Ok(line) => {
-                    self.last_line = Instant::now();
-                    return line.map(Some).map_err(|error| invalid(&error.to_string()));
-                }
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
-                Err(RecvTimeoutError::Timeout) if self.last_line.elapsed() > MAX_SILENCE => {
-                    let seconds = MAX_SILENCE.as_secs();
-                    return Err(invalid(&format!("it wrote nothing for {seconds} s")));
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-    }
-
-    /// Waits for the end of the program. Returns its status and the message on its standard error.
-    fn end(mut self) -> Result<(ExitStatus, String), Fault> {
-        let mut message = Vec::new();
-        if let Some(errors) = self.child.stderr.take() {
-            // What is missing of the message is not needed.
-            let _ = errors.take(MAX_MESSAGE).read_to_end(&mut message);
-        }
-        let status = self.child.wait().map_err(|error| invalid(&error.to_string()))?;
-        Ok((status, String::from_utf8_lossy(&message).into_owned()))
-    }
-}
-
-impl Drop for Converter {
-    fn drop(&mut self) {
-        // It has ended already, or nobody needs it.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Reads a line without its end. Returns `None` at the end.
-fn read_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
-    let mut line = Vec::new();
-    input.take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line)?;
-    if line.len() > MAX_LINE {
-        return Err(io::Error::other(format!("a line has more than {MAX_LINE} bytes")));
-    }
-    if line.is_empty() {
-        return Ok(None);
-    }
-    String::from_utf8(line).map(Some).map_err(io::Error::other)
-}
-
 /// Returns whether a path stays below its directory and names a file that is not hidden.
 fn is_plain(path: &str) -> bool {
     let is_name = |part| matches!(part, Component::Normal(_));
@@ -300,19 +238,18 @@ fn is_plain(path: &str) -> bool {
         && path.split('/').all(|name| !name.is_empty() && !name.starts_with('.'))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
-    let parent = path.parent().unwrap_or(path);
-    create_private_dir(parent)
-        .and_then(|()| fs::write(path, bytes))
-        .map_err(|error| file_fault(path, &error))
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create_private_dir(path.parent().unwrap_or(path)).and_then(|()| fs::write(path, bytes))
+}
+
+/// Returns whether a file cannot be written because of its name alone.
+fn is_wrong_name(error: &io::Error) -> bool {
+    use io::ErrorKind as K;
+    matches!(error.kind(), K::InvalidFilename | K::NotADirectory | K::IsADirectory)
 }
 
 fn file_fault(path: &Path, error: &io::Error) -> Fault {
-    Fault::new(FaultCode::Io, format!("cannot write {}: {error}", path.display()))
-        .hint("nothing was imported; free space or mend the permissions, then import it again")
-}
-
-fn invalid(reason: &str) -> Fault {
-    let message = format!("the program that reads exports failed: {reason}; nothing was imported");
-    Fault::new(FaultCode::Io, message).hint("please report this with the program of the export")
+    let message = format!("cannot write {}: {error}", path.display());
+    Fault::new(brain_base::write_code(error), message)
+        .hint("free space or mend the permissions, then import it again")
 }

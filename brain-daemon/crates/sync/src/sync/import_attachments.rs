@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Attach, Fault, PageRef, Slug, SourceId};
 
 use super::SyncService;
+use super::import_input::ImportInput;
 use brain_base::caller::Caller;
 use brain_page::{ATTACHMENTS, Frontmatter, attachment_name, listed_name, lists_attachment};
 use brain_service::batch::Failures;
@@ -44,11 +45,12 @@ impl SyncService {
     pub(super) fn attach_exported(
         &self,
         caller: &Caller,
-        dir: &Path,
+        input: &ImportInput<'_>,
         source: &SourceId,
         pages: &[PageWithFiles],
         failures: &mut Failures,
     ) -> Result<(), Fault> {
+        let dir = input.dir();
         for page in pages {
             for name in &page.names {
                 let Some(file) = find_file(dir, Path::new(&page.path), name) else { continue };
@@ -56,7 +58,7 @@ impl SyncService {
                     continue;
                 }
                 if let Err(reason) = self.attach_file(caller, source, page, name, &file) {
-                    failures.add(page.path.as_str(), format!("{name}: {reason}"));
+                    failures.add(input.name(&page.path), format!("{name}: {reason}"));
                 }
             }
         }

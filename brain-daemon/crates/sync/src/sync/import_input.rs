@@ -11,11 +11,13 @@ use brain_machines::KEPT_PAGES;
 use brain_page::{ForeignFormat, is_html};
 use brain_pages::file_input::unread_format;
 use brain_pages::files::read::uri;
+use brain_pages::provenance::{IMPORT, IMPORT_OF_OTHERS, IngestRoute};
 use brain_protocol::{Command, Fault, FaultCode, Import, ImportFailure, hint};
 use brain_service::Progress;
 use rustix::fs::OFlags;
 
-use super::convert::ConvertedExport;
+use super::convert::{ConvertedExport, ConvertedPages};
+use super::import_documents::Document;
 use crate::sync::SyncService;
 
 /// The name for `--as` of a directory of markdown files.
@@ -25,40 +27,60 @@ const MARKDOWN: &str = "markdown";
 pub(super) struct ImportInput<'a> {
     /// The path that the user gave, resolved.
     pub(super) path: PathBuf,
-    /// The converted export; `None` for a directory of markdown.
-    pub(super) export: Option<ConvertedExport<'a>>,
+    pub(super) kind: InputKind<'a>,
     /// Why an export is not recognised.
     pub(super) warning: Option<String>,
 }
 
-impl ImportInput<'_> {
-    /// Returns the directory with the markdown files.
-    pub(super) fn dir(&self) -> &Path {
-        self.export.as_ref().map_or(&self.path, ConvertedExport::dir)
+pub(super) enum InputKind<'a> {
+    /// A directory of markdown.
+    Markdown,
+    /// An export of another program.
+    Export(ConvertedExport<'a>),
+    /// Documents in a directory of markdown.
+    Documents(ConvertedPages<'a>),
+}
+
+impl<'a> ImportInput<'a> {
+    fn converted(&self) -> Option<&ConvertedPages<'a>> {
+        match &self.kind {
+            InputKind::Markdown => None,
+            InputKind::Export(export) => Some(&export.pages),
+            InputKind::Documents(pages) => Some(pages),
+        }
     }
 
-    /// Returns the name of the file at `path` for people: that of the entry of an export.
-    pub(super) fn name<'a>(&'a self, path: &'a str) -> &'a str {
-        self.export.as_ref().map_or(path, |export| export.origin(path))
+    /// Returns whether the files were made from others, so that their times say nothing.
+    pub(super) fn is_converted(&self) -> bool {
+        self.converted().is_some()
+    }
+
+    /// Returns the directory with the markdown files.
+    pub(super) fn dir(&self) -> &Path {
+        self.converted().map_or(&self.path, ConvertedPages::dir)
+    }
+
+    /// Returns the name of the file at `path` for people: the entry of an export, or the document.
+    pub(super) fn name<'p>(&'p self, path: &'p str) -> &'p str {
+        self.converted().map_or(path, |pages| pages.origin(path))
     }
 
     /// Returns the address of the origin of the file at `path`.
     pub(super) fn uri(&self, path: &str) -> String {
-        match &self.export {
-            Some(export) => format!("{}#{}", uri(&self.path), export.origin(path)),
-            None => uri(&self.path.join(path)),
+        match &self.kind {
+            InputKind::Export(export) => {
+                format!("{}#{}", uri(&self.path), export.pages.origin(path))
+            }
+            InputKind::Markdown => uri(&self.path.join(path)),
+            InputKind::Documents(pages) => uri(&self.path.join(pages.origin(path))),
         }
     }
 
-    /// Returns what is not imported, and how much that is.
-    pub(super) fn not_imported(self, found: &mut ScanReport) -> (Vec<ImportFailure>, u64) {
-        match self.export {
-            Some(export) => (export.lost, export.lost_total),
-            None => {
-                let count = found.other_files - found.links.len() as u64;
-                let paths = std::mem::take(&mut found.other_paths);
-                (reasons(&self.path, paths, &found.links), count)
-            }
+    /// Returns the route by which the file at `path` arrives.
+    pub(super) fn route(&self, path: &str) -> &'static IngestRoute {
+        match self.converted().is_some_and(|pages| pages.is_by_others(path)) {
+            true => &IMPORT_OF_OTHERS,
+            false => &IMPORT,
         }
     }
 }
@@ -85,10 +107,12 @@ impl SyncService {
             }
             format => self.convert(&path, format, progress)?,
         };
-        if export.is_none() && !path.is_dir() {
-            return Err(no_directory(&request.path, &path));
-        }
-        Ok(ImportInput { path, export, warning })
+        let kind = match export {
+            Some(export) => InputKind::Export(export),
+            None if path.is_dir() => InputKind::Markdown,
+            None => return Err(no_directory(&request.path, &path)),
+        };
+        Ok(ImportInput { path, kind, warning })
     }
 
     /// Lists the markdown files of an import.
@@ -97,11 +121,11 @@ impl SyncService {
         input: &ImportInput<'_>,
         home: &Path,
     ) -> Result<ScanReport, Fault> {
-        let rules = match input.export {
-            Some(_) => Arc::new(IgnoreRules::default()),
-            None => self.sources.rules_of(&input.path, None, Vec::new(), Vec::new())?,
+        let rules = match input.is_converted() {
+            true => Arc::new(IgnoreRules::default()),
+            false => self.sources.rules_of(&input.path, None, Vec::new(), Vec::new())?,
         };
-        let except = input.export.is_none().then_some(home);
+        let except = (!input.is_converted()).then_some(home);
         Ok(brain_files::markdown_files(input.dir(), "", &rules, except))
     }
 }
@@ -144,9 +168,27 @@ fn no_directory(path: &str, resolved: &Path) -> Fault {
         .hint(hint!("for one file: {}", Command::Capture { file: Some(path.to_string()) }))
 }
 
+/// Returns the documents of an imported directory, and takes them out of the files that are not
+/// imported.
+pub(super) fn take_documents(
+    root: &Path,
+    found: &mut ScanReport,
+    is_document: impl Fn(&str) -> bool,
+) -> Vec<Document> {
+    let is_taken = |path: &String| {
+        let metadata = std::fs::symlink_metadata(root.join(path));
+        is_document(path) && metadata.is_ok_and(|metadata| metadata.is_file())
+    };
+    let (documents, others): (Vec<String>, _) =
+        std::mem::take(&mut found.other_paths).into_iter().partition(is_taken);
+    found.other_files -= documents.len() as u64;
+    found.other_paths = others;
+    Document::list(documents, &found.files)
+}
+
 /// Returns the files that are not imported, with the reasons. `links` are those that lead to a
 /// directory or a note.
-fn reasons(dir: &Path, paths: Vec<String>, links: &[String]) -> Vec<ImportFailure> {
+pub(super) fn reasons(dir: &Path, paths: Vec<String>, links: &[String]) -> Vec<ImportFailure> {
     let links: HashSet<&String> = links.iter().collect();
     let reason = |path: &String| {
         if links.contains(path) {

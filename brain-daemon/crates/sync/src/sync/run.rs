@@ -247,6 +247,9 @@ impl<'a> SyncRun<'a> {
             self.tally.fail(path.clone(), format!("cannot be read: {reason}"));
         }
         beside::warn(survey, &mut self.tally);
+        if survey.files == 0 && self.options.is_whole() && self.options.watched.is_none() {
+            self.service.export_warning(&self.root).map(|warning| self.tally.warn(warning));
+        }
         if self.options.is_whole() {
             self.service.sources.note_links(self.id, &survey.found.links);
         }

@@ -1,0 +1,113 @@
+//! Documents in an imported directory: each has a process of its own, so one that fails, crashes
+//! or lies is named, and the others are imported. Programs of the owner stand in for parsers.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use brain_tests::{Daemon, TestHome, texts};
+use serde_json::json;
+
+/// A program that does what the first line of the document says.
+const PROCESSOR: &str = r##"#!/bin/sh
+IFS= read -r task < "$1"
+echo '{"type":"format","name":"x","title":"X","by_others":true}'
+case $task in
+page*) printf '{"type":"page","from":"x","path":"any","markdown":"# %s\\n"}\n' "${task#page }"
+    echo '{"type":"end","pages":1}' ;;
+cut) echo '{"type":"page","from":"x","path":"any","markdown":"half\n"}' ;;
+crash) kill -SEGV $$ ;;
+error) echo 'brain-convert: it has no pages' >&2; exit 1 ;;
+climb) echo '{"type":"page","from":"x","path":"../../up","markdown":"x"}'; echo '{"type":"end","pages":1}' ;;
+rubbish) head -c 100000 /dev/zero ;;
+esac
+"##;
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Starts a daemon whose processor for `.doc9` files is [`PROCESSOR`].
+fn daemon(home: &TestHome) -> Daemon {
+    let program = home.outside().join("processor");
+    write(&program, PROCESSOR);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let config = format!("[import]\nprocessors = [\"doc9: {}\"]\n", program.display());
+    write(&home.path().join("config.toml"), &config);
+    home.daemon()
+}
+
+/// Returns the memory of a process in use, in bytes (proc_pid_status(5)).
+fn resident_bytes(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn documents_become_pages_beside_the_notes() {
+    let home = TestHome::new();
+    let _daemon = daemon(&home);
+    let dir = home.outside().join("notes");
+    write(&dir.join("plan.md"), "# The plan\n");
+    write(&dir.join("sub/plan.doc9"), "page A heron");
+    write(&dir.join("plan.doc9"), "page An ibis");
+    let reply = home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!((&reply["created"], &reply["failed_total"]), (&json!(3), &json!(0)), "{reply}");
+    assert_eq!(
+        texts(&home.json(["list", "--sort", "slug"])["pages"], "slug"),
+        ["plan", "plan-doc9/any", "sub/plan/any"]
+    );
+    let page = home.get("sub/plan/any");
+    assert!(page["source_uri"].as_str().unwrap().ends_with("/notes/sub/plan.doc9"), "{page}");
+    // A document is not the owner's text.
+    assert_eq!(
+        (&page["source_kind"], &page["trust"]),
+        (&json!("import:others"), &json!("outside"))
+    );
+    let again = home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!((&again["unchanged"], &again["created"]), (&json!(3), &json!(0)), "{again}");
+    let markdown = home.json(["import", dir.to_str().unwrap(), "--as", "markdown"]);
+    assert_eq!((&markdown["files"], &markdown["skipped"]), (&json!(1), &json!(2)), "{markdown}");
+}
+
+#[test]
+fn a_document_that_fails_is_named_and_the_others_are_stored() {
+    let home = TestHome::new();
+    let _daemon = daemon(&home);
+    let dir = home.outside().join("notes");
+    for task in ["crash", "error", "cut", "climb", "rubbish", "page fine"] {
+        write(&dir.join(format!("{}.doc9", task.replace(' ', "-"))), task);
+    }
+    let failed = home.brain(["import", dir.to_str().unwrap()]).expect(1);
+    for reason in [
+        "crash.doc9: the program that reads it ended with signal: 11",
+        "error.doc9: it has no pages",
+        "climb.doc9: the program that reads it failed: a page has the path",
+        "rubbish.doc9: the program that reads it failed",
+        "cut.doc9: the program that reads it ended",
+    ] {
+        assert!(failed.stderr.contains(reason), "{reason}: {failed:?}");
+    }
+    assert_eq!(home.get("page-fine/any")["title"], "fine");
+    assert!(!home.path().join("run/converted").exists());
+}
+
+#[test]
+fn a_thousand_documents_that_crash_leave_the_daemon_as_it_was() {
+    let home = TestHome::new();
+    let daemon = daemon(&home);
+    let dir = home.outside().join("notes");
+    for n in 0..1000 {
+        write(&dir.join(format!("{n}.doc9")), if n % 2 == 0 { "crash" } else { "rubbish" });
+    }
+    write(&dir.join("z.doc9"), "page last");
+    let before = resident_bytes(daemon.pid());
+    home.brain(["import", dir.to_str().unwrap()]).expect(1);
+    assert_eq!(home.get("z/any")["title"], "last");
+    let after = resident_bytes(daemon.pid());
+    assert!(after < before + 40_000_000, "{before} {after}");
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", daemon.pid()));
+    assert_eq!(children.unwrap_or_default(), "");
+}

@@ -1,0 +1,149 @@
+//! Reports of imports that stay, and imports that are taken back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use brain_tests::{TestHome, texts};
+use serde_json::{Value, json};
+
+/// Makes a directory with these notes.
+fn notes(home: &TestHome, notes: &[(&str, &str)]) -> PathBuf {
+    let dir = home.outside().join("notes");
+    fs::create_dir_all(&dir).unwrap();
+    for (name, text) in notes {
+        fs::write(dir.join(format!("{name}.md")), text).unwrap();
+    }
+    dir
+}
+
+fn import(home: &TestHome, dir: &Path) -> (Value, String) {
+    let reply = home.json(["import", dir.to_str().unwrap()]);
+    let id = reply["id"].as_str().unwrap().to_owned();
+    (reply, id)
+}
+
+/// Returns the numbers of deleted, reverted, untouched and kept pages.
+fn counts(reply: &Value) -> [u64; 4] {
+    ["deleted", "reverted", "untouched", "kept_total"].map(|field| reply[field].as_u64().unwrap())
+}
+
+#[test]
+fn new_pages_are_deleted_and_others_get_their_former_text() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("old", "The first text\n");
+    home.put("gone", "Was deleted\n");
+    home.brain(["delete", "gone"]).expect(0);
+    let dir = notes(&home, &[("new", "New\n"), ("old", "Second\n"), ("gone", "Back\n")]);
+    let (reply, id) = import(&home, &dir);
+    assert_eq!(
+        (&reply["created"], &reply["updated"], &reply["restored"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+
+    let dry = home.json(["import", "--undo", &id, "--dry-run"]);
+    assert_eq!((counts(&dry), &dry["dry_run"]), ([2, 1, 0, 0], &json!(true)), "{dry}");
+    assert_eq!(home.get("old")["body"], "Second\n");
+    let undone = home.json(["import", "--undo", &id]);
+    assert_eq!(counts(&undone), [2, 1, 0, 0], "{undone}");
+    assert_eq!(home.get("old")["body"], "The first text\n");
+    assert_eq!(texts(&home.json(["list"])["pages"], "slug"), ["old"]);
+    assert!(home.search("New").is_empty() && home.search("Second").is_empty());
+    assert!(!home.page_file("new").exists());
+
+    // The same again changes nothing. What was taken back can come again.
+    assert_eq!(counts(&home.json(["import", "--undo", &id])), [0, 0, 2, 1]);
+    assert_eq!(import(&home, &dir).0["restored"], 2);
+    assert_eq!(home.get("gone")["body"], "Back\n");
+}
+
+#[test]
+fn pages_that_changed_since_stay_and_are_named() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir =
+        notes(&home, &[("edited", "From the import\n"), ("moved", "Moves\n"), ("same", "x\n")]);
+    let (_, id) = import(&home, &dir);
+    home.put("edited", "Mine\n");
+    home.brain(["mv", "moved", "elsewhere"]).expect(0);
+    let undone = home.json(["import", "--undo", &id]);
+    assert_eq!(counts(&undone), [1, 0, 0, 2], "{undone}");
+    assert_eq!(texts(&undone["kept"], "path"), ["edited", "moved"]);
+    assert_eq!(home.get("edited")["body"], "Mine\n");
+    assert_eq!(home.get("elsewhere")["body"], "Moves\n");
+    let text = home.brain(["import", "--undo", &id]).expect(0).stdout;
+    assert!(text.contains("kept: edited: it changed since the import"), "{text}");
+}
+
+#[test]
+fn reports_stay_and_name_the_imports() {
+    let home = TestHome::new();
+    let mut daemon = home.daemon();
+    let dir = notes(&home, &[("one", "1\n")]);
+    fs::write(dir.join("picture.bin"), b"\0").unwrap();
+    let (first, id) = import(&home, &dir);
+    assert!(first["not_imported"][0]["path"] == "picture.bin", "{first}");
+    let text = home.brain(["import", dir.to_str().unwrap()]).expect(0).stdout;
+    assert!(text.contains("take it back: brain import --undo "), "{text}");
+    assert!(daemon.is_running());
+    daemon.kill();
+    let _daemon = home.daemon();
+    let report = home.json(["import", "--report", &id]);
+    assert_eq!(report["report"], first, "{report}");
+    let list = home.json(["import", "--report"]);
+    assert_eq!(list["imports"].as_array().unwrap().len(), 2, "{list}");
+    assert_eq!(list["imports"][1]["id"], json!(id));
+    assert_eq!(list["imports"][1]["pages"], 1);
+    let shown = home.brain(["import", "--report", &id]).expect(0).stdout;
+    assert!(shown.contains("1 created") && shown.contains("picture.bin"), "{shown}");
+    for wrong in ["20260101-000000", "../brain", "x/y", ""] {
+        let fault = home.fault(["import", "--undo", wrong], 1);
+        assert_eq!(fault["code"], "not_found", "{fault}");
+    }
+}
+
+#[test]
+fn an_import_that_a_kill_ended_can_be_taken_back() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let dir = home.outside().join("notes");
+    fs::create_dir_all(&dir).unwrap();
+    for n in 0..6000 {
+        fs::write(dir.join(format!("{n}.md")), format!("Note {n}\n")).unwrap();
+    }
+    let importing = {
+        let mut command = home.command("brain");
+        command.args(["import", dir.to_str().unwrap()]).spawn().unwrap()
+    };
+    brain_tests::wait_for("a batch", || home.status().pages > 0);
+    daemon.kill();
+    let mut importing = importing;
+    importing.wait().unwrap();
+    let _daemon = home.daemon();
+    let stored = home.status().pages;
+    assert!(stored > 0);
+    let list = home.json(["import", "--report"]);
+    assert_eq!(list["imports"][0]["status"], Value::Null, "{list}");
+    let id = list["imports"][0]["id"].as_str().unwrap();
+    let undone = home.json(["import", "--undo", id]);
+    assert_eq!(
+        (&undone["deleted"], &undone["kept_total"]),
+        (&json!(stored), &json!(0)),
+        "{undone}"
+    );
+    assert_eq!(home.status().pages, 0);
+}
+
+#[test]
+fn since_leaves_out_older_notes() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dated = |day: &str| format!("---\nupdated: {day}\n---\nText\n");
+    let dir = notes(&home, &[("a", &dated("2024-01-01")), ("b", &dated("2026-02-01"))]);
+    let dir = dir.to_str().unwrap();
+    let reply = home.json(["import", dir, "--since", "2025-01-01"]);
+    assert_eq!((&reply["created"], &reply["older"]), (&json!(1), &json!(1)), "{reply}");
+    assert_eq!(texts(&home.json(["list"])["pages"], "slug"), ["b"]);
+    let fault = home.fault(["import", dir, "--since", "soon"], 2);
+    assert_eq!(fault["code"], "usage", "{fault}");
+}
