@@ -265,3 +265,28 @@ fn importing_a_parent_directory_skips_the_home() {
     let reply = home.json(["import", parent.to_str().unwrap()]);
     assert_eq!((&reply["files"], &reply["created"]), (&1.into(), &1.into()), "{reply}");
 }
+
+#[test]
+fn files_that_notes_show_are_attached_and_the_text_stays() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("vault");
+    write(&dir, "notes/trip.md", "![[sea.png]] ![map](../img/a%20map.png) ![](gone.png)\n");
+    write(&dir, "img/sea.png", b"sea");
+    write(&dir, "img/a map.png", b"map");
+    write(&dir, "img/unused.png", b"unused");
+    std::os::unix::fs::symlink("/etc/hostname", dir.join("img/gone.png")).unwrap();
+    for (created, unchanged) in [(1, 0), (0, 1)] {
+        let reply = home.json(["import", dir.to_str().unwrap()]);
+        assert_eq!(
+            (&reply["created"], &reply["unchanged"], &reply["skipped"]),
+            (&json!(created), &json!(unchanged), &json!(2)),
+            "{reply}"
+        );
+        assert_eq!(texts(&reply["not_imported"], "path"), ["img/gone.png", "img/unused.png"]);
+        let page = home.get("notes/trip");
+        assert_eq!((&page["version"], &page["frontmatter"]), (&json!(1), &json!("")), "{page}");
+        let files = home.json(["attachments", "notes/trip"]);
+        assert_eq!(texts(&files["attachments"], "name"), ["a map.png", "sea.png"], "{files}");
+    }
+}

@@ -11,9 +11,9 @@ use serde_json::json;
 /// A program that does what the first line of the document says.
 const PROCESSOR: &str = r##"#!/bin/sh
 IFS= read -r task < "$1"
-echo '{"type":"format","name":"x","title":"X","by_others":true}'
+echo '{"type":"format","name":"x","title":"X"}'
 case $task in
-page*) printf '{"type":"page","from":"x","path":"any","markdown":"# %s\\n"}\n' "${task#page }"
+page*) printf '{"type":"page","from":"x","path":"any","markdown":"---\\nsource_kind: import:others\\n---\\n# %s\\n"}\n' "${task#page }"
     echo '{"type":"end","pages":1}' ;;
 cut) echo '{"type":"page","from":"x","path":"any","markdown":"half\n"}' ;;
 crash) kill -SEGV $$ ;;
@@ -110,4 +110,25 @@ fn a_thousand_documents_that_crash_leave_the_daemon_as_it_was() {
     assert!(after < before + 40_000_000, "{before} {after}");
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", daemon.pid()));
     assert_eq!(children.unwrap_or_default(), "");
+}
+
+#[test]
+fn the_documented_processor_works() {
+    let guide = fs::read_to_string(crate::architecture::root().join("docs/processors.md")).unwrap();
+    let program = guide.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    let home = TestHome::new();
+    let path = home.outside().join("subtitles");
+    write(&path, program);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let config = format!("[import]\nprocessors = [\"srt: {}\"]\n", path.display());
+    write(&home.path().join("config.toml"), &config);
+    let _daemon = home.daemon();
+    let talk = "1\n00:00:01,000 --> 00:00:02,000\nThe \"tide\"\nturns.\n\n2\n00:00:03,000 --> \
+                00:00:04,000\nAt noon.\n";
+    write(&home.outside().join("films/talk.srt"), talk);
+    let reply = home.json(["import", home.outside().join("films").to_str().unwrap()]);
+    assert_eq!(reply["created"], 1, "{reply}");
+    let page = home.get("talk/talk");
+    assert_eq!((&page["title"], &page["trust"]), (&json!("talk"), &json!("outside")), "{page}");
+    assert_eq!(page["body"].as_str().unwrap().trim(), "The \"tide\" turns.\nAt noon.");
 }

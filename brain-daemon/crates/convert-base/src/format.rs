@@ -11,6 +11,8 @@ pub struct Format {
     pub name: &'static str,
     /// What it is, for people: "an export of Joplin".
     pub title: &'static str,
+    /// Whether others than the owner write such texts: mail, documents, answers of models.
+    pub is_by_others: bool,
     /// Returns whether the content shows this format beyond doubt.
     pub recognise: fn(&Sample) -> bool,
     /// Writes all pages of the file or directory.
@@ -65,7 +67,7 @@ pub fn recognise(
 /// # Errors
 /// See [`ConvertError`]. The lines before the error are whole, and the last one is missing.
 pub fn convert(format: &Format, path: &Path, out: &mut dyn Write) -> Result<(), ConvertError> {
-    let mut output = Output::new(out);
+    let mut output = Output::new(out, format.is_by_others);
     (format.convert)(path, &mut output)?;
     Ok(output.end()?)
 }

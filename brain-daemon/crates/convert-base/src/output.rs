@@ -12,19 +12,21 @@ use crate::Page;
 /// Writes lines of JSON.
 pub struct Output<'a> {
     out: &'a mut dyn Write,
+    /// Whether others than the owner wrote the texts.
+    is_by_others: bool,
     pages: u64,
     /// The path of the last page, if it was written.
     last: Option<String>,
 }
 
 impl<'a> Output<'a> {
-    pub(crate) fn new(out: &'a mut dyn Write) -> Self {
-        Self { out, pages: 0, last: None }
+    pub(crate) fn new(out: &'a mut dyn Write, is_by_others: bool) -> Self {
+        Self { out, is_by_others, pages: 0, last: None }
     }
 
     /// Writes a page. Its files follow with [`Self::file`]. A page that is too large is lost.
     pub fn page(&mut self, page: &Page) -> io::Result<()> {
-        let markdown = page.markdown();
+        let markdown = page.markdown(self.is_by_others);
         if markdown.len() > MAX_CONTENT {
             self.last = None;
             let size = markdown.len();

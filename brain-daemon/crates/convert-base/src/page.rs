@@ -108,8 +108,9 @@ impl Page {
         name
     }
 
-    /// Returns the whole text of the page: frontmatter and body.
-    pub fn markdown(&self) -> String {
+    /// Returns the whole text of the page: frontmatter and body. With `is_by_others`, the frontmatter
+    /// says that others wrote it.
+    pub fn markdown(&self, is_by_others: bool) -> String {
         let mut out = String::from("---\n");
         let mut keys = HashSet::new();
         let mut write = |key: &str, value: String| {
@@ -122,6 +123,9 @@ impl Page {
             out.push_str(&value);
             out.push('\n');
         };
+        if is_by_others {
+            write("source_kind", quoted("import:others"));
+        }
         if !self.title.is_empty() {
             write("title", quoted(&self.title));
         }

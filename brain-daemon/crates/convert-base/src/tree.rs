@@ -392,7 +392,7 @@ mod tests {
         assert!(tree.entries().is_empty());
         assert_eq!(tree.problems.len(), 3);
         let mut out = Vec::new();
-        tree.report_problems(&mut Output::new(&mut out)).unwrap();
+        tree.report_problems(&mut Output::new(&mut out, false)).unwrap();
         assert_eq!(String::from_utf8(out).unwrap().lines().count(), 3);
     }
 

@@ -23,8 +23,13 @@ use std::path::Path;
 use brain_convert_base::{ConvertError, Format, Output, Sample};
 use titles::Titles;
 
-pub(crate) const FORMAT: Format =
-    Format { name: "evernote", title: "an export of Evernote (ENEX)", recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "evernote",
+    title: "an export of Evernote (ENEX)",
+    is_by_others: false,
+    recognise,
+    convert,
+};
 
 /// The mark in the beginning of a file.
 const MARK: &str = "<en-export";

@@ -21,8 +21,13 @@ use brain_convert_base::{ConvertError, Format, Output, Sample};
 use catalog::Catalog;
 use store::{ITEMS, Store, entry_kind};
 
-pub(crate) const FORMAT: Format =
-    Format { name: "joplin", title: "an export of Joplin", recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "joplin",
+    title: "an export of Joplin",
+    is_by_others: false,
+    recognise,
+    convert,
+};
 
 /// How many files of a directory, or entries of an archive, are looked at.
 const MAX_LOOKED_AT: usize = 50;

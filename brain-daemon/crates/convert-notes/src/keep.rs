@@ -21,8 +21,13 @@ use brain_convert_base::Paths;
 use brain_convert_base::{ConvertError, Format, Output, Sample};
 use note::Note;
 
-pub(crate) const FORMAT: Format =
-    Format { name: "keep", title: "notes of Google Keep from Google Takeout", recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "keep",
+    title: "notes of Google Keep from Google Takeout",
+    is_by_others: false,
+    recognise,
+    convert,
+};
 
 /// Maximum length of a note's JSON, in bytes.
 const MAX_NOTE: u64 = 8 * 1024 * 1024;

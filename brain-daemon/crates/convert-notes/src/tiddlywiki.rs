@@ -27,8 +27,13 @@ use links::{Entry, Links};
 use tiddler::{Kind, Tiddler, date, list};
 use wikitext::fenced;
 
-pub(crate) const FORMAT: Format =
-    Format { name: "tiddlywiki", title: "a wiki of TiddlyWiki", recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "tiddlywiki",
+    title: "a wiki of TiddlyWiki",
+    is_by_others: false,
+    recognise,
+    convert,
+};
 
 /// The setting that makes links of words such as `CamelCase`.
 const WIKI_WORDS: &str = "$:/config/WikiParserRules/Inline/wikilink";

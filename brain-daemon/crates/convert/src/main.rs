@@ -108,11 +108,8 @@ fn run(
     };
     let Some(format) = format else { return Ok(ExitCode::from(UNKNOWN_FORMAT)) };
     let mut out = BufWriter::new(io::stdout().lock());
-    let head = ConvertedLine::Format {
-        name: format.name.to_owned(),
-        title: format.title.to_owned(),
-        by_others: false,
-    };
+    let head =
+        ConvertedLine::Format { name: format.name.to_owned(), title: format.title.to_owned() };
     serde_json::to_writer(&mut out, &head)?;
     out.write_all(b"\n")?;
     // What was converted before an error stays.

@@ -58,7 +58,7 @@ pub struct MarkdownFile {
 }
 
 /// Maximum number of paths of files that are not markdown.
-pub(super) const MAX_OTHER_PATHS: usize = 10_000;
+pub(super) const MAX_OTHER_PATHS: usize = 100_000;
 
 /// Result of a directory walk.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ pub struct ScanReport {
     pub files: Vec<MarkdownFile>,
     /// Number of files that are not markdown, and of links.
     pub other_files: u64,
-    /// The paths of the first 10,000 of them.
+    /// The paths of the first 100,000 of them.
     pub other_paths: Vec<String>,
     /// Symbolic links with the name of a markdown file, or to a directory.
     pub links: Vec<String>,

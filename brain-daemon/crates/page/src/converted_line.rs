@@ -12,9 +12,6 @@ pub enum ConvertedLine {
         name: String,
         /// What it is, for people.
         title: String,
-        /// Whether others than the owner wrote what such files have.
-        #[serde(default)]
-        by_others: bool,
     },
     /// A page.
     Page {

@@ -22,6 +22,7 @@ mod date_keys;
 mod diff;
 mod document;
 mod edit;
+mod embedded_files;
 mod fence;
 mod file;
 mod file_slug;
@@ -70,6 +71,7 @@ pub use document::{Document, file_text};
 pub use edit::{
     EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter,
 };
+pub use embedded_files::embedded_files;
 pub use file::{earlier_file_hash, file_hash, file_path, is_markdown};
 pub use file_slug::{assign_slugs, distinct_slug, plain_slug};
 pub use foreign_file::{ForeignFormat, is_html};

@@ -49,8 +49,9 @@ pub(crate) const PUT_PAGE: IngestRoute = IngestRoute { kind: "put_page", via: "p
 pub const MCP: IngestRoute = IngestRoute { kind: "mcp:put_page", via: "mcp" };
 /// Pages that `import` read from files.
 pub const IMPORT: IngestRoute = IngestRoute { kind: "import", via: "import" };
-/// Pages that `import` read from files that others write: mail, documents, answers of models.
-pub const IMPORT_OF_OTHERS: IngestRoute = IngestRoute { kind: "import:others", via: "import" };
+/// Pages that `import` read from files that others write: mail, documents, answers of models. The
+/// converter states it in their frontmatter.
+const IMPORT_OF_OTHERS: IngestRoute = IngestRoute { kind: "import:others", via: "import" };
 /// Pages that a sync read from a source.
 pub const SYNC: IngestRoute = IngestRoute { kind: "sync", via: "sync" };
 /// Items that arrived at `/ingest`.

@@ -28,6 +28,7 @@ mod converter;
 mod copies;
 mod decide;
 mod listing;
+mod local_files;
 mod renames;
 mod run;
 mod survey;

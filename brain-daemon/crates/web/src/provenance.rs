@@ -30,7 +30,7 @@ fn arrival(page: &Page) -> Markup {
         "capture-cli" => "Captured",
         "put_page" => "Written",
         "sync" => "Read from a file",
-        "import" => "Imported",
+        "import" | "import:others" => "Imported",
         "webhook" => "Received over HTTP",
         "mcp:put_page" => "Written by an AI client",
         "collector" => "Collected from X",

@@ -32,6 +32,14 @@ const CHECK_TIME: Duration = Duration::from_millis(1500);
 /// Maximum number of damaged files that the check names.
 const MAX_NAMED: usize = 5;
 
+fn lists_attachment_in(document: &Document, name: &str) -> bool {
+    lists_attachment(&document.frontmatter, name)
+}
+
+fn names_attachment_in(document: &Document, name: &str) -> bool {
+    names_attachment(&document.frontmatter, &document.body, name)
+}
+
 /// The result of a change to a page's attachments.
 struct AttachmentChange {
     status: ChangeStatus,
@@ -42,6 +50,22 @@ struct AttachmentChange {
 impl PageService {
     /// Adds a file to a page, and its name to the frontmatter of the page.
     pub fn attach(&self, caller: &Caller, request: Attach) -> Result<AttachReply, Fault> {
+        self.attach_listed(caller, request, lists_attachment_in)
+    }
+
+    /// Adds a file that the text of a page names. The text stays as it is.
+    pub fn attach_named(&self, caller: &Caller, request: Attach) -> Result<AttachReply, Fault> {
+        self.attach_listed(caller, request, names_attachment_in)
+    }
+
+    /// Adds a file to a page. If `is_listed` is false for its text and the name, the name is added
+    /// to its frontmatter.
+    fn attach_listed(
+        &self,
+        caller: &Caller,
+        request: Attach,
+        is_listed: fn(&Document, &str) -> bool,
+    ) -> Result<AttachReply, Fault> {
         let Attach { page, name, content } = request;
         let name = checked_name(&name)?;
         self.check_attachment_size(&name, content.len())?;
@@ -52,7 +76,8 @@ impl PageService {
         check_plain(&stored_document(&current)?, ATTACHMENTS)?;
         let files_guard = self.store.attachments().block_removal();
         let hash = self.store.write_attachment(&content)?;
-        let change = self.attach_file(caller, &source, &page, &name, (hash, content.len() as u64));
+        let file = (hash, content.len() as u64);
+        let change = self.attach_file(caller, &source, &page, &name, file, is_listed);
         drop(files_guard);
         if change.is_err()
             && let Err(error) = self.store.purge_attachments(&[hash])
@@ -70,12 +95,13 @@ impl PageService {
         page: &PageRef,
         name: &str,
         (hash, bytes): (Hash, u64),
+        is_listed: fn(&Document, &str) -> bool,
     ) -> Result<AttachmentChange, Fault> {
         let now = self.clock.now();
         let (name, argument) = (name.to_owned(), page.to_string());
         self.change(caller, source, page, move |transaction, record, document| {
             let existing = transaction.attachment(record.id, &name)?;
-            let is_listed = lists_attachment(&document.frontmatter, &name);
+            let is_listed = is_listed(document, &name);
             match &existing {
                 Some(own) if own.removed_at.is_none() && own.hash != hash => {
                     let message = format!("\"{argument}\" has another file \"{name}\"");

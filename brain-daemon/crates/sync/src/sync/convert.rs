@@ -39,14 +39,6 @@ impl Drop for ScratchDir<'_> {
     }
 }
 
-/// Where a converted page comes from.
-struct Origin {
-    /// The entry of the export, or the path of the document.
-    from: String,
-    /// Whether others than the owner write such texts.
-    is_by_others: bool,
-}
-
 /// Converted pages, as files in a directory.
 pub(super) struct ConvertedPages<'a> {
     /// The directory with a markdown file for each page.
@@ -56,8 +48,8 @@ pub(super) struct ConvertedPages<'a> {
     lost_bytes: usize,
     /// The number of all such things.
     pub(super) lost_total: u64,
-    /// The origin of each path below `dir`.
-    origins: HashMap<String, Origin>,
+    /// The entry of the export, or the document, for each path below `dir`.
+    origins: HashMap<String, String>,
 }
 
 /// A converted export.
@@ -82,16 +74,11 @@ impl<'a> ConvertedPages<'a> {
 
     /// Returns the entry of the export, or the document, from which the file at `path` was made.
     pub(super) fn origin<'p>(&'p self, path: &'p str) -> &'p str {
-        self.origins.get(path).map_or(path, |origin| origin.from.as_str())
-    }
-
-    /// Returns whether others than the owner wrote the file at `path`.
-    pub(super) fn is_by_others(&self, path: &str) -> bool {
-        self.origins.get(path).is_some_and(|origin| origin.is_by_others)
+        self.origins.get(path).map_or(path, String::as_str)
     }
 
     /// Writes the file of a line, or records what was lost.
-    pub(super) fn accept(&mut self, line: ConvertedLine, is_by_others: bool) -> Result<(), Fault> {
+    pub(super) fn accept(&mut self, line: ConvertedLine) -> Result<(), Fault> {
         match line {
             ConvertedLine::Page { from, path, markdown } => {
                 let file_path = format!("{path}.md");
@@ -104,7 +91,7 @@ impl<'a> ConvertedPages<'a> {
                     }
                     written => {
                         written.map_err(|error| file_fault(self.dir(), &error))?;
-                        self.origins.insert(file_path, Origin { from, is_by_others });
+                        self.origins.insert(file_path, from);
                     }
                 }
             }
@@ -153,15 +140,13 @@ impl SyncService {
         let mut export: Option<ConvertedExport<'a>> = None;
         let count = Cell::new(0);
         let should_continue = || progress.at(0, count.get()) && !self.env.stop.is_cancelled();
-        let mut others = false;
         let ending = convert(&program, path, &should_continue, &mut |line| {
-            if let ConvertedLine::Format { title, by_others, .. } = line {
-                others = by_others;
+            if let ConvertedLine::Format { title, .. } = line {
                 // A directory of markdown needs no turn.
                 let pages = ConvertedPages::new(self.scratch_dir()?);
                 export = Some(ConvertedExport { pages, format: title, problem: None });
             } else if let Some(export) = &mut export {
-                export.pages.accept(line, others)?;
+                export.pages.accept(line)?;
                 count.set(export.pages.origins.len() as u64);
             }
             Ok(())

@@ -31,6 +31,7 @@ use super::import_input::{ImportInput, InputKind, take_documents};
 use super::import_page::{ImportPage, read_page};
 use super::import_record::{ImportRecord, ImportRecords, PageBefore};
 use super::import_tally::ImportTally;
+use super::local_files::LocalFiles;
 
 /// A file to import, and its slug.
 type FileWithSlug = (MarkdownFile, Slug);
@@ -101,9 +102,14 @@ impl ImportRun<'_> {
             self.tally.warn(writer);
             Ok(())
         })?;
-        if self.record.is_some() {
-            let failures = &mut self.tally.failures;
-            service.attach_exported(caller, input, source, &with_files, failures)?;
+        match self.record {
+            Some(_) => {
+                service.attach_files(caller, input, source, &with_files, &mut self.tally)?;
+            }
+            None => {
+                let named = with_files.into_iter().flat_map(|page| page.named_files);
+                self.tally.named_files.extend(named);
+            }
         }
         Ok(())
     }
@@ -258,11 +264,15 @@ impl SyncService {
         let source = self.target_source(caller, request, &input.path)?;
         let mut found = self.import_files(&input, &home)?;
         let documents = match (&input.kind, &request.format) {
-            (InputKind::Markdown, None) => {
+            (InputKind::Markdown(_), None) => {
                 take_documents(&input.path, &mut found, |path| self.is_document(path))
             }
             _ => Vec::new(),
         };
+        if let InputKind::Markdown(files) = &mut input.kind {
+            let documents = documents.iter().map(|document| &document.path);
+            *files = LocalFiles::of(found.other_paths.iter().chain(documents));
+        }
         let record = match request.dry_run {
             true => None,
             false => {
@@ -287,13 +297,13 @@ impl SyncService {
         let unread = run.store_documents(&input.path, &documents)?;
         found.other_files += unread.len() as u64;
         found.other_paths.extend(unread);
-        if let InputKind::Markdown = input.kind {
+        if let InputKind::Markdown(_) = input.kind {
             run.tally.lose_others(&input.path, &mut found);
         }
         progress.at(run.total, run.total);
         let format = match input.kind {
             InputKind::Export(export) => Some(export.format),
-            InputKind::Markdown | InputKind::Documents(_) => None,
+            InputKind::Markdown(_) | InputKind::Documents(_) => None,
         };
         let ImportRun { mut tally, total, .. } = run;
         tally.warnings.splice(0..0, links_warning(&found.links));
@@ -339,7 +349,7 @@ impl SyncService {
         tally: &mut ImportTally,
     ) -> Result<(), Fault> {
         let reader = self.store.read(Visibility::All)?;
-        for ImportPage { path, slug, frontmatter, verified_frontmatter, page } in pages {
+        for ImportPage { path, slug, frontmatter, verified_frontmatter, page, .. } in pages {
             let existing = reader.page_even_deleted(source, slug)?;
             let content = |page: &PageRecord| reader.content(page);
             let frontmatters = [frontmatter, verified_frontmatter];

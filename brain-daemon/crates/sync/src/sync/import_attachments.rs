@@ -1,20 +1,25 @@
-//! Attaches the files that an export wrote beside its pages.
+//! Attaches the files of imported pages.
 //!
 //! The frontmatter of an exported page names its files. Each is beside the page, or, if another
-//! file has its name there, in the directory that [`export_dir`] returns. Files that no list names
-//! are not touched.
+//! file has its name there, in the directory that [`export_dir`] returns. The body of a note names
+//! files that it shows or links to, anywhere in the imported directory.
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Attach, Fault, PageRef, Slug, SourceId};
+use brain_protocol::{Attach, AttachReply, Fault, PageRef, Slug, SourceId};
+use rustix::fs::OFlags;
 
 use super::SyncService;
 use super::import_input::ImportInput;
+use super::import_tally::ImportTally;
 use brain_base::caller::Caller;
-use brain_page::{ATTACHMENTS, Frontmatter, attachment_name, listed_name, lists_attachment};
-use brain_service::batch::Failures;
+use brain_page::{
+    ATTACHMENTS, Body, Frontmatter, attachment_name, listed_name, lists_attachment,
+    names_attachment,
+};
 
 /// A page whose frontmatter names files.
 pub(super) struct PageWithFiles {
@@ -22,15 +27,24 @@ pub(super) struct PageWithFiles {
     path: String,
     slug: Slug,
     names: Vec<String>,
+    /// The paths of files that its body names, relative to the imported directory.
+    pub(super) named_files: Vec<String>,
 }
 
 impl PageWithFiles {
-    /// Returns the page if its frontmatter names files.
-    pub(super) fn of(path: &str, slug: &Slug, frontmatter: &Frontmatter) -> Option<Self> {
+    /// Returns the page if its frontmatter or its body names files.
+    pub(super) fn of(
+        path: &str,
+        slug: &Slug,
+        frontmatter: &Frontmatter,
+        named_files: &[String],
+    ) -> Option<Self> {
         let names = frontmatter.list(ATTACHMENTS).into_iter();
         let names = names.filter_map(|value| attachment_name(&listed_name(&value)).ok());
         let names: Vec<String> = names.collect();
-        (!names.is_empty()).then(|| Self { path: path.to_owned(), slug: slug.clone(), names })
+        let is_any = !names.is_empty() || !named_files.is_empty();
+        let named_files = named_files.to_vec();
+        is_any.then(|| Self { path: path.to_owned(), slug: slug.clone(), names, named_files })
     }
 }
 
@@ -41,56 +55,71 @@ pub(crate) fn export_dir(page_path: &Path) -> PathBuf {
 }
 
 impl SyncService {
-    /// Attaches the files of imported pages. A file that cannot be attached is a failure.
-    pub(super) fn attach_exported(
+    /// Attaches the files of imported pages. A file that the frontmatter lists and that cannot be
+    /// attached is a failure; one that only the body names is left out.
+    pub(super) fn attach_files(
         &self,
         caller: &Caller,
         input: &ImportInput<'_>,
         source: &SourceId,
         pages: &[PageWithFiles],
-        failures: &mut Failures,
+        tally: &mut ImportTally,
     ) -> Result<(), Fault> {
         let dir = input.dir();
         for page in pages {
+            let Some((frontmatter, body)) = self.stored_text(caller, source, &page.slug)? else {
+                continue;
+            };
             for name in &page.names {
                 let Some(file) = find_file(dir, Path::new(&page.path), name) else { continue };
-                if !self.is_listed(caller, source, &page.slug, name)? {
+                // The import may have refused the text.
+                if !lists_attachment(&frontmatter, name) {
                     continue;
                 }
-                if let Err(reason) = self.attach_file(caller, source, page, name, &file) {
-                    failures.add(input.name(&page.path), format!("{name}: {reason}"));
+                let attach = |request| self.pages.attach(caller, request);
+                if let Err(reason) = self.attach_file(source, page, name, &file, attach) {
+                    let reason = format!("{name}: {reason}");
+                    tally.failures.add(input.name(&page.path), reason);
                 }
+            }
+            for path in &page.named_files {
+                let Ok(name) = attachment_name(&listed_name(path)) else { continue };
+                if !names_attachment(&frontmatter, &body, &name) {
+                    continue;
+                }
+                let attach = |request| self.pages.attach_named(caller, request);
+                let attached = self.attach_file(source, page, &name, &dir.join(path), attach);
+                tally.count_named_file(path, attached.err());
             }
         }
         Ok(())
     }
 
-    /// Returns whether the stored page lists the file. It does not if the import refused the text.
-    fn is_listed(
+    /// Returns the text of a stored page; `None` if it is not there or has no valid frontmatter.
+    fn stored_text(
         &self,
         caller: &Caller,
         source: &SourceId,
         slug: &Slug,
-        name: &str,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Option<(Frontmatter, Body)>, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let Some(record) = reader.page(source, slug)? else { return Ok(false) };
+        let Some(record) = reader.page(source, slug)? else { return Ok(None) };
         let content = reader.content(&record)?;
         let frontmatter = Frontmatter::parse(&content.frontmatter);
-        Ok(frontmatter.is_ok_and(|frontmatter| lists_attachment(&frontmatter, name)))
+        Ok(frontmatter.ok().map(|frontmatter| (frontmatter, content.body)))
     }
 
     fn attach_file(
         &self,
-        caller: &Caller,
         source: &SourceId,
         page: &PageWithFiles,
         name: &str,
         file: &Path,
+        attach: impl Fn(Attach) -> Result<AttachReply, Fault>,
     ) -> Result<(), String> {
         let max = self.pages.config.max_attachment_mb * 1_000_000;
         let mut content = Vec::new();
-        let opened = File::open(file).map_err(|error| error.to_string())?;
+        let opened = open_file(file).map_err(|error| error.to_string())?;
         // One more byte, so that a file that is too large is refused by its length.
         opened.take(max as u64 + 1).read_to_end(&mut content).map_err(|error| error.to_string())?;
         if content.len() > max {
@@ -98,8 +127,14 @@ impl SyncService {
         }
         let page = PageRef::new(source, &page.slug);
         let request = Attach { page, name: name.to_owned(), content };
-        self.pages.attach(caller, request).map(|_| ()).map_err(|fault| fault.message)
+        attach(request).map(|_| ()).map_err(|fault| fault.message)
     }
+}
+
+/// Opens a file, and no link in its place.
+fn open_file(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 /// Returns the path of the file `name` of the page at `page_path`, which is relative to `dir`.

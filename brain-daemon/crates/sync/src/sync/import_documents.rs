@@ -133,14 +133,10 @@ impl SyncService {
         let results = map_in_parallel(documents, |document| {
             let processor = self.processor(&document.path);
             let program = processor.map_or(&converter, |processor| &processor.program);
-            let mut others = false;
-            let ending =
-                convert(program, &root.join(&document.path), should_continue, &mut |line| {
-                    if let ConvertedLine::Format { by_others, .. } = line {
-                        others = by_others;
-                    }
-                    pages.lock().accept(document.locate(line), others)
-                });
+            let path = root.join(&document.path);
+            let ending = convert(program, &path, should_continue, &mut |line| {
+                pages.lock().accept(document.locate(line))
+            });
             match ending {
                 Ok(Ending::Whole) => Ok(DocumentResult::Converted),
                 Ok(Ending::UnknownFormat) => Ok(DocumentResult::UnknownFormat),

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use brain_files::{IgnoreRules, ScanReport};
 use brain_machines::KEPT_PAGES;
-use brain_page::{ForeignFormat, is_html};
+use brain_page::{ForeignFormat, embedded_files, is_html};
 use brain_pages::file_input::unread_format;
 use brain_pages::files::read::uri;
-use brain_pages::provenance::{IMPORT, IMPORT_OF_OTHERS, IngestRoute};
 use brain_protocol::{Command, Fault, FaultCode, Import, ImportFailure, hint};
 use brain_service::Progress;
 use rustix::fs::OFlags;
 
 use super::convert::{ConvertedExport, ConvertedPages};
 use super::import_documents::Document;
+use super::local_files::LocalFiles;
 use crate::sync::SyncService;
 
 /// The name for `--as` of a directory of markdown files.
@@ -33,8 +33,8 @@ pub(super) struct ImportInput<'a> {
 }
 
 pub(super) enum InputKind<'a> {
-    /// A directory of markdown.
-    Markdown,
+    /// A directory of markdown, and the other files in it.
+    Markdown(LocalFiles),
     /// An export of another program.
     Export(ConvertedExport<'a>),
     /// Documents in a directory of markdown.
@@ -44,7 +44,7 @@ pub(super) enum InputKind<'a> {
 impl<'a> ImportInput<'a> {
     fn converted(&self) -> Option<&ConvertedPages<'a>> {
         match &self.kind {
-            InputKind::Markdown => None,
+            InputKind::Markdown(_) => None,
             InputKind::Export(export) => Some(&export.pages),
             InputKind::Documents(pages) => Some(pages),
         }
@@ -60,6 +60,17 @@ impl<'a> ImportInput<'a> {
         self.converted().map_or(&self.path, ConvertedPages::dir)
     }
 
+    /// Returns the paths of the files that the body of the note at `path` names.
+    pub(super) fn named_files(&self, path: &str, body: &str) -> Vec<String> {
+        let InputKind::Markdown(files) = &self.kind else { return Vec::new() };
+        let targets = embedded_files(body);
+        let mut found: Vec<String> =
+            targets.iter().filter_map(|it| files.find(path, it)).map(str::to_owned).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Returns the name of the file at `path` for people: the entry of an export, or the document.
     pub(super) fn name<'p>(&'p self, path: &'p str) -> &'p str {
         self.converted().map_or(path, |pages| pages.origin(path))
@@ -71,16 +82,8 @@ impl<'a> ImportInput<'a> {
             InputKind::Export(export) => {
                 format!("{}#{}", uri(&self.path), export.pages.origin(path))
             }
-            InputKind::Markdown => uri(&self.path.join(path)),
+            InputKind::Markdown(_) => uri(&self.path.join(path)),
             InputKind::Documents(pages) => uri(&self.path.join(pages.origin(path))),
-        }
-    }
-
-    /// Returns the route by which the file at `path` arrives.
-    pub(super) fn route(&self, path: &str) -> &'static IngestRoute {
-        match self.converted().is_some_and(|pages| pages.is_by_others(path)) {
-            true => &IMPORT_OF_OTHERS,
-            false => &IMPORT,
         }
     }
 }
@@ -109,7 +112,7 @@ impl SyncService {
         };
         let kind = match export {
             Some(export) => InputKind::Export(export),
-            None if path.is_dir() => InputKind::Markdown,
+            None if path.is_dir() => InputKind::Markdown(LocalFiles::of(&[])),
             None => return Err(no_directory(&request.path, &path)),
         };
         Ok(ImportInput { path, kind, warning })

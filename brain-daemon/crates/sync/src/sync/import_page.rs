@@ -3,7 +3,7 @@
 use brain_files::CommitTimes;
 use brain_page::{Frontmatter, NoteDates};
 use brain_pages::files::read::file_times;
-use brain_pages::provenance::{has_claims, move_unverified_provenance};
+use brain_pages::provenance::{IMPORT, has_claims, move_unverified_provenance};
 use brain_pages::write_page::{build_new_page, read_document};
 use brain_protocol::{ImportFailure, MAX_CONTENT, Slug};
 use brain_store::{LineChange, NewPage, Provenance, StoreError};
@@ -20,11 +20,13 @@ pub(super) struct ImportPage {
     /// The same, with unverified provenance keys moved to `received`.
     pub(super) verified_frontmatter: Frontmatter,
     pub(super) page: NewPage,
+    /// The paths of files that its body names.
+    pub(super) named_files: Vec<String>,
 }
 
 impl ImportPage {
     pub(super) fn with_files(&self) -> Option<PageWithFiles> {
-        PageWithFiles::of(&self.path, &self.slug, &self.frontmatter)
+        PageWithFiles::of(&self.path, &self.slug, &self.frontmatter, &self.named_files)
     }
 }
 
@@ -53,11 +55,11 @@ pub(super) fn read_page(
             false => None,
         };
         // All lines get the author of the page.
-        let route = input.route(path);
-        let change = (route.author(uri.clone()), LineChange::ByPageAuthor);
+        let change = (IMPORT.author(uri.clone()), LineChange::ByPageAuthor);
         let provenance =
-            route.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
+            IMPORT.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
         let frontmatter = document.frontmatter.clone();
+        let named_files = input.named_files(path, &document.body);
         let mut verified_frontmatter = frontmatter.clone();
         move_unverified_provenance(&mut verified_frontmatter, &provenance, None);
         let page = build_new_page(slug, document, provenance, None, change)
@@ -68,7 +70,7 @@ pub(super) fn read_page(
         let dates = NoteDates { commits, file, ..page.dates };
         let page = NewPage { dates, ..page };
         let (path, slug) = (path.to_owned(), slug.clone());
-        Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page })
+        Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page, named_files })
     };
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
 }

@@ -1,5 +1,6 @@
 //! The counts of an import, and what it could not import.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::thread::ScopedJoinHandle;
 
@@ -27,6 +28,8 @@ pub(super) struct ImportTally {
     /// What is in no page, or only in part.
     pub(super) lost: Vec<ImportFailure>,
     pub(super) lost_total: u64,
+    /// Files that the body of a note names: they are attached, or already lost by name.
+    pub(super) named_files: HashSet<String>,
 }
 
 impl ImportTally {
@@ -62,11 +65,24 @@ impl ImportTally {
         self.lost_total += pages.lost_total;
     }
 
+    /// Counts a file that the body of a note names. `reason` says why it is not attached.
+    pub(super) fn count_named_file(&mut self, path: &str, reason: Option<String>) {
+        if self.named_files.insert(path.to_owned())
+            && let Some(reason) = reason
+        {
+            self.lost_total += 1;
+            self.lost.push(ImportFailure { path: path.to_owned(), reason });
+        }
+    }
+
     /// Adds the files of a directory that are neither markdown nor documents.
     pub(super) fn lose_others(&mut self, root: &Path, found: &mut ScanReport) {
         let room = MAX_LOST.saturating_sub(self.lost.len());
-        self.lost_total += found.other_files - found.links.len() as u64;
-        let paths = std::mem::take(&mut found.other_paths);
+        let mut paths = std::mem::take(&mut found.other_paths);
+        let all = paths.len();
+        paths.retain(|path| !self.named_files.contains(path));
+        let named = (all - paths.len()) as u64;
+        self.lost_total += found.other_files - named - found.links.len() as u64;
         self.lost.extend(reasons(root, paths, &found.links).into_iter().take(room));
     }
 
