@@ -342,7 +342,7 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
     }
     if let Some(format) = ForeignFormat::of_media_type(kind) {
         return Err(unsupported(
-            format!("\"{kind}\" is {format}, which brain cannot read"),
+            format!("\"{kind}\" is {format}, which is not a page"),
             format.advice(),
         ));
     }

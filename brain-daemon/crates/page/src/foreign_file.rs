@@ -106,25 +106,18 @@ impl ForeignFormat {
         }
     }
 
-    /// Returns whether an import of the file reads its notes.
+    /// Returns whether an import of the file reads what it has.
     #[must_use]
     pub fn is_importable(self) -> bool {
-        matches!(self, Self::Evernote | Self::Tiddler | Self::TiddlyWiki)
+        self != Self::EvernoteHtml
     }
 
     /// Returns what to do with such a file.
     #[must_use]
     pub fn advice(self) -> &'static str {
-        match self {
-            Self::Calendar | Self::Contacts | Self::Mail | Self::Mailbox => {
-                "keep the file, and capture what you want to find as text"
-            }
-            Self::Evernote | Self::Tiddler | Self::TiddlyWiki => {
-                "import the file on the machine of the brain"
-            }
-            Self::EvernoteHtml => {
-                "keep the file; export the notes as ENEX, or as one HTML page for each note"
-            }
+        match self.is_importable() {
+            true => "import the file on the machine of the brain",
+            false => "keep the file; export the notes as ENEX, or as one HTML page for each note",
         }
     }
 }

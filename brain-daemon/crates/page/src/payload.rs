@@ -52,7 +52,7 @@ pub enum PayloadError {
     #[error("{0}")]
     Encoding(String),
     /// The text has a format that is not read.
-    #[error("it is {0}, which brain cannot read")]
+    #[error("it is {0}, which is not a page")]
     Foreign(ForeignFormat),
     /// The frontmatter is malformed.
     #[error("{0}")]

@@ -41,11 +41,10 @@ pub(crate) fn read_input(content: &[u8], origin: &Origin) -> Result<Document, Fa
 
 /// Returns the fault about a text in a format that brain does not read.
 pub fn unread_format(label: &str, format: ForeignFormat) -> Fault {
-    let reason = if format.is_importable() { "no page" } else { "which brain cannot read" };
-    let message = format!("{label} is {format}, {reason}; nothing was stored");
+    let message = format!("{label} is {format}, which is not a page; nothing was stored");
     let fault = Fault::new(FaultCode::UnsupportedContentType, message);
     match format.is_importable() {
-        true => fault.hint(hint!("import its notes: {}", Command::Import)),
+        true => fault.hint(hint!("import it: {}", Command::Import)),
         false => fault.hint(format.advice()),
     }
 }

@@ -198,12 +198,8 @@ pub(super) fn reasons(dir: &Path, paths: Vec<String>, links: &[String]) -> Vec<I
             return "a symbolic link, which is not followed".to_owned();
         }
         match format_of_file(&dir.join(path)) {
-            Some(format) if format.is_importable() => format!("{format}: import this file itself"),
-            Some(format) => format!("{format}, which brain cannot read"),
-            None if is_html(Path::new(path), b"") => {
-                format!("HTML; `{}` converts it", Command::Capture { file: None })
-            }
-            None => "not markdown".to_owned(),
+            Some(format) if !format.is_importable() => format!("{format}, which is not a page"),
+            _ => "neither markdown nor a document that brain reads".to_owned(),
         }
     };
     paths.into_iter().map(|path| ImportFailure { reason: reason(&path), path }).collect()
