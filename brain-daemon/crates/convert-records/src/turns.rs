@@ -1,0 +1,104 @@
+//! What the exports of conversations share: paths of pages, titles, headings of turns.
+
+use brain_convert_base::{ConvertError, Paths};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::export::Export;
+use crate::json_array::{Element, MAX_ELEMENT};
+use crate::time::shown;
+
+/// Maximum length of a title that is made from a text, in characters.
+const MAX_TITLE: usize = 80;
+
+/// What tells where the page of a conversation is.
+pub(crate) struct Head {
+    /// Its title.
+    pub(crate) title: String,
+    /// When it began.
+    pub(crate) created: Option<Timestamp>,
+}
+
+/// Returns the paths of the pages of all conversations in `folder`: those of each part of the
+/// export, in order. Conversations that began earlier get their path first, so that a newer export
+/// does not change it. A conversation that cannot be read has an empty path.
+///
+/// # Errors
+/// Errors of reading. Parts that end early are no error here, because they are read again.
+pub(crate) fn paths_of(
+    export: &Export,
+    folder: &str,
+    paths: &mut Paths,
+    head: impl Fn(&Value) -> Head,
+) -> Result<Vec<Vec<String>>, ConvertError> {
+    let mut heads = Vec::new();
+    let mut found = Vec::new();
+    for (part_number, part) in export.parts().iter().enumerate() {
+        let mut count = 0;
+        let read = export.for_each(part, &mut |element| {
+            if let Ok(value) = parse(&element) {
+                let Head { title, created } = head(&value);
+                heads.push((created, part_number, count, title));
+            }
+            count += 1;
+            Ok(())
+        });
+        match read {
+            Ok(()) | Err(ConvertError::Malformed { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        found.push(vec![String::new(); count]);
+    }
+    heads.sort();
+    for (_, part, number, title) in heads {
+        let path = paths.add([folder], &title);
+        if let Some(place) = found.get_mut(part).and_then(|it| it.get_mut(number)) {
+            *place = path;
+        }
+    }
+    Ok(found)
+}
+
+/// Parses a conversation. The error is a reason why it is lost.
+pub(crate) fn parse(element: &Element<'_>) -> Result<Value, String> {
+    match element {
+        Element::Whole(bytes) => serde_json::from_slice(bytes)
+            .map_err(|error| format!("it is no readable JSON: {error}")),
+        Element::TooLarge(_) => {
+            Err(format!("it has more than {MAX_ELEMENT} bytes, the limit for a conversation"))
+        }
+    }
+}
+
+/// Returns a title from the beginning of a text; empty if it has no words.
+pub(crate) fn title_of(text: &str) -> String {
+    let line = text.lines().map(brain_page::single_line).find(|line| !line.is_empty());
+    let line = line.unwrap_or_default();
+    match line.char_indices().nth(MAX_TITLE) {
+        None => line,
+        Some((end, _)) => {
+            let cut = line.get(..end).unwrap_or_default();
+            let cut = cut.rsplit_once(' ').map_or(cut, |(words, _)| words);
+            format!("{cut}…")
+        }
+    }
+}
+
+/// Returns the heading of a turn.
+pub(crate) fn turn_heading(level: usize, who: &str, time: Option<Timestamp>) -> String {
+    let time = time.map(|time| format!(", {}", shown(time))).unwrap_or_default();
+    format!("{} {who}{time}", "#".repeat(level))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_line_in_words() {
+        assert_eq!(title_of("\n  Bring  rope\nmore"), "Bring rope");
+        assert_eq!(title_of(" \n"), "");
+        let long = title_of(&"word ".repeat(40));
+        assert!(long.ends_with("word…") && long.chars().count() <= MAX_TITLE + 1, "{long}");
+    }
+}
