@@ -24,10 +24,9 @@ use serde_json::Value;
 
 use crate::export::{Export, begins_with_words};
 use crate::json::{is_true, list, text};
-use crate::json_array::Element;
 use crate::long_page::{LongPage, Target};
 use crate::time::from_seconds;
-use crate::turns::{Head, parse, paths_of, title_of, turn_heading};
+use crate::turns::{Head, named, parse, paths_of, title_of, turn_heading};
 use assets::Assets;
 use branches::branches;
 use message::{Role, Shown, role, shown};
@@ -67,7 +66,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
             let from = format!("{}, conversation {}", part.name, number + 1);
             let conversation = match parse(&element) {
                 Ok(conversation) => conversation,
-                Err(reason) => return Ok(out.lost(&named(&from, &element), &reason)?),
+                Err(reason) => return Ok(out.lost(&named(&from, "title", &element), &reason)?),
             };
             let target = Target { paths: &mut paths, tree: files.as_ref(), out: &mut *out };
             let mut writer = Writer { target, assets: &assets, hidden: 0 };
@@ -83,14 +82,6 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         out.lost("conversations", &reason)?;
     }
     Ok(assets.report_unused(out)?)
-}
-
-/// Returns the name of a conversation that cannot be read, with its title if that can be found.
-fn named(from: &str, element: &Element<'_>) -> String {
-    let (Element::Whole(bytes) | Element::TooLarge(bytes)) = element;
-    let head = String::from_utf8_lossy(bytes);
-    let title = head.split_once("\"title\"").and_then(|(_, rest)| rest.split('"').nth(1));
-    title.map_or_else(|| from.to_owned(), |title| format!("{from}, {title}"))
 }
 
 /// Returns the title of a conversation, else one from its first text.

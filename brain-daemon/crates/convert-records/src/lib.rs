@@ -1,6 +1,7 @@
 //! Reads conversations, bookmarks and highlights. Each format has a module with a [`Format`].
 
 mod chatgpt;
+mod claude;
 mod embedded;
 mod export;
 mod json;
@@ -12,4 +13,4 @@ mod turns;
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 1] = [chatgpt::FORMAT];
+pub static FORMATS: [Format; 2] = [chatgpt::FORMAT, claude::FORMAT];

@@ -70,6 +70,15 @@ pub(crate) fn parse(element: &Element<'_>) -> Result<Value, String> {
     }
 }
 
+/// Returns the name of an element that cannot be read: `from`, and the text of its field `key` if
+/// that can be found.
+pub(crate) fn named(from: &str, key: &str, element: &Element<'_>) -> String {
+    let (Element::Whole(bytes) | Element::TooLarge(bytes)) = element;
+    let head = String::from_utf8_lossy(bytes);
+    let title = head.split_once(&format!("\"{key}\"")).and_then(|(_, it)| it.split('"').nth(1));
+    title.map_or_else(|| from.to_owned(), |title| format!("{from}, {title}"))
+}
+
 /// Returns a title from the beginning of a text; empty if it has no words.
 pub(crate) fn title_of(text: &str) -> String {
     let line = text.lines().map(brain_page::single_line).find(|line| !line.is_empty());
