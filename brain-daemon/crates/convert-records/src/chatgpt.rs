@@ -121,7 +121,7 @@ impl Writer<'_, '_> {
                 page.add(&format!("{} Other branches", "#".repeat(TURN)));
                 has_heading = true;
             }
-            let after = branch.after.map(|it| beginning(it)).unwrap_or_default();
+            let after = branch.after.map(beginning).unwrap_or_default();
             if !after.is_empty() {
                 page.add(&format!("After “{}”:", literal_line(&after)));
             }

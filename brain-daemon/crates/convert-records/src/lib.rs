@@ -1,16 +1,22 @@
 //! Reads conversations, bookmarks and highlights. Each format has a module with a [`Format`].
 
+mod bookmarks;
 mod chatgpt;
 mod claude;
+mod csv;
 mod embedded;
 mod export;
+mod highlights;
 mod json;
 mod json_array;
+mod kindle;
 mod long_page;
+mod readwise;
 mod time;
 mod turns;
 
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 2] = [chatgpt::FORMAT, claude::FORMAT];
+pub static FORMATS: [Format; 5] =
+    [chatgpt::FORMAT, claude::FORMAT, bookmarks::FORMAT, kindle::FORMAT, readwise::FORMAT];

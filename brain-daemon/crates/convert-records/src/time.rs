@@ -24,14 +24,18 @@ pub(crate) fn from_seconds(value: Option<&Value>) -> Option<Timestamp> {
 /// since 1970, or microseconds since 1601. The ranges of sensible times do not overlap. 0 is none.
 pub(crate) fn from_any_unit(number: &str) -> Option<Timestamp> {
     let number = number.trim().split('.').next()?.parse::<i64>().ok().filter(|it| *it > 0)?;
-    match number {
-        ..100_000_000_000 => Timestamp::from_second(number),
-        ..100_000_000_000_000 => Timestamp::from_millisecond(number),
-        ..10_000_000_000_000_000 => Timestamp::from_microsecond(number),
-        ..100_000_000_000_000_000 => Timestamp::from_microsecond(number - SINCE_1601),
-        _ => return None,
-    }
-    .ok()
+    let time = if number < 100_000_000_000 {
+        Timestamp::from_second(number)
+    } else if number < 100_000_000_000_000 {
+        Timestamp::from_millisecond(number)
+    } else if number < 10_000_000_000_000_000 {
+        Timestamp::from_microsecond(number)
+    } else if number < 100_000_000_000_000_000 {
+        Timestamp::from_microsecond(number - SINCE_1601)
+    } else {
+        return None;
+    };
+    time.ok()
 }
 
 /// Returns the time of a number of microseconds since 1601.
@@ -55,11 +59,6 @@ pub(crate) fn shown(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Returns the day of a time.
-pub(crate) fn day(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%d").to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,7 +67,7 @@ mod tests {
     #[test]
     fn im19_the_unit_is_known_by_the_size() {
         for number in ["1250000000", "1250000000588", "1250000000588170", "12894473600588170"] {
-            let time = from_any_unit(number).map(|it| it.as_second());
+            let time = from_any_unit(number).map(Timestamp::as_second);
             assert_eq!(time, Some(1_250_000_000), "{number}");
         }
         for number in ["0", "", "-1", "x", "99999999999999999999", "999999999999999999"] {
