@@ -14,9 +14,16 @@ mod long_page;
 mod readwise;
 mod time;
 mod turns;
+mod x_archive;
 
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 5] =
-    [chatgpt::FORMAT, claude::FORMAT, bookmarks::FORMAT, kindle::FORMAT, readwise::FORMAT];
+pub static FORMATS: [Format; 6] = [
+    chatgpt::FORMAT,
+    claude::FORMAT,
+    bookmarks::FORMAT,
+    kindle::FORMAT,
+    readwise::FORMAT,
+    x_archive::FORMAT,
+];
