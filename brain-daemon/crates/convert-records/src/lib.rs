@@ -6,6 +6,8 @@ mod claude;
 mod csv;
 mod embedded;
 mod export;
+#[cfg(test)]
+mod faults;
 mod highlights;
 mod json;
 mod json_array;

@@ -21,10 +21,9 @@ use brain_convert_base::{
 use serde_json::Value;
 
 use crate::embedded::web_link;
-use crate::json::{list, text};
+use crate::json::text;
 use crate::long_page::{LongPage, Target};
 use crate::time::shown;
-use crate::turns::{named, parse};
 use archive::{Archive, Kind, is_archive};
 use post::{Notes, Post, address, decoded};
 
