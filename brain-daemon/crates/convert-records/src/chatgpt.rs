@@ -59,9 +59,11 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         created: from_seconds(conversation.get("create_time")),
     })?;
     let mut hidden = 0;
+    // A part that is cut off does not keep the others from being read.
+    let mut end = Ok(());
     for (part, known) in export.parts().iter().zip(known) {
         let mut known = known.into_iter().enumerate();
-        export.for_each(part, &mut |element| {
+        let read = export.for_each(part, &mut |element| {
             let (number, path) = known.next().unwrap_or_default();
             let from = format!("{}, conversation {}", part.name, number + 1);
             let conversation = match parse(&element) {
@@ -73,7 +75,8 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
             writer.conversation(&conversation, part.name.as_str(), path)?;
             hidden += writer.hidden;
             Ok(())
-        })?;
+        });
+        end = end.and(read);
     }
     if hidden > 0 {
         let reason = format!(
@@ -81,7 +84,8 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         );
         out.lost("conversations", &reason)?;
     }
-    Ok(assets.report_unused(out)?)
+    assets.report_unused(out)?;
+    end
 }
 
 /// Returns the title of a conversation, else one from its first text.

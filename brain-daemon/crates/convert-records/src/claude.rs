@@ -49,9 +49,11 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         title: title(conversation),
         created: from_text(text(conversation, "created_at")),
     })?;
+    // A part that is cut off does not keep the others from being read.
+    let mut end = Ok(());
     for (part, known) in export.parts().iter().zip(known) {
         let mut known = known.into_iter().enumerate();
-        export.for_each(part, &mut |element| {
+        let read = export.for_each(part, &mut |element| {
             let (number, path) = known.next().unwrap_or_default();
             match parse(&element) {
                 Ok(conversation) => {
@@ -63,11 +65,12 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
                     Ok(out.lost(&named(&from, "name", &element), &reason)?)
                 }
             }
-        })?;
+        });
+        end = end.and(read);
     }
     match export.tree() {
-        Some(tree) => convert_others(tree, &export, &mut paths, out),
-        None => Ok(()),
+        Some(tree) => end.and(convert_others(tree, &export, &mut paths, out)),
+        None => end,
     }
 }
 

@@ -250,3 +250,17 @@ fn a_long_conversation_becomes_several_pages() {
     assert!(found.page("ChatGPT/Long (part 2)").contains("## ChatGPT, 2023"));
     assert!(found.lost().is_empty());
 }
+
+#[test]
+fn a_cut_part_does_not_hide_the_others() {
+    let one = json!([conversation("One", "q", &[("q", "", &[], message("user", "first"))])]);
+    let two = json!([conversation("Two", "q", &[("q", "", &[], message("user", "x"))])]);
+    let (one, two) = (one.to_string(), two.to_string());
+    let directory = directory(&[
+        ("conversations-000.json", &one[..one.len() - 5]),
+        ("conversations-001.json", &two),
+    ]);
+    let found = Converted::of(&FORMATS, directory.path());
+    assert_eq!(found.paths(), ["ChatGPT/Two"]);
+    assert!(found.error.unwrap().contains("conversations-000.json: it ends in the middle"));
+}
