@@ -4,6 +4,8 @@
 //! an attachment with its text. Other files of a message are only named there.
 
 mod message;
+mod others;
+mod page;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -12,30 +14,24 @@ mod tests;
 use std::io;
 use std::path::Path;
 
-use brain_convert_base::{
-    ConvertError, Entry, Format, Output, Page, Paths, Sample, Tree, Value as Field, literal_line,
-    literal_text,
-};
+use brain_convert_base::{ConvertError, Format, Output, Paths, Sample, literal_line};
 use serde_json::Value;
 
-use crate::embedded::{code, model_text};
 use crate::export::{Export, begins_with_words};
 use crate::json::{list, text};
-use crate::json_array::{Element, for_each_element};
 use crate::long_page::{LongPage, Target};
 use crate::time::from_text;
 use crate::turns::{Head, named, parse, paths_of, title_of, turn_heading};
 use message::{blocks, files};
+use others::convert_others;
+use page::page;
 
 pub(crate) const FORMAT: Format =
     Format { name: "claude", title: "conversations of Claude", recognise, convert };
 
-/// The folder of the pages, and the one of projects in it.
+/// The folder of the pages.
 const FOLDER: &str = "Claude";
-const PROJECTS: &str = "Projects";
-/// The file with the projects.
-const PROJECTS_FILE: &str = "projects.json";
-/// The level of the heading of a turn, and of a document of a project.
+/// The level of the heading of a turn.
 const TURN: usize = 2;
 
 fn recognise(sample: &Sample) -> bool {
@@ -69,46 +65,9 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         end = end.and(read);
     }
     match export.tree() {
-        Some(tree) => end.and(convert_others(tree, &export, &mut paths, out)),
+        Some(tree) => end.and(convert_others(tree, &export, FOLDER, &mut paths, out)),
         None => end,
     }
-}
-
-/// Writes the projects, and names the other files of the export.
-fn convert_others(
-    tree: &Tree,
-    export: &Export,
-    paths: &mut Paths,
-    out: &mut Output<'_>,
-) -> Result<(), ConvertError> {
-    for entry in tree.entries() {
-        if export.parts().iter().any(|part| part.entry.as_ref() == Some(entry)) {
-            continue;
-        }
-        if entry.name() == PROJECTS_FILE {
-            convert_projects(tree, entry, paths, out)?;
-        } else {
-            out.lost(&entry.path, "this file of the export is not read")?;
-        }
-    }
-    Ok(tree.report_problems(out)?)
-}
-
-fn convert_projects(
-    tree: &Tree,
-    entry: &Entry,
-    paths: &mut Paths,
-    out: &mut Output<'_>,
-) -> Result<(), ConvertError> {
-    let mut each = |element: Element<'_>| match parse(&element) {
-        Ok(project) => {
-            let target = Target { paths, tree: None, out: &mut *out };
-            Ok(write_project(&project, &entry.path, target)?)
-        }
-        Err(reason) => Ok(out.lost(&named(&entry.path, "name", &element), &reason)?),
-    };
-    tree.with_reader(entry, |input| for_each_element(input, &entry.path, &mut each))
-        .map_err(ConvertError::read(Path::new(&entry.path)))?
 }
 
 /// Returns the title of a conversation, else one from its first text.
@@ -164,56 +123,4 @@ fn write_conversation(
         return target.out.lost(&from, "it has no message with a text");
     }
     page.end(&mut target)
-}
-
-/// Writes the description, the instructions and the documents of a project.
-fn write_project(project: &Value, file: &str, mut target: Target<'_, '_>) -> io::Result<()> {
-    let title = match title_of(text(project, "name")) {
-        title if title.is_empty() => "Untitled".to_owned(),
-        title => title,
-    };
-    let from = format!("{file}, {title}");
-    let path = target.paths.add([FOLDER, PROJECTS], &title);
-    let mut page = LongPage::new(page(project, "project", &from, path, title));
-    for (heading, key) in [("", "description"), ("## Instructions", "prompt_template")] {
-        let text = literal_text(text(project, key));
-        if text.is_empty() {
-            continue;
-        }
-        if !heading.is_empty() {
-            page.add(heading);
-        }
-        page.add(&text);
-    }
-    for document in list(project, "docs") {
-        let (name, content) = (text(document, "filename"), text(document, "content"));
-        let is_markdown = brain_page::is_markdown(Path::new(name));
-        let shown = if is_markdown { model_text(content, TURN) } else { code(content, "") };
-        page.make_room(shown.len(), &mut target)?;
-        page.add(&turn_heading(TURN, &literal_line(name), from_text(text(document, "created_at"))));
-        page.add(&shown);
-    }
-    if page.is_empty() {
-        return target.out.lost(&from, "the project has no text");
-    }
-    page.end(&mut target)
-}
-
-/// Returns the page of a conversation or project, without its text.
-fn page(value: &Value, key: &str, from: &str, path: String, title: String) -> Page {
-    let mut page = Page::default();
-    from.clone_into(&mut page.from);
-    page.path = path;
-    page.title = title;
-    page.created = from_text(text(value, "created_at"));
-    page.updated = from_text(text(value, "updated_at"));
-    let id = text(value, "uuid");
-    if !id.is_empty() {
-        page.fields.push((key.to_owned(), Field::Text(id.to_owned())));
-    }
-    let summary = text(value, "summary");
-    if !summary.is_empty() {
-        page.fields.push(("summary".to_owned(), Field::Text(brain_page::single_line(summary))));
-    }
-    page
 }

@@ -55,7 +55,8 @@ fn folder(table: &Table, row: &[String], is_pocket: bool, collection: &mut Colle
         };
         return collection.folder(Collection::ROOT, name);
     }
-    let names = table.field(row, "folder").split('/').map(str::trim).filter(|it| !it.is_empty());
+    // A slash without blanks belongs to a name.
+    let names = table.field(row, "folder").split(" / ").filter(|it| !it.trim().is_empty());
     names.fold(Collection::ROOT, |parent, name| collection.folder(parent, name))
 }
 

@@ -72,7 +72,11 @@ pub(super) fn shown(message: &Value, level: usize) -> Shown {
                 writer.part(part, &mut shown);
             }
         }
-        "code" => shown.push(writer.call(text(content, "text"), text(content, "language"))),
+        "code" => {
+            let parts = list(content, "parts").iter().filter_map(Value::as_str);
+            let parts: Vec<&str> = std::iter::once(text(content, "text")).chain(parts).collect();
+            shown.push(writer.call(parts.concat().as_str(), text(content, "language")));
+        }
         "execution_output" => {
             let output = text(content, "text");
             if !output.trim().is_empty() {

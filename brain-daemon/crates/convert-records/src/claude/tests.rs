@@ -127,3 +127,23 @@ fn empty_cut_and_odd_conversations_are_named() {
     assert!(lost.iter().any(|it| it.contains("a file without a name: the file is not in")));
     assert!(found.error.unwrap().contains("ends in the middle"));
 }
+
+#[test]
+fn projects_in_files_and_memories_are_read() {
+    let conversation = json!([{"uuid": "c", "name": "A",
+        "chat_messages": [{"sender": "human", "text": "Hello"}]}]);
+    let memories = json!([{"conversations_memory": "# Work\n\nBoats.",
+        "project_memories": {"p-1": "Oak.", "p-2": ""}, "account_uuid": "a"}]);
+    let directory = directory(&[
+        ("conversations.json", &conversation.to_string()),
+        ("memories.json", &memories.to_string()),
+        ("projects/p-1.json", r#"{"uuid": "p-1", "name": "Boat", "description": "Fast"}"#),
+        ("projects/p-2.json", "{\"uuid\": "),
+    ]);
+    let found = Converted::of(&FORMATS, directory.path());
+    assert_eq!(found.paths(), ["Claude/A", "Claude/Memory", "Claude/Projects/Boat"]);
+    let page = found.page("Claude/Memory");
+    assert!(page.ends_with("### Work\n\nBoats.\n\n## Project p-1\n\nOak.\n"), "{page}");
+    assert_eq!(found.lost().len(), 1, "{:?}", found.lost());
+    assert!(found.lost()[0].starts_with("projects/p-2.json: it is no readable JSON"));
+}

@@ -78,7 +78,7 @@ impl Record {
         // Chinese has the location in parentheses.
         let parts: Vec<&str> = line
             .trim_start_matches("- ")
-            .split(['|', '(', '（'])
+            .split(['|', '｜', '(', '（'])
             .map(str::trim)
             .filter(|it| !it.is_empty())
             .collect();

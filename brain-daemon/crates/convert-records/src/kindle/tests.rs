@@ -125,6 +125,18 @@ fn other_languages_of_the_device_are_read() {
             "page 12, location 170-174, 2026-03-02 21:15:02",
         ),
         (
+            "7ページ｜位置No. 114-116のメモ | 作成日: 2024年12月30日月曜日 14:46:33",
+            "page 7, location 114-116, 2024-12-30 14:46:33",
+        ),
+        (
+            "페이지 12의 하이라이트 | 위치 170-174 | 추가됨: 2026년 3월 2일 월요일 오후 9:15:02",
+            "page 12, location 170-174, 2026-03-02 21:15:02",
+        ),
+        (
+            "Ваш выделенный отрывок на странице 5 | Местоположение 1234-1236 | Добавлено: понедельник, 30 декабря 2024 г. в 14:46:33",
+            "page 5, location 1234-1236, 2024-12-30 14:46:33",
+        ),
+        (
             "您在位置 #170-174的标注 | 添加于 2026年3月2日星期一 下午9:15:02",
             "location 170-174, 2026-03-02 21:15:02",
         ),
@@ -140,7 +152,11 @@ fn other_languages_of_the_device_are_read() {
         let found = convert(&format!("B (A)\n- {place}\n\ntext\n==========\n"));
         let page = found.page("Kindle/B");
         let shown = brain_convert_base::literal_line(caption);
-        assert!(page.ends_with(&format!("> text\n>\n> — {shown}\n")), "{place}: {page}");
+        let shown = match place.contains("メモ") {
+            true => format!("Note, {shown}:\n\ntext\n"),
+            false => format!("> text\n>\n> — {shown}\n"),
+        };
+        assert!(page.ends_with(&shown), "{place}: {page}");
     }
 }
 

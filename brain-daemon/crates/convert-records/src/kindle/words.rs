@@ -2,14 +2,14 @@
 //!
 //! The structure of a record is the same in all languages. The kind, the page and the month are
 //! words. They are known in English, German, French, Spanish, Italian, Portuguese, Dutch, Russian,
-//! Japanese and Chinese.
+//! Japanese, Chinese and Korean.
 
 use jiff::civil::{Date, DateTime, Time};
 
 use super::record::Kind;
 
 /// Words for kinds. A word that contains another one is before it.
-const KINDS: [(&str, Kind); 34] = [
+const KINDS: [(&str, Kind); 37] = [
     ("bookmark", Kind::Bookmark),
     ("lesezeichen", Kind::Bookmark),
     ("signet", Kind::Bookmark),
@@ -20,6 +20,7 @@ const KINDS: [(&str, Kind); 34] = [
     ("ブックマーク", Kind::Bookmark),
     ("书签", Kind::Bookmark),
     ("書籤", Kind::Bookmark),
+    ("북마크", Kind::Bookmark),
     ("highlight", Kind::Highlight),
     ("markierung", Kind::Highlight),
     ("surlign", Kind::Highlight),
@@ -31,6 +32,7 @@ const KINDS: [(&str, Kind); 34] = [
     ("ハイライト", Kind::Highlight),
     ("标注", Kind::Highlight),
     ("標註", Kind::Highlight),
+    ("하이라이트", Kind::Highlight),
     // An article of a periodical.
     ("clip", Kind::Highlight),
     ("ausschnitt", Kind::Highlight),
@@ -45,11 +47,12 @@ const KINDS: [(&str, Kind); 34] = [
     ("メモ", Kind::Note),
     ("笔记", Kind::Note),
     ("筆記", Kind::Note),
+    ("메모", Kind::Note),
 ];
 
 /// Words for a page.
-const PAGES: [&str; 10] =
-    ["page", "seite", "página", "pagina", "страниц", "ページ", "页", "頁", "pg.", "стр."];
+const PAGES: [&str; 11] =
+    ["page", "seite", "página", "pagina", "страниц", "ページ", "页", "頁", "페이지", "pg.", "стр."];
 
 /// Names of the months.
 const MONTHS: [&[&str]; 12] = [
@@ -68,8 +71,8 @@ const MONTHS: [&[&str]; 12] = [
 ];
 
 /// Marks of the second half of the day, and of the first.
-const AFTERNOON: [&str; 4] = ["pm", "p.m.", "下午", "午後"];
-const MORNING: [&str; 4] = ["am", "a.m.", "上午", "午前"];
+const AFTERNOON: [&str; 5] = ["pm", "p.m.", "下午", "午後", "오후"];
+const MORNING: [&str; 5] = ["am", "a.m.", "上午", "午前", "오전"];
 
 /// Returns the kind that a part names.
 pub(super) fn kind_in(part: &str) -> Option<Kind> {
@@ -134,7 +137,7 @@ fn half_of_day(clock: Time, part: &str) -> Option<Time> {
 fn date_in(text: &str) -> Option<Date> {
     let numbers: Vec<i16> =
         text.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok()).collect();
-    if text.contains('年') {
+    if text.contains(['年', '년']) {
         let [year, month, day, ..] = numbers[..] else { return None };
         return Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok();
     }
