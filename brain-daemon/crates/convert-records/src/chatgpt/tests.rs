@@ -27,7 +27,16 @@ fn message(role: &str, text: &str) -> Value {
 #[test]
 fn im12_the_chain_is_walked_before_nodes_are_left_out() {
     let found = convert(
-        r#"[{"title":"Kettle","create_time":1700000000.5,"update_time":1700000003.0,"current_node":"d","mapping":{"r":{"id":"r","message":null,"parent":null,"children":["a"]},"a":{"id":"a","message":{"id":"a","author":{"role":"user"},"create_time":1700000001.0,"content":{"content_type":"text","parts":["Does it whistle?"]}},"parent":"r","children":["s"]},"s":{"id":"s","message":{"id":"s","author":{"role":"system"},"create_time":null,"content":{"content_type":"text","parts":["RULES"]},"metadata":{"is_visually_hidden_from_conversation":true}},"parent":"a","children":["d"]},"d":{"id":"d","message":{"id":"d","author":{"role":"assistant"},"create_time":1700000003.0,"content":{"content_type":"text","parts":["At 100 degrees."]}},"parent":"s","children":[]}}}]"#,
+        r#"[{"title":"Kettle","create_time":1700000000.5,"update_time":1700000003.0,
+"current_node":"d","mapping":{"r":{"id":"r","message":null,"parent":null,
+"children":["a"]},"a":{"id":"a","message":{"id":"a","author":{"role":"user"},
+"create_time":1700000001.0,"content":{"content_type":"text",
+"parts":["Does it whistle?"]}},"parent":"r","children":["s"]},"s":{"id":"s","message":{
+"id":"s","author":{"role":"system"},"create_time":null,"content":{"content_type":"text",
+"parts":["RULES"]},"metadata":{"is_visually_hidden_from_conversation":true}},
+"parent":"a","children":["d"]},"d":{"id":"d","message":{"id":"d","author":{
+"role":"assistant"},"create_time":1700000003.0,"content":{"content_type":"text",
+"parts":["At 100 degrees."]}},"parent":"s","children":[]}}}]"#,
     );
     assert_eq!(found.format, "chatgpt");
     assert_eq!(found.paths(), ["ChatGPT/Kettle"]);

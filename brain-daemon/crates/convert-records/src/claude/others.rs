@@ -83,13 +83,14 @@ fn for_each_value(
     let head = tree.head(entry, 64).unwrap_or_default();
     if head.trim_ascii_start().starts_with(b"{") {
         let bytes = tree.read(entry, MAX_ELEMENT).map_err(ConvertError::read(path))?;
-        return Ok(match bytes.as_deref().map(serde_json::from_slice) {
+        match bytes.as_deref().map(serde_json::from_slice) {
             None => out.lost(&entry.path, "it is too large")?,
             Some(Ok(value)) => each(&value, out)?,
             Some(Err(error)) => {
                 out.lost(&entry.path, &format!("it is no readable JSON: {error}"))?;
             }
-        });
+        }
+        return Ok(());
     }
     tree.with_reader(entry, |input| {
         for_each_element(input, &entry.path, &mut |element| match parse(&element) {

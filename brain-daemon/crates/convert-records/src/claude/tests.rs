@@ -11,7 +11,14 @@ fn convert(text: &str) -> Converted {
 #[test]
 fn im14_the_text_of_attachments_is_kept() {
     let found = convert(
-        r#"[{"uuid":"c1","name":"","created_at":"2026-02-01T08:00:00.000000Z","updated_at":"2026-02-01T08:01:00.000000Z","chat_messages":[{"uuid":"m1","text":"","content":[],"sender":"human","created_at":"2026-02-01T08:00:00.000000Z","attachments":[{"file_name":"paste.txt","file_type":"txt","file_size":24,"extracted_content":"Bring 40 m of blue rope."}],"files":[]},{"uuid":"m2","text":"Noted.","content":[{"type":"text","text":"Noted."}],"sender":"assistant","created_at":"2026-02-01T08:01:00.000000Z","attachments":[],"files":[{"file_name":"dock.png"}]}]}]"#,
+        r#"[{"uuid":"c1","name":"","created_at":"2026-02-01T08:00:00.000000Z",
+"updated_at":"2026-02-01T08:01:00.000000Z","chat_messages":[{"uuid":"m1","text":"",
+"content":[],"sender":"human","created_at":"2026-02-01T08:00:00.000000Z","attachments":[
+{"file_name":"paste.txt","file_type":"txt","file_size":24,
+"extracted_content":"Bring 40 m of blue rope."}],"files":[]},{"uuid":"m2",
+"text":"Noted.","content":[{"type":"text","text":"Noted."}],"sender":"assistant",
+"created_at":"2026-02-01T08:01:00.000000Z","attachments":[],"files":[{
+"file_name":"dock.png"}]}]}]"#,
     );
     assert_eq!(found.format, "claude");
     assert_eq!(found.paths(), ["Claude/Bring 40 m of blue rope"]);

@@ -85,70 +85,45 @@ fn notes_and_bookmarks_are_in_the_order_of_the_book() {
     assert_eq!(found.error, None);
 }
 
+/// What a Kindle writes in its languages, and what a page shows.
+const LANGUAGES: &str = "\
+Ihre Markierung auf Seite 12 | Position 170-174 | Hinzugefügt am Montag, 2. März 2026 21:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+Ihre Markierung bei Position 170-174 | Hinzugefügt am Montag, 2. März 2026 um 21:15:02 Uhr
+= location 170-174, 2026-03-02 21:15:02
+Votre surlignement sur la page 12 | emplacement 170-174 | Ajouté le lundi 2 mars 2026 21:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+Tu subrayado en la página 12 | Posición 170-174 | Añadido el lunes, 2 de marzo de 2026 21:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+La tua evidenziazione a pagina 12 | posizione 170-174 | Aggiunto in data lunedì 2 marzo 2026 21:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+Seu destaque na página 12 | posição 170-174 | Adicionado: segunda-feira, 2 de março de 2026 21:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+Uw markering op pagina 12 | locatie 170-174 | Toegevoegd op maandag 2 maart 2026 21:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+Ваше выделение на странице 12 | Место 170-174 | Добавлено: понедельник, 2 марта 2026 г. в 21:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+您在第 12 页（位置 #170-174）的标注 | 添加于 2026年3月2日星期一 下午9:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+7ページ｜位置No. 114-116のメモ | 作成日: 2024年12月30日月曜日 14:46:33
+= page 7, location 114-116, 2024-12-30 14:46:33
+페이지 12의 하이라이트 | 위치 170-174 | 추가됨: 2026년 3월 2일 월요일 오후 9:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+Ваш выделенный отрывок на странице 5 | Местоположение 1234-1236 | Добавлено: понедельник, 30 декабря 2024 г. в 14:46:33
+= page 5, location 1234-1236, 2024-12-30 14:46:33
+您在位置 #170-174的标注 | 添加于 2026年3月2日星期一 下午9:15:02
+= location 170-174, 2026-03-02 21:15:02
+12ページ|位置No. 170-174のハイライト |作成日: 2026年3月2日月曜日 21:15:02
+= page 12, location 170-174, 2026-03-02 21:15:02
+Sizin Vurgu 12 | Konum 170-174 | Eklenme 2 Mart
+= Sizin Vurgu 12 | Konum 170-174 | Eklenme 2 Mart
+";
+
 #[test]
 fn other_languages_of_the_device_are_read() {
-    for (place, caption) in [
-        (
-            "Ihre Markierung auf Seite 12 | Position 170-174 | Hinzugefügt am Montag, 2. März 2026 21:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "Ihre Markierung bei Position 170-174 | Hinzugefügt am Montag, 2. März 2026 um 21:15:02 Uhr",
-            "location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "Votre surlignement sur la page 12 | emplacement 170-174 | Ajouté le lundi 2 mars 2026 21:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "Tu subrayado en la página 12 | Posición 170-174 | Añadido el lunes, 2 de marzo de 2026 21:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "La tua evidenziazione a pagina 12 | posizione 170-174 | Aggiunto in data lunedì 2 marzo 2026 21:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "Seu destaque na página 12 | posição 170-174 | Adicionado: segunda-feira, 2 de março de 2026 21:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "Uw markering op pagina 12 | locatie 170-174 | Toegevoegd op maandag 2 maart 2026 21:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "Ваше выделение на странице 12 | Место 170-174 | Добавлено: понедельник, 2 марта 2026 г. в 21:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "您在第 12 页（位置 #170-174）的标注 | 添加于 2026年3月2日星期一 下午9:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "7ページ｜位置No. 114-116のメモ | 作成日: 2024年12月30日月曜日 14:46:33",
-            "page 7, location 114-116, 2024-12-30 14:46:33",
-        ),
-        (
-            "페이지 12의 하이라이트 | 위치 170-174 | 추가됨: 2026년 3월 2일 월요일 오후 9:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "Ваш выделенный отрывок на странице 5 | Местоположение 1234-1236 | Добавлено: понедельник, 30 декабря 2024 г. в 14:46:33",
-            "page 5, location 1234-1236, 2024-12-30 14:46:33",
-        ),
-        (
-            "您在位置 #170-174的标注 | 添加于 2026年3月2日星期一 下午9:15:02",
-            "location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "12ページ|位置No. 170-174のハイライト |作成日: 2026年3月2日月曜日 21:15:02",
-            "page 12, location 170-174, 2026-03-02 21:15:02",
-        ),
-        (
-            "Sizin Vurgu 12 | Konum 170-174 | Eklenme 2 Mart",
-            "Sizin Vurgu 12 | Konum 170-174 | Eklenme 2 Mart",
-        ),
-    ] {
+    let lines: Vec<&str> = LANGUAGES.lines().collect();
+    for pair in lines.chunks(2) {
+        let (place, caption) = (pair[0], pair[1].trim_start_matches("= "));
         let found = convert(&format!("B (A)\n- {place}\n\ntext\n==========\n"));
         let page = found.page("Kindle/B");
         let shown = brain_convert_base::literal_line(caption);
