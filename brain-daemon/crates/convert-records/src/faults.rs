@@ -19,13 +19,16 @@ const CHATGPT: &str = r#"[{"title":"Kettle","create_time":1e300,"current_node":"
 "url":"https://a.example/"}]}]}},"parent":"a","children":[]}}},{"title":"../..",
 "mapping":{}},{"title":"KETTLE","mapping":{"a":{"message":{"author":{"role":"user"},
 "content":{"content_type":"text","parts":["x"]}}}}}]"#;
-const CLAUDE: &str = r#"[{"uuid":"c1","name":"Rope","created_at":"1601-01-01T00:00:00Z","chat_messages":[{
+const CLAUDE: &str = r#"[{"uuid":"c1","name":"Rope","created_at":"1601-01-01T00:00:00Z",
+    "chat_messages":[{
 "uuid":"m1","text":"a","content":[{"type":"tool_use","name":"artifacts","input":{
 "content":"x"}}],"sender":"assistant","created_at":"2262-12-31T00:00:00Z",
 "attachments":[{"file_name":"p","extracted_content":"Bring"}],"files":[{
 "file_name":"d.png"}]}]}]"#;
-const KINDLE: &str = "The Weir (Ole)\n- Your Highlight on page 12 | Location 170-174 | Added on Monday, March 2, 2026 9:15:02 PM\n\nthe gate\n==========\n";
-const READWISE: &str = "Highlight,Book Title,Book Author,Note,Location,Highlighted at\n\"a, b\",T,A,n,3,2023-04-05 06:07:08+00:00\n";
+const KINDLE: &str = "The Weir (Ole)\n- Your Highlight on page 12 | Location 170-174 | Added on \
+Monday, March 2, 2026 9:15:02 PM\n\nthe gate\n==========\n";
+const READWISE: &str = "Highlight,Book Title,Book Author,Note,Location,Highlighted at\n\
+\"a, b\",T,A,n,3,2023-04-05 06:07:08+00:00\n";
 const POCKET: &str =
     "title,url,time_added,tags,status\nA,https://a.example/,1250000000,x|y,unread\n";
 const POSTS: &str = r#"window.YTD.tweets.part0 = [{"tweet":{"id_str":"1",

@@ -1,8 +1,8 @@
 //! Reads the archive that X makes of an account: its posts by month, and what it liked.
 //!
-//! Each file in `data` is JSON after `window.YTD.tweets.part0 = `. Media lie beside, under the id of
-//! their post. Posts of more than 280 characters are cut off in `tweets.js`; their whole text is in
-//! `note-tweet.js`.
+//! Each file in `data` is JSON after `window.YTD.tweets.part0 = `. Media lie beside, under the id
+//! of their post. Posts of more than 280 characters are cut off in `tweets.js`; their whole text
+//! is in `note-tweet.js`.
 
 mod archive;
 mod post;

@@ -1,7 +1,7 @@
 //! Reads the HTML that browsers export (Netscape's format), and that of Pocket.
 //!
-//! `<DT><H3>` names a folder, and the next `<DL>` has its bookmarks. `<DD>` describes what is before
-//! it. Most tags are never closed. Pocket writes lists below headings.
+//! `<DT><H3>` names a folder, and the next `<DL>` has its bookmarks. `<DD>` describes what is
+//! before it. Most tags are never closed. Pocket writes lists below headings.
 
 use std::io::Read;
 

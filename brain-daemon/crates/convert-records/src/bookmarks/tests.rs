@@ -113,14 +113,21 @@ fn descriptions_and_other_marks_are_kept_as_plain_text() {
         "d.html",
         "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<TITLE>B</TITLE><H1>B</H1>\n<DL><p>\n\
         <DT><H3>Work</H3>\n<DD># of all\n<DL><p>\n\
-        <DT><A HREF=\"https://a.example/\" TAGS=\"c++,2019,a b\" PRIVATE=\"1\" ICON=\"data:image/png;base64,AAAA\">A</A>\n\
+        <DT><A HREF=\"https://a.example/\" TAGS=\"c++,2019,a b\" PRIVATE=\"1\" \
+        ICON=\"data:image/png;base64,AAAA\">A</A>\n\
         <DD>- [ ] no task<br>## no heading [[x]]\n\n\
         <DT><A HREF=\"https://b.example/\">B *b*</A>\n</DL><p>\n</DL><p>\n",
     );
     let page = found.page("Bookmarks/Work");
-    assert!(page.ends_with("tags: [\"2019\", \"c++\"]\n---\n\n\\# of all\n\n\
-        - [A](https://a.example/) · private · tag: c++ · tag: 2019 · #a-b\n  \\- \\[ \\] no task  \n  \
-        \\#\\# no heading \\[\\[x\\]\\]\n- [B \\*b\\*](https://b.example/)\n"), "{page}");
+    assert!(
+        page.ends_with(
+            "tags: [\"2019\", \"c++\"]\n---\n\n\\# of all\n\n\
+        - [A](https://a.example/) · private · tag: c++ · tag: 2019 · #a-b\n  \\- \\[ \\] no \
+        task  \n  \
+        \\#\\# no heading \\[\\[x\\]\\]\n- [B \\*b\\*](https://b.example/)\n"
+        ),
+        "{page}"
+    );
     assert!(!page.contains("AAAA"), "{page}");
     let body = page.split("---\n").last().unwrap();
     assert!(headings(body).is_empty() && todos(body).is_empty(), "{page}");
@@ -133,15 +140,18 @@ fn pocket_is_read_as_html_and_as_a_table() {
         "ril_export.html",
         "<!DOCTYPE html>\n<html>\n<head>\n<meta charset=\"UTF-8\" />\n\
         <title>Pocket Export</title>\n</head>\n<body>\n<h1>Unread</h1>\n<ul>\n\
-        <li><a href=\"https://a.example/\" time_added=\"1250000000\" tags=\"weir,old\">A &amp; a</a></li>\n\
+        <li><a href=\"https://a.example/\" time_added=\"1250000000\" tags=\"weir,old\">A &amp; \
+        a</a></li>\n\
         </ul>\n\n<h1>Read Archive</h1>\n<ul>\n\
-        <li><a href=\"https://b.example/\" time_added=\"1250000000\" tags=\"\">B</a></li>\n</ul>\n</body>\n</html>\n",
+        <li><a href=\"https://b.example/\" time_added=\"1250000000\" tags=\"\">B</a></li>\n</ul>\n\
+        </body>\n</html>\n",
     );
     let directory = directory(&[
         (
             "part_000000.csv",
             "title,url,time_added,tags,status\n\
-        A & a,https://a.example/,1250000000,weir|old,unread\nB,https://b.example/,1250000000,,archive\n\
+        A & a,https://a.example/,1250000000,weir|old,unread\n\
+        B,https://b.example/,1250000000,,archive\n\
         https://c.example/,https://c.example/,1250000000,,unread\nno address,,,,\n",
         ),
         ("annotations/part_000000.json", "[]"),
@@ -170,13 +180,20 @@ fn a_table_of_raindrop_is_read() {
     let found = convert(
         "raindrop.csv",
         "id,title,note,excerpt,url,folder,tags,created,cover,highlights,favorite\n\
-        1,Weir,\"my note\nin two lines\",An excerpt,https://w.example/,Water / Old,\"weir, old stone\",\
+        1,Weir,\"my note\nin two lines\",An excerpt,https://w.example/,Water / Old,\"weir, old \
+        stone\",\
         2023-04-05T06:07:08.000Z,https://w.example/c.png,,true\n",
     );
     assert_eq!(found.paths(), ["Bookmarks", "Bookmarks/Water", "Bookmarks/Water/Old"]);
     let page = found.page("Bookmarks/Water/Old");
-    assert!(page.contains("- [Weir](https://w.example/) · 2023-04-05 06:07:08 UTC · favourite · #weir · #old-stone\n  \
-        An excerpt\n\n  my note  \n  in two lines\n"), "{page}");
+    assert!(
+        page.contains(
+            "- [Weir](https://w.example/) · 2023-04-05 06:07:08 UTC · favourite · \
+    #weir · #old-stone\n  \
+        An excerpt\n\n  my note  \n  in two lines\n"
+        ),
+        "{page}"
+    );
 }
 
 #[test]

@@ -42,7 +42,8 @@ fn im12_the_chain_is_walked_before_nodes_are_left_out() {
     assert_eq!(found.paths(), ["ChatGPT/Kettle"]);
     assert_eq!(
         found.page("ChatGPT/Kettle"),
-        "---\ntitle: \"Kettle\"\ncreated: 2023-11-14T22:13:20.5Z\nupdated: 2023-11-14T22:13:23Z\n---\n\n\
+        "---\ntitle: \"Kettle\"\ncreated: 2023-11-14T22:13:20.5Z\nupdated: 2023-11-14T22:13:23Z\n\
+        ---\n\n\
          ## You, 2023-11-14 22:13:21 UTC\n\nDoes it whistle?\n\n\
          ## ChatGPT, 2023-11-14 22:13:23 UTC\n\nAt 100 degrees.\n"
     );
@@ -58,11 +59,13 @@ fn im13_marks_become_links_or_names() {
     let mut answer = message(
         "assistant",
         &format!(
-            "The weir was built by \u{e200}entity\u{e202}[\"people\",\"Ole Strand\",0]\u{e201} in 1911. {cite}{lone} \u{e200}"
+            "The weir was built by \u{e200}entity\u{e202}[\"people\",\"Ole Strand\",0]\u{e201} in \
+            1911. {cite}{lone} \u{e200}"
         ),
     );
     answer["metadata"] = json!({"content_references": [{"matched_text": cite,
-        "type": "grouped_webpages", "items": [{"title": "Weirs", "url": "https://weirs.example/1911"}]}]});
+        "type": "grouped_webpages", "items": [{"title": "Weirs",
+            "url": "https://weirs.example/1911"}]}]});
     let found = convert(&json!([conversation("W", "a", &[("a", "", &[], answer)])]).to_string());
     let page = found.page("ChatGPT/W");
     let right = "The weir was built by Ole Strand in 1911. [Weirs](https://weirs.example/1911)";
@@ -75,7 +78,8 @@ fn older_citations_are_found_by_their_place() {
     let mut answer = message("assistant", "Wä【7†source】 and 【8†x】.");
     answer["metadata"] = json!({"citations": [
         {"start_ix": 2, "end_ix": 12, "metadata": {"title": "Weirs", "url": "https://w.example/"}},
-        {"start_ix": 3, "end_ix": 9000, "metadata": {"title": "No", "url": "https://n.example/"}}]});
+        {"start_ix": 3, "end_ix": 9000, "metadata": {"title": "No",
+            "url": "https://n.example/"}}]});
     let found = convert(&json!([conversation("W", "a", &[("a", "", &[], answer)])]).to_string());
     let page = found.page("ChatGPT/W");
     assert!(page.contains("Wä[Weirs](https://w.example/) and 【8†x】."), "{page}");

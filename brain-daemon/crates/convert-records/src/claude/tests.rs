@@ -39,14 +39,16 @@ fn thinking_artifacts_and_tools_are_kept() {
     let content = json!([
         {"type": "thinking", "thinking": "# Hm\nOak."},
         {"type": "text", "text": "# Sign\n\nSee there.", "citations": [
-            {"title": "Oak", "url": "https://oak.example/"}, {"details": {"url": "https://o.example/"}}]},
+            {"title": "Oak", "url": "https://oak.example/"},
+                {"details": {"url": "https://o.example/"}}]},
         {"type": "tool_use", "name": "artifacts", "input": {"command": "create", "id": "s",
             "title": "The sign", "type": "text/markdown", "content": "# Ferry\n\nMondays"}},
         {"type": "tool_use", "name": "artifacts", "input": {"command": "update", "id": "s",
             "old_str": "Mondays", "new_str": "Tuesdays"}},
         {"type": "tool_use", "name": "web_search", "input": {"query": "oak"}},
         {"type": "tool_result", "name": "web_search", "content": [
-            {"type": "knowledge", "title": "Oak [1]", "url": "https://oak.example/", "text": "hard"}]},
+            {"type": "knowledge", "title": "Oak [1]", "url": "https://oak.example/",
+                "text": "hard"}]},
         {"type": "hologram", "shape": "cube"},
         {"type": "token_budget"},
     ]);
@@ -104,7 +106,10 @@ fn projects_become_pages_and_other_files_are_named() {
 
 #[test]
 fn another_branch_is_marked() {
-    let message = |id: &str, parent: &str, text: &str| json!({"uuid": id, "parent_message_uuid": parent, "sender": "human", "text": text});
+    let message = |id: &str, parent: &str, text: &str| {
+        json!({"uuid": id,
+        "parent_message_uuid": parent, "sender": "human", "text": text})
+    };
     let messages = [message("a", "0", "one"), message("b", "a", "two"), message("c", "a", "three")];
     let found =
         convert(&json!([{"uuid": "c", "name": "B", "chat_messages": messages}]).to_string());

@@ -15,7 +15,10 @@ const SEPARATOR: &str = "==========\n";
 #[test]
 fn im20_the_last_record_of_a_highlight_counts() {
     let found = convert(
-        "\u{feff}The Weir (Ole Strand)\n- Your Highlight on page 12 | Location 170-174 | Added on Monday, March 2, 2026 9:15:02 PM\n\nthe gate was shut and nobody\n==========\nThe Weir (Ole Strand)\n- Your Highlight on page 12 | Location 170-176 | Added on Monday, March 2, 2026 9:15:09 PM\n\nthe gate was shut and nobody had the key\n==========\n",
+        "\u{feff}The Weir (Ole Strand)\n- Your Highlight on page 12 | Location 170-174 | Added on \
+        Monday, March 2, 2026 9:15:02 PM\n\nthe gate was shut and nobody\n==========\n\
+        The Weir (Ole Strand)\n- Your Highlight on page 12 | Location 170-176 | Added on Monday, \
+        March 2, 2026 9:15:09 PM\n\nthe gate was shut and nobody had the key\n==========\n",
     );
     assert_eq!(found.format, "kindle");
     assert_eq!(found.paths(), ["Kindle/The Weir"]);
@@ -34,7 +37,8 @@ fn im20_the_last_record_of_a_highlight_counts() {
 fn overlapping_highlights_of_other_texts_are_two() {
     let record = |place: &str, text: &str| {
         format!(
-            "B (A)\r\n- Your Highlight at location {place} | Added on Wednesday, 6 November 2019 13:36:03\r\n\r\n{text}\r\n==========\r\n"
+            "B (A)\r\n- Your Highlight at location {place} | Added on Wednesday, 6 November 2019 \
+            13:36:03\r\n\r\n{text}\r\n==========\r\n"
         )
     };
     let text = [
@@ -54,11 +58,15 @@ fn overlapping_highlights_of_other_texts_are_two() {
 #[test]
 fn notes_and_bookmarks_are_in_the_order_of_the_book() {
     let found = convert(&[
-        "The Weir (old) (Strand (Jr.), Ole)\n- Your Bookmark on page xii | Location 300 | Added on Monday, March 2, 2026 12:15:02 AM\n\n\n",
-        "The Weir (old) (Strand (Jr.), Ole)\n- Your Note on page 12 | Location 176 | Added on Monday, March 2, 2026 12:16:02 PM\n\n# look up\n",
-        "The Weir (old) (Strand (Jr.), Ole)\n- Your Highlight on page 12 | Location 170-176 | Added on Monday, March 2, 2026 9:15:09 PM\n\n1986. A dry year\n",
+        "The Weir (old) (Strand (Jr.), Ole)\n- Your Bookmark on page xii | Location 300 | Added \
+        on Monday, March 2, 2026 12:15:02 AM\n\n\n",
+        "The Weir (old) (Strand (Jr.), Ole)\n- Your Note on page 12 | Location 176 | Added on \
+        Monday, March 2, 2026 12:16:02 PM\n\n# look up\n",
+        "The Weir (old) (Strand (Jr.), Ole)\n- Your Highlight on page 12 | Location 170-176 | \
+        Added on Monday, March 2, 2026 9:15:09 PM\n\n1986. A dry year\n",
         "No author\n- Highlight Loc. 1170-74  | Added on Monday, March 2, 2026, 09:15 PM\n\nold\n",
-        "No author\n- Your Highlight on page 3 | Added on nonsense\n\n <You have reached the clipping limit for this item>\n",
+        "No author\n- Your Highlight on page 3 | Added on nonsense\n\
+        \n <You have reached the clipping limit for this item>\n",
         "",
     ].join(SEPARATOR));
     assert_eq!(found.paths(), ["Kindle/The Weir (old)", "Kindle/No author"]);
@@ -78,9 +86,8 @@ fn notes_and_bookmarks_are_in_the_order_of_the_book() {
     assert!(page.contains("> — page 3, Added on nonsense"), "{page}");
     assert_eq!(
         found.lost(),
-        [
-            "My Clippings.txt, No author, page 3, Added on nonsense: the Kindle did not store its text"
-        ]
+        ["My Clippings.txt, No author, page 3, Added on nonsense: the Kindle did not store its \
+            text"]
     );
     assert_eq!(found.error, None);
 }
@@ -95,7 +102,8 @@ Votre surlignement sur la page 12 | emplacement 170-174 | Ajouté le lundi 2 mar
 = page 12, location 170-174, 2026-03-02 21:15:02
 Tu subrayado en la página 12 | Posición 170-174 | Añadido el lunes, 2 de marzo de 2026 21:15:02
 = page 12, location 170-174, 2026-03-02 21:15:02
-La tua evidenziazione a pagina 12 | posizione 170-174 | Aggiunto in data lunedì 2 marzo 2026 21:15:02
+La tua evidenziazione a pagina 12 | posizione 170-174 | Aggiunto in data lunedì 2 marzo 2026 \
+21:15:02
 = page 12, location 170-174, 2026-03-02 21:15:02
 Seu destaque na página 12 | posição 170-174 | Adicionado: segunda-feira, 2 de março de 2026 21:15:02
 = page 12, location 170-174, 2026-03-02 21:15:02
@@ -109,7 +117,8 @@ Uw markering op pagina 12 | locatie 170-174 | Toegevoegd op maandag 2 maart 2026
 = page 7, location 114-116, 2024-12-30 14:46:33
 페이지 12의 하이라이트 | 위치 170-174 | 추가됨: 2026년 3월 2일 월요일 오후 9:15:02
 = page 12, location 170-174, 2026-03-02 21:15:02
-Ваш выделенный отрывок на странице 5 | Местоположение 1234-1236 | Добавлено: понедельник, 30 декабря 2024 г. в 14:46:33
+Ваш выделенный отрывок на странице 5 | Местоположение 1234-1236 | Добавлено: понедельник, 30 \
+декабря 2024 г. в 14:46:33
 = page 5, location 1234-1236, 2024-12-30 14:46:33
 您在位置 #170-174的标注 | 添加于 2026年3月2日星期一 下午9:15:02
 = location 170-174, 2026-03-02 21:15:02
@@ -137,7 +146,8 @@ fn other_languages_of_the_device_are_read() {
 
 #[test]
 fn a_cut_file_gives_its_whole_records_and_an_error() {
-    let record = "The Weir (Ole Strand)\n- Your Highlight on page 12 | Location 170-174 | Added on Monday, March 2, 2026 9:15:02 PM\n\nthe gate\n==========\n";
+    let record = "The Weir (Ole Strand)\n- Your Highlight on page 12 | Location 170-174 | Added \
+    on Monday, March 2, 2026 9:15:02 PM\n\nthe gate\n==========\n";
     let whole = format!("{record}{}", record.replace("170-174", "270-274").replace("Weir", "Lock"));
     for tenth in 6..10 {
         let found = convert(&whole[..whole.len() * tenth / 10]);
@@ -150,7 +160,8 @@ fn a_cut_file_gives_its_whole_records_and_an_error() {
 fn garbage_between_records_does_no_harm() {
     let directory = directory(&[]);
     let path = directory.path().join("My Clippings.txt");
-    let record = b"The Weir (Ole Strand)\n- Your Highlight on page 12 | Location 170-99999999999999999999 | Added on 99:99:99 2026\n\nthe gate\n==========\n";
+    let record = b"The Weir (Ole Strand)\n- Your Highlight on page 12 | Location \
+    170-99999999999999999999 | Added on 99:99:99 2026\n\nthe gate\n==========\n";
     let garbage = b"\xff\xfe\x00\n==========\n\n\n==========\n)\n-\n==========\n";
     fs::write(&path, [&record[..], &garbage[..], &record[..]].concat()).unwrap();
     let found = Converted::of(&FORMATS, &path);

@@ -127,7 +127,8 @@ fn expanded(text: &str, urls: &HashMap<&str, &str>) -> String {
     out
 }
 
-/// The whole texts of long posts. They have no id of a post; time and beginning tell which is whose.
+/// The whole texts of long posts. They have no id of a post; time and beginning tell which is
+/// whose.
 #[derive(Default)]
 pub(super) struct Notes {
     by_second: HashMap<i64, Vec<(String, String)>>,

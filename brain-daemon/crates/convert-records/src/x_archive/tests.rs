@@ -34,7 +34,8 @@ fn posts_of_a_month_are_a_page_with_their_media() {
         {"url": "https://t.co/pic1", "media_url_https": "https://m.example/P1.jpg"},
         {"url": "https://t.co/pic1", "media_url_https": "https://m.example/P2.jpg"}]});
     let notes = json!({"noteTweet": {"noteTweetId": "99", "createdAt": "2018-10-10T20:19:24.000Z",
-        "core": {"text": "A long post about #weirs & more, which is longer than it may be in one post.\n# End"}}});
+        "core": {"text":
+            "A long post about #weirs & more, which is longer than it may be in one post.\n# End"}}});
     let lone = json!({"noteTweet": {"noteTweetId": "98", "createdAt": "2019-01-01T00:00:00.000Z",
         "core": {"text": "Nobody has me"}}});
     let like = json!({"like": {"tweetId": "5", "fullText": "A *good* one\n- yes",
@@ -56,10 +57,13 @@ fn posts_of_a_month_are_a_page_with_their_media() {
     let page = found.page("X/2018/Posts 2018-10");
     assert_eq!(
         page,
-        "---\ntitle: \"Posts 2018-10\"\ncreated: 2018-10-10T20:19:24Z\nupdated: 2018-10-11T08:00:00Z\n\
+        "---\ntitle: \"Posts 2018-10\"\ncreated: 2018-10-10T20:19:24Z\n\
+        updated: 2018-10-11T08:00:00Z\n\
          attachments: [\"13-P1.jpg\"]\naccount: \"@ada\"\n---\n\n## 2018-10-10 20:19:24 UTC\n\n\
-         A long post about \\#weirs & more, which is longer than it may be in one post.  \n\\# End\n\n\
-         [Post 12](https://x.com/ada/status/12), 3 likes, 1 repost\n\n## 2018-10-11 08:00:00 UTC\n\n\
+         A long post about \\#weirs & more, which is longer than it may be in one post.  \n\
+         \\# End\n\n\
+         [Post 12](https://x.com/ada/status/12), 3 likes, 1 repost\n\n## 2018-10-11 08:00:00 UTC\n\
+         \n\
          Reply to [@bo](https://x.com/bo/status/9)\n\n@bo See https://weir.example/a_b.\n\n\
          ![[13-P1.jpg]]\n\n[Post 13](https://x.com/ada/status/13), 3 likes, 1 repost\n"
     );
