@@ -90,7 +90,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
 
 /// Returns the title of a conversation, else one from its first text.
 fn title(conversation: &Value) -> String {
-    let title = title_of(text(conversation, "title"));
+    let title = brain_page::single_line(text(conversation, "title"));
     if !title.is_empty() {
         return title;
     }

@@ -72,7 +72,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
 
 /// Returns the title of a conversation, else one from its first text.
 fn title(conversation: &Value) -> String {
-    let name = title_of(text(conversation, "name"));
+    let name = brain_page::single_line(text(conversation, "name"));
     if !name.is_empty() {
         return name;
     }

@@ -265,6 +265,16 @@ fn a_long_conversation_becomes_several_pages() {
 }
 
 #[test]
+fn long_titles_stay_whole_and_paths_are_bounded() {
+    let title = "Ä weir ".repeat(60);
+    let nodes: &[(&str, &str, &[&str], Value)] = &[("q", "", &[], message("user", "first"))];
+    let found = convert(&json!([conversation(&title, "q", nodes)]).to_string());
+    let path = found.paths()[0];
+    assert!(path.len() < 170, "{path}");
+    assert!(found.page(path).contains(&format!("title: \"{}\"\n", title.trim())));
+}
+
+#[test]
 fn a_cut_part_does_not_hide_the_others() {
     let one = json!([conversation("One", "q", &[("q", "", &[], message("user", "first"))])]);
     let two = json!([conversation("Two", "q", &[("q", "", &[], message("user", "x"))])]);

@@ -17,7 +17,7 @@ use crate::json::{list, text};
 use crate::json_array::{MAX_ELEMENT, for_each_element};
 use crate::long_page::{LongPage, Target};
 use crate::time::from_text;
-use crate::turns::{named, parse, title_of, turn_heading};
+use crate::turns::{named, parse, turn_heading};
 
 /// The folder of the pages of projects.
 const PROJECTS: &str = "Projects";
@@ -108,7 +108,7 @@ fn write_project(
     folder: &str,
     mut target: Target<'_, '_>,
 ) -> io::Result<()> {
-    let title = match title_of(text(project, "name")) {
+    let title = match brain_page::single_line(text(project, "name")) {
         title if title.is_empty() => "Untitled".to_owned(),
         title => title,
     };
