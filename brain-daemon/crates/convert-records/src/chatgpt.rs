@@ -21,14 +21,15 @@ use brain_convert_base::{
     ConvertError, Format, Output, Page, Paths, Sample, Tree, Value as Field, literal_line,
 };
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::export::{Export, begins_with_words};
-use crate::json::{is_true, list, text};
+use crate::json::{fields, is_true, list, text, value};
 use crate::long_page::{LongPage, Target};
 use crate::time::from_seconds;
-use crate::turns::{Head, named, parse, paths_of, title_of, turn_heading};
+use crate::turns::{Conversation, Head, named, paths_of, title_of, turn_heading};
 use assets::Assets;
-use branches::branches;
+use branches::{branches, nodes};
 use message::{Role, Shown, role, shown};
 
 pub(crate) const FORMAT: Format =
@@ -36,6 +37,8 @@ pub(crate) const FORMAT: Format =
 
 /// The folder of the pages.
 const FOLDER: &str = "ChatGPT";
+/// The field with the messages.
+const MESSAGES: &str = "mapping";
 /// The level of the heading of a turn, and of one in another branch.
 const TURN: usize = 2;
 const TURN_IN_BRANCH: usize = 3;
@@ -54,9 +57,9 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     };
     let assets = Assets::of(files.as_ref());
     let mut paths = Paths::default();
-    let known = paths_of(&export, FOLDER, &mut paths, |conversation| Head {
+    let known = paths_of(&export, FOLDER, &mut paths, MESSAGES, |conversation| Head {
         title: title(conversation),
-        created: from_seconds(conversation.get("create_time")),
+        created: from_seconds(conversation.head.get("create_time")),
     })?;
     let mut hidden = 0;
     // A part that is cut off does not keep the others from being read.
@@ -66,7 +69,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         let read = export.for_each(part, &mut |element| {
             let (number, path) = known.next().unwrap_or_default();
             let from = format!("{}, conversation {}", part.name, number + 1);
-            let conversation = match parse(&element) {
+            let conversation = match Conversation::parse(&element, MESSAGES) {
                 Ok(conversation) => conversation,
                 Err(reason) => return Ok(out.lost(&named(&from, "title", &element), &reason)?),
             };
@@ -89,14 +92,16 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
 }
 
 /// Returns the title of a conversation, else one from its first text.
-fn title(conversation: &Value) -> String {
-    let title = brain_page::single_line(text(conversation, "title"));
+fn title(conversation: &Conversation<'_>) -> String {
+    let title = brain_page::single_line(text(&conversation.head, "title"));
     if !title.is_empty() {
         return title;
     }
-    let main = branches(conversation).main;
-    let shown = main.iter().filter(|it| role(it) == Role::User).map(|it| shown(it, TURN));
-    let first = shown.flat_map(|it| it.blocks).map(|it| title_of(&it)).find(|it| !it.is_empty());
+    let nodes = nodes(conversation.messages);
+    let main = branches(&nodes, text(&conversation.head, "current_node")).main;
+    let messages = main.into_iter().map(value).filter(|it| role(it) == Role::User);
+    let blocks = messages.flat_map(|it| shown(&it, TURN).blocks);
+    let first = blocks.map(|it| title_of(&it)).find(|it| !it.is_empty());
     first.unwrap_or_else(|| "Untitled".to_owned())
 }
 
@@ -108,24 +113,29 @@ struct Writer<'a, 'o> {
 }
 
 impl Writer<'_, '_> {
-    fn conversation(&mut self, conversation: &Value, from: &str, path: String) -> io::Result<()> {
-        let branches = branches(conversation);
+    fn conversation(
+        &mut self,
+        conversation: &Conversation<'_>,
+        from: &str,
+        path: String,
+    ) -> io::Result<()> {
+        let nodes = nodes(conversation.messages);
+        let branches = branches(&nodes, text(&conversation.head, "current_node"));
         let mut page = LongPage::new(page(conversation, &branches.main, from, path));
         let from = format!("{from}, {}", title(conversation));
         let mut done = HashSet::new();
         let mut is_blank = self.turns(&branches.main, TURN, &mut page, &from, &mut done)?;
         let mut has_heading = false;
         for branch in &branches.others {
-            let has_text = |it: &&Value| role(it) != Role::Hidden && !shown(it, TURN).is_empty();
-            if !branch.messages.iter().any(has_text) {
-                self.hidden += hidden_texts(&branch.messages);
+            if !branch.messages.iter().any(|it| is_shown(&value(it))) {
+                self.turns(&branch.messages, TURN, &mut page, &from, &mut done)?;
                 continue;
             }
             if !has_heading {
                 page.add(&format!("{} Other branches", "#".repeat(TURN)));
                 has_heading = true;
             }
-            let after = branch.after.map(beginning).unwrap_or_default();
+            let after = branch.after.as_ref().map(beginning).unwrap_or_default();
             if !after.is_empty() {
                 page.add(&format!("After “{}”:", literal_line(&after)));
             }
@@ -142,24 +152,35 @@ impl Writer<'_, '_> {
     /// there was nothing to add.
     fn turns(
         &mut self,
-        messages: &[&Value],
+        messages: &[&RawValue],
         level: usize,
         page: &mut LongPage,
         from: &str,
         done: &mut HashSet<String>,
     ) -> io::Result<bool> {
-        self.hidden += hidden_texts(messages);
         let mut current = None;
-        for message in messages.iter().filter(|it| role(it) != Role::Hidden) {
-            let mut shown = shown(message, level);
+        for raw in messages {
+            let message: Value = match serde_json::from_str(raw.get()) {
+                Ok(message) => message,
+                Err(error) => {
+                    let reason = format!("a message is no readable JSON: {error}");
+                    self.target.out.lost(from, &reason)?;
+                    continue;
+                }
+            };
+            let mut shown = shown(&message, level);
             if shown.is_empty() {
                 continue;
             }
+            let side = role(&message);
+            if side == Role::Hidden {
+                self.hidden += 1;
+                continue;
+            }
             page.make_room(shown.blocks.iter().map(String::len).sum::<usize>(), &mut self.target)?;
-            let side = role(message);
             if current != Some(side) || page.is_empty() {
                 let time = from_seconds(message.get("create_time"));
-                page.add(&turn_heading(level, &who(message), time));
+                page.add(&turn_heading(level, &who(&message), time));
             }
             current = Some(side);
             for block in shown.blocks.drain(..) {
@@ -202,18 +223,17 @@ impl Writer<'_, '_> {
 }
 
 /// Returns the page of a conversation, without its text.
-fn page(conversation: &Value, main: &[&Value], from: &str, path: String) -> Page {
+fn page(conversation: &Conversation<'_>, main: &[&RawValue], from: &str, path: String) -> Page {
     let title = title(conversation);
-    let models = main.iter().filter_map(|it| it.get("metadata")).map(|it| text(it, "model_slug"));
-    let models: BTreeSet<&str> = models.filter(|it| !it.is_empty()).collect();
+    let conversation = &conversation.head;
+    let models: BTreeSet<String> = main.iter().filter_map(|it| model(it)).collect();
     let mut fields = Vec::new();
     let id = [text(conversation, "conversation_id"), text(conversation, "id")];
     if let Some(id) = id.into_iter().find(|it| !it.is_empty()) {
         fields.push(("conversation".to_owned(), Field::Text(id.to_owned())));
     }
     if !models.is_empty() {
-        let models = models.into_iter().map(str::to_owned).collect();
-        fields.push(("models".to_owned(), Field::List(models)));
+        fields.push(("models".to_owned(), Field::List(models.into_iter().collect())));
     }
     if is_true(conversation, "is_archived") {
         fields.push(("archived".to_owned(), Field::Text("yes".to_owned())));
@@ -226,6 +246,13 @@ fn page(conversation: &Value, main: &[&Value], from: &str, path: String) -> Page
     page.title = title;
     page.fields = fields;
     page
+}
+
+/// Returns the model that wrote a message.
+fn model(message: &RawValue) -> Option<String> {
+    let fields = fields(message.get().as_bytes()).ok()?;
+    let metadata = value(fields.get("metadata")?);
+    Some(text(&metadata, "model_slug").to_owned()).filter(|it| !it.is_empty())
 }
 
 /// Returns the name of the side that wrote a message.
@@ -249,8 +276,7 @@ fn beginning(message: &Value) -> String {
         .unwrap_or_default()
 }
 
-/// Returns how many hidden messages have a text.
-fn hidden_texts(messages: &[&Value]) -> u64 {
-    let has_text = |it: &&&Value| role(it) == Role::Hidden && !shown(it, TURN).is_empty();
-    messages.iter().filter(has_text).count() as u64
+/// Returns whether ChatGPT shows something of a message.
+fn is_shown(message: &Value) -> bool {
+    role(message) != Role::Hidden && !shown(message, TURN).is_empty()
 }

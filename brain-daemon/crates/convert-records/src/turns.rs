@@ -3,8 +3,10 @@
 use brain_convert_base::{ConvertError, Paths};
 use jiff::Timestamp;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::export::Export;
+use crate::json::{fields, value};
 use crate::json_array::{Element, MAX_ELEMENT};
 use crate::time::shown;
 
@@ -21,7 +23,8 @@ pub(crate) struct Head {
 
 /// Returns the paths of the pages of all conversations in `folder`: those of each part of the
 /// export, in order. Conversations that began earlier get their path first, so that a newer export
-/// does not change it. A conversation that cannot be read has an empty path.
+/// does not change it. A conversation that cannot be read has an empty path. `inner` is the field
+/// with the messages.
 ///
 /// # Errors
 /// Errors of reading. Parts that end early are no error here, because they are read again.
@@ -29,15 +32,16 @@ pub(crate) fn paths_of(
     export: &Export,
     folder: &str,
     paths: &mut Paths,
-    head: impl Fn(&Value) -> Head,
+    inner: &str,
+    head: impl Fn(&Conversation<'_>) -> Head,
 ) -> Result<Vec<Vec<String>>, ConvertError> {
     let mut heads = Vec::new();
     let mut found = Vec::new();
     for (part_number, part) in export.parts().iter().enumerate() {
         let mut count = 0;
         let read = export.for_each(part, &mut |element| {
-            if let Ok(value) = parse(&element) {
-                let Head { title, created } = head(&value);
+            if let Ok(conversation) = Conversation::parse(&element, inner) {
+                let Head { title, created } = head(&conversation);
                 heads.push((created, part_number, count, title));
             }
             count += 1;
@@ -59,14 +63,39 @@ pub(crate) fn paths_of(
     Ok(found)
 }
 
-/// Parses a conversation. The error is a reason why it is lost.
+/// A conversation whose messages are not parsed.
+pub(crate) struct Conversation<'a> {
+    /// All fields but the one with the messages.
+    pub(crate) head: Value,
+    /// The field with the messages.
+    pub(crate) messages: Option<&'a RawValue>,
+}
+
+impl<'a> Conversation<'a> {
+    /// Parses a conversation with its messages in the field `inner`. The error is a reason why it
+    /// is lost.
+    pub(crate) fn parse(element: &Element<'a>, inner: &str) -> Result<Self, String> {
+        let Element::Whole(bytes) = *element else { return Err(too_large()) };
+        let mut fields = fields(bytes).map_err(|error| unreadable(&error))?;
+        let messages = fields.remove(inner);
+        let head = fields.into_iter().map(|(key, raw)| (key, value(raw))).collect();
+        Ok(Self { head: Value::Object(head), messages })
+    }
+}
+
+fn too_large() -> String {
+    format!("it has more than {MAX_ELEMENT} bytes, the limit for an entry")
+}
+
+fn unreadable(error: &serde_json::Error) -> String {
+    format!("it is no readable JSON: {error}")
+}
+
+/// Parses a whole element. The error is a reason why it is lost.
 pub(crate) fn parse(element: &Element<'_>) -> Result<Value, String> {
     match element {
-        Element::Whole(bytes) => serde_json::from_slice(bytes)
-            .map_err(|error| format!("it is no readable JSON: {error}")),
-        Element::TooLarge(_) => {
-            Err(format!("it has more than {MAX_ELEMENT} bytes, the limit for a conversation"))
-        }
+        Element::Whole(bytes) => serde_json::from_slice(bytes).map_err(|error| unreadable(&error)),
+        Element::TooLarge(_) => Err(too_large()),
     }
 }
 

@@ -233,7 +233,9 @@ fn a_cut_export_gives_what_is_whole() {
 
 #[test]
 fn an_unreadable_conversation_is_lost_by_its_title() {
-    let deep = format!("{{\"title\": \"Deep\", \"x\": {}1{}}}", "[".repeat(500), "]".repeat(500));
+    let nested = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    let deep =
+        format!("{{\"title\":\"Deep\",\"mapping\":{{\"a\":{{\"message\":{{\"x\":{nested}}}}}}}}}");
     let fine = conversation("Fine", "q", &[("q", "", &[], message("user", "first"))]);
     let empty = conversation("Empty", "q", &[("q", "", &[], message("user", " "))]);
     let odd =
@@ -241,12 +243,13 @@ fn an_unreadable_conversation_is_lost_by_its_title() {
     let found = convert(&format!("[{fine},{deep},{empty},7,{odd},{{\"title\":\"Bad\",}}]"));
     assert_eq!(found.paths(), ["ChatGPT/Fine"]);
     let lost = found.lost();
-    assert_eq!(lost.len(), 5, "{lost:?}");
-    assert!(
-        lost[0].starts_with("conversations.json, conversation 2, Deep: it is no readable JSON")
-    );
-    assert_eq!(lost[1], "conversations.json, Empty: it has no message that ChatGPT shows");
-    assert!(lost[4].starts_with("conversations.json, conversation 6, Bad: "));
+    assert_eq!(lost.len(), 6, "{lost:?}");
+    assert!(lost[0].starts_with("conversations.json, Deep: a message is no readable JSON: recurs"));
+    assert_eq!(lost[1], "conversations.json, Deep: it has no message that ChatGPT shows");
+    assert_eq!(lost[2], "conversations.json, Empty: it has no message that ChatGPT shows");
+    assert!(lost[3].starts_with("conversations.json, conversation 4: it is no readable JSON"));
+    assert_eq!(lost[4], "conversations.json, Untitled: it has no message that ChatGPT shows");
+    assert!(lost[5].starts_with("conversations.json, conversation 6, Bad: it is no readable JSON"));
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn empty_cut_and_odd_conversations_are_named() {
         {{\"chat_messages\":[1,{{\"content\":7,\"files\":[{{}}]}}]}},{{\"uu"
     );
     let found = convert(&text);
-    assert_eq!(found.paths(), ["Claude/Fine", "Claude/Untitled 2"]);
+    assert_eq!(found.paths(), ["Claude/Fine", "Claude/Untitled"]);
     let lost = found.lost();
     assert_eq!(lost[0], "conversations.json, Empty: it has no message with a text");
     assert!(lost[1].starts_with("conversations.json, conversation 3, Bad: it is no readable JSON"));

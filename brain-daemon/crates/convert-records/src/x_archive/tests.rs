@@ -13,14 +13,19 @@ fn script(name: &str, entries: &[Value]) -> String {
     format!("window.YTD.{name}.part0 = {}", json!(entries))
 }
 
-#[test]
-fn posts_of_a_month_are_a_page_with_their_media() {
+/// A post whose text is cut off.
+fn long() -> Value {
     let mut long = post(
         "12",
         "Wed Oct 10 20:19:24 +0000 2018",
         "A long post about #weirs &amp; more, which is longer than it may be… https://t.co/abc",
     );
     long["tweet"]["entities"]["urls"] = json!([]);
+    long
+}
+
+/// A post with two pictures that answers another one.
+fn reply() -> Value {
     let mut reply = post(
         "13",
         "Thu Oct 11 08:00:00 +0000 2018",
@@ -33,6 +38,11 @@ fn posts_of_a_month_are_a_page_with_their_media() {
     reply["tweet"]["extended_entities"] = json!({"media": [
         {"url": "https://t.co/pic1", "media_url_https": "https://m.example/P1.jpg"},
         {"url": "https://t.co/pic1", "media_url_https": "https://m.example/P2.jpg"}]});
+    reply
+}
+
+#[test]
+fn posts_of_a_month_are_a_page_with_their_media() {
     let notes = json!({"noteTweet": {"noteTweetId": "99", "createdAt": "2018-10-10T20:19:24.000Z",
         "core": {"text":
             "A long post about #weirs & more, which is longer than it may be in one post.\n# End"}}});
@@ -41,7 +51,7 @@ fn posts_of_a_month_are_a_page_with_their_media() {
     let like = json!({"like": {"tweetId": "5", "fullText": "A *good* one\n- yes",
         "expandedUrl": "https://twitter.com/i/web/status/5"}});
     let directory = directory(&[
-        ("data/tweets.js", &script("tweets", &[reply, long])),
+        ("data/tweets.js", &script("tweets", &[reply(), long()])),
         ("data/note-tweet.js", &script("note_tweet", &[notes, lone])),
         ("data/like.js", &script("like", &[like])),
         ("data/account.js", &script("account", &[json!({"account": {"username": "ada"}})])),
