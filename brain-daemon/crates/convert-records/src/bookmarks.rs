@@ -30,7 +30,7 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 /// Maximum size of a file other than HTML, in bytes. It is read into memory.
-const MAX_FILE: u64 = 64 * 1024 * 1024;
+const MAX_FILE: u64 = 24 * 1024 * 1024;
 
 /// How the bookmarks of a file are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn read_file(
     let mut bytes = head;
     let rest = file.take(MAX_FILE).read_to_end(&mut bytes).map_err(ConvertError::read(path))?;
     if rest as u64 == MAX_FILE {
-        return Err(malformed("it has more than 64 MiB"));
+        return Err(malformed("it has more than 24 MiB"));
     }
     match kind {
         Kind::Table => tables::read(&bytes, name, collection, out),

@@ -34,7 +34,7 @@ const FOLDER: &str = "Kindle";
 /// The line between records.
 const SEPARATOR: &str = "==========";
 /// Maximum size of the file, in bytes. It is read into memory.
-const MAX_FILE: u64 = 64 * 1024 * 1024;
+const MAX_FILE: u64 = 32 * 1024 * 1024;
 
 fn recognise(sample: &Sample) -> bool {
     let text = sample.text();
@@ -55,7 +55,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let file = File::open(path).map_err(ConvertError::read(path))?;
     file.take(MAX_FILE).read_to_end(&mut bytes).map_err(ConvertError::read(path))?;
     if bytes.len() as u64 == MAX_FILE {
-        return Err(malformed("it has more than 64 MiB"));
+        return Err(malformed("it has more than 32 MiB"));
     }
     let text = String::from_utf8_lossy(&bytes);
     let (records, is_cut) = records(&text, SEPARATOR);

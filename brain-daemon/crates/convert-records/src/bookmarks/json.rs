@@ -10,7 +10,7 @@ use crate::time::{from_1601, from_any_unit};
 /// How a compressed backup of Firefox begins. The length follows, in four bytes.
 pub(super) const COMPRESSED: &[u8] = b"mozLz40\0";
 /// Maximum length of an unpacked backup, in bytes.
-const MAX_UNPACKED: usize = 64 * 1024 * 1024;
+const MAX_UNPACKED: usize = 24 * 1024 * 1024;
 
 fn parse(bytes: &[u8], from: &str) -> Result<Value, ConvertError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
