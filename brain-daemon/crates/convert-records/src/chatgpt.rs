@@ -83,7 +83,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     }
     if hidden > 0 {
         let reason = format!(
-            "{hidden} messages that ChatGPT hides (instructions for the model) are in no page"
+            "messages that ChatGPT hides (instructions for the model) are in no page: {hidden}"
         );
         out.lost("conversations", &reason)?;
     }

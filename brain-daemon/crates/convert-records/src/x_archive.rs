@@ -119,7 +119,7 @@ fn write_month(
         }
         if media.len() < post.media {
             let missing = post.media - media.len();
-            let reason = format!("{missing} pictures or videos are not in the archive");
+            let reason = format!("pictures or videos that are not in the archive: {missing}");
             target.out.lost(&format!("{from}, post {}", post.id), &reason)?;
         }
         page.add(&post.about(account));

@@ -155,7 +155,7 @@ impl Archive {
             }
         }
         for (folder, count) in folders {
-            out.lost(folder, &format!("its {count} files are not read"))?;
+            out.lost(folder, &format!("its files are not read: {count}"))?;
         }
         tree.report_problems(out)
     }

@@ -86,9 +86,9 @@ fn posts_of_a_month_are_a_page_with_their_media() {
     assert_eq!(found.files().len(), 1);
     let lost = found.lost();
     assert_eq!(lost.len(), 3, "{lost:?}");
-    assert!(lost[0].ends_with(", post 13: 1 pictures or videos are not in the archive"));
+    assert!(lost[0].ends_with(", post 13: pictures or videos that are not in the archive: 1"));
     assert_eq!(lost[1], "data/direct-messages.js: this file of the archive is not read");
-    assert_eq!(lost[2], "data/direct_messages_media: its 1 files are not read");
+    assert_eq!(lost[2], "data/direct_messages_media: its files are not read: 1");
 }
 
 #[test]
