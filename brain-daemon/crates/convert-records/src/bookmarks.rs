@@ -25,6 +25,7 @@ use collection::Collection;
 pub(crate) const FORMAT: Format = Format {
     name: "bookmarks",
     title: "bookmarks (HTML, Chromium, Firefox, Pocket, Raindrop)",
+    is_by_others: false,
     recognise,
     convert,
 };

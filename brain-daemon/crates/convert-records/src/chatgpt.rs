@@ -32,8 +32,13 @@ use assets::Assets;
 use branches::{branches, nodes};
 use message::{Role, Shown, role, shown};
 
-pub(crate) const FORMAT: Format =
-    Format { name: "chatgpt", title: "conversations of ChatGPT", recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "chatgpt",
+    title: "conversations of ChatGPT",
+    is_by_others: true,
+    recognise,
+    convert,
+};
 
 /// The folder of the pages.
 const FOLDER: &str = "ChatGPT";

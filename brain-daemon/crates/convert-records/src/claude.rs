@@ -27,8 +27,13 @@ use message::{blocks, files};
 use others::convert_others;
 use page::page;
 
-pub(crate) const FORMAT: Format =
-    Format { name: "claude", title: "conversations of Claude", recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "claude",
+    title: "conversations of Claude",
+    is_by_others: true,
+    recognise,
+    convert,
+};
 
 /// The folder of the pages.
 const FOLDER: &str = "Claude";

@@ -26,8 +26,13 @@ use crate::long_page::{LongPage, Target};
 use record::{Kind, Record, records};
 use replaced::without_replaced;
 
-pub(crate) const FORMAT: Format =
-    Format { name: "kindle", title: "clippings of a Kindle", recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "kindle",
+    title: "clippings of a Kindle",
+    is_by_others: true,
+    recognise,
+    convert,
+};
 
 /// The folder of the pages.
 const FOLDER: &str = "Kindle";

@@ -17,8 +17,13 @@ use crate::highlights::{quotation, remark};
 use crate::long_page::{LongPage, Target};
 use crate::time::{from_text, shown};
 
-pub(crate) const FORMAT: Format =
-    Format { name: "readwise", title: "highlights of Readwise (CSV)", recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "readwise",
+    title: "highlights of Readwise (CSV)",
+    is_by_others: true,
+    recognise,
+    convert,
+};
 
 /// The folder of the pages.
 const FOLDER: &str = "Readwise";

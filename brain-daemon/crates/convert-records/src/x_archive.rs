@@ -27,8 +27,13 @@ use crate::time::shown;
 use archive::{Archive, Kind, is_archive};
 use post::{Notes, Post, address, decoded};
 
-pub(crate) const FORMAT: Format =
-    Format { name: "x-archive", title: "archive of an account on X (Twitter)", recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "x-archive",
+    title: "archive of an account on X (Twitter)",
+    is_by_others: false,
+    recognise,
+    convert,
+};
 
 /// The folder of the pages.
 const FOLDER: &str = "X";
