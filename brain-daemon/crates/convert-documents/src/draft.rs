@@ -1,0 +1,200 @@
+//! The page of a document while it is made.
+
+use std::collections::HashMap;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use brain_convert_base::{ConvertError, Output, Page, Paths};
+use brain_protocol::{MAX_ATTACHMENT, MAX_CONTENT};
+
+use crate::container::{Container, file_name};
+use crate::facts::Facts;
+use crate::flow::first_heading;
+use crate::markdown::Writer;
+use crate::model::{Block, Inline};
+
+/// Space of a page for its frontmatter, in bytes.
+const FRONTMATTER: usize = 128 * 1024;
+/// Maximum size of all pictures of a document, in bytes. A small file can unpack to more.
+const MAX_PICTURES: usize = 512 * 1024 * 1024;
+/// Maximum number of reasons in the report.
+const MAX_LOST: usize = 200;
+
+/// The page of a document, its notes and files.
+pub(crate) struct Draft {
+    pub(crate) page: Page,
+    pub(crate) facts: Facts,
+    /// The name of the original file.
+    original: Option<String>,
+    notes: Vec<Vec<Block>>,
+    /// The headings by the ids of places.
+    headings: HashMap<String, String>,
+    /// The path of each picture in the document, and its name.
+    pictures: Vec<(String, String)>,
+    names: HashMap<String, Option<usize>>,
+    lost: Vec<String>,
+}
+
+impl Draft {
+    /// Begins the page of a file. The name of the file is the path of the page and, until another
+    /// one is found, its title.
+    pub(crate) fn new(path: &Path) -> Self {
+        let name = file_name(path);
+        let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+        let mut page = Page::default();
+        page.from = name;
+        page.path = Paths::default().add([], &stem);
+        page.title = brain_page::single_line(&stem);
+        Self {
+            page,
+            facts: Facts::default(),
+            original: None,
+            notes: Vec::new(),
+            headings: HashMap::new(),
+            pictures: Vec::new(),
+            names: HashMap::new(),
+            lost: Vec::new(),
+        }
+    }
+
+    /// Keeps the original file as a file of the page.
+    pub(crate) fn keep_original(&mut self) {
+        let name = self.page.from.clone();
+        self.original = Some(self.page.attach(&name));
+    }
+
+    /// Remembers a reason for the report, once.
+    pub(crate) fn lost(&mut self, reason: impl Into<String>) {
+        let reason = reason.into();
+        if self.lost.len() < MAX_LOST && !self.lost.contains(&reason) {
+            self.lost.push(reason);
+        }
+    }
+
+    /// Takes a number for a note, whose blocks follow with [`Self::set_note`].
+    pub(crate) fn add_note(&mut self) -> usize {
+        self.notes.push(Vec::new());
+        self.notes.len() - 1
+    }
+
+    /// Sets the blocks of a note.
+    pub(crate) fn set_note(&mut self, number: usize, blocks: Vec<Block>) {
+        if let Some(note) = self.notes.get_mut(number) {
+            *note = blocks;
+        }
+    }
+
+    /// Remembers the heading at a place.
+    pub(crate) fn add_place(&mut self, id: &str, heading: &str) {
+        self.headings.entry(id.to_owned()).or_insert_with(|| heading.to_owned());
+    }
+
+    /// Returns a picture at a path of the document, or `None` if it is not there.
+    pub(crate) fn picture(
+        &mut self,
+        container: &Container,
+        path: &str,
+        description: &str,
+    ) -> Option<Inline> {
+        let description = description.to_owned();
+        if let Some(known) = self.names.get(path) {
+            let (_, name) = self.pictures.get((*known)?)?;
+            return Some(Inline::Picture { name: name.clone(), description });
+        }
+        let Some(entry) = container.entry(path) else {
+            self.names.insert(path.to_owned(), None);
+            self.lost(format!("its picture {path} is not in the file"));
+            return None;
+        };
+        self.names.insert(path.to_owned(), Some(self.pictures.len()));
+        let name = self.page.attach(entry.name());
+        self.pictures.push((entry.path.clone(), name.clone()));
+        Some(Inline::Picture { name, description })
+    }
+
+    /// Writes the page and its files.
+    ///
+    /// # Errors
+    /// If the original cannot be read, or the output cannot be written.
+    pub(crate) fn write(
+        mut self,
+        path: &Path,
+        container: Option<&Container>,
+        blocks: &[Block],
+        out: &mut Output<'_>,
+    ) -> Result<(), ConvertError> {
+        let title = first_heading(blocks);
+        std::mem::take(&mut self.facts).write(&mut self.page, title);
+        let headings = std::mem::take(&mut self.headings);
+        let writer = Writer { headings };
+        let written = writer.document(blocks, &self.notes, MAX_CONTENT - FRONTMATTER);
+        self.page.body = written.markdown;
+        if written.blocks_omitted > 0 {
+            let (omitted, all) = (written.blocks_omitted, blocks.len());
+            self.lost(format!(
+                "its last {omitted} of {all} paragraphs and tables are not in the page, which can \
+                 have {MAX_CONTENT} bytes"
+            ));
+        }
+        if written.rows_omitted > 0 {
+            let omitted = written.rows_omitted;
+            self.lost(format!(
+                "the last {omitted} rows of a table are not in the page, which can have \
+                 {MAX_CONTENT} bytes"
+            ));
+        }
+        out.page(&self.page)?;
+        if let Some(name) = &self.original {
+            write_original(path, &self.page, name, out)?;
+        }
+        if let Some(container) = container {
+            self.write_pictures(container, out)?;
+        }
+        for reason in &self.lost {
+            out.lost(&self.page.from, reason)?;
+        }
+        Ok(())
+    }
+
+    fn write_pictures(&mut self, container: &Container, out: &mut Output<'_>) -> io::Result<()> {
+        let mut rest = MAX_PICTURES;
+        for (path, name) in std::mem::take(&mut self.pictures) {
+            match container.read(&path, rest.min(MAX_ATTACHMENT)) {
+                Ok(bytes) => {
+                    rest -= bytes.len();
+                    out.file(&self.page, &name, &bytes)?;
+                }
+                Err(reason) => self.lost(format!("a picture is not kept: {reason}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the original file as a file of the page.
+fn write_original(
+    path: &Path,
+    page: &Page,
+    name: &str,
+    out: &mut Output<'_>,
+) -> Result<(), ConvertError> {
+    let read = ConvertError::read(path);
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).and_then(|file| {
+        let size = file.metadata()?.len();
+        // A larger one is not read, but reported with its size.
+        let max = MAX_ATTACHMENT as u64 + 1;
+        if size < max {
+            file.take(max).read_to_end(&mut bytes)?;
+        }
+        Ok(size)
+    });
+    let size = file.map_err(read)?;
+    if bytes.is_empty() && size > 0 {
+        let reason = format!(
+            "the file itself is not kept, because it has {size} bytes, more than {MAX_ATTACHMENT}"
+        );
+        return Ok(out.lost(&page.from, &reason)?);
+    }
+    Ok(out.file(page, name, &bytes)?)
+}
