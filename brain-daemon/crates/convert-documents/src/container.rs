@@ -88,6 +88,13 @@ pub(crate) fn resolve(folder: &str, reference: &str) -> String {
     names.join("/")
 }
 
+/// Returns the path in the archive, and the id, that a reference of a file means.
+pub(crate) fn target(path: &str, reference: &str) -> (String, String) {
+    let (file, id) = reference.split_once('#').unwrap_or((reference, ""));
+    let file = if file.is_empty() { path.to_owned() } else { resolve(folder(path), file) };
+    (file, percent_decoded(id))
+}
+
 /// Returns the folder of a path.
 pub(crate) fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)

@@ -1,6 +1,6 @@
 //! Writes tables in the form of GitHub. A cell is one line; `<br>` separates its blocks.
 
-use super::Writer;
+use super::writer::Writer;
 use crate::model::{Block, Cell};
 
 /// Maximum number of columns. Cells beyond it are joined to the last one.
