@@ -12,10 +12,13 @@ import json
 import re
 import subprocess
 import sys
+import unicodedata
 
 
 def words(text):
-    return re.findall(r"\w+", text)
+    # pandoc writes raised and lowered digits as characters of their own.
+    text = unicodedata.normalize("NFKC", text)
+    return re.findall(r"[^\W_]+", text)
 
 
 def page(program, path):
@@ -31,7 +34,8 @@ def page(program, path):
     body = re.sub(r"\]\([^()\s]*\)", "] ", body)
     body = re.sub(r"\[\[#[^\]|]*\|", " ", body)
     body = re.sub(r"(?m)^(\s*)\d+[.)] ", r"\1", body)
-    body = re.sub(r"\[\^\d+\]:?|<br>|\\", " ", body.replace("\\_", "_"))
+    body = re.sub(r"\[\^\d+\]:?|<br>", " ", body)
+    body = re.sub(r"(?<!\\)(\*+|~~)", "", body).replace("\\", "")
     return words(body), None
 
 

@@ -63,9 +63,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let mut blocks = reader.document(&document);
     blocks.extend(reader.unplaced_comments());
     reader.report_headers();
-    for name in &document.unknown {
-        draft.lost(format!("its entity &{name}; is unknown, and stays as it is"));
-    }
+    draft.report_xml(&document);
     draft.write(path, Some(&container), &blocks, out)?;
     match document.error {
         Some(reason) => Err(malformed(format!("{}: {reason}", package.document))),

@@ -12,6 +12,7 @@ use crate::facts::Facts;
 use crate::flow::first_heading;
 use crate::markdown::Writer;
 use crate::model::{Block, Inline};
+use crate::xml::{MAX_DEPTH, Xml};
 
 /// Space of a page for its frontmatter, in bytes.
 const FRONTMATTER: usize = 128 * 1024;
@@ -32,6 +33,8 @@ pub(crate) struct Draft {
     /// The path of each picture in the document, and its name.
     pictures: Vec<(String, String)>,
     names: HashMap<String, Option<usize>>,
+    /// Other files: name and bytes.
+    files: Vec<(String, Vec<u8>)>,
     lost: Vec<String>,
 }
 
@@ -53,6 +56,7 @@ impl Draft {
             headings: HashMap::new(),
             pictures: Vec::new(),
             names: HashMap::new(),
+            files: Vec::new(),
             lost: Vec::new(),
         }
     }
@@ -68,6 +72,18 @@ impl Draft {
         let reason = reason.into();
         if self.lost.len() < MAX_LOST && !self.lost.contains(&reason) {
             self.lost.push(reason);
+        }
+    }
+
+    /// Reports what a part of XML has that is not read.
+    pub(crate) fn report_xml(&mut self, xml: &Xml) {
+        for name in &xml.unknown {
+            self.lost(format!("its entity &{name}; is unknown, and stays as it is"));
+        }
+        if xml.is_too_deep {
+            self.lost(format!(
+                "text in more than {MAX_DEPTH} elements is only in the kept file, or is plain"
+            ));
         }
     }
 
@@ -87,6 +103,11 @@ impl Draft {
     /// Remembers the heading at a place.
     pub(crate) fn add_place(&mut self, id: &str, heading: &str) {
         self.headings.entry(id.to_owned()).or_insert_with(|| heading.to_owned());
+    }
+
+    /// Sets files whose names are from [`Page::attach`].
+    pub(crate) fn set_files(&mut self, files: Vec<(String, Vec<u8>)>) {
+        self.files = files;
     }
 
     /// Returns a picture at a path of the document, or `None` if it is not there.
@@ -149,6 +170,9 @@ impl Draft {
         }
         if let Some(container) = container {
             self.write_pictures(container, out)?;
+        }
+        for (name, bytes) in &self.files {
+            out.file(&self.page, name, bytes)?;
         }
         for reason in &self.lost {
             out.lost(&self.page.from, reason)?;

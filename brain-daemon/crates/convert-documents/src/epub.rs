@@ -80,9 +80,7 @@ fn chapter_blocks(
     if xml.error.is_none() {
         let chapter = Chapter { container, path, toc: toc.places(path), title };
         let blocks = xhtml::blocks(&xml, &chapter, draft);
-        for name in &xml.unknown {
-            draft.lost(format!("its entity &{name}; is unknown, and stays as it is"));
-        }
+        draft.report_xml(&xml);
         return Ok(blocks);
     }
     let html = html_text(&bytes).replace('\0', "");

@@ -63,9 +63,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let mut reader = Reader::new(&container, Styles::of([&styles, &content]), &mut draft);
     let blocks = reader.document(&content);
     properties::report_headers(&styles, &mut draft);
-    for name in &content.unknown {
-        draft.lost(format!("its entity &{name}; is unknown, and stays as it is"));
-    }
+    draft.report_xml(&content);
     draft.write(path, Some(&container), &blocks, out)?;
     match content.error {
         Some(reason) => Err(malformed(format!("{CONTENT}: {reason}"))),

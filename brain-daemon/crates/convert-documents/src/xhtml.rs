@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::container::Container;
 use crate::draft::Draft;
-use crate::flow::{Flow, Kind};
+use crate::flow::{Flow, Kind, is_blank};
 use crate::model::{Block, Inline, List, plain_text};
 use crate::xml::{Element, Xml};
 use inline::Inlines;
@@ -35,6 +35,7 @@ pub(crate) fn blocks(xml: &Xml, chapter: &Chapter<'_>, draft: &mut Draft) -> Vec
         inlines: Inlines { chapter, draft, notes },
         headed: if has_heading { HashSet::new() } else { places(chapter) },
         is_titled: has_heading,
+        ids: Vec::new(),
     };
     let mut flow = Flow::default();
     if let Some(title) = chapter.title.filter(|_| !has_heading) {
@@ -54,6 +55,8 @@ pub(super) struct Reader<'a, 'd> {
     /// The ids at which a heading is missing.
     headed: HashSet<String>,
     is_titled: bool,
+    /// The ids of elements that begin before the next heading.
+    ids: Vec<String>,
 }
 
 impl Reader<'_, '_> {
@@ -73,6 +76,9 @@ impl Reader<'_, '_> {
     }
 
     fn end_paragraph(&mut self, open: &mut Vec<Inline>, flow: &mut Flow) {
+        if !is_blank(open) {
+            self.ids.clear();
+        }
         flow.paragraph(Kind::Plain, std::mem::take(open));
     }
 
@@ -102,9 +108,11 @@ impl Reader<'_, '_> {
             let title = self.inlines.chapter.toc.and_then(|toc| toc.get(id));
             flow.extend(title.map(|it| Block::Heading(1, vec![Inline::plain(it)])).into_iter().collect());
         }
+        self.ids.extend(element.attribute("id").map(str::to_owned));
         if let Some(level) = heading_level(element.name()) {
             let content = self.inlines.of(element);
-            self.inlines.add_places(element, &plain_text(&content));
+            let ids = std::mem::take(&mut self.ids);
+            self.inlines.add_places(element, ids, &plain_text(&content));
             flow.paragraph(Kind::Heading(level), content);
             return;
         }

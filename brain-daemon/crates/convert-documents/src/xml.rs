@@ -19,7 +19,7 @@ pub(crate) const MAX_XML: usize = 64 * 1024 * 1024;
 /// Maximum number of elements and texts.
 const MAX_NODES: usize = 4_000_000;
 /// Maximum depth of elements. Deeper ones belong to the last one at this depth.
-const MAX_DEPTH: usize = 150;
+pub(crate) const MAX_DEPTH: usize = 150;
 /// Maximum number of unknown names of entities that are kept for the report.
 const MAX_UNKNOWN: usize = 20;
 /// No node.
@@ -37,6 +37,8 @@ pub(crate) struct Xml {
     pub(crate) error: Option<String>,
     /// Names of entities that stay as they are.
     pub(crate) unknown: BTreeSet<String>,
+    /// Whether elements are deeper than [`MAX_DEPTH`].
+    pub(crate) is_too_deep: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +65,10 @@ impl Xml {
     /// Parses a file.
     pub(crate) fn parse(text: &str) -> Self {
         let mut builder = Builder::default();
-        if let Err(reason) = builder.read(text) {
+        let result = builder.read(text).and_then(|()| builder.end_text());
+        if let Err(reason) = result {
+            // The text before the error counts, too.
+            let _ = builder.end_text();
             builder.xml.error = Some(reason);
         }
         builder.xml
@@ -236,6 +241,7 @@ impl Builder {
             self.open.push(at);
         } else {
             self.deep += 1;
+            self.xml.is_too_deep = true;
         }
         Ok(())
     }

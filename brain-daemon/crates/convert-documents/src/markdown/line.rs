@@ -174,6 +174,7 @@ impl<'a> Builder<'a> {
         self.write_blank();
         if let Some(link) = &text.link
             && self.link.is_none()
+            && !is_bare(text)
             && let Some((start, end)) = self.link_marks(link)
         {
             self.mark(start);
@@ -274,6 +275,14 @@ impl<'a> Builder<'a> {
         }
         out
     }
+}
+
+/// Returns whether a text is the address of its link, which is a link by itself.
+fn is_bare(text: &Text) -> bool {
+    let address = text.text.trim();
+    let is_web = address.starts_with("https://") || address.starts_with("http://");
+    let marks = |c: char| matches!(c, ' ' | '*' | '_' | '~' | '[' | '<' | '\\' | '`' | '|');
+    text.link == Some(Link::Address(address.into())) && is_web && !address.contains(marks)
 }
 
 fn styles(style: Style) -> Vec<&'static str> {

@@ -9,32 +9,19 @@ const MAX_COLUMNS: usize = 1000;
 impl Writer {
     /// Writes a table. Rows beyond `max` bytes are left out; returns also their number.
     pub(super) fn table(&self, rows: &[Vec<Cell>], max: usize) -> (String, usize) {
-        let written = |row: &Vec<Cell>| row.iter().map(|cell| self.cell(cell, 0)).collect();
         if let [row] = rows
             && let [cell] = row.as_slice()
         {
             // A frame around text.
             return (self.blocks(cell, 1), 0);
         }
-        let mut rows: Vec<Vec<String>> = rows.iter().map(written).collect();
-        for row in &mut rows {
-            let last = row.iter().rposition(|cell| !cell.is_empty()).map_or(0, |at| at + 1);
-            row.truncate(last);
-            if row.len() > MAX_COLUMNS {
-                let rest = row.split_off(MAX_COLUMNS).join(" ");
-                row.extend(rest.is_empty().then_some(rest));
-            }
-        }
-        rows.retain(|row| !row.is_empty());
-        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |row: &Vec<Cell>| row.iter().rposition(|cell| !cell.is_empty());
+        let columns = rows.iter().filter_map(width).max().map_or(0, |last| last + 1);
+        let columns = columns.min(MAX_COLUMNS);
         let mut out = String::new();
+        let rows: Vec<&Vec<Cell>> = rows.iter().filter(|row| width(row).is_some()).collect();
         for (n, row) in rows.iter().enumerate() {
-            let mut line = String::from("|");
-            for column in 0..columns {
-                line.push(' ');
-                line.push_str(row.get(column).map_or("", String::as_str));
-                line.push_str(" |");
-            }
+            let line = self.row(row, columns);
             if out.len() + 2 * line.len() > max {
                 return (out, rows.len() - n);
             }
@@ -48,6 +35,24 @@ impl Writer {
             }
         }
         (out, 0)
+    }
+
+    fn row(&self, row: &[Cell], columns: usize) -> String {
+        let mut line = String::from("|");
+        for column in 0..columns {
+            line.push(' ');
+            if let Some(cell) = row.get(column) {
+                line.push_str(&self.cell(cell, 0));
+            }
+            if column + 1 == columns {
+                for cell in row.iter().skip(columns) {
+                    line.push(' ');
+                    line.push_str(&self.cell(cell, 0));
+                }
+            }
+            line.push_str(" |");
+        }
+        line
     }
 
     /// Writes the blocks of a cell on one line.

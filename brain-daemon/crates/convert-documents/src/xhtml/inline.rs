@@ -99,12 +99,12 @@ impl Inlines<'_, '_> {
         }
     }
 
-    /// Remembers a heading for links to it, and to the file.
-    pub(super) fn add_places(&mut self, heading: Element<'_>, text: &str) {
+    /// Remembers a heading for links to it, to the elements that begin with it, and to the file.
+    pub(super) fn add_places(&mut self, heading: Element<'_>, ids: Vec<String>, text: &str) {
         let path = self.chapter.path;
         self.draft.add_place(&format!("{path}#"), text);
-        let ids = std::iter::once(heading).chain(heading.descendants());
-        for id in ids.filter_map(|it| it.attribute("id")) {
+        let own = heading.descendants().filter_map(|it| it.attribute("id").map(str::to_owned));
+        for id in ids.into_iter().chain(own) {
             self.draft.add_place(&format!("{path}#{id}"), text);
         }
     }

@@ -1,0 +1,103 @@
+//! Reads plain text, line by line.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use brain_convert_base::{ConvertError, Format, Output, Sample, literal_text};
+use brain_protocol::MAX_CONTENT;
+
+use crate::decode::{is_text, plain_text};
+use crate::draft::Draft;
+use crate::facts::file_time;
+use crate::locked;
+use crate::model::Block;
+
+pub(crate) const FORMAT: Format = Format { name: "text", title: "plain text", recognise, convert };
+
+fn recognise(sample: &Sample) -> bool {
+    sample.path().is_file()
+        && locked::has_extension(sample.path(), &["txt", "text", "log"])
+        && is_text(sample.head())
+}
+
+/// The page has the text itself, so the file is not kept beside it.
+fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
+    let mut draft = Draft::new(path);
+    draft.facts.created = file_time(path);
+    draft.facts.updated = draft.facts.created;
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(ConvertError::read(path))?;
+    let max = MAX_CONTENT as u64 + 1;
+    file.take(max).read_to_end(&mut bytes).map_err(ConvertError::read(path))?;
+    if bytes.len() > MAX_CONTENT {
+        draft.lost(format!("only its first {MAX_CONTENT} bytes are read"));
+        while std::str::from_utf8(&bytes).is_err_and(|error| error.error_len().is_none()) {
+            // The last character is cut.
+            bytes.pop();
+        }
+    }
+    let text = plain_text(&bytes);
+    // What fits is a whole number of paragraphs.
+    let paragraphs = text.replace("\r\n", "\n");
+    let mut blocks = Vec::new();
+    for paragraph in paragraphs.split("\n\n") {
+        let shown = literal_text(paragraph);
+        if !shown.is_empty() {
+            blocks.push(Block::Markdown(shown));
+        }
+    }
+    draft.write(path, None, &blocks, out)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use brain_convert_testing::Converted;
+
+    use crate::FORMATS;
+
+    fn converted(name: &str, bytes: &[u8]) -> Converted {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        Converted::of(&FORMATS, &path)
+    }
+
+    #[test]
+    fn text_is_shown_line_by_line() {
+        let converted = converted("Shopping list.txt", b"# milk\r\n- eggs\r\n\r\n\r\nM\xfcller *\n");
+        let page = converted.page("Shopping list");
+        assert!(page.contains("title: \"Shopping list\"\ncreated: "), "{page}");
+        assert!(page.ends_with("---\n\n\\# milk  \n\\- eggs\n\nMüller \\*\n"), "{page}");
+        assert!(converted.files().is_empty() && converted.lost().is_empty());
+    }
+
+    #[test]
+    fn an_empty_text_is_an_empty_page() {
+        let converted = converted("a.txt", b"");
+        assert!(converted.page("a").ends_with("---\n\n\n"), "{}", converted.page("a"));
+        assert_eq!(converted.error, None);
+    }
+
+    #[test]
+    fn text_that_does_not_fit_is_cut_and_reported() {
+        let text = "0123456789 ü\n\n".repeat(500_000);
+        let converted = converted("a.txt", text.as_bytes());
+        assert!(converted.page("a").ends_with("0123456789 ü\n"));
+        assert_eq!(converted.lost().len(), 2, "{:?}", converted.lost());
+    }
+
+    #[test]
+    fn other_files_are_no_text() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, bytes) in [("a.txt", &b"PK\x03\x04\0"[..]), ("a.md", b"x"), ("a", b"x")] {
+            let path = directory.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            assert!(brain_convert_base::recognise(&FORMATS, &path).unwrap().is_none(), "{name}");
+        }
+        let folder = directory.path().join("folder.txt");
+        std::fs::create_dir(&folder).unwrap();
+        assert!(brain_convert_base::recognise(&FORMATS, &folder).unwrap().is_none());
+    }
+}
