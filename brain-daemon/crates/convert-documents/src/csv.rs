@@ -45,13 +45,13 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         rows.pop();
         draft.lost(format!("only its first {MAX_READ} bytes are read"));
     }
-    let cells = |row: Vec<String>| row.into_iter().map(cell).collect();
+    let cells = |row: Vec<String>| row.iter().map(|text| cell(text)).collect();
     let rows = rows.into_iter().map(cells).collect();
     draft.write(path, None, &[Block::Table(rows)], out)
 }
 
 /// Makes a cell of several lines.
-fn cell(text: String) -> Vec<Block> {
+fn cell(text: &str) -> Vec<Block> {
     if text.is_empty() {
         return Vec::new();
     }

@@ -16,8 +16,11 @@ use crate::xml::{MAX_DEPTH, Xml};
 
 /// Space of a page for its frontmatter, in bytes.
 const FRONTMATTER: usize = 128 * 1024;
-/// Maximum size of all pictures of a document, in bytes. A small file can unpack to more.
-const MAX_PICTURES: usize = 512 * 1024 * 1024;
+/// Maximum size of the pictures of a small document, in bytes. A large one can have this and three
+/// times its own size: pictures are compressed already, and only a bomb unpacks to more.
+const MAX_PICTURES: u64 = 64 * 1024 * 1024;
+/// Maximum number of empty cells for merged ones.
+const MAX_COVERED: usize = 500_000;
 /// Maximum number of reasons in the report.
 const MAX_LOST: usize = 200;
 
@@ -36,6 +39,8 @@ pub(crate) struct Draft {
     /// Other files: name and bytes.
     files: Vec<(String, Vec<u8>)>,
     lost: Vec<String>,
+    /// Number of empty cells for merged ones.
+    covered: usize,
 }
 
 impl Draft {
@@ -58,6 +63,7 @@ impl Draft {
             names: HashMap::new(),
             files: Vec::new(),
             lost: Vec::new(),
+            covered: 0,
         }
     }
 
@@ -85,6 +91,16 @@ impl Draft {
                 "text in more than {MAX_DEPTH} elements is only in the kept file, or is plain"
             ));
         }
+    }
+
+    /// Returns how many empty cells stand for a merged one. A small file could ask for any number.
+    pub(crate) fn cover(&mut self, wish: usize) -> usize {
+        let count = wish.min(MAX_COVERED - self.covered);
+        self.covered += count;
+        if count < wish {
+            self.lost("some merged cells have no empty cells beside them");
+        }
+        count
     }
 
     /// Takes a number for a note, whose blocks follow with [`Self::set_note`].
@@ -169,7 +185,9 @@ impl Draft {
             write_original(path, &self.page, name, out)?;
         }
         if let Some(container) = container {
-            self.write_pictures(container, out)?;
+            let size = std::fs::metadata(path).map_or(0, |it| it.len());
+            let max = MAX_PICTURES.saturating_add(size.saturating_mul(3));
+            self.write_pictures(container, max, out)?;
         }
         for (name, bytes) in &self.files {
             out.file(&self.page, name, bytes)?;
@@ -180,8 +198,13 @@ impl Draft {
         Ok(())
     }
 
-    fn write_pictures(&mut self, container: &Container, out: &mut Output<'_>) -> io::Result<()> {
-        let mut rest = MAX_PICTURES;
+    fn write_pictures(
+        &mut self,
+        container: &Container,
+        max: u64,
+        out: &mut Output<'_>,
+    ) -> io::Result<()> {
+        let mut rest = usize::try_from(max).unwrap_or(usize::MAX);
         for (path, name) in std::mem::take(&mut self.pictures) {
             match container.read(&path, rest.min(MAX_ATTACHMENT)) {
                 Ok(bytes) => {

@@ -22,7 +22,8 @@ use crate::xml::MAX_XML;
 use package::{CONTAINER, Package};
 use toc::Toc;
 
-pub(crate) const FORMAT: Format = Format { name: "epub", title: "a book (EPUB)", recognise, convert };
+pub(crate) const FORMAT: Format =
+    Format { name: "epub", title: "a book (EPUB)", recognise, convert };
 
 /// Maximum size of all chapters, in bytes.
 const MAX_TEXT: usize = 128 * 1024 * 1024;

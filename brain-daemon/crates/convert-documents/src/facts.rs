@@ -2,9 +2,9 @@
 //! stand for none.
 
 use brain_convert_base::{Page, Value};
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::Timestamp;
 
 /// Titles that programs give to a document without one, in lower case.
 const NO_TITLES: [&str; 9] = [
@@ -78,10 +78,10 @@ impl Facts {
         }
     }
 
-    /// Adds a field, unless the text is empty.
+    /// Adds a field, unless the text is empty or stands for none.
     pub(crate) fn add_field(&mut self, key: &'static str, text: &str) {
         let line = brain_page::single_line(text);
-        if !line.is_empty() {
+        if !line.is_empty() && !line.eq_ignore_ascii_case("unknown") {
             self.fields.push((key, line));
         }
     }

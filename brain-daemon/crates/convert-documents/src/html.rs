@@ -21,7 +21,8 @@ use crate::locked;
 use crate::model::Block;
 use inner_files::InnerFiles;
 
-pub(crate) const FORMAT: Format = Format { name: "html", title: "an HTML page", recognise, convert };
+pub(crate) const FORMAT: Format =
+    Format { name: "html", title: "an HTML page", recognise, convert };
 
 /// Maximum size of a page with the files in it, in bytes.
 const MAX_HTML: u64 = 64 * 1024 * 1024;

@@ -40,7 +40,10 @@ pub(crate) enum Inline {
     /// The place of a note, by its number from 0.
     Note(usize),
     /// A file of the page, with what it shows.
-    Picture { name: String, description: String },
+    Picture {
+        name: String,
+        description: String,
+    },
 }
 
 /// A text of one look.

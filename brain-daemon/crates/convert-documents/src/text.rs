@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn text_is_shown_line_by_line() {
-        let converted = converted("Shopping list.txt", b"# milk\r\n- eggs\r\n\r\n\r\nM\xfcller *\n");
+        let converted =
+            converted("Shopping list.txt", b"# milk\r\n- eggs\r\n\r\n\r\nM\xfcller *\n");
         let page = converted.page("Shopping list");
         assert!(page.contains("title: \"Shopping list\"\ncreated: "), "{page}");
         assert!(page.ends_with("---\n\n\\# milk  \n\\- eggs\n\nMüller \\*\n"), "{page}");

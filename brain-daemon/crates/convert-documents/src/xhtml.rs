@@ -106,7 +106,9 @@ impl Reader<'_, '_> {
         {
             self.headed.remove(id);
             let title = self.inlines.chapter.toc.and_then(|toc| toc.get(id));
-            flow.extend(title.map(|it| Block::Heading(1, vec![Inline::plain(it)])).into_iter().collect());
+            flow.extend(
+                title.map(|it| Block::Heading(1, vec![Inline::plain(it)])).into_iter().collect(),
+            );
         }
         self.ids.extend(element.attribute("id").map(str::to_owned));
         if let Some(level) = heading_level(element.name()) {
@@ -195,28 +197,7 @@ impl Reader<'_, '_> {
         // Columns that cells of rows above cover, with the number of rows.
         let mut covered: Vec<usize> = Vec::new();
         for row in rows_of(table) {
-            let mut cells = Vec::new();
-            for cell in row.children().filter(|it| matches!(it.name(), "td" | "th")) {
-                skip_covered(&mut cells, &mut covered);
-                let span = |name: &str| {
-                    let value = cell.attribute(name).and_then(|it| it.parse().ok());
-                    value.unwrap_or(1).clamp(1, MAX_SPAN)
-                };
-                let mut inner = Flow::default();
-                self.fill(cell, &mut inner);
-                let mut blocks = Some(inner.finish());
-                for _ in 0..span("colspan") {
-                    let at = cells.len();
-                    if covered.len() <= at {
-                        covered.resize(at + 1, 0);
-                    }
-                    if let Some(rows) = covered.get_mut(at) {
-                        *rows = span("rowspan") - 1;
-                    }
-                    cells.push(blocks.take().unwrap_or_default());
-                }
-            }
-            skip_covered(&mut cells, &mut covered);
+            let cells = self.row(row, &mut covered);
             rows.push(cells);
         }
         for caption in table.children().filter(|it| it.name() == "caption") {
@@ -226,13 +207,39 @@ impl Reader<'_, '_> {
             flow.block(Block::Table(rows));
         }
     }
-}
 
-/// Adds an empty cell for each column that a cell above covers.
-fn skip_covered(cells: &mut Vec<Vec<Block>>, covered: &mut [usize]) {
-    while let Some(rows) = covered.get_mut(cells.len()).filter(|rows| **rows > 0) {
-        *rows -= 1;
-        cells.push(Vec::new());
+    fn row(&mut self, row: Element<'_>, covered: &mut Vec<usize>) -> Vec<Vec<Block>> {
+        let mut cells = Vec::new();
+        for cell in row.children().filter(|it| matches!(it.name(), "td" | "th")) {
+            self.skip_covered(&mut cells, covered);
+            let span = |name: &str| {
+                let value = cell.attribute(name).and_then(|it| it.parse().ok());
+                value.unwrap_or(1).clamp(1, MAX_SPAN)
+            };
+            let start = cells.len();
+            let mut inner = Flow::default();
+            self.fill(cell, &mut inner);
+            cells.push(inner.finish());
+            let beside = self.inlines.draft.cover(span("colspan") - 1);
+            cells.extend((0..beside).map(|_| Vec::new()));
+            covered.resize(covered.len().max(cells.len()), 0);
+            if let Some(columns) = covered.get_mut(start..cells.len()) {
+                columns.fill(span("rowspan") - 1);
+            }
+        }
+        self.skip_covered(&mut cells, covered);
+        cells
+    }
+
+    /// Adds an empty cell for each column that a cell above covers.
+    fn skip_covered(&mut self, cells: &mut Vec<Vec<Block>>, covered: &mut [usize]) {
+        while let Some(rows) = covered.get_mut(cells.len()).filter(|rows| **rows > 0) {
+            if self.inlines.draft.cover(1) == 0 {
+                return;
+            }
+            *rows -= 1;
+            cells.push(Vec::new());
+        }
     }
 }
 
@@ -266,10 +273,46 @@ fn heading_level(name: &str) -> Option<u8> {
 /// Returns whether an element is, or contains, a paragraph of its own.
 fn is_block(element: Element<'_>) -> bool {
     const BLOCKS: [&str; 40] = [
-        "p", "div", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "dt", "dd", "li", "menu",
-        "table", "hr", "pre", "blockquote", "section", "article", "aside", "nav", "header",
-        "footer", "main", "figure", "figcaption", "address", "center", "form", "fieldset",
-        "details", "summary", "body", "caption", "script", "style", "template", "dir",
+        "p",
+        "div",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ul",
+        "ol",
+        "dl",
+        "dt",
+        "dd",
+        "li",
+        "menu",
+        "table",
+        "hr",
+        "pre",
+        "blockquote",
+        "section",
+        "article",
+        "aside",
+        "nav",
+        "header",
+        "footer",
+        "main",
+        "figure",
+        "figcaption",
+        "address",
+        "center",
+        "form",
+        "fieldset",
+        "details",
+        "summary",
+        "body",
+        "caption",
+        "script",
+        "style",
+        "template",
+        "dir",
     ];
     BLOCKS.contains(&element.name())
         || (matches!(element.name(), "a" | "span" | "ins" | "b" | "i" | "em" | "strong" | "font")

@@ -99,8 +99,7 @@ impl Xml {
 
 impl<'a> Element<'a> {
     fn node(self) -> Node {
-        const EMPTY: Node =
-            Node { name: NONE, first: 0, last: 0, next: NONE, attributes: (0, 0) };
+        const EMPTY: Node = Node { name: NONE, first: 0, last: 0, next: NONE, attributes: (0, 0) };
         self.xml.nodes.get(self.at as usize).copied().unwrap_or(EMPTY)
     }
 
@@ -200,7 +199,13 @@ struct Builder {
 impl Builder {
     fn read(&mut self, text: &str) -> Result<(), String> {
         let document = self.number("");
-        self.push(Node { name: document, first: NONE, last: NONE, next: NONE, attributes: (0, 0) })?;
+        self.push(Node {
+            name: document,
+            first: NONE,
+            last: NONE,
+            next: NONE,
+            attributes: (0, 0),
+        })?;
         self.open.push(0);
         let mut reader = Reader::from_str(text);
         reader.config_mut().expand_empty_elements = true;

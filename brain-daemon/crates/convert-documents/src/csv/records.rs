@@ -9,7 +9,10 @@ const MAX_LOOKS: usize = 20;
 pub(super) fn separator(text: &str) -> (char, &str) {
     let first = text.lines().next().unwrap_or_default();
     if let Some(stated) = first.strip_prefix("sep=").and_then(|it| it.chars().next()) {
-        return (stated, text.get(first.len()..).unwrap_or_default().trim_start_matches(['\r', '\n']));
+        return (
+            stated,
+            text.get(first.len()..).unwrap_or_default().trim_start_matches(['\r', '\n']),
+        );
     }
     // The right one gives the same number of fields, and more than one, in most rows.
     let score = |separator: char| {

@@ -120,9 +120,9 @@ impl<'a> Reader<'a> {
                         self.fill(choice, flow);
                     }
                 }
-                "w:altChunk" => self.draft.lost(
-                    "a document inserted into it as a whole is only in the kept file",
-                ),
+                "w:altChunk" => self
+                    .draft
+                    .lost("a document inserted into it as a whole is only in the kept file"),
                 "m:oMathPara" | "m:oMath" => {
                     flow.paragraph(Kind::Plain, vec![Inline::plain(element.text())]);
                 }
@@ -142,9 +142,8 @@ impl<'a> Reader<'a> {
         self.runs(paragraph, None, &mut content);
         let boxes = std::mem::replace(&mut self.part.boxes, boxes);
         let mark = properties.and_then(|it| it.child("w:rPr"));
-        let is_joined = |it: Element<'_>| {
-            it.child("w:del").is_some() || it.child("w:moveFrom").is_some()
-        };
+        let is_joined =
+            |it: Element<'_>| it.child("w:del").is_some() || it.child("w:moveFrom").is_some();
         if mark.is_some_and(is_joined) {
             self.part.joined = content;
             flow.extend(boxes);
@@ -234,7 +233,9 @@ pub(super) fn is_left_out(element: Element<'_>) -> bool {
     let name = element.name();
     if name == "w:sdt" {
         let properties = element.child("w:sdtPr");
-        return properties.and_then(|it| it.child("w:showingPlcHdr")).is_some_and(super::styles::is_on);
+        return properties
+            .and_then(|it| it.child("w:showingPlcHdr"))
+            .is_some_and(super::styles::is_on);
     }
     matches!(name, "w:del" | "w:moveFrom" | "w:delText" | "w:delInstrText" | "w:tblGrid")
         || (name.ends_with("Pr") && name.starts_with("w:"))

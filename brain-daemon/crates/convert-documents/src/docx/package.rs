@@ -45,8 +45,7 @@ impl<'a> Package<'a> {
             let value = |name: &str| element.attribute(name).unwrap_or_default();
             let is_external = value("TargetMode") == "External";
             let target = value("Target");
-            let target =
-                if is_external { target.to_owned() } else { resolve(folder, target) };
+            let target = if is_external { target.to_owned() } else { resolve(folder, target) };
             let kind = value("Type").rsplit('/').next().unwrap_or_default().to_owned();
             found.insert(value("Id").to_owned(), Relationship { kind, target, is_external });
         }

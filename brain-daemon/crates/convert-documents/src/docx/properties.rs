@@ -16,9 +16,8 @@ const PYTHON_DOCX: &str = "2013-12-23T23:15:00Z";
 /// Reads the metadata. A document without times has those of its file.
 pub(super) fn read(package: &Package<'_>, path: &Path, draft: &mut Draft) {
     let root = package.relationships("");
-    let part = |kind: &str, usual: &str| {
-        package.container.optional_xml(root.first(kind).unwrap_or(usual))
-    };
+    let part =
+        |kind: &str, usual: &str| package.container.optional_xml(root.first(kind).unwrap_or(usual));
     let core = part("core-properties", "docProps/core.xml");
     let app = part("extended-properties", "docProps/app.xml");
     let program = app.elements().find(|it| it.local_name() == "Application");

@@ -9,12 +9,7 @@ use crate::xml::Element;
 
 impl Reader<'_> {
     /// Reads the runs in an element, which can lie in wrappers.
-    pub(super) fn runs(
-        &mut self,
-        parent: Element<'_>,
-        link: Option<&Link>,
-        out: &mut Vec<Inline>,
-    ) {
+    pub(super) fn runs(&mut self, parent: Element<'_>, link: Option<&Link>, out: &mut Vec<Inline>) {
         for element in parent.children() {
             match element.name() {
                 "w:r" => {
@@ -43,13 +38,7 @@ impl Reader<'_> {
         }
     }
 
-    fn run(
-        &mut self,
-        run: Element<'_>,
-        style: Style,
-        link: Option<&Link>,
-        out: &mut Vec<Inline>,
-    ) {
+    fn run(&mut self, run: Element<'_>, style: Style, link: Option<&Link>, out: &mut Vec<Inline>) {
         for element in run.children() {
             match element.name() {
                 "w:t" => self.text(element.text(), style, link, out),

@@ -83,8 +83,7 @@ impl Styles {
     pub(super) fn of(xml: &Xml) -> Self {
         let mut by_id = HashMap::new();
         for style in xml.elements().filter(|it| it.name() == "w:style") {
-            let value =
-                |name: &str| style.child(name).and_then(|it| it.attribute("w:val"));
+            let value = |name: &str| style.child(name).and_then(|it| it.attribute("w:val"));
             let paragraph = style.child("w:pPr");
             let entry = StyleEntry {
                 name: value("w:name").unwrap_or_default().to_lowercase(),

@@ -5,7 +5,7 @@ use crate::model::Cell;
 use crate::xml::Element;
 
 /// Maximum number of columns that one cell covers.
-const MAX_SPAN: usize = 200;
+const MAX_SPAN: usize = 100;
 
 impl Reader<'_> {
     /// Reads the rows of a table, which can lie in wrappers.
@@ -23,7 +23,8 @@ impl Reader<'_> {
                     let has = |name: &str| properties.is_some_and(|it| it.child(name).is_some());
                     if !has("w:del") {
                         let count = |name: &str| properties.map_or(0, |it| number(it, name));
-                        let mut row = vec![Cell::new(); count("w:gridBefore")];
+                        let before = self.draft.cover(count("w:gridBefore"));
+                        let mut row = vec![Cell::new(); before];
                         self.fill_row(element, &mut row);
                         rows.push(row);
                     }
@@ -48,7 +49,8 @@ impl Reader<'_> {
                     let cell = if is_deleted { Cell::new() } else { self.blocks(element) };
                     row.push(cell);
                     let span = properties.map_or(1, |it| number(it, "w:gridSpan"));
-                    row.extend((1..span).map(|_| Cell::new()));
+                    let covered = self.draft.cover(span.saturating_sub(1));
+                    row.extend((0..covered).map(|_| Cell::new()));
                 }
                 _ if is_left_out(element) => {}
                 _ => self.fill_row(element, row),

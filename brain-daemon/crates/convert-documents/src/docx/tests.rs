@@ -136,10 +136,7 @@ fn merged_cells_become_empty_cells() {
         cell("", "b3"),
         cell("", "c3"),
     ));
-    assert_eq!(
-        text,
-        "| wide |  | c |\n| --- | --- | --- |\n| tall | b | c2 |\n|  | b3 | c3 |"
-    );
+    assert_eq!(text, "| wide |  | c |\n| --- | --- | --- |\n| tall | b | c2 |\n|  | b3 | c3 |");
 }
 
 #[test]

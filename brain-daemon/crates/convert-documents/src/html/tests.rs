@@ -17,8 +17,11 @@ fn a_page_has_its_title_author_and_date() {
                 <ul><li>a<ul><li>b</li></ul></li></ul></body></html>";
     let converted = converted("page.html", html.as_bytes());
     let page = converted.page("page");
-    for part in ["title: \"The weir\"\ncreated: 2026-03-04T09:00:00Z\n", "\"Ilse Brandt\"",
-        "It leaked. [More](https://weirs.example/)"] {
+    for part in [
+        "title: \"The weir\"\ncreated: 2026-03-04T09:00:00Z\n",
+        "\"Ilse Brandt\"",
+        "It leaked. [More](https://weirs.example/)",
+    ] {
         assert!(page.contains(part), "{part} in {page}");
     }
     assert_eq!(converted.files()[0].1, "page.html");

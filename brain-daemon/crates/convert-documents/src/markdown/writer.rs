@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Block, Inline, List};
 use super::line::Lines;
+use crate::model::{Block, Inline, List};
 
 /// Maximum nesting of lists and quotes. What is deeper loses its frame.
 const MAX_DEPTH: usize = 12;
@@ -31,8 +31,7 @@ impl Writer {
     pub(crate) fn document(&self, blocks: &[Block], notes: &[Vec<Block>], max: usize) -> Written {
         let notes = self.notes(notes, max / 2);
         let max = max.saturating_sub(notes.len());
-        let mut written =
-            Written { markdown: String::new(), blocks_omitted: 0, rows_omitted: 0 };
+        let mut written = Written { markdown: String::new(), blocks_omitted: 0, rows_omitted: 0 };
         let mut before = None;
         for (n, block) in blocks.iter().enumerate() {
             let text = match block {

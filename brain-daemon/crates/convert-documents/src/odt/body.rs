@@ -61,12 +61,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads into `flow`. Lists in it are at `place`.
-    pub(super) fn fill<'x>(
-        &mut self,
-        parent: Element<'x>,
-        place: ListPlace<'x>,
-        flow: &mut Flow,
-    ) {
+    pub(super) fn fill<'x>(&mut self, parent: Element<'x>, place: ListPlace<'x>, flow: &mut Flow) {
         for element in parent.children() {
             match element.name() {
                 "text:p" => {
@@ -229,7 +224,9 @@ fn target(address: &str) -> Option<Link> {
         Some("") => None,
         Some(place) => {
             let place = crate::container::percent_decoded(place);
-            Some(Link::Place(place.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').into()))
+            Some(Link::Place(
+                place.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').into(),
+            ))
         }
         None if address.is_empty() => None,
         None => Some(Link::Address(address.into())),

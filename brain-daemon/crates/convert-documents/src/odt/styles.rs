@@ -49,19 +49,14 @@ impl Styles {
     }
 
     /// Returns a style and those that it is based on, with their names.
-    fn chain<'a>(
-        &'a self,
-        family: &str,
-        name: &str,
-    ) -> impl Iterator<Item = (&'a str, &'a Entry)> {
+    fn chain<'a>(&'a self, family: &str, name: &str) -> impl Iterator<Item = (&'a str, &'a Entry)> {
         let find = move |family: &str, name: &str| {
             let key = (family.to_owned(), name.to_owned());
             self.styles.get_key_value(&key)
         };
         let first = find(family, name);
-        let next = move |found: &(&'a (String, String), &'a Entry)| {
-            find(&found.0.0, &found.1.parent)
-        };
+        let next =
+            move |found: &(&'a (String, String), &'a Entry)| find(&found.0.0, &found.1.parent);
         let chain = std::iter::successors(first, next).take(MAX_BASED);
         chain.map(|((_, name), entry)| (name.as_str(), entry))
     }

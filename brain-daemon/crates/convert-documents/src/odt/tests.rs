@@ -79,7 +79,8 @@ fn repeated_cells_have_a_limit() {
          </table:table-cell>",
         "x".repeat(1000)
     );
-    let row = format!("<table:table-row table:number-rows-repeated=\"200\">{cell}</table:table-row>");
+    let row =
+        format!("<table:table-row table:number-rows-repeated=\"200\">{cell}</table:table-row>");
     let content = format!(
         "<office:body {NS}><office:text><table:table>{}</table:table></office:text></office:body>",
         row.repeat(100)

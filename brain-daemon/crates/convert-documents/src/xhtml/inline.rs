@@ -53,7 +53,8 @@ impl Inlines<'_, '_> {
             "math" => return self.formula(element, out),
             "audio" | "video" | "object" | "iframe" | "embed" => {
                 let name = element.name();
-                self.draft.lost(format!("a thing to play or run ({name}) is only in the kept file"));
+                self.draft
+                    .lost(format!("a thing to play or run ({name}) is only in the kept file"));
             }
             "b" | "strong" => style.bold = true,
             "i" | "em" | "cite" | "dfn" | "var" => style.italic = true,

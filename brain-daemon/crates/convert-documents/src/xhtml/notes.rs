@@ -43,15 +43,8 @@ impl Notes {
     }
 }
 
-const NOTES: [&str; 7] = [
-    "footnote",
-    "endnote",
-    "rearnote",
-    "note",
-    "doc-footnote",
-    "doc-endnote",
-    "doc-rearnote",
-];
+const NOTES: [&str; 7] =
+    ["footnote", "endnote", "rearnote", "note", "doc-footnote", "doc-endnote", "doc-rearnote"];
 
 fn has_type(element: Element<'_>, types: &[&str]) -> bool {
     ["epub:type", "role"].iter().any(|name| {
