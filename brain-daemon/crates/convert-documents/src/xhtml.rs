@@ -144,7 +144,11 @@ impl Reader<'_, '_> {
             Some(number) => {
                 let mut inner = Flow::default();
                 self.fill(element, &mut inner);
-                self.inlines.draft.set_note(number, inner.finish());
+                let mut blocks = inner.finish();
+                if blocks.len() > 1 && blocks.first().is_some_and(is_label) {
+                    blocks.remove(0);
+                }
+                self.inlines.draft.set_note(number, blocks);
             }
             None => self.fill(element, flow),
         }
@@ -240,6 +244,14 @@ impl Reader<'_, '_> {
             *rows -= 1;
             cells.push(Vec::new());
         }
+    }
+}
+
+/// Returns whether a block is only the number of a note.
+fn is_label(block: &Block) -> bool {
+    match block {
+        Block::Paragraph(content) => !plain_text(content).contains(char::is_alphabetic),
+        _ => false,
     }
 }
 

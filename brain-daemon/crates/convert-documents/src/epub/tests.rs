@@ -87,7 +87,7 @@ fn links_between_chapters_name_the_heading() {
 fn notes_are_notes_of_the_page() {
     let chapter = "<html xmlns:epub=\"http://www.idpf.org/2007/ops\"><body><p>Text<a \
         epub:type=\"noteref\" href=\"#f1\">1</a></p><aside epub:type=\"footnote\" id=\"f1\">\
-        <p>The note.</p></aside><p>End.</p></body></html>";
+        <span>[1]</span><p>The note.</p></aside><p>End.</p></body></html>";
     let converted = book("", &[chapter], &[]);
     assert_eq!(body(&converted), "Text[^1]\n\nEnd.\n\n[^1]: The note.");
 }

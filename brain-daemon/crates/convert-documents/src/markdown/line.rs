@@ -281,8 +281,10 @@ impl<'a> Builder<'a> {
 fn is_bare(text: &Text) -> bool {
     let address = text.text.trim();
     let is_web = address.starts_with("https://") || address.starts_with("http://");
-    let marks = |c: char| matches!(c, ' ' | '*' | '_' | '~' | '[' | '<' | '\\' | '`' | '|');
-    text.link == Some(Link::Address(address.into())) && is_web && !address.contains(marks)
+    text.link == Some(Link::Address(address.into()))
+        && is_web
+        && !address.contains(' ')
+        && literal_line(address) == address
 }
 
 fn styles(style: Style) -> Vec<&'static str> {
