@@ -103,6 +103,23 @@ impl Draft {
         count
     }
 
+    /// Returns the lines of a text that fit into a page. Reports the rest.
+    pub(crate) fn fitted(&mut self, mut text: String) -> String {
+        let max = MAX_CONTENT - FRONTMATTER - 2;
+        if text.len() > max {
+            let size = text.len();
+            let end =
+                text.as_bytes().get(..max).and_then(|it| it.iter().rposition(|c| *c == b'\n'));
+            text.truncate(end.unwrap_or(0));
+            let kept = text.len();
+            self.lost(format!(
+                "only the first {kept} of {size} bytes of its text are in the page, which can have \
+                 {MAX_CONTENT} bytes"
+            ));
+        }
+        text
+    }
+
     /// Takes a number for a note, whose blocks follow with [`Self::set_note`].
     pub(crate) fn add_note(&mut self) -> usize {
         self.notes.push(Vec::new());

@@ -66,6 +66,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     }
     report_pictures(&body, &files, &mut draft);
     draft.set_files(files.files);
+    let body = draft.fitted(body);
     draft.write(path, None, &[Block::Markdown(body)], out)
 }
 

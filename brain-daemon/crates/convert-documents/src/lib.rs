@@ -23,3 +23,7 @@ use brain_convert_base::Format;
 /// The formats, in the order in which they are tried.
 pub static FORMATS: [Format; 6] =
     [docx::FORMAT, odt::FORMAT, epub::FORMAT, html::FORMAT, csv::FORMAT, text::FORMAT];
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod faults;

@@ -38,16 +38,8 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         }
     }
     let text = plain_text(&bytes);
-    // What fits is a whole number of paragraphs.
-    let paragraphs = text.replace("\r\n", "\n");
-    let mut blocks = Vec::new();
-    for paragraph in paragraphs.split("\n\n") {
-        let shown = literal_text(paragraph);
-        if !shown.is_empty() {
-            blocks.push(Block::Markdown(shown));
-        }
-    }
-    draft.write(path, None, &blocks, out)
+    let shown = draft.fitted(literal_text(&text));
+    draft.write(path, None, &[Block::Markdown(shown)], out)
 }
 
 #[cfg(test)]
@@ -55,6 +47,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
 mod tests {
     use brain_convert_testing::Converted;
 
+    use super::*;
     use crate::FORMATS;
 
     fn converted(name: &str, bytes: &[u8]) -> Converted {
@@ -70,7 +63,7 @@ mod tests {
             converted("Shopping list.txt", b"# milk\r\n- eggs\r\n\r\n\r\nM\xfcller *\n");
         let page = converted.page("Shopping list");
         assert!(page.contains("title: \"Shopping list\"\ncreated: "), "{page}");
-        assert!(page.ends_with("---\n\n\\# milk  \n\\- eggs\n\nMüller \\*\n"), "{page}");
+        assert!(page.ends_with("---\n\n\\# milk  \n\\- eggs\n\n\nMüller \\*\n"), "{page}");
         assert!(converted.files().is_empty() && converted.lost().is_empty());
     }
 
@@ -83,9 +76,10 @@ mod tests {
 
     #[test]
     fn text_that_does_not_fit_is_cut_and_reported() {
-        let text = "0123456789 ü\n\n".repeat(500_000);
+        let text = "0123456789 ü\n".repeat(500_000);
         let converted = converted("a.txt", text.as_bytes());
-        assert!(converted.page("a").ends_with("0123456789 ü\n"));
+        let page = converted.page("a");
+        assert!(page.ends_with("0123456789 ü\n") && page.len() > MAX_CONTENT - 200_000);
         assert_eq!(converted.lost().len(), 2, "{:?}", converted.lost());
     }
 
