@@ -7,18 +7,19 @@ mod toc;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use brain_convert_base::{ConvertError, Format, Output, Sample};
 use brain_page::MediaType;
 
-use crate::container::Container;
-use crate::decode::html_text;
+use crate::container::{Container, target};
+use crate::decode::{html_text, xml_text};
 use crate::draft::Draft;
 use crate::locked;
 use crate::model::{Block, Inline};
-use crate::xhtml::{self, Chapter};
-use crate::xml::MAX_XML;
+use crate::xhtml::{self, Chapter, Looks};
+use crate::xml::{Element, MAX_XML, Xml};
 use package::{CONTAINER, Package};
 use toc::Toc;
 
@@ -27,6 +28,9 @@ pub(crate) const FORMAT: Format =
 
 /// Maximum size of all chapters, in bytes.
 const MAX_TEXT: usize = 128 * 1024 * 1024;
+/// Maximum size of a stylesheet, in bytes, and number of them.
+const MAX_CSS: usize = 1024 * 1024;
+const MAX_STYLES: usize = 200;
 
 fn recognise(sample: &Sample) -> bool {
     match sample.tree() {
@@ -56,9 +60,9 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     draft.keep_original();
     let toc = Toc::read(&container, &package);
     let mut blocks = Vec::new();
-    let mut rest = MAX_TEXT;
+    let mut book = Book { container: &container, toc, rest: MAX_TEXT, styles: Styles::default() };
     for chapter in &package.chapters {
-        match chapter_blocks(&container, chapter, &toc, &mut rest, &mut draft) {
+        match book.chapter(chapter, &mut draft) {
             Ok(chapter) => blocks.extend(chapter),
             Err(reason) => draft.lost(format!("a chapter is missing: {reason}")),
         }
@@ -66,25 +70,73 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     draft.write(path, Some(&container), &blocks, out)
 }
 
-/// Reads a chapter. One that is not well-formed goes to the converter of HTML.
-fn chapter_blocks(
-    container: &Container,
-    path: &str,
-    toc: &Toc,
-    rest: &mut usize,
-    draft: &mut Draft,
-) -> Result<Vec<Block>, String> {
-    let bytes = container.read(path, (*rest).min(MAX_XML))?;
-    *rest -= bytes.len();
-    let xml = crate::xml::Xml::parse(&crate::decode::xml_text(&bytes));
-    let title = toc.title(path);
-    if xml.error.is_none() {
-        let chapter = Chapter { container, path, toc: toc.places(path), title };
+/// What the chapters of a book share.
+struct Book<'a> {
+    container: &'a Container,
+    toc: Toc,
+    /// How many bytes of chapters can still be read.
+    rest: usize,
+    styles: Styles,
+}
+
+/// The stylesheets of a book.
+#[derive(Default)]
+struct Styles {
+    looks: Looks,
+    /// The paths of those that were read.
+    seen: HashSet<String>,
+}
+
+impl Book<'_> {
+    /// Reads a chapter. One that is not well-formed goes to the converter of HTML.
+    fn chapter(&mut self, path: &str, draft: &mut Draft) -> Result<Vec<Block>, String> {
+        let bytes = self.container.read(path, self.rest.min(MAX_XML))?;
+        self.rest -= bytes.len();
+        let xml = Xml::parse(&xml_text(&bytes));
+        if xml.error.is_some() {
+            return html_blocks(path, &bytes, self.toc.title(path), draft);
+        }
+        self.read_styles(path, &xml);
+        let chapter = Chapter {
+            container: self.container,
+            path,
+            toc: self.toc.places(path),
+            title: self.toc.title(path),
+            looks: &self.styles.looks,
+        };
         let blocks = xhtml::blocks(&xml, &chapter, draft);
         draft.report_xml(&xml);
-        return Ok(blocks);
+        Ok(blocks)
     }
-    let html = html_text(&bytes).replace('\0', "");
+
+    /// Reads the stylesheets of a chapter.
+    fn read_styles(&mut self, path: &str, xml: &Xml) {
+        for element in xml.root().child("head").into_iter().flat_map(Element::children) {
+            match element.name() {
+                "style" => self.styles.looks.add(&element.text()),
+                "link" => {
+                    let (file, _) = target(path, element.attribute("href").unwrap_or_default());
+                    if self.styles.seen.len() < MAX_STYLES && self.styles.seen.insert(file.clone())
+                    {
+                        // Without it, the text only looks plainer.
+                        let css = self.container.read(&file, MAX_CSS).unwrap_or_default();
+                        self.styles.looks.add(&html_text(&css));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Reads a chapter that is no XML.
+fn html_blocks(
+    path: &str,
+    bytes: &[u8],
+    title: Option<&str>,
+    draft: &mut Draft,
+) -> Result<Vec<Block>, String> {
+    let html = html_text(bytes).replace('\0', "");
     let body = match brain_page::payload(MediaType::Html, html.as_bytes()) {
         Ok(payload) => payload.document.body.to_string(),
         Err(brain_page::PayloadError::Empty) => String::new(),

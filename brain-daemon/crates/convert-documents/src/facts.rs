@@ -50,22 +50,20 @@ impl Facts {
     /// Sets the title, unless the text stands for none.
     pub(crate) fn set_title(&mut self, text: &str) {
         let line = brain_page::single_line(text);
-        let lower = line.to_lowercase();
-        let is_file = [".xhtml", ".html", ".htm"].iter().any(|end| lower.ends_with(end));
-        let is_none = line.is_empty() || is_file || NO_TITLES.contains(&lower.as_str());
-        if self.title.is_none() && !is_none {
+        if self.title.is_none() && is_title(&line) {
             // Word's printer driver writes this.
             let line = line.strip_prefix("Microsoft Word - ").unwrap_or(&line);
             self.title = Some(line.chars().take(MAX_TITLE).collect());
         }
     }
 
-    /// Adds an author, unless the text stands for none.
-    pub(crate) fn add_author(&mut self, text: &str) {
-        let name = brain_page::single_line(text);
-        let is_none = name.is_empty() || NO_AUTHORS.contains(&name.to_lowercase().as_str());
-        if !is_none && !self.authors.contains(&name) {
-            self.authors.push(name);
+    /// Adds authors, who are separated by `;`, unless a name stands for none.
+    pub(crate) fn add_authors(&mut self, text: &str) {
+        for name in text.split(';').map(brain_page::single_line) {
+            let is_none = name.is_empty() || NO_AUTHORS.contains(&name.to_lowercase().as_str());
+            if !is_none && !self.authors.contains(&name) {
+                self.authors.push(name);
+            }
         }
     }
 
@@ -102,6 +100,17 @@ impl Facts {
         let fields = self.fields.into_iter();
         page.fields.extend(fields.map(|(key, text)| (key.to_owned(), Value::Text(text))));
     }
+}
+
+/// Returns whether a line is a title, not what a program writes for none.
+pub(crate) fn is_title(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    let is_file = [".xhtml", ".html", ".htm"].iter().any(|end| lower.ends_with(end));
+    // LibreOffice names the parts of an EPUB so.
+    let is_section = lower
+        .strip_prefix("section ")
+        .is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit()));
+    !(line.is_empty() || is_file || is_section || NO_TITLES.contains(&lower.as_str()))
 }
 
 /// Reads a time. One without a zone is in `zone`; a date alone begins at midnight in UTC. Times

@@ -74,7 +74,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
 fn facts(frontmatter: &Frontmatter, url: Option<&str>, draft: &mut Draft) {
     let facts = &mut draft.facts;
     facts.set_title(&frontmatter.title().unwrap_or_default());
-    frontmatter.list("author").iter().for_each(|name| facts.add_author(name));
+    frontmatter.list("author").iter().for_each(|name| facts.add_authors(name));
     frontmatter.tags().iter().for_each(|tag| facts.add_tags(tag));
     let date = frontmatter.get("date");
     let first = ["created", "date"].iter().find_map(|key| frontmatter.get(key));

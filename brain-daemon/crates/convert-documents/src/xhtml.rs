@@ -1,5 +1,6 @@
 //! Reads a chapter of XHTML. It is XML: `<title/>` and `<i/>` are empty.
 
+mod css;
 mod inline;
 mod notes;
 
@@ -10,6 +11,7 @@ use crate::draft::Draft;
 use crate::flow::{Flow, Kind, is_blank};
 use crate::model::{Block, Inline, List, plain_text};
 use crate::xml::{Element, Xml};
+pub(crate) use css::Looks;
 use inline::Inlines;
 
 /// Maximum number of columns that one cell covers.
@@ -24,6 +26,8 @@ pub(crate) struct Chapter<'a> {
     pub(crate) toc: Option<&'a HashMap<String, String>>,
     /// The title of the file.
     pub(crate) title: Option<&'a str>,
+    /// The looks of classes.
+    pub(crate) looks: &'a Looks,
 }
 
 /// Reads the blocks of a chapter. A chapter without headings has those of the table of contents.
@@ -43,7 +47,27 @@ pub(crate) fn blocks(xml: &Xml, chapter: &Chapter<'_>, draft: &mut Draft) -> Vec
         flow.block(Block::Heading(1, vec![Inline::plain(title)]));
     }
     reader.fill(body, &mut flow);
-    flow.finish()
+    let mut blocks = flow.finish();
+    if !has_heading {
+        drop_repeated(&mut blocks);
+    }
+    blocks
+}
+
+/// Removes paragraphs that only repeat the heading from the table of contents before them.
+fn drop_repeated(blocks: &mut Vec<Block>) {
+    let mut heading = String::new();
+    blocks.retain(|block| {
+        let before = std::mem::take(&mut heading);
+        match block {
+            Block::Heading(_, content) => heading = plain_text(content),
+            Block::Paragraph(content) => {
+                return before.is_empty() || plain_text(content) != before;
+            }
+            _ => {}
+        }
+        true
+    });
 }
 
 fn places(chapter: &Chapter<'_>) -> HashSet<String> {

@@ -24,9 +24,7 @@ pub(super) fn read(package: &Package<'_>, path: &Path, draft: &mut Draft) {
     let is_local = program.is_some_and(|it| it.text().starts_with("LibreOffice"));
     let facts = &mut draft.facts;
     facts.set_title(&value(&core, "dc:title"));
-    for author in value(&core, "dc:creator").split(';') {
-        facts.add_author(author);
-    }
+    facts.add_authors(&value(&core, "dc:creator"));
     facts.add_tags(&value(&core, "cp:keywords"));
     facts.add_field("subject", &value(&core, "dc:subject"));
     let description = value(&core, "dc:description");

@@ -86,7 +86,7 @@ fn metadata(opf: &Xml, draft: &mut Draft) {
                 let role = element.attribute("opf:role").or(id.map(String::as_str));
                 // Others are illustrators, programs, …
                 if role.is_none_or(|role| role == "aut") {
-                    facts.add_author(&text);
+                    facts.add_authors(&text);
                 }
             }
             "dc:subject" => facts.add_tags(&text),

@@ -74,6 +74,25 @@ fn a_chapter_without_headings_has_those_of_the_contents() {
 }
 
 #[test]
+fn classes_can_be_bold() {
+    let chapter = "<html><head><link href=\"../s.css\"/><style>.i { font-style: italic }</style>\
+        </head><body><p class=\"b\">one <span class=\"b\">two</span> <span class=\"i\">three\
+        </span></p></body></html>";
+    let converted = book("", &[chapter], &[("s.css", "span.b { font-weight: bold }")]);
+    assert_eq!(body(&converted), "one **two** *three*");
+}
+
+#[test]
+fn a_heading_of_the_contents_is_there_once() {
+    let ncx = "<ncx><navMap><navPoint><navLabel><text>The weir</text></navLabel><content \
+        src=\"c0.xhtml\"/></navPoint><navPoint><navLabel><text>Section 1</text></navLabel>\
+        <content src=\"c1.xhtml\"/></navPoint></navMap></ncx>";
+    let chapter = "<html><body><p>The weir</p><p>one</p></body></html>";
+    let converted = book("", &[chapter, chapter], &[("o/toc.ncx", ncx)]);
+    assert_eq!(body(&converted), "# The weir\n\none\n\nThe weir\n\none");
+}
+
+#[test]
 fn links_between_chapters_name_the_heading() {
     let one = "<html><body><h1>One</h1><p>See <a href=\"c1.xhtml#x\">two</a>, \
         <a href=\"c1.xhtml\">it</a>, <a href=\"http://a.example/\">web</a>.</p></body></html>";

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::package::Package;
 use crate::container::{Container, target};
+use crate::facts::is_title;
 use crate::xml::Element;
 
 /// The titles of places, by file and id.
@@ -38,7 +39,7 @@ impl Toc {
 
     fn add(&mut self, path: &str, reference: Option<&str>, label: &str) {
         let label = brain_page::single_line(label);
-        let Some(reference) = reference.filter(|_| !label.is_empty()) else { return };
+        let Some(reference) = reference.filter(|_| is_title(&label)) else { return };
         let (file, id) = target(path, reference);
         self.0.entry(file).or_default().entry(id).or_insert(label);
     }

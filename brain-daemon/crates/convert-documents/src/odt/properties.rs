@@ -21,7 +21,7 @@ pub(super) fn read(container: &Container, path: &Path, draft: &mut Draft) {
         let text = element.text();
         match element.name() {
             "dc:title" => facts.set_title(&text),
-            "meta:initial-creator" => facts.add_author(&text),
+            "meta:initial-creator" => facts.add_authors(&text),
             "dc:creator" => last_author = text,
             "meta:creation-date" => facts.created = moment(&text),
             "dc:date" => facts.updated = moment(&text),
@@ -32,7 +32,7 @@ pub(super) fn read(container: &Container, path: &Path, draft: &mut Draft) {
         }
     }
     if facts.authors.is_empty() {
-        facts.add_author(&last_author);
+        facts.add_authors(&last_author);
     }
     if facts.created.is_none() && facts.updated.is_none() {
         facts.created = file_time(path);

@@ -73,6 +73,8 @@ impl Inlines<'_, '_> {
             }
             _ => {}
         }
+        let value = |name: &str| element.attribute(name).unwrap_or_default();
+        let style = self.chapter.looks.look(value("class"), value("style"), style);
         self.children(element, style, link, out);
     }
 
