@@ -262,3 +262,26 @@ fn write_original(
     }
     Ok(out.file(page, name, &bytes)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_does_not_fit_ends_with_a_line() {
+        let mut draft = Draft::new(Path::new("a.txt"));
+        assert_eq!(draft.fitted("short".to_owned()), "short");
+        assert!(draft.lost.is_empty());
+        let text = draft.fitted("0123456789 ü\n".repeat(MAX_CONTENT / 14 + 1));
+        assert!(text.ends_with("789 ü") && text.len() > MAX_CONTENT - FRONTMATTER - 30);
+        assert_eq!(draft.lost.len(), 1);
+    }
+
+    #[test]
+    fn covered_cells_have_a_limit() {
+        let mut draft = Draft::new(Path::new("a.docx"));
+        assert_eq!(draft.cover(MAX_COVERED - 1), MAX_COVERED - 1);
+        assert_eq!((draft.cover(100), draft.cover(100)), (1, 0));
+        assert_eq!(draft.lost.len(), 1);
+    }
+}

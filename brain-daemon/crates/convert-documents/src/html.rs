@@ -1,6 +1,7 @@
 //! Reads an HTML page.
 
 mod inner_files;
+mod xhtml;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -20,6 +21,7 @@ use crate::facts::time;
 use crate::locked;
 use crate::model::Block;
 use inner_files::InnerFiles;
+use xhtml::with_ends;
 
 pub(crate) const FORMAT: Format =
     Format { name: "html", title: "an HTML page", recognise, convert };
@@ -48,7 +50,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         return Err(malformed(format!("it has more than {MAX_HTML} bytes")));
     }
     draft.keep_original();
-    let html = html_text(&bytes).replace('\0', "");
+    let html = with_ends(html_text(&bytes).replace('\0', ""));
     let (html, files) = InnerFiles::of(&html, &mut draft);
     let document = match payload(MediaType::Html, html.as_bytes()) {
         Ok(payload) => payload,

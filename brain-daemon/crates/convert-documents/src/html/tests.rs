@@ -56,3 +56,16 @@ fn a_cut_or_empty_page_does_not_fail() {
         assert_eq!(converted.error, None, "{tenth}");
     }
 }
+
+#[test]
+fn im05_empty_elements_of_xhtml_end() {
+    let html = "<?xml version=\"1.0\"?><html xmlns=\"http://www.w3.org/1999/xhtml\"><head>\
+        <title/><script src=\"k.js\"/></head><body><h1><a id=\"p8\"/>The weir</h1><p>It leaked<i/> \
+        all<br/>night.</p><p>Then it stopped.</p></body></html>";
+    for name in ["page.xhtml", "page.html"] {
+        let converted = converted(name, html.as_bytes());
+        let page = converted.page("page");
+        assert!(page.contains("title: \"The weir\""), "{page}");
+        assert!(page.contains("It leaked all") && page.ends_with("Then it stopped.\n"), "{page}");
+    }
+}

@@ -136,6 +136,15 @@ fn blocks_that_do_not_fit_are_counted() {
 }
 
 #[test]
+fn rows_that_do_not_fit_are_counted() {
+    let row = |n: usize| vec![vec![plain(&format!("row {n}"))], vec![plain("x")]];
+    let blocks = [Block::Table((0..100).map(row).collect())];
+    let written = Writer::default().document(&blocks, &[], 500);
+    assert!(written.markdown.len() <= 500 && written.rows_omitted > 0);
+    assert_eq!(written.markdown.matches("| row").count(), 100 - written.rows_omitted);
+}
+
+#[test]
 fn deep_lists_and_quotes_stay_linear() {
     let mut block = plain("x");
     for n in 0..100 {
