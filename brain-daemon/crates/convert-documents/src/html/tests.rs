@@ -1,0 +1,71 @@
+use brain_convert_testing::Converted;
+
+use crate::FORMATS;
+
+fn converted(name: &str, html: &[u8]) -> Converted {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
+    std::fs::write(&path, html).unwrap();
+    Converted::of(&FORMATS, &path)
+}
+
+#[test]
+fn a_page_has_its_title_author_and_date() {
+    let html = "<html><head><title>The weir</title><meta name=author content='Ilse Brandt'>\
+                <meta property='article:published_time' content='2026-03-04T09:00:00Z'></head>\
+                <body><p>It leaked. <a href='https://weirs.example/'>More</a></p>\
+                <ul><li>a<ul><li>b</li></ul></li></ul></body></html>";
+    let converted = converted("page.html", html.as_bytes());
+    let page = converted.page("page");
+    for part in [
+        "title: \"The weir\"\ncreated: 2026-03-04T09:00:00Z\n",
+        "\"Ilse Brandt\"",
+        "It leaked. [More](https://weirs.example/)",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    assert_eq!(converted.files()[0].1, "page.html");
+}
+
+#[test]
+fn without_a_date_there_is_none() {
+    let converted = converted("page.html", b"<!doctype html><h1>Kettle</h1><p>M\xfcller</p>");
+    let page = converted.page("page");
+    assert!(page.contains("title: \"Kettle\"") && page.contains("Müller"), "{page}");
+    assert!(!page.contains("created:") && !page.contains("updated:"), "{page}");
+}
+
+#[test]
+fn pictures_in_the_page_are_files() {
+    let html = "<html><body><p>Lamp <img alt='red' src=\"data:image/png;base64,iVBORw0KGgo=\"> \
+                <img src='data:image/png;base64,iVBORw0KGgo='><img src='beside.png'></p></body>";
+    let converted = converted("page.html", html.as_bytes());
+    let page = converted.page("page");
+    assert_eq!(page.matches("(picture-1.png)").count(), 2, "{page}");
+    let files = converted.files();
+    assert_eq!(files.len(), 2);
+    assert_eq!((files[1].1, &files[1].2[..]), ("picture-1.png", &b"\x89PNG\r\n\x1a\n"[..]));
+    assert_eq!(converted.lost(), ["page.html: its picture beside.png is not in the file"]);
+}
+
+#[test]
+fn a_cut_or_empty_page_does_not_fail() {
+    let html = "<html><body><h1>One</h1><table><tr><td>two<td>three</table><p>four</p></html>";
+    for tenth in 0..10 {
+        let converted = converted("page.html", &html.as_bytes()[..html.len() * tenth / 10 + 6]);
+        assert_eq!(converted.error, None, "{tenth}");
+    }
+}
+
+#[test]
+fn im05_empty_elements_of_xhtml_end() {
+    let html = "<?xml version=\"1.0\"?><html xmlns=\"http://www.w3.org/1999/xhtml\"><head>\
+        <title/><script src=\"k.js\"/></head><body><h1><a id=\"p8\"/>The weir</h1><p>It leaked<i/> \
+        all<br/>night.</p><p>Then it stopped.</p></body></html>";
+    for name in ["page.xhtml", "page.html"] {
+        let converted = converted(name, html.as_bytes());
+        let page = converted.page("page");
+        assert!(page.contains("title: \"The weir\""), "{page}");
+        assert!(page.contains("It leaked all") && page.ends_with("Then it stopped.\n"), "{page}");
+    }
+}

@@ -1,0 +1,136 @@
+//! The text of a paragraph of XHTML.
+
+use super::Chapter;
+use super::notes::Notes;
+use crate::container::{folder, resolve, target};
+use crate::draft::Draft;
+use crate::model::{Inline, Link, Style, Text};
+use crate::xml::Element;
+
+/// Reads the text of paragraphs.
+pub(super) struct Inlines<'a, 'd> {
+    pub(super) chapter: &'a Chapter<'a>,
+    pub(super) draft: &'d mut Draft,
+    pub(super) notes: Notes,
+}
+
+impl Inlines<'_, '_> {
+    /// Returns all text of an element.
+    pub(super) fn of(&mut self, element: Element<'_>) -> Vec<Inline> {
+        let mut out = Vec::new();
+        for child in element.children() {
+            self.read(child, &mut out);
+        }
+        out
+    }
+
+    /// Reads one element or text.
+    pub(super) fn read(&mut self, element: Element<'_>, out: &mut Vec<Inline>) {
+        self.walk(element, Style::default(), None, out);
+    }
+
+    fn walk(
+        &mut self,
+        element: Element<'_>,
+        mut style: Style,
+        link: Option<&Link>,
+        out: &mut Vec<Inline>,
+    ) {
+        let plain = |text: String| Inline::Text(Text { text, style, link: link.cloned() });
+        match element.name() {
+            "" => {
+                out.push(plain(element.own_text().to_owned()));
+                return;
+            }
+            "br" => return out.push(Inline::Break),
+            "img" | "image" => return self.picture(element, out),
+            "script" | "style" | "template" | "rp" | "desc" => return,
+            "title" => return,
+            "rt" => {
+                out.push(plain(format!("({})", element.text())));
+                return;
+            }
+            "math" => return self.formula(element, out),
+            "audio" | "video" | "object" | "iframe" | "embed" => {
+                let name = element.name();
+                self.draft
+                    .lost(format!("a thing to play or run ({name}) is only in the kept file"));
+            }
+            "b" | "strong" => style.bold = true,
+            "i" | "em" | "cite" | "dfn" | "var" => style.italic = true,
+            "s" | "del" | "strike" => style.strike = true,
+            "code" | "kbd" | "samp" | "tt" => style.code = true,
+            "a" => {
+                let href = element.attribute("href").unwrap_or_default();
+                if let Some(number) = self.notes.reference(element, href, self.draft) {
+                    return out.push(Inline::Note(number));
+                }
+                if self.notes.is_back_link(element) {
+                    return;
+                }
+                let target = self.target(href);
+                return self.children(element, style, target.as_ref().or(link), out);
+            }
+            _ => {}
+        }
+        let value = |name: &str| element.attribute(name).unwrap_or_default();
+        let style = self.chapter.looks.look(value("class"), value("style"), style);
+        self.children(element, style, link, out);
+    }
+
+    fn children(
+        &mut self,
+        element: Element<'_>,
+        style: Style,
+        link: Option<&Link>,
+        out: &mut Vec<Inline>,
+    ) {
+        for child in element.children() {
+            self.walk(child, style, link, out);
+        }
+    }
+
+    fn target(&self, href: &str) -> Option<Link> {
+        let scheme = href.split_once(':').map(|(scheme, _)| scheme);
+        match scheme {
+            _ if href.is_empty() => None,
+            Some(scheme) if !scheme.contains(['/', '#', '.']) => Some(Link::Address(href.into())),
+            _ => {
+                let (file, id) = target(self.chapter.path, href);
+                Some(Link::Place(format!("{file}#{id}").into()))
+            }
+        }
+    }
+
+    /// Remembers a heading for links to it, to the elements that begin with it, and to the file.
+    pub(super) fn add_places(&mut self, heading: Element<'_>, ids: Vec<String>, text: &str) {
+        let path = self.chapter.path;
+        self.draft.add_place(&format!("{path}#"), text);
+        let own = heading.descendants().filter_map(|it| it.attribute("id").map(str::to_owned));
+        for id in ids.into_iter().chain(own) {
+            self.draft.add_place(&format!("{path}#{id}"), text);
+        }
+    }
+
+    fn picture(&mut self, element: Element<'_>, out: &mut Vec<Inline>) {
+        let names = ["src", "xlink:href", "href"];
+        let source = names.iter().find_map(|name| element.attribute(name)).unwrap_or_default();
+        let description = element.attribute("alt").unwrap_or_default();
+        if source.contains("://") || source.starts_with("data:") || source.is_empty() {
+            let source: String = brain_page::single_line(source).chars().take(100).collect();
+            self.draft.lost(format!("its picture {source} is not in the file"));
+            return;
+        }
+        let path = resolve(folder(self.chapter.path), source);
+        out.extend(self.draft.picture(self.chapter.container, &path, description));
+    }
+
+    /// A formula: as its author wrote it in another language, or its signs.
+    fn formula(&mut self, math: Element<'_>, out: &mut Vec<Inline>) {
+        let annotation = math.descendants().find(|it| it.local_name() == "annotation");
+        let alternative = math.attribute("alttext").map(str::to_owned);
+        let text = alternative.unwrap_or_else(|| annotation.unwrap_or(math).text());
+        let style = Style { code: true, ..Style::default() };
+        out.push(Inline::Text(Text { text: brain_page::single_line(&text), style, link: None }));
+    }
+}
