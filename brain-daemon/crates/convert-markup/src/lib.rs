@@ -1,6 +1,12 @@
 //! Reads notes in a markup of their own. Each format has a module with a [`Format`].
 
+mod files;
+mod markdown;
+mod org;
+mod rest;
+mod source;
+
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 0] = [];
+pub static FORMATS: [Format; 1] = [org::FORMAT];
