@@ -44,6 +44,11 @@ impl PageFiles {
         Some(attached)
     }
 
+    /// Returns whether the page has a file.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.names.contains_key(path)
+    }
+
     /// Notes that a file of the page is not in the import.
     pub(crate) fn miss(&mut self, target: &str) {
         self.missing.insert(brain_page::single_line(target));

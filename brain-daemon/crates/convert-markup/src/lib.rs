@@ -5,8 +5,10 @@ mod markdown;
 mod org;
 mod rest;
 mod source;
+mod wiki;
+mod zim;
 
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 1] = [org::FORMAT];
+pub static FORMATS: [Format; 2] = [zim::FORMAT, org::FORMAT];
