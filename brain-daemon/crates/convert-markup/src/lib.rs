@@ -1,8 +1,10 @@
 //! Reads notes in a markup of their own. Each format has a module with a [`Format`].
 
 mod files;
+mod lists;
 mod markdown;
 mod org;
+mod rednotebook;
 mod rest;
 mod source;
 mod wiki;
@@ -11,4 +13,4 @@ mod zim;
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 2] = [zim::FORMAT, org::FORMAT];
+pub static FORMATS: [Format; 3] = [zim::FORMAT, rednotebook::FORMAT, org::FORMAT];

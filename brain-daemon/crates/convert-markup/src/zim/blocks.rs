@@ -1,6 +1,7 @@
 //! Converts the text of a page of Zim to markdown: headings, lists, code, tables, paragraphs.
 
 use super::inline::Scope;
+use crate::lists::List;
 use crate::markdown::{Blocks, fenced, guarded, table};
 use crate::wiki::inline;
 
@@ -213,39 +214,25 @@ impl<'t> Reader<'t> {
     }
 
     fn list(&mut self, at: usize, scope: &mut Scope<'_>) -> usize {
-        let mut out = String::new();
-        // The indentation of the open lists.
-        let mut open: Vec<usize> = Vec::new();
+        let mut list = List::default();
         let mut length = 0;
         while let Some(line) = self.lines.get(at + length).copied() {
             if let Some(bullet) = bullet(line) {
-                while open.len() > 1 && open.last().is_some_and(|last| *last > bullet.indent) {
-                    open.pop();
-                }
-                if open.last().is_none_or(|last| *last < bullet.indent) {
-                    open.push(bullet.indent);
-                }
-                if !out.is_empty() {
-                    out.push('\n');
-                }
                 let shown = guarded(&inline(bullet.text, scope, 0));
                 let note = match bullet.note {
                     "" => String::new(),
                     note => format!(" ({note})"),
                 };
-                let indent = "    ".repeat(open.len() - 1);
-                out.push_str(&format!("{indent}{} {shown}{note}", bullet.marker));
+                list.item(bullet.indent, &bullet.marker, &format!("{shown}{note}"));
             } else if indented(line).0 > 0 && !line.trim().is_empty() {
                 // Text that is indented below an item.
-                let indent = "    ".repeat(open.len());
-                let shown = guarded(&inline(line.trim(), scope, 0));
-                out.push_str(&format!("  \n{indent}{shown}"));
+                list.line(&guarded(&inline(line.trim(), scope, 0)));
             } else {
                 break;
             }
             length += 1;
         }
-        self.out.push(&out);
+        self.out.push(&list.finish());
         length.max(1)
     }
 

@@ -94,8 +94,7 @@ impl Scope<'_> {
             let label = if label.is_empty() { anchor } else { label };
             return literal_part(label);
         }
-        let last = name.rsplit([':', '+']).next().unwrap_or(name);
-        let label = if label.is_empty() { last } else { label };
+        let label = if label.is_empty() { name.trim_matches([':', '+']) } else { label };
         let Some(names) = self.notebook.resolve(&self.entry.names, name) else {
             return literal_part(label);
         };
