@@ -1,6 +1,8 @@
 //! Reads notes in a markup of their own. Each format has a module with a [`Format`].
 
+mod dokuwiki;
 mod files;
+mod gnote;
 mod lists;
 mod markdown;
 mod org;
@@ -13,4 +15,4 @@ mod zim;
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 3] = [zim::FORMAT, rednotebook::FORMAT, org::FORMAT];
+pub static FORMATS: [Format; 4] = [zim::FORMAT, dokuwiki::FORMAT, rednotebook::FORMAT, org::FORMAT];

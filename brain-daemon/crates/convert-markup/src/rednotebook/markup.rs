@@ -89,19 +89,18 @@ impl Scope<'_> {
 
     /// Pictures, links to addresses and files, and links to days.
     fn bracket(&mut self, piece: &Piece<'_>, finder: &mut Finder) -> Option<(String, usize)> {
-        // A picture that is a link: `[[""picture"".png] ""address""]`.
-        if let Some(inner) = piece.rest.strip_prefix("[[\"\"") {
-            let end = inner.find("]")?;
-            let picture = self.picture(inner.get(..end)?)?;
-            let after = inner.get(end + 1..)?;
-            if let Some(after) = after.strip_prefix(']') {
-                let _ = after;
-                return Some((picture, 4 + end + 2));
+        // A picture in brackets: `[[""picture"".png]]`, or with an address `[[""p"".png] ""address""]`.
+        if let Some((content, length)) = piece.between("[[\"\"", "]", finder) {
+            let picture = self.picture(content)?;
+            let after = piece.rest.get(length..)?;
+            if after.starts_with(']') {
+                return Some((picture, length + 1));
             }
-            let address = after.trim_start().strip_prefix("\"\"")?;
-            let (address, _) = address.split_once("\"\"]")?;
-            let length = 4 + end + 1 + after.find("\"\"]")? + 3;
-            return Some((format!("{picture} {}", web_link(address, "")), length));
+            let inner = after.trim_start_matches(' ').strip_prefix("\"\"")?;
+            let line = inner.split('\n').next()?;
+            let (address, _) = line.split_once("\"\"]")?;
+            let more = after.len() - inner.len() + address.len() + 3;
+            return Some((format!("{picture} {}", web_link(address, "")), length + more));
         }
         let (content, length) = piece.between("[", "]", finder)?;
         if content.contains('\n') {
