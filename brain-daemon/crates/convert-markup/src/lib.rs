@@ -3,6 +3,7 @@
 mod dokuwiki;
 mod files;
 mod gnote;
+mod jrnl;
 mod lists;
 mod markdown;
 mod org;
@@ -15,4 +16,5 @@ mod zim;
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 4] = [zim::FORMAT, dokuwiki::FORMAT, rednotebook::FORMAT, org::FORMAT];
+pub static FORMATS: [Format; 6] =
+    [zim::FORMAT, gnote::FORMAT, dokuwiki::FORMAT, rednotebook::FORMAT, jrnl::FORMAT, org::FORMAT];

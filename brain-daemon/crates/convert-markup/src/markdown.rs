@@ -23,11 +23,6 @@ impl Inline {
         self.pending.push(c);
     }
 
-    /// Returns the last character of plain text since markdown was added.
-    pub(crate) fn last(&self) -> Option<char> {
-        self.pending.chars().next_back()
-    }
-
     /// Adds markdown.
     pub(crate) fn markdown(&mut self, markdown: &str) {
         self.flush();

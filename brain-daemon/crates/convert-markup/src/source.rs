@@ -33,6 +33,11 @@ impl Source {
         Ok(Self { tree, path: path.to_owned(), files })
     }
 
+    /// Returns whether this is a directory or an archive.
+    pub(crate) fn is_tree(&self) -> bool {
+        self.tree.is_some()
+    }
+
     /// The paths of all files, sorted.
     pub(crate) fn files(&self) -> &[String] {
         &self.files
