@@ -28,7 +28,7 @@ pub(crate) const FORMAT: Format =
 fn recognise(sample: &Sample) -> bool {
     let Some(tree) = sample.tree() else { return false };
     let paths = || tree.entries().iter().map(|entry| entry.path.as_str());
-    let pages = Folders::of(paths()).pages;
+    let pages = Folders::of(&paths()).pages;
     let Some(data) = pages.strip_suffix("pages/").filter(|_| !pages.is_empty()) else {
         return false;
     };
@@ -65,7 +65,7 @@ fn report(
     files: &Files,
     out: &mut Output<'_>,
 ) -> std::io::Result<()> {
-    let mut others: BTreeMap<String, usize> = BTreeMap::new();
+    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
     for path in source.files() {
         let is_read = wiki.folders.page_id(path).is_some()
             || files.is_used(path)
@@ -76,15 +76,12 @@ fn report(
         if wiki.is_media(path) {
             out.lost(path, "no page has this file")?;
         } else {
-            let length = if path.contains("data/") { 2 } else { 1 };
-            let parts: Vec<&str> = path.split('/').collect();
-            let folder = parts.get(..length.min(parts.len())).unwrap_or_default().join("/");
-            *others.entry(folder).or_default() += 1;
+            *others.entry(wiki.folders.part(path)).or_default() += 1;
         }
     }
-    for (folder, count) in others {
+    for (part, count) in others {
         let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
-        out.lost(&folder, &format!("it has no pages, and is not read: {files}"))?;
+        out.lost(part, &format!("it has no pages, and is not read: {files}"))?;
     }
     source.report_problems(out)
 }

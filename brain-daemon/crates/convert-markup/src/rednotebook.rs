@@ -82,11 +82,11 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
             }
         };
         let (days, error) = days(&text);
-        for day in days {
+        for day in &days {
             match Date::new(year, month, day.number) {
                 Ok(date) => write(&source, file, date, day, (&mut files, &mut paths), out)?,
                 Err(_) => {
-                    out.lost(&format!("{file}, {}", day.number), "the month has no such day")?
+                    out.lost(&format!("{file}, {}", day.number), "the month has no such day")?;
                 }
             }
         }
@@ -121,7 +121,7 @@ fn write(
     source: &Source,
     file: &str,
     date: Date,
-    day: Day,
+    day: &Day,
     (files, paths): (&mut Files, &mut Paths),
     out: &mut Output<'_>,
 ) -> std::io::Result<()> {

@@ -233,7 +233,7 @@ impl<'t> Reader<'t> {
             if n > 0 && is_block(line) {
                 break;
             }
-            let element = ["<code", "<file"].iter().filter_map(|name| line.find(name)).min();
+            let element = ["<code", "<file"].iter().filter_map(|name| element(line, name)).min();
             match element {
                 Some(0) if n > 0 => break,
                 Some(place) if place > 0 => {
@@ -255,6 +255,15 @@ impl<'t> Reader<'t> {
         self.out.push(lines.join("\n").trim_end());
         length.max(1)
     }
+}
+
+/// Returns where an element begins in a line, if it is not literal text.
+fn element(line: &str, name: &str) -> Option<usize> {
+    let at = line.find(name)?;
+    let after = line.get(at + name.len()..)?;
+    let before = line.get(..at)?;
+    let is_literal = before.ends_with("%%") || before.ends_with("<nowiki>");
+    (!is_literal && after.starts_with(['>', ' '])).then_some(at)
 }
 
 /// Returns the cells of a row. Bars in links, pictures and literal text are part of a cell.

@@ -39,7 +39,7 @@ pub(super) struct Wiki {
 
 impl Folders {
     /// Finds the folders: those of `data/pages`, or of `pages`, or all for a part of a wiki.
-    pub(super) fn of<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Self {
+    pub(super) fn of<'p>(paths: &(impl Iterator<Item = &'p str> + Clone)) -> Self {
         let base = |start: &str| {
             paths.clone().find_map(|path| {
                 let at = match path.strip_prefix(start) {
@@ -74,7 +74,21 @@ impl Folders {
         Some(format!("{}{below}.changes", self.meta))
     }
 
-    /// Returns the path of the fields of a page, which are for the program.
+    /// Returns the part of a wiki to which a file belongs that is not read: a folder of its data,
+    /// or the program.
+    pub(super) fn part<'p>(&self, path: &'p str) -> &'p str {
+        let data = self.pages.strip_suffix("pages/").unwrap_or_default();
+        match path.strip_prefix(data) {
+            Some(below) if !data.is_empty() => {
+                let length = below.find('/').unwrap_or(below.len());
+                path.get(..data.len() + length).unwrap_or(path)
+            }
+            _ if data.is_empty() => path,
+            _ => "files of the program",
+        }
+    }
+
+    /// Returns whether a file has changes or other facts of a page.
     pub(super) fn is_meta(&self, path: &str) -> bool {
         path.starts_with(&self.meta)
     }
@@ -98,7 +112,7 @@ fn id(path: &str) -> String {
 impl Wiki {
     /// Finds the pages and files.
     pub(super) fn read(source: &Source) -> Self {
-        let folders = Folders::of(source.files().iter().map(String::as_str));
+        let folders = Folders::of(&source.files().iter().map(String::as_str));
         let (mut paths, mut entries, mut by_id) = (Paths::default(), Vec::new(), HashMap::new());
         let mut media = HashMap::new();
         for file in source.files() {

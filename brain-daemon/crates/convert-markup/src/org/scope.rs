@@ -165,8 +165,7 @@ impl<'a> Scope<'a> {
     fn attachment(&mut self, path: &str, label: Option<&str>) -> String {
         let name = path.split("::").next().unwrap_or(path);
         let mut at = self.section;
-        loop {
-            let Some(section) = self.document.sections.get(at) else { break };
+        while let Some(section) = self.document.sections.get(at) {
             let directory = section.property("DIR").or_else(|| section.property("ATTACH_DIR"));
             let in_directory = directory
                 .and_then(|it| resolve(folder(&self.note.file), &format!("{it}/{name}")))

@@ -30,8 +30,8 @@ impl Dialect for Scope<'_> {
 
     fn is_content(mark: &Mark, content: &str) -> bool {
         // `http://` does not end an emphasis.
-        !(mark.open == "//" && content.ends_with(':'))
-            && !mark.open.chars().next().is_some_and(|c| content.starts_with(c))
+        let is_scheme = mark.open == "//" && content.ends_with(':');
+        !is_scheme && mark.open.chars().next().is_none_or(|c| !content.starts_with(c))
     }
 
     fn piece(&mut self, piece: &Piece<'_>, finder: &mut Finder) -> Option<(String, usize)> {
