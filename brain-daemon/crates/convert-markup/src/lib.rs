@@ -1,6 +1,9 @@
 //! Reads notes in a markup of their own. Each format has a module with a [`Format`].
 
 mod dokuwiki;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod faults;
 mod files;
 mod gnote;
 mod jrnl;

@@ -7,6 +7,9 @@ use crate::markdown::{Finder, Inline, address_length, code, marked};
 /// Maximum nesting of marks. Deeper ones are text.
 pub(crate) const MAX_DEPTH: usize = 6;
 
+/// How many more marks are looked at behind the mark that ends a text.
+const MAX_MORE: usize = 2;
+
 /// A pair of marks.
 pub(crate) struct Mark {
     pub(crate) open: &'static str,
@@ -110,7 +113,10 @@ fn converted<D: Dialect>(
         let extra = piece.rest.get(length..)?;
         let first = mark.close.chars().next()?;
         let more: usize = match mark.open == mark.close {
-            true => extra.chars().take_while(|c| *c == first).map(char::len_utf8).sum(),
+            true => {
+                let marks = extra.chars().take(MAX_MORE).take_while(|c| *c == first);
+                marks.map(char::len_utf8).sum()
+            }
             false => 0,
         };
         let content = match more {

@@ -114,7 +114,8 @@ impl<'a> Document<'a> {
         let of_headings = chain.iter().rev().flat_map(|section| section.tags.iter().copied());
         let mut tags: Vec<String> = Vec::new();
         for tag in of_file.chain(of_headings) {
-            if !tags.iter().any(|known| known == tag) {
+            // Org marks a heading that has files so.
+            if tag != "ATTACH" && !tags.iter().any(|known| known == tag) {
                 tags.push(tag.to_owned());
             }
         }

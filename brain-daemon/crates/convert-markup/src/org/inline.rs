@@ -115,7 +115,12 @@ impl<'t> Reader<'t> {
                 return None;
             }
             let label = label.map(|label| match self.depth < MAX_DEPTH {
-                true => nested(label, MAX_DEPTH, scope),
+                true => {
+                    let is_web = ["http", "mailto:"].iter().any(|it| target.starts_with(it));
+                    // The label of a link to a page is plain text.
+                    let depth = if is_web { self.depth + 1 } else { MAX_DEPTH };
+                    nested(label, depth, scope)
+                }
                 false => brain_convert_base::literal_part(label),
             });
             let shown = scope.link(&target.replace('\n', " "), label.as_deref());
