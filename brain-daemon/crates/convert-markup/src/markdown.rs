@@ -25,7 +25,15 @@ impl Inline {
 
     /// Adds markdown.
     pub(crate) fn markdown(&mut self, markdown: &str) {
+        // `!` before a link would embed its target.
+        let is_embed = self.pending.ends_with('!') && markdown.starts_with('[');
+        if is_embed {
+            self.pending.pop();
+        }
         self.flush();
+        if is_embed {
+            self.out.push_str("\\!");
+        }
         self.out.push_str(markdown);
     }
 
@@ -163,14 +171,18 @@ pub(crate) fn address_length(text: &str) -> Option<usize> {
         .find(|scheme| text.starts_with(scheme))?;
     let end = text.find(|c: char| c.is_whitespace() || "<>\"".contains(c)).unwrap_or(text.len());
     let mut address = text.get(..end)?;
+    // A bracket at the end is none of it, unless it is opened in it.
+    let mut extra = [('(', ')'), ('[', ']')].map(|(open, close)| {
+        (close, address.matches(close).count().saturating_sub(address.matches(open).count()))
+    });
     loop {
         let before = address;
         address = address.trim_end_matches(['.', ',', ':', ';', '!', '?', '\'', '*', '_', '~']);
-        if address.ends_with(')') && !address.contains('(') {
-            address = address.get(..address.len() - 1)?;
-        }
-        if address.ends_with(']') && !address.contains('[') {
-            address = address.get(..address.len() - 1)?;
+        for (close, extra) in extra.iter_mut().filter(|(_, extra)| *extra > 0) {
+            if let Some(shorter) = address.strip_suffix(*close) {
+                address = shorter;
+                *extra -= 1;
+            }
         }
         if address == before {
             break;
@@ -275,4 +287,48 @@ pub(crate) fn comment(text: &str) -> String {
 pub(crate) fn prefixed(blocks: &str, prefix: &str) -> String {
     let lines = blocks.split('\n').map(|line| format!("{prefix}{line}").trim_end().to_owned());
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_before_a_link_does_not_embed_it() {
+        let mut inline = Inline::default();
+        inline.text("Look *here*!");
+        inline.markdown("[[A]]");
+        inline.text("\tand 1_2");
+        assert_eq!(inline.finish(), "Look \\*here\\*\\![[A]] and 1_2");
+    }
+
+    #[test]
+    fn an_address_ends_before_punctuation() {
+        for (text, length) in [
+            ("https://a.example/b. Next", 19),
+            ("https://a.example/(b)), x", 21),
+            ("https://a.example/]].", 18),
+            ("http://a_b>", 10),
+            ("https://", 0),
+            ("ahttps://x", 0),
+        ] {
+            assert_eq!(address_length(text).unwrap_or(0), length, "{text}");
+        }
+    }
+
+    #[test]
+    fn code_has_a_fence_longer_than_its_own() {
+        assert_eq!(code("a `b` c"), "``a `b` c``");
+        assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(fenced("x y", "```\na\n"), "````\n```\na\n````");
+    }
+
+    #[test]
+    fn a_row_of_a_table_keeps_all_cells() {
+        let cells = |row: &[&str]| row.iter().map(|cell| (*cell).to_owned()).collect();
+        assert_eq!(
+            table(&[cells(&["a"]), cells(&["[[b|c]]", "d \\| e"])]),
+            "| a |  |\n| --- | --- |\n| [[b\\|c]] | d \\| e |"
+        );
+    }
 }

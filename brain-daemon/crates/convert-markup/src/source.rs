@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use brain_convert_base::{ConvertError, Output, Tree};
 
 /// Maximum length of a file of text, in bytes.
-pub(crate) const MAX_TEXT: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_TEXT: usize = 16 * 1024 * 1024;
 
 /// The files of an import.
 pub(crate) struct Source {
