@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Zim: the export of a page that does not begin with a heading is an empty page.
 #
-# A page of Zim is plain text, and needs no heading: a page whose heading was deleted, or that another
-# program wrote. `zim --export` with the usual template, to HTML or markdown, writes such a page with
-# its name and none of its text, says nothing, and ends with 0. The template Print keeps the text.
+# A page of Zim is plain text, and needs no heading: a page whose heading was deleted, or that
+# another program wrote. `zim --export` with the usual template, to HTML or markdown, writes such a
+# page with its name and none of its text, says nothing, and ends with 0. The template Print keeps
+# the text.
 . "$(dirname "$0")/common.bash"
 package zim 0.75.1
 package xvfb 2

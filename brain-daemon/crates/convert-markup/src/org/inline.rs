@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
             let content = self.text.get(at + 2..end)?;
             // A label can end with a bracket: `[[x][a [b]]]`.
             let extra = usize::from(
-                content.matches('[').count() > content.matches(']').count() + 1
+                content.matches('[').count() > content.matches(']').count()
                     && self.text.get(end + 2..)?.starts_with(']'),
             );
             let content = self.text.get(at + 2..end + extra)?;

@@ -96,7 +96,7 @@ fn links_lead_to_pages_places_and_the_web() {
             "a.org",
             "#+title: A\n[[file:sub/b.org][bee]] [[file:sub/b.org::*Two *][two]] [[id:x-1]] [[id:no]]\n\
              [[https://x.example/a_b][*Web*]] [[*Place]] [[#c1][cust]] [[elisp:(x)][run]] <https://y.example>\n\
-             [[file:p%20q.png]] [[./none.pdf][none]] [[doi:10.1/x]]\n* Place\n:PROPERTIES:\n\
+             [[file:p%20q.png]] [[./none.pdf][none]] [[doi:10.1/x]] [[https://z.example][a [b]]]\n* Place\n:PROPERTIES:\n\
              :CUSTOM_ID: c1\n:END:\n",
         ),
         ("sub/b.org", "#+title: B\n* Two [[id:x-1][n]]\n* N\n:PROPERTIES:\n:ID: X-1\n:END:\n"),
@@ -107,7 +107,7 @@ fn links_lead_to_pages_places_and_the_web() {
         page.trim(),
         "[[sub/B|bee]] [[sub/B#Two *|two]] [[sub/N|N]] `id:no`\n[**Web**](https://x.example/a_b) \
          [[A#Place|Place]] [[A#Place|cust]] run (`elisp:(x)`) <https://y.example>\n![[p q.png]] none \
-         (`./none.pdf`) [doi:10.1/x](https://doi.org/10.1/x)\n\n# Place\n\n- CUSTOM\\_ID: c1"
+         (`./none.pdf`) [doi:10.1/x](https://doi.org/10.1/x) [a \\[b\\]](https://z.example)\n\n# Place\n\n- CUSTOM\\_ID: c1"
             .replace("CUSTOM\\_ID", "CUSTOM_ID")
     );
     assert_eq!(
