@@ -4,6 +4,7 @@
 //! below `data/meta`. The rules are those of DokuWiki 2022-07-31.
 
 mod blocks;
+mod heading;
 mod inline;
 mod wiki;
 

@@ -1,5 +1,6 @@
 //! Converts the text of a page of DokuWiki to markdown: headings, lists, tables, code, quotes.
 
+use super::heading::{heading, is_setting};
 use super::inline::Scope;
 use crate::lists::List;
 use crate::markdown::{Blocks, fenced, guarded, prefixed, table};
@@ -14,28 +15,6 @@ const CODE: [(&str, &str); 6] = [
     ("php", "php"),
     ("PHP", "php"),
 ];
-
-/// Returns the heading with which a page begins. It is the title of the page.
-pub(super) fn first_heading(text: &str) -> Option<String> {
-    let text = text.trim_start_matches('\u{feff}');
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !is_setting(line));
-    heading(lines.next()?).map(|(_, text)| brain_page::single_line(text))
-}
-
-/// Returns whether a line can be above the title: `~~NOTOC~~` or `{{tag>a b}}`.
-fn is_setting(line: &str) -> bool {
-    line.starts_with("~~") || line.starts_with("{{")
-}
-
-/// Returns the level and the text of a heading.
-fn heading(line: &str) -> Option<(usize, &str)> {
-    let line = line.trim();
-    let marks = line.bytes().take_while(|byte| *byte == b'=').count();
-    let text = line.get(marks..)?;
-    let text_end = text.trim_end_matches('=');
-    let is_heading = marks >= 2 && text.len() >= text_end.len() + 2 && !text_end.trim().is_empty();
-    is_heading.then(|| (7 - marks.clamp(2, 6), text_end.trim()))
-}
 
 /// Returns the text of a page as markdown. A first heading that is its title is left out.
 pub(super) fn blocks(text: &str, title: &str, scope: &mut Scope<'_>) -> String {

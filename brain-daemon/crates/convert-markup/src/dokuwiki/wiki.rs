@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use brain_convert_base::Paths;
 
-use super::blocks::first_heading;
+use super::heading::first_heading;
 use crate::rest::is_hidden;
 use crate::source::{Source, name};
 
