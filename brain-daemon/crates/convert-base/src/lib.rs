@@ -14,6 +14,6 @@ mod tree;
 pub use format::{ConvertError, Format, convert, recognise};
 pub use output::Output;
 pub use page::{Page, Paths, Value, link};
-pub use plain_text::{is_entity, literal_line, literal_text};
+pub use plain_text::{block_start, is_entity, literal_line, literal_part, literal_text};
 pub use sample::Sample;
 pub use tree::{Entry, Tree};

@@ -1,6 +1,6 @@
 //! A page to write: its place, its frontmatter and its text.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use brain_page::{ATTACHMENTS, attachment_name};
 use jiff::Timestamp;
@@ -14,6 +14,8 @@ const MAX_NAME: usize = 150;
 #[derive(Default)]
 pub struct Paths {
     taken: HashSet<String>,
+    /// The last number of paths that have one, so that many equal titles take linear time.
+    numbers: HashMap<String, usize>,
 }
 
 impl Paths {
@@ -26,13 +28,17 @@ impl Paths {
             path.push('/');
         }
         path.push_str(&safe_name(title));
-        let mut unique = path.clone();
-        let mut number = 2;
-        while !self.taken.insert(unique.to_lowercase()) {
-            unique = format!("{path} {number}");
-            number += 1;
+        if self.taken.insert(path.to_lowercase()) {
+            return path;
         }
-        unique
+        let number = self.numbers.entry(path.to_lowercase()).or_insert(1);
+        loop {
+            *number += 1;
+            let unique = format!("{path} {number}");
+            if self.taken.insert(unique.to_lowercase()) {
+                return unique;
+            }
+        }
     }
 }
 

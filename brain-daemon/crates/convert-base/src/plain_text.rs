@@ -41,6 +41,18 @@ pub fn literal_line(line: &str) -> String {
     for c in line[..line.len() - text.len()].chars() {
         out.push_str(&"\u{a0}".repeat(if c == '\t' { TAB } else { 1 }));
     }
+    let start = block_start(text);
+    if let Some(at) = start {
+        out.push_str(&text[..at]);
+        out.push('\\');
+    }
+    out + &literal_part(&text[start.unwrap_or(0)..])
+}
+
+/// Returns where a backslash must be in a line of a paragraph, so that the line begins no list,
+/// quote or heading. `text` has no blanks before it. A `#` at its beginning does not count, as
+/// [`literal_part`] escapes it.
+pub fn block_start(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let mut rest = text.chars().skip(digits);
     let starts_block = match (digits, rest.next(), rest.next()) {
@@ -48,11 +60,13 @@ pub fn literal_line(line: &str) -> String {
         (1..=MAX_LIST_DIGITS, Some('.' | ')'), next) => next.is_none_or(char::is_whitespace),
         _ => false,
     };
-    if starts_block {
-        out.push_str(&text[..digits]);
-        out.push('\\');
-    }
-    for (n, word) in text[if starts_block { digits } else { 0 }..].split(' ').enumerate() {
+    starts_block.then_some(digits)
+}
+
+/// Returns a part of a line as markdown, for a place that is not the beginning of a line.
+pub fn literal_part(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for (n, word) in text.split(' ').enumerate() {
         if n > 0 {
             out.push(' ');
         }

@@ -1,0 +1,113 @@
+//! Reads notes of Org: a file, a directory or a ZIP archive of them, also of org-roam.
+//!
+//! A file is a note, and so is a heading with an ID, as in org-roam. The files are read twice:
+//! first for their titles and IDs, then for their texts. The rules are those of Org 9.5.
+
+mod blocks;
+mod document;
+mod entities;
+mod index;
+mod inline;
+mod list;
+mod note;
+mod scope;
+mod task;
+mod title;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use brain_convert_base::{ConvertError, Format, Output, Paths, Sample};
+
+use crate::files::Files;
+use crate::rest::{is_hidden, report_rest};
+use crate::source::Source;
+use document::Document;
+use index::{Index, is_org, org_files};
+use scope::Import;
+
+pub(crate) const FORMAT: Format =
+    Format { name: "org", title: "notes of Org (Emacs)", is_by_others: false, recognise, convert };
+
+/// How many files are looked at to recognise the format.
+const MAX_LOOKS: usize = 20;
+/// How much of a file is looked at.
+const MAX_HEAD: usize = 64 * 1024;
+
+fn recognise(sample: &Sample) -> bool {
+    let Some(tree) = sample.tree() else {
+        return is_org(&sample.path().to_string_lossy()) && has_content(&sample.text());
+    };
+    let entries = || tree.entries().iter().filter(|entry| !is_hidden(&entry.path));
+    let mut count = 0;
+    let mut markdown = 0;
+    for entry in entries() {
+        count += usize::from(is_org(&entry.path));
+        markdown += usize::from(brain_page::is_markdown(Path::new(&entry.path)));
+    }
+    let mut org = entries().filter(|entry| is_org(&entry.path)).take(MAX_LOOKS);
+    count > markdown
+        && org.any(|entry| {
+            let head = tree.head(entry, MAX_HEAD).unwrap_or_default();
+            has_content(&String::from_utf8_lossy(&head))
+        })
+}
+
+/// Returns whether a text has a heading, a keyword or properties of Org.
+fn has_content(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').lines().any(|line| {
+        let stars = line.trim_start_matches('*');
+        stars.len() < line.len() && stars.starts_with(' ') && !stars.trim().is_empty()
+            || document::keyword(line).is_some() && line.starts_with("#+")
+            || line.trim().eq_ignore_ascii_case(":properties:")
+    })
+}
+
+fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
+    let source = Source::open(path)?;
+    let mut index = Index::default();
+    let mut paths = Paths::default();
+    for file in org_files(&source) {
+        match source.text(file) {
+            Ok(text) => index.add(file, &Document::parse(&text), &mut paths),
+            Err(reason) => out.lost(file, &reason)?,
+        }
+    }
+    let attached = attached(&source);
+    let import = Import { source: &source, index: &index, attached: &attached };
+    let mut files = Files::default();
+    for notes in index.notes.chunk_by(|a, b| a.file == b.file) {
+        let Some(file) = notes.first().map(|note| &note.file) else { continue };
+        let Ok(text) = source.text(file) else { continue };
+        let document = Document::parse(&text);
+        for note in notes {
+            note::write(import, &document, note, &mut files, out)?;
+        }
+    }
+    report_rest(&source, out, |path| {
+        let is_read = is_org(path) && !is_hidden(path) || files.is_used(path);
+        (!is_read).then(|| match () {
+            () if path.ends_with(".org.gpg") || path.ends_with(".org.age") => {
+                "it is encrypted".to_owned()
+            }
+            () => "no note refers to it".to_owned(),
+        })
+    })?;
+    Ok(())
+}
+
+/// Returns the files below a folder of `org-attach`, by the end `ab/cdef/name` of their path.
+fn attached(source: &Source) -> HashMap<String, String> {
+    let mut attached = HashMap::new();
+    for path in source.files().iter().filter(|path| !is_org(path)) {
+        let mut slashes = path.rmatch_indices('/').map(|(at, _)| at);
+        let start = slashes.nth(2).map_or(0, |at| at + 1);
+        let key = path.get(start..).unwrap_or(path).to_owned();
+        attached.entry(key).or_insert_with(|| path.clone());
+    }
+    attached
+}
