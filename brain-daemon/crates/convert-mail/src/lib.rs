@@ -1,9 +1,12 @@
 //! Reads mail, contacts and calendars. Each format has a module with a [`Format`].
 
 mod codec;
+mod content_line;
 mod mail;
+mod sources;
+mod vcard;
 
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 2] = [mail::MBOX, mail::EML];
+pub static FORMATS: [Format; 3] = [vcard::FORMAT, mail::MBOX, mail::EML];
