@@ -35,7 +35,8 @@ pub(crate) fn quoted_printable(bytes: &[u8]) -> Vec<u8> {
         let end = line.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |at| at + 1);
         let (text, line_end) = line.split_at(end);
         // Blanks at the end of a line are not part of the text (RFC 2045, 6.7).
-        let line_end = &line_end[line_end.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()..];
+        let line_end =
+            &line_end[line_end.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()..];
         let (text, line_end) = match text.strip_suffix(b"=") {
             Some(text) => (text, &b""[..]),
             None => (text, line_end),

@@ -53,9 +53,9 @@ impl Line {
                 // Escapes of RFC 6868.
                 let value = value.replace("^n", "\n").replace("^'", "\"").replace("^^", "^");
                 match name.as_str() {
-                    "TYPE" => line.params.extend(
-                        value.split(',').map(|it| (name.clone(), it.trim().to_owned())),
-                    ),
+                    "TYPE" => line
+                        .params
+                        .extend(value.split(',').map(|it| (name.clone(), it.trim().to_owned()))),
                     _ => line.params.push((name.clone(), value.trim().to_owned())),
                 }
             }
@@ -306,7 +306,8 @@ impl<R: BufRead> Components<R> {
     /// Some programs fold base64 without blanks. Such lines have no `:`.
     fn join_base64(&mut self, line: &mut Line) -> io::Result<()> {
         while let Some(next) = self.physical_line()? {
-            if next.trim_ascii().is_empty() || next.contains(&b':') || line.value.len() >= MAX_LINE {
+            if next.trim_ascii().is_empty() || next.contains(&b':') || line.value.len() >= MAX_LINE
+            {
                 self.next = Some(next);
                 break;
             }

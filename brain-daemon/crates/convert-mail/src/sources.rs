@@ -112,8 +112,7 @@ pub(crate) fn for_each_file(
             out.lost(&entry.path, "it is another kind of file")?;
             continue;
         }
-        let source =
-            SourceFile { name: entry.path.clone(), folder: entry.folder().to_owned() };
+        let source = SourceFile { name: entry.path.clone(), folder: entry.folder().to_owned() };
         let result =
             tree.with_reader(entry, |reader| read(&source, &mut BufReader::new(reader), out));
         match result.map_err(ConvertError::read(path))? {

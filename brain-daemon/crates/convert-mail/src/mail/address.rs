@@ -138,12 +138,14 @@ mod tests {
             read("\"Brandt, Ida \\\"I\\\"\" <ida@x.example>, bo@x.example (Bo (B)), <a@b>"),
             ["Brandt, Ida \"I\" (ida@x.example)", "Bo (B) (bo@x.example)", "a@b"]
         );
-        assert_eq!(read("Crew: a@x.example, Ole <o@x.example>;, z@x"), [
-            "a@x.example",
-            "Ole (o@x.example)",
-            "z@x"
-        ]);
-        assert_eq!(read("=?utf-8?Q?M=C3=BCller=2C_J?= <j@x.example>"), ["M\u{fc}ller, J (j@x.example)"]);
+        assert_eq!(
+            read("Crew: a@x.example, Ole <o@x.example>;, z@x"),
+            ["a@x.example", "Ole (o@x.example)", "z@x"]
+        );
+        assert_eq!(
+            read("=?utf-8?Q?M=C3=BCller=2C_J?= <j@x.example>"),
+            ["M\u{fc}ller, J (j@x.example)"]
+        );
         assert_eq!(read("undisclosed-recipients:;"), Vec::<String>::new());
         assert_eq!(read("a@x <a@x>, root"), ["a@x", "root"]);
     }

@@ -155,7 +155,8 @@ mod tests {
         ] {
             assert_eq!(sent(good).as_deref(), Some(day), "{good}");
         }
-        for bad in ["Tue, 3 Mar 2026 10:00:00", "Tue Mar  3 10:00:00 2026", "2026-03-03 10:00", ""] {
+        for bad in ["Tue, 3 Mar 2026 10:00:00", "Tue Mar  3 10:00:00 2026", "2026-03-03 10:00", ""]
+        {
             let bad = format!("Date: {bad}\n");
             assert_eq!(sent(&bad), None, "{bad}");
             let received = format!("{bad}Received: by a; Tue, 3 Mar 2026 10:00:00 +0100");
@@ -165,7 +166,8 @@ mod tests {
 
     #[test]
     fn ids_stand_in_angle_brackets() {
-        let header = header("Message-ID:\n <a@x>\nReferences: <b@x>\n <c@x>\nIn-Reply-To: <d@x> by");
+        let header =
+            header("Message-ID:\n <a@x>\nReferences: <b@x>\n <c@x>\nIn-Reply-To: <d@x> by");
         assert_eq!(header.id(), "a@x");
         assert_eq!(header.references().collect::<Vec<_>>(), ["b@x", "c@x", "d@x"]);
     }

@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn words_of_styles_do_not_count() {
-        let html = "<head><title>a b</title></head><style>p {x}</style><p class='a b'>one <b>two</b>";
+        let html =
+            "<head><title>a b</title></head><style>p {x}</style><p class='a b'>one <b>two</b>";
         assert_eq!(words(html), 2);
         assert_eq!(words("no tags here"), 3);
         assert_eq!(words("<"), 0);
@@ -134,7 +135,10 @@ mod tests {
     fn pictures_of_the_message_become_files() {
         let name = |id: &str| (id == "a@b").then(|| "logo.png".to_owned());
         assert_eq!(with_pictures("x ![L](cid:a%40b \"t\") y", name), "x ![[logo.png]] y");
-        assert_eq!(with_pictures("x ![](cid:other) [t](cid:a@b)", name), "x ![](cid:other) [t](cid:a@b)");
+        assert_eq!(
+            with_pictures("x ![](cid:other) [t](cid:a@b)", name),
+            "x ![](cid:other) [t](cid:a@b)"
+        );
     }
 
     #[test]

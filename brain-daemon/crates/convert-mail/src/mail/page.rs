@@ -158,10 +158,11 @@ impl Draft {
             let end = (0..=MAX_TEXT).rev().find(|at| text.is_char_boundary(*at));
             text.truncate(end.unwrap_or(0));
         }
-        let links = files.iter().filter(|(_, name, _)| !shown.contains(name)).map(|(_, name, _)| {
-            let mark = if brain_page::is_picture(name) { "!" } else { "" };
-            format!("- {mark}[[{name}]]")
-        });
+        let links =
+            files.iter().filter(|(_, name, _)| !shown.contains(name)).map(|(_, name, _)| {
+                let mark = if brain_page::is_picture(name) { "!" } else { "" };
+                format!("- {mark}[[{name}]]")
+            });
         let mut listed = HashSet::new();
         let links: Vec<String> = links.filter(|link| listed.insert(link.clone())).collect();
         let new = files.into_iter().filter(|(_, _, is_new)| *is_new);

@@ -84,13 +84,15 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     while let Some((byte, after)) = rest.split_first() {
         rest = after;
         match after {
-            [high, low, after @ ..] if *byte == b'%' => match codec::hex(*high).zip(codec::hex(*low)) {
-                Some((high, low)) => {
-                    out.push(high << 4 | low);
-                    rest = after;
+            [high, low, after @ ..] if *byte == b'%' => {
+                match codec::hex(*high).zip(codec::hex(*low)) {
+                    Some((high, low)) => {
+                        out.push(high << 4 | low);
+                        rest = after;
+                    }
+                    None => out.push(*byte),
                 }
-                None => out.push(*byte),
-            },
+            }
             _ => out.push(*byte),
         }
     }
@@ -151,7 +153,8 @@ mod tests {
     #[test]
     fn sections_are_joined_before_they_are_decoded() {
         // A character is cut, the order is wrong, and one section is not encoded.
-        let text = "attachment; filename*1*=%BCn; filename*0*=utf-8''Gr%C3; filename*2=\"-1%20.txt\"";
+        let text =
+            "attachment; filename*1*=%BCn; filename*0*=utf-8''Gr%C3; filename*2=\"-1%20.txt\"";
         assert_eq!(name(text), "Gr\u{fc}n-1%20.txt");
         assert_eq!(name("a; filename=old.txt; filename*=''n%65w.txt"), "new.txt");
         assert_eq!(name("a; filename*0=\"one-\"; filename*1=\"two.txt\""), "one-two.txt");

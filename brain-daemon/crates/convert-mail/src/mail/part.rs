@@ -144,8 +144,7 @@ impl Reader<'_> {
             kind.value = if is_digest { "message/rfc822" } else { "text/plain" }.to_owned();
         }
         let disposition = header.params("content-disposition");
-        let part =
-            Part { header: &header, kind, disposition, body: range.start + body..range.end };
+        let part = Part { header: &header, kind, disposition, body: range.start + body..range.end };
         let is_deep = depth >= MAX_DEPTH || self.parts > MAX_PARTS;
         match part.kind.value.as_str() {
             "message/rfc822" | "message/global"
@@ -161,8 +160,12 @@ impl Reader<'_> {
                 _ if is_deep => file(&part),
                 _ => self.text(&part),
             },
-            "text/plain" | "text/html" | "message/delivery-status" | "text/enriched"
-            | "text/rfc822-headers" | "message/disposition-notification"
+            "text/plain"
+            | "text/html"
+            | "message/delivery-status"
+            | "text/enriched"
+            | "text/rfc822-headers"
+            | "message/disposition-notification"
                 if !part.is_attachment() =>
             {
                 self.text(&part)
@@ -252,7 +255,9 @@ impl Reader<'_> {
 fn is_signature(kind: &str) -> bool {
     matches!(
         kind,
-        "application/pgp-signature" | "application/pkcs7-signature" | "application/x-pkcs7-signature"
+        "application/pgp-signature"
+            | "application/pkcs7-signature"
+            | "application/x-pkcs7-signature"
     )
 }
 

@@ -25,8 +25,11 @@ pub(super) fn markdown(text: &str) -> String {
 
 /// Returns quoted lines as a quotation of one level. Each keeps its other marks as text.
 fn quotation(lines: &[&str]) -> String {
-    let inner: Vec<&str> =
-        lines.iter().map(|line| line.strip_prefix('>').unwrap_or(line)).map(without_blank).collect();
+    let inner: Vec<&str> = lines
+        .iter()
+        .map(|line| line.strip_prefix('>').unwrap_or(line))
+        .map(without_blank)
+        .collect();
     let shown = literal_text(&inner.join("\n"));
     let lines = shown.split('\n').map(|line| match line {
         "" => ">".to_owned(),
@@ -84,7 +87,10 @@ mod tests {
 
     #[test]
     fn flowed_lines_are_joined() {
-        assert_eq!(unflowed("a \nb\n> c \n> d\n>> e \nf\n-- \nx\n", false), "a b\n> c d\n>> e \nf\n-- \nx\n");
+        assert_eq!(
+            unflowed("a \nb\n> c \n> d\n>> e \nf\n-- \nx\n", false),
+            "a b\n> c d\n>> e \nf\n-- \nx\n"
+        );
         assert_eq!(unflowed("\u{65e5} \n\u{672c}\n", true), "\u{65e5}\u{672c}\n");
         assert_eq!(unflowed(" From\n", false), "From\n");
     }

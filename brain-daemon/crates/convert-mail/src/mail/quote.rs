@@ -12,13 +12,18 @@ const RUN: usize = 4;
 const FOLDED: &str = "> …";
 /// How the line begins with which Outlook and others introduce a quoted message, in lower case.
 const ORIGINAL: [&str; 9] = [
-    "original message", "ursprüngliche nachricht", "message d'origine", "mensaje original",
-    "mensagem original", "messaggio originale", "oorspronkelijk bericht", "forwarded message",
+    "original message",
+    "ursprüngliche nachricht",
+    "message d'origine",
+    "mensaje original",
+    "mensagem original",
+    "messaggio originale",
+    "oorspronkelijk bericht",
+    "forwarded message",
     "original-nachricht",
 ];
 /// Names of the first line of such a message, in lower case.
-const FROM: [&str; 10] =
-    ["from", "von", "de", "da", "van", "från", "fra", "lähettäjä", "od", "от"];
+const FROM: [&str; 10] = ["from", "von", "de", "da", "van", "från", "fra", "lähettäjä", "od", "от"];
 
 /// The text of a page so far.
 #[derive(Default)]
@@ -140,7 +145,14 @@ fn is_original(lines: &[&str]) -> bool {
     let is_field = |line: &&str| {
         text(line).split_once(':').is_some_and(|(name, _)| !name.is_empty() && name.len() < 20)
     };
-    is_from && lines.iter().skip(1).filter(|line| !line.trim().is_empty()).take(2).all(|it| is_field(it)) && lines.len() > 3
+    is_from
+        && lines
+            .iter()
+            .skip(1)
+            .filter(|line| !line.trim().is_empty())
+            .take(2)
+            .all(|it| is_field(it))
+        && lines.len() > 3
 }
 
 /// Returns checksums of the words of a line, without marks of markdown.
@@ -193,7 +205,9 @@ mod tests {
     fn an_original_message_without_marks_is_folded() {
         let mut seen = Seen::default();
         seen.fold(FIRST);
-        for head in ["\\-----Original Message-----  \nFrom: Ida  ", "**From:** Ida  \n**Sent:** today  "] {
+        for head in
+            ["\\-----Original Message-----  \nFrom: Ida  ", "**From:** Ida  \n**Sent:** today  "]
+        {
             let reply = format!("Good.\n\n{head}\nSubject: Ferry\nTo: Bo\n\n{FIRST}");
             let folded = seen.fold(&reply);
             assert!(folded.starts_with("Good."), "{folded}");

@@ -156,7 +156,11 @@ fn form(line: &[u8]) -> Option<Form> {
     if date.is_empty() {
         return sender.is_none_or(|it| it == "-" || it.contains('@')).then_some(Form::Bare);
     }
-    let is_time = |word: &&str| word.len() >= 4 && word.as_bytes().iter().filter(|b| **b == b':').count() >= 1 && word.starts_with(|c: char| c.is_ascii_digit());
+    let is_time = |word: &&str| {
+        word.len() >= 4
+            && word.as_bytes().iter().filter(|b| **b == b':').count() >= 1
+            && word.starts_with(|c: char| c.is_ascii_digit())
+    };
     let is_year = |word: &&str| word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit());
     if !date.iter().any(is_time) || !date.iter().any(is_year) {
         return None;

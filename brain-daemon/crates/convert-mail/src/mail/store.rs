@@ -15,13 +15,32 @@ const MAX_MESSAGE: usize = 48 * 1024 * 1024;
 const MAX_HEAD: usize = 64 * 1024;
 /// Endings of files that mail programs keep beside mail.
 const SIDE_ENDINGS: [&str; 14] = [
-    ".msf", ".dat", ".html", ".json", ".plist", ".toc", ".db", ".sqlite", ".ini", ".lock", ".log",
-    ".cache", ".index", "dovecot-keywords",
+    ".msf",
+    ".dat",
+    ".html",
+    ".json",
+    ".plist",
+    ".toc",
+    ".db",
+    ".sqlite",
+    ".ini",
+    ".lock",
+    ".log",
+    ".cache",
+    ".index",
+    "dovecot-keywords",
 ];
 /// Beginnings of names of such files.
 const SIDE_NAMES: [&str; 9] = [
-    "dovecot", "courier", "maildirfolder", "subscriptions", ".", "imapcache", "table_of_contents",
-    "filterlog", "mimeheaders",
+    "dovecot",
+    "courier",
+    "maildirfolder",
+    "subscriptions",
+    ".",
+    "imapcache",
+    "table_of_contents",
+    "filterlog",
+    "mimeheaders",
 ];
 
 /// What a file of a mail program is.

@@ -36,7 +36,9 @@ mod tests {
 
     #[test]
     fn marks_of_replies_are_removed() {
-        for subject in ["Re: x", "RE: AW: Fwd: x", "re[2]: x", "Re (3): x", "回复：x", "Antw : x", "x"] {
+        for subject in
+            ["Re: x", "RE: AW: Fwd: x", "re[2]: x", "Re (3): x", "回复：x", "Antw : x", "x"]
+        {
             assert_eq!(base_subject(subject), "x", "{subject}");
         }
         assert_eq!(base_subject("Report: x"), "Report: x");

@@ -84,7 +84,9 @@ fn im11_messages_deleted_in_thunderbird_are_named() {
 
 #[test]
 fn im18_plain_text_has_no_effect() {
-    let text = body("From: a@x.example\nSubject: s\n\n---\n#fence is broken\n1986. A dry year\n[[map]] <b>\n");
+    let text = body(
+        "From: a@x.example\nSubject: s\n\n---\n#fence is broken\n1986. A dry year\n[[map]] <b>\n",
+    );
     assert_eq!(
         text,
         "## a@x.example\n\n\\---  \n\\#fence is broken  \n1986\\. A dry year  \n\\[\\[map\\]\\] \\<b>"
@@ -100,7 +102,9 @@ fn the_html_is_used_if_plain_text_is_a_stub() {
              pier</p>\n--b--\n"
         )
     };
-    assert!(body(&message("See the HTML.")).ends_with("The **ferry** leaves at six from the old pier"));
+    assert!(
+        body(&message("See the HTML.")).ends_with("The **ferry** leaves at six from the old pier")
+    );
     let plain = "The ferry leaves at six from the old pier";
     assert!(body(&message(plain)).ends_with(&format!("\n\n{plain}")));
 }
@@ -120,10 +124,10 @@ fn attachments_are_files_of_the_page() {
     assert!(page.contains("attachments: [\"attachment.png\", \"Grün.pdf\"]"), "{page}");
     assert!(!page.contains("preamble") && !page.contains("epilogue"));
     // The reply repeats them.
-    assert_eq!(converted.files(), [
-        ("box/s", "attachment.png", b"PNG".to_vec()),
-        ("box/s", "Grün.pdf", b"PDF".to_vec()),
-    ]);
+    assert_eq!(
+        converted.files(),
+        [("box/s", "attachment.png", b"PNG".to_vec()), ("box/s", "Grün.pdf", b"PDF".to_vec()),]
+    );
 }
 
 #[test]
@@ -201,7 +205,10 @@ fn cut_and_hostile_messages_end() {
         format!("From: a@x.example\nSubject: deep\n{nested}\nend"),
         format!("From: a@x.example\nSubject: {}\n\nx", "=?utf-8?B?".repeat(100_000)),
         format!("From: {}\nSubject: s\n\nx", "a <b@x>,".repeat(100_000)),
-        format!("From: a@x\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n{}", "--b\n\n".repeat(100_000)),
+        format!(
+            "From: a@x\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n{}",
+            "--b\n\n".repeat(100_000)
+        ),
         format!("From: a@x\nSubject: s\n{}", "x".repeat(1_000_000)),
         "From: a@x\nSubject: s\nContent-Type: multipart/mixed; boundary=\"\"\n\n--\n\nx".to_owned(),
     ] {

@@ -2,8 +2,18 @@
 
 /// Names of the months.
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 /// The year that Apple's programs write for none.
 const NO_YEAR: &str = "1604";

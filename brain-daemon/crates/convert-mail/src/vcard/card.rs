@@ -81,7 +81,8 @@ impl<'a> Card<'a> {
                 aliases.push(alias);
             }
         }
-        let companies = self.component.all("ORG").filter_map(|line| line.texts(b';').first().cloned());
+        let companies =
+            self.component.all("ORG").filter_map(|line| line.texts(b';').first().cloned());
         let companies = companies.map(|it| brain_page::single_line(&it));
         let companies = companies.filter(|it| !it.is_empty() && it != title).collect();
         let lists = [
@@ -101,7 +102,8 @@ impl<'a> Card<'a> {
     fn kind(&self) -> &'static str {
         let kind = ["KIND", "X-ADDRESSBOOKSERVER-KIND"].map(|name| self.component.text(name));
         let is_company = self.component.text("X-ABSHOWAS").eq_ignore_ascii_case("company");
-        match kind.map(|it| it.to_lowercase()).iter().find(|it| !it.is_empty()).map(String::as_str) {
+        match kind.map(|it| it.to_lowercase()).iter().find(|it| !it.is_empty()).map(String::as_str)
+        {
             Some("org") => "company",
             Some("group") => "group",
             _ if is_company => "company",

@@ -37,9 +37,28 @@ const NAMES: [(&str, &str); 25] = [
 ];
 /// Properties that are elsewhere in the page, and those of programs only.
 const OTHERS: [&str; 22] = [
-    "ANDROID-PLACEHOLDER", "CATEGORIES", "CREATED", "FN", "KEY", "KIND", "LOGO", "N", "NICKNAME",
-    "NOTE", "PHOTO", "PRODID", "REV", "SORT-STRING", "SOUND", "SOURCE", "UID", "VERSION",
-    "X-ABADR", "X-ABLABEL", "X-ABSHOWAS", "X-ADDRESSBOOKSERVER-KIND",
+    "ANDROID-PLACEHOLDER",
+    "CATEGORIES",
+    "CREATED",
+    "FN",
+    "KEY",
+    "KIND",
+    "LOGO",
+    "N",
+    "NICKNAME",
+    "NOTE",
+    "PHOTO",
+    "PRODID",
+    "REV",
+    "SORT-STRING",
+    "SOUND",
+    "SOURCE",
+    "UID",
+    "VERSION",
+    "X-ABADR",
+    "X-ABLABEL",
+    "X-ABSHOWAS",
+    "X-ADDRESSBOOKSERVER-KIND",
 ];
 /// Types that say nothing for people, in lower case.
 const DULL_TYPES: [&str; 4] = ["internet", "pref", "voice", "x-internet"];
