@@ -36,7 +36,7 @@ pub(super) fn words(html: &str) -> usize {
 /// The reason why it cannot be converted.
 pub(super) fn markdown(html: &str) -> Result<String, String> {
     match payload(MediaType::Html, html.as_bytes()) {
-        Ok(payload) => Ok(with_own_marks(&payload.document.body.to_string())),
+        Ok(payload) => Ok(with_own_marks(&payload.document.body)),
         Err(PayloadError::Empty) => Ok(String::new()),
         Err(error) => Err(error.to_string()),
     }

@@ -151,7 +151,7 @@ fn is_original(lines: &[&str]) -> bool {
             .skip(1)
             .filter(|line| !line.trim().is_empty())
             .take(2)
-            .all(|it| is_field(it))
+            .all(is_field)
         && lines.len() > 3
 }
 
