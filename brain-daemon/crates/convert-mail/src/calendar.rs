@@ -143,14 +143,15 @@ fn entries<'a>(
             entries.push((uid, Entry::default()));
         }
         let Some((_, entry)) = entries.get_mut(number) else { continue };
-        if let Some(replaced) = entry.add(component) {
+        if let Some(replaced) = entry.add(component).filter(|it| *it != component) {
             let name = format!("{}, \"{}\"", file.name, replaced.text("SUMMARY"));
             out.lost(&name, "a newer version of it is in the file")?;
         }
     }
     unread.sort_unstable();
     for names in unread.chunk_by(|a, b| a == b) {
-        let reason = format!("{} entries {} are not read", names.len(), names[0]);
+        let name = names.first().copied().unwrap_or_default();
+        let reason = format!("entries of the kind {name} are not read: {}", names.len());
         out.lost(&file.name, &reason)?;
     }
     Ok(entries)
@@ -185,6 +186,9 @@ impl<'a> Entry<'a> {
 
 /// Replaces a component unless the new one is older. Returns the one that is not used.
 fn replace<'a>(known: &mut &'a Component, new: &'a Component) -> Option<&'a Component> {
+    if *known == new {
+        return None;
+    }
     let version = |it: &Component| it.text("SEQUENCE").parse::<u64>().unwrap_or(0);
     if version(new) < version(known) { Some(new) } else { Some(std::mem::replace(known, new)) }
 }

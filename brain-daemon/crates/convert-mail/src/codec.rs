@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, WINDOWS_1252};
 
 /// Decodes what is cut or has wrong padding as far as possible.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -65,6 +65,9 @@ pub(crate) fn hex(digit: u8) -> Option<u8> {
 /// Decodes text. Without a known character set it is UTF-8, or else Windows-1252, which contains
 /// the printable characters of ISO 8859-1. NUL characters are dropped.
 pub(crate) fn text(bytes: &[u8], charset: Option<&str>) -> String {
+    if charset.is_some_and(|label| label.trim().eq_ignore_ascii_case("utf-7")) {
+        return utf_7(bytes);
+    }
     let encoding = charset.and_then(|label| Encoding::for_label(label.trim().as_bytes()));
     let text = match encoding {
         // Programs state ASCII and Windows-1252 for text that is UTF-8.
@@ -76,6 +79,24 @@ pub(crate) fn text(bytes: &[u8], charset: Option<&str>) -> String {
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     text.replace('\0', "")
+}
+
+/// Decodes UTF-7 (RFC 2152), which Outlook wrote until about 2003.
+fn utf_7(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes).replace('\0', "");
+    let mut parts = text.split('+');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_digit = |c: char| c.is_ascii_alphanumeric() || c == '/';
+        let end = part.find(|c| !is_digit(c)).unwrap_or(part.len());
+        let (digits, rest) = part.split_at(end);
+        match digits {
+            "" => out.push('+'),
+            digits => out.push_str(&UTF_16BE.decode(&base64(digits.as_bytes())).0),
+        }
+        out.push_str(rest.strip_prefix('-').unwrap_or(rest));
+    }
+    out
 }
 
 /// Returns whether the label means ISO 8859-1 or Windows-1252, not ASCII.
@@ -111,6 +132,7 @@ mod tests {
         assert_eq!(text(b"5 \x80", Some("iso-8859-1")), "5 \u{20ac}");
         assert_eq!(text("\u{fc}".as_bytes(), Some("us-ascii")), "\u{fc}");
         assert_eq!(text(b"\x93\xfa\x96{", Some("Shift_JIS")), "\u{65e5}\u{672c}");
+        assert_eq!(text(b"Fr+APY-sche 1 +- 2", Some("UTF-7")), "Fr\u{f6}sche 1 + 2");
         assert_eq!(text(b"a\0b", None), "ab");
     }
 }

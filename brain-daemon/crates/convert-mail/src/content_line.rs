@@ -13,7 +13,7 @@ const MAX_LINE: usize = 24 * 1024 * 1024;
 const MAX_DEPTH: usize = 8;
 
 /// A line: `item1.TEL;TYPE=cell:+47 1`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     /// What stands before the name and a dot; empty if there is none.
     pub(crate) group: String,
@@ -189,7 +189,7 @@ fn unquoted_positions(bytes: &[u8], sign: u8) -> impl Iterator<Item = usize> + '
 }
 
 /// A component: the lines between `BEGIN` and `END`.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Component {
     /// Its name, in upper case.
     pub(crate) name: String,

@@ -75,7 +75,8 @@ impl SourceFile {
         out: &mut Output<'_>,
     ) -> Result<(), ConvertError> {
         if components.bad_lines > 0 {
-            let reason = format!("{} lines are not read: they have no name", components.bad_lines);
+            let count = components.bad_lines;
+            let reason = format!("lines that belong to no {kind} or have no name: {count}");
             out.lost(&self.name, &reason)?;
         }
         if components.is_cut {

@@ -71,6 +71,9 @@ impl Rule {
                 "BYSETPOS" => rule.positions = numbers(value)?,
                 "BYDAY" => rule.days = value.split(',').map(day).collect::<Option<_>>()?,
                 "WKST" => rule.week_start = weekday(value)?,
+                // The calendar, and what happens to days that a month does not have: as usual.
+                "RSCALE" if value.eq_ignore_ascii_case("GREGORIAN") => {}
+                "SKIP" if value.eq_ignore_ascii_case("OMIT") => {}
                 name if name.starts_with("X-") => {}
                 _ => return None,
             }

@@ -111,7 +111,8 @@ impl Series {
     /// page can have all, and "the next ones" would depend on the day of the import.
     fn expand(&mut self, component: &Component, start: &Moment) -> Vec<DateTime> {
         let mut locals = vec![start.local];
-        for (n, line) in component.all("RRULE").enumerate() {
+        let rules = component.all("RRULE").filter(|line| !line.raw().is_empty());
+        for (n, line) in rules.enumerate() {
             let text = line.raw();
             if n > 0 {
                 self.lost.push(format!("its second rule {text} is not read"));

@@ -148,7 +148,7 @@ fn tasks_and_journals_are_pages() {
     assert!(converted.page("calendar/Paint").ends_with("- [x] Paint\n"));
     assert!(converted.page("calendar/Sell").ends_with("\n- Sell\n\n- Status: CANCELLED\n"));
     assert!(converted.page("calendar/2026-01-11 Log").ends_with("\nCalm\n"));
-    assert!(converted.lost()[0].ends_with("1 entries VFREEBUSY are not read"));
+    assert!(converted.lost()[0].ends_with("entries of the kind VFREEBUSY are not read: 1"));
 }
 
 #[test]

@@ -47,6 +47,11 @@ impl Header {
         (Self { fields: fields.into_iter().map(decode).collect() }, at)
     }
 
+    /// Returns whether there is any field.
+    pub(super) fn has_fields(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
     /// Returns the value of the first field of this name, as written; empty if there is none.
     pub(super) fn raw(&self, name: &str) -> &str {
         let field = self.fields.iter().find(|(known, _)| known == name);

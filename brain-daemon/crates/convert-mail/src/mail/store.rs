@@ -66,12 +66,20 @@ impl Kind {
 
     /// Returns the kind of a file of a directory or archive.
     pub(super) fn of_entry(tree: &Tree, entry: &Entry) -> io::Result<Self> {
-        let kind = Self::of(&tree.head(entry, MAX_HEAD)?);
+        let head = tree.head(entry, MAX_HEAD)?;
+        let kind = Self::of(&head);
         let name = entry.name().to_lowercase();
         let is_side = entry.size == 0
             || SIDE_ENDINGS.iter().any(|end| name.ends_with(end))
             || SIDE_NAMES.iter().any(|start| name.starts_with(start));
-        Ok(if kind == Self::Other && is_side { Self::Side } else { kind })
+        let is_named = [".eml", ".emlx"].iter().any(|end| name.ends_with(end));
+        Ok(match kind {
+            Self::Other if is_named && Header::parse(without_count(&head)).0.has_fields() => {
+                Self::Message
+            },
+            Self::Other if is_side => Self::Side,
+            kind => kind,
+        })
     }
 }
 
@@ -166,6 +174,7 @@ impl Store {
             Kind::Mbox => true,
             Kind::Message => false,
             _ if head.is_empty() => return Ok(()),
+            _ if Header::parse(without_count(&head)).0.has_fields() => false,
             _ => {
                 let reason = "it begins neither as an mbox nor as a message".to_owned();
                 return Err(ConvertError::Malformed { from: name, reason });
