@@ -143,7 +143,7 @@ fn entries<'a>(
             entries.push((uid, Entry::default()));
         }
         let Some((_, entry)) = entries.get_mut(number) else { continue };
-        if let Some(replaced) = entry.add(component).filter(|it| *it != component) {
+        if let Some(replaced) = entry.add(component) {
             let name = format!("{}, \"{}\"", file.name, replaced.text("SUMMARY"));
             out.lost(&name, "a newer version of it is in the file")?;
         }

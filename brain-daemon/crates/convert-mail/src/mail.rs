@@ -69,7 +69,7 @@ fn has_only(sample: &Sample, kind: Kind) -> bool {
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let store = Store::open(path, out)?;
     let mut threads = Threads::default();
-    store.for_each(|position, found| {
+    store.for_each(out, |out, position, found| {
         let (header, _) = Header::parse(&found.header);
         let name = || format!("{}, \"{}\"", store.name(position), header.text("subject"));
         if let Some(reason) = gone(&header, &store.name(position)) {

@@ -3,6 +3,9 @@
 use super::params::unquoted;
 use super::words::decode_words;
 
+/// Maximum length of a name or address, in characters.
+const MAX_NAME: usize = 1000;
+
 /// A person or list in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
@@ -111,7 +114,8 @@ impl Part {
                 true => unquoted(text),
                 false => text.replace('"', ""),
             };
-            brain_page::single_line(&decode_words(&inner))
+            let line = brain_page::single_line(&decode_words(&inner));
+            line.chars().take(MAX_NAME).collect::<String>()
         };
         let (name, comment) = (clean(&self.name), clean(&self.comment));
         let address = match self.mail {

@@ -5,6 +5,9 @@ use brain_page::{MediaType, PayloadError, payload};
 /// Elements whose text is not shown.
 const HIDDEN: [&str; 4] = ["style", "script", "head", "title"];
 
+/// Maximum length of the title of a picture, in characters.
+const MAX_TITLE: usize = 1000;
+
 /// Returns about how many words the HTML shows.
 pub(super) fn words(html: &str) -> usize {
     let mut count = 0;
@@ -89,7 +92,8 @@ pub(super) fn with_pictures(
         let (before, after) = rest.split_at(at);
         let id = after["](cid:".len()..].split([')', ' ']).next().unwrap_or_default();
         let end = at + "](cid:".len() + id.len();
-        let close = rest[end..].find(')').map(|close| end + close + 1);
+        let mut near = rest[end..].char_indices().take(MAX_TITLE);
+        let close = near.find(|(_, c)| *c == ')').map(|(close, _)| end + close + 1);
         let start = before.rfind("![");
         match (start, close, name_of(&percent_decoded(id))) {
             (Some(start), Some(close), Some(name)) if !before[start..].contains(']') => {

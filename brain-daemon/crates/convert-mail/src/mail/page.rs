@@ -22,6 +22,12 @@ const MAX_PAGE: usize = 2 * 1024 * 1024;
 const MAX_TEXT: usize = 2 * 1024 * 1024;
 /// Maximum number of recipients that are shown above a message. The fields of the page have all.
 const MAX_SHOWN: usize = 20;
+/// Maximum length of a date that is shown as written, in characters.
+const MAX_DATE: usize = 100;
+/// Maximum number of senders, of recipients and of labels in the fields of a page.
+const MAX_PEOPLE: usize = 1000;
+/// The folder of all pages.
+const FOLDER: &str = "mail";
 /// What is shown for an empty subject, as mail programs do.
 const NO_SUBJECT: &str = "(no subject)";
 
@@ -94,17 +100,19 @@ impl Draft {
             };
         }
         self.page.updated = self.page.updated.max(summary.date);
-        add_new(&mut self.senders, header.addresses("from").iter().map(Address::full));
         let to = header.addresses("to");
         let cc = header.addresses("cc");
         let bcc = header.addresses("bcc");
-        let recipients = to.iter().chain(&cc).chain(&bcc);
-        add_new(&mut self.recipients, recipients.map(Address::full));
         let labels = header.text("x-gmail-labels");
         let labels = labels.split(',').map(|it| it.trim().trim_matches('"').to_owned());
         add_new(&mut self.labels, labels.filter(|label| !label.is_empty()));
         let mut content = content(bytes);
         let mut lost = std::mem::take(&mut content.lost);
+        add_new(&mut self.senders, header.addresses("from").iter().map(Address::full));
+        let recipients = to.iter().chain(&cc).chain(&bcc).map(Address::full);
+        if !add_new(&mut self.recipients, recipients) {
+            lost.push(format!("only {MAX_PEOPLE} recipients are in the fields of its page"));
+        }
         let text = self.text(summary.position, bytes, content, &mut lost);
         let mut blocks = vec![heading(&header, sent.as_ref())];
         let mut lines = vec![];
@@ -202,7 +210,7 @@ impl Draft {
             None => self.page.title.clone(),
         };
         let folders = self.folder.split('/').filter(|folder| !folder.is_empty());
-        self.page.path = paths.add(folders, &name);
+        self.page.path = paths.add(std::iter::once(FOLDER).chain(folders), &name);
         let mut field = |name: &str, values: Vec<String>| {
             if !values.is_empty() {
                 self.page.fields.push((name.to_owned(), Value::List(values)));
@@ -231,19 +239,24 @@ fn entry(store: &Store, position: Position, header: &Header) -> String {
     }
 }
 
-fn add_new(list: &mut Vec<String>, values: impl Iterator<Item = String>) {
+/// Adds the values that are not in a list. Returns whether it has place for them.
+fn add_new(list: &mut Vec<String>, values: impl Iterator<Item = String>) -> bool {
     for value in values {
         if !list.contains(&value) {
+            if list.len() == MAX_PEOPLE {
+                return false;
+            }
             list.push(value);
         }
     }
+    true
 }
 
 /// Returns `## Ida Brandt, 2026-03-03 10:00 +0100`.
 fn heading(header: &Header, sent: Option<&Zoned>) -> String {
     let sender = header.addresses("from").first().map(|it| it.short().to_owned());
     let time = match (sent, header.local_date()) {
-        (_, Some(date)) => Some(brain_page::single_line(date)),
+        (_, Some(date)) => Some(brain_page::single_line(date).chars().take(MAX_DATE).collect()),
         (Some(sent), None) => Some(sent.strftime("%Y-%m-%d %H:%M %z").to_string()),
         (None, None) => None,
     };

@@ -146,12 +146,7 @@ fn is_original(lines: &[&str]) -> bool {
         text(line).split_once(':').is_some_and(|(name, _)| !name.is_empty() && name.len() < 20)
     };
     is_from
-        && lines
-            .iter()
-            .skip(1)
-            .filter(|line| !line.trim().is_empty())
-            .take(2)
-            .all(is_field)
+        && lines.iter().skip(1).filter(|line| !line.trim().is_empty()).take(2).all(is_field)
         && lines.len() > 3
 }
 

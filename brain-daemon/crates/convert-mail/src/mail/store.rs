@@ -76,7 +76,7 @@ impl Kind {
         Ok(match kind {
             Self::Other if is_named && Header::parse(without_count(&head)).0.has_fields() => {
                 Self::Message
-            },
+            }
             Self::Other if is_side => Self::Side,
             kind => kind,
         })
@@ -185,10 +185,11 @@ impl Store {
         Ok(())
     }
 
-    /// Calls `each` for all messages, in order.
+    /// Calls `each` for all messages, in order. Reports files of one message that cannot be read.
     pub(super) fn for_each(
         &self,
-        mut each: impl FnMut(Position, Found) -> Result<(), ConvertError>,
+        out: &mut Output<'_>,
+        mut each: impl FnMut(&mut Output<'_>, Position, Found) -> Result<(), ConvertError>,
     ) -> Result<(), ConvertError> {
         for (number, source) in self.sources.iter().enumerate() {
             if source.is_mbox {
@@ -196,17 +197,23 @@ impl Store {
                 let file = File::open(&path).map_err(ConvertError::read(&path))?;
                 scan::<ScanError>(BufReader::with_capacity(1 << 18, file), |found| {
                     let (offset, len) = (found.offset, found.len);
-                    Ok(each(Position { source: number, offset, len }, found)?)
+                    Ok(each(out, Position { source: number, offset, len }, found)?)
                 })
                 .map_err(|error| error.of(&path))?;
                 continue;
             }
             let position = Position { source: number, offset: 0, len: u64::MAX };
-            let bytes = self.read(position)?.unwrap_or_default();
+            let bytes = match self.read(position) {
+                Ok(bytes) => bytes.unwrap_or_default(),
+                Err(error) => {
+                    out.lost(&source.name, &error.to_string())?;
+                    continue;
+                }
+            };
             let body = Header::parse(&bytes).1;
             let digest = digest(&bytes[body..]);
             let header = bytes[..body].to_vec();
-            each(position, Found { offset: 0, len: bytes.len() as u64, header, digest })?;
+            each(out, position, Found { offset: 0, len: bytes.len() as u64, header, digest })?;
         }
         Ok(())
     }

@@ -41,9 +41,9 @@ fn a_thread_is_a_page_in_order_of_date() {
     let root = message("ida", 10, "Subject: Ferry\n\nAt six.\n");
     let other = message("ole", 11, "Subject: Ferry\n\nAnother one.\n");
     let converted = mbox(&[&replies, &other, &root]);
-    assert_eq!(converted.paths(), ["box/2026-03-03 Ferry", "box/2026-03-03 Ferry 2"]);
+    assert_eq!(converted.paths(), ["mail/box/2026-03-03 Ferry", "mail/box/2026-03-03 Ferry 2"]);
     assert_eq!(
-        converted.page("box/2026-03-03 Ferry"),
+        converted.page("mail/box/2026-03-03 Ferry"),
         "---\ntitle: \"Ferry\"\ncreated: 2026-03-03T09:00:00Z\nupdated: 2026-03-03T11:00:00Z\n\
          type: \"email\"\nfrom: [\"ida (ida@x.example)\", \"bo (bo@x.example)\"]\n\
          to: [\"crew@x.example\"]\n---\n\n## ida, 2026-03-03 10:00 +0100\n\nTo: \
@@ -55,7 +55,7 @@ fn a_thread_is_a_page_in_order_of_date() {
 fn replies_to_a_missing_message_are_one_thread() {
     let one = message("a", 10, "Subject: Re: x\nIn-Reply-To: <gone@m>\n\nOne.\n");
     let two = message("b", 11, "Subject: Re: y\nReferences: <gone@m>\n\nTwo.\n");
-    assert_eq!(mbox(&[&two, &one]).paths(), ["box/2026-03-03 x"]);
+    assert_eq!(mbox(&[&two, &one]).paths(), ["mail/box/2026-03-03 x"]);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn im11_messages_deleted_in_thunderbird_are_named() {
         &with("0009", "thrown away"),
         &with("0019", "Re: thrown away"),
     ]);
-    assert_eq!(converted.paths(), ["box/kept"]);
+    assert_eq!(converted.paths(), ["mail/box/kept"]);
     let lost = converted.lost();
     assert_eq!(lost.len(), 2);
     assert!(lost[0].ends_with("\"thrown away\": deleted in Thunderbird"), "{lost:?}");
@@ -119,14 +119,17 @@ fn attachments_are_files_of_the_page() {
                 \tfilename*0*=utf-8''Gr%C3; filename*1*=%BCn.pdf\n\
                 Content-Transfer-Encoding: base64\n\nUERG\n--b c--\nepilogue\n";
     let converted = mbox(&[text, &text.replace("Subject: s", "Subject: Re: s")]);
-    let page = converted.page("box/s");
+    let page = converted.page("mail/box/s");
     assert!(page.contains("Look ![[attachment.png]] here\n\n- [[Grün.pdf]]\n"), "{page}");
     assert!(page.contains("attachments: [\"attachment.png\", \"Grün.pdf\"]"), "{page}");
     assert!(!page.contains("preamble") && !page.contains("epilogue"));
     // The reply repeats them.
     assert_eq!(
         converted.files(),
-        [("box/s", "attachment.png", b"PNG".to_vec()), ("box/s", "Grün.pdf", b"PDF".to_vec()),]
+        [
+            ("mail/box/s", "attachment.png", b"PNG".to_vec()),
+            ("mail/box/s", "Grün.pdf", b"PDF".to_vec()),
+        ]
     );
 }
 
@@ -160,7 +163,7 @@ fn the_same_message_twice_is_on_one_page() {
     let converted = mbox(&[&one, &one, &other]);
     assert_eq!(converted.paths().len(), 1);
     assert!(converted.lost()[0].contains("\"x\": the same message is in box, byte "));
-    assert_eq!(converted.page("box/2026-03-03 x").matches("## a,").count(), 2);
+    assert_eq!(converted.page("mail/box/2026-03-03 x").matches("## a,").count(), 2);
 }
 
 #[test]
@@ -169,7 +172,7 @@ fn directories_of_messages_are_read() {
     let two = message("b", 11, "Subject: Re: x\nReferences: <a@m>\n\nTwo.\n");
     let dir = directory(&[("Work/1.eml", &one), ("Work/2.eml", &two), (".DS_Store", "x")]);
     let converted = Converted::of(&FORMATS, dir.path());
-    assert_eq!((converted.format, converted.paths()), ("eml", vec!["Work/2026-03-03 x"]));
+    assert_eq!((converted.format, converted.paths()), ("eml", vec!["mail/Work/2026-03-03 x"]));
     let dir = directory(&[
         ("cur/1.h:2,S", &one),
         (".Work/new/2.h", &two),
@@ -177,10 +180,10 @@ fn directories_of_messages_are_read() {
         ("dovecot.index.log", "x"),
     ]);
     let converted = Converted::of(&FORMATS, dir.path());
-    assert_eq!(converted.paths(), ["2026-03-03 x"]);
+    assert_eq!(converted.paths(), ["mail/2026-03-03 x"]);
     assert!(converted.lost()[0].contains("\"gone\": deleted"));
     let dir = directory(&[("Inbox", &format!("{SEPARATOR}{one}")), ("Inbox.msf", "// x")]);
-    assert_eq!(Converted::of(&FORMATS, dir.path()).paths(), ["Inbox/2026-03-03 x"]);
+    assert_eq!(Converted::of(&FORMATS, dir.path()).paths(), ["mail/Inbox/2026-03-03 x"]);
 }
 
 #[test]
@@ -188,7 +191,7 @@ fn a_long_thread_is_several_pages() {
     let first = message("a", 10, &format!("Subject: x\n\n{}", "one word\n".repeat(250_000)));
     let second = message("b", 11, "Subject: Re: x\nReferences: <a@m>\n\nTwo.\n");
     let converted = mbox(&[&first, &second]);
-    assert_eq!(converted.paths(), ["box/2026-03-03 x", "box/2026-03-03 x (2)"]);
+    assert_eq!(converted.paths(), ["mail/box/2026-03-03 x", "mail/box/2026-03-03 x (2)"]);
     assert!(converted.lost()[0].contains("only the first"), "{:?}", converted.lost());
 }
 
@@ -198,6 +201,8 @@ fn cut_and_hostile_messages_end() {
         let parts = (0..n).map(|n| format!("Content-Type: {kind}; boundary=b{n}\n\n--b{n}\n"));
         format!("From: a@x.example\nSubject: deep\n{}\n\nend", parts.collect::<String>())
     };
+    let many = |n: usize| (0..n).map(|n| format!("p{n}@x.example, ")).collect::<String>();
+    let one_file = "--b\nContent-Type: image/png; name=image001.png\n\nx\n";
     let nested = "Content-Type: message/rfc822\n\n".repeat(1000);
     for text in [
         deep("multipart/mixed", 1000),
@@ -205,6 +210,14 @@ fn cut_and_hostile_messages_end() {
         format!("From: a@x.example\nSubject: deep\n{nested}\nend"),
         format!("From: a@x.example\nSubject: {}\n\nx", "=?utf-8?B?".repeat(100_000)),
         format!("From: {}\nSubject: s\n\nx", "a <b@x>,".repeat(100_000)),
+        format!("From: a@x\nTo: {}\nSubject: s\n\nx", many(200_000)),
+        format!("From: a@x\nSubject: {}\n\nx", "=?a?b?xxxx".repeat(200_000)),
+        format!("From: {0}@x\nDate: {0}\nSubject: {0}\n\nx", "x".repeat(2_000_000)),
+        format!("From: a@x\nContent-Type: text/html\n\n<p>{}", "![](cid:a".repeat(50_000)),
+        format!(
+            "From: a@x\nContent-Type: multipart/mixed; boundary=b\n\n{}",
+            one_file.repeat(1900)
+        ),
         format!(
             "From: a@x\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n{}",
             "--b\n\n".repeat(100_000)

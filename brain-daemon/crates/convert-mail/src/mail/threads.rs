@@ -12,6 +12,9 @@ use super::header::Header;
 use super::store::Position;
 use super::subject::{base_subject, is_reply};
 
+/// Maximum length of a subject, in characters.
+const MAX_SUBJECT: usize = 1000;
+
 /// What is known of a message before its text is read.
 #[derive(Debug)]
 pub(super) struct Summary {
@@ -59,7 +62,7 @@ impl Threads {
             let other = self.group(reference);
             self.join(group, other);
         }
-        let subject = header.text("subject");
+        let subject: String = header.text("subject").chars().take(MAX_SUBJECT).collect();
         self.messages.push(Summary {
             position,
             date: header.sent().map(|sent| sent.timestamp()),

@@ -2,6 +2,9 @@
 
 use crate::codec;
 
+/// Maximum length of a word, in bytes. RFC 2047 allows 75.
+const MAX_WORD: usize = 4096;
+
 /// Returns a header's text with its encoded words decoded. Bytes of adjacent words are joined
 /// first, because programs cut words within a character.
 pub(super) fn decode_words(text: &str) -> String {
@@ -67,9 +70,11 @@ impl Word<'_> {
 
 /// Returns the encoded word at the beginning of a text, and what follows it.
 fn word(text: &str) -> Option<(Word<'_>, &str)> {
-    let (charset, rest) = text.strip_prefix("=?")?.split_once('?')?;
+    let end = (0..=text.len().min(MAX_WORD)).rev().find(|at| text.is_char_boundary(*at))?;
+    let (charset, rest) = text[..end].strip_prefix("=?")?.split_once('?')?;
     let (encoding, rest) = rest.split_once('?')?;
     let (payload, rest) = rest.split_once("?=")?;
+    let rest = &text[end - rest.len()..];
     let is_base64 = encoding.eq_ignore_ascii_case("b");
     if !is_base64 && !encoding.eq_ignore_ascii_case("q") || charset.contains(char::is_whitespace) {
         return None;
