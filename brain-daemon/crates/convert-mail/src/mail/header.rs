@@ -37,8 +37,8 @@ impl Header {
             } else if let Some(name) = field_name(line) {
                 let value = text.get(name.len() + 1..).unwrap_or_default();
                 fields.push((name.trim_ascii().to_ascii_lowercase(), value.to_vec()));
-            } else if fields.is_empty() && !text.starts_with(b">From ") {
-                // There is no header.
+            } else if !text.starts_with(b">From ") {
+                // There is no header, or no blank line after it.
                 break;
             }
             at += line.len();
@@ -147,6 +147,7 @@ mod tests {
         assert_eq!(header.text("subject"), "a long subject");
         assert_eq!(&text[body..], "body");
         assert_eq!(Header::parse(b"just text\n\nmore").1, 0);
+        assert_eq!(Header::parse(b"A: b\nno blank line").1, 5);
     }
 
     #[test]

@@ -184,7 +184,7 @@ impl Draft {
         for file in files {
             let wish = file_name(&file.name, &file.media_type);
             let mut hasher = DefaultHasher::new();
-            (&wish, file.encoded(bytes).trim_ascii()).hash(&mut hasher);
+            (&wish, file.key(bytes)).hash(&mut hasher);
             let known = self.names.get(&hasher.finish()).cloned();
             let is_new = known.is_none();
             let name = known.unwrap_or_else(|| self.page.attach(&wish));

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use super::embedded::without_files;
 use super::header::Header;
 use super::html;
 use super::params::Params;
@@ -14,6 +15,9 @@ use crate::codec;
 const MAX_DEPTH: usize = 30;
 /// Maximum number of parts. Further ones are kept in the last file.
 const MAX_PARTS: usize = 2000;
+
+/// Why the text of a message is not in its page.
+const ENCRYPTED: &str = "its text is encrypted, and is kept as a file";
 
 /// What a message contains.
 #[derive(Debug, Default)]
@@ -49,6 +53,8 @@ pub(super) struct FilePart {
     /// Where its encoded bytes are in the message.
     range: Range<usize>,
     encoding: Encoding,
+    /// Its bytes, if it was written into a text.
+    embedded: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,12 +85,23 @@ impl Encoding {
 impl FilePart {
     /// Returns the bytes of the file. `message` is the message that contains it.
     pub(super) fn bytes(&self, message: &[u8]) -> Vec<u8> {
-        self.encoding.decode(self.encoded(message))
+        match self.embedded.is_empty() {
+            true => self.encoding.decode(self.encoded(message)),
+            false => self.embedded.clone(),
+        }
     }
 
     /// Returns its bytes as they are in the message.
-    pub(super) fn encoded<'a>(&self, message: &'a [u8]) -> &'a [u8] {
+    fn encoded<'a>(&self, message: &'a [u8]) -> &'a [u8] {
         message.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// Returns what shows that two files are equal.
+    pub(super) fn key<'a>(&'a self, message: &'a [u8]) -> &'a [u8] {
+        match self.embedded.is_empty() {
+            true => self.encoded(message).trim_ascii(),
+            false => &self.embedded,
+        }
     }
 }
 
@@ -122,6 +139,7 @@ impl Part<'_> {
             content_id: id.trim_start_matches('<').trim_end_matches('>').to_owned(),
             range: self.body.clone(),
             encoding: Encoding::of(self.header),
+            embedded: Vec::new(),
         }
     }
 
@@ -201,7 +219,7 @@ impl Reader<'_> {
             all.lost.extend(content.lost);
         }
         if part.kind.value == "multipart/encrypted" {
-            all.lost.push("its text is encrypted, and is kept as a file".to_owned());
+            all.lost.push(ENCRYPTED.to_owned());
         }
         all
     }
@@ -247,8 +265,34 @@ impl Reader<'_> {
             }
             _ => Text::Plain(text),
         };
-        Content { texts: vec![text], ..Content::default() }
+        with_embedded(text)
     }
+}
+
+/// Returns a text, with the files in it as files.
+fn with_embedded(text: Text) -> Content {
+    let mut content = Content::default();
+    content.texts.push(match text {
+        Text::Plain(text) => {
+            let (text, files) = without_files(&text);
+            for file in files {
+                if file.is_encrypted {
+                    content.lost.push(ENCRYPTED.to_owned());
+                }
+                content.files.push(FilePart {
+                    name: file.name,
+                    media_type: String::new(),
+                    content_id: String::new(),
+                    range: 0..0,
+                    encoding: Encoding::Plain,
+                    embedded: file.bytes,
+                });
+            }
+            Text::Plain(text)
+        }
+        text => text,
+    });
+    content
 }
 
 /// Returns whether a part only proves who wrote the message.
@@ -295,7 +339,9 @@ fn chosen(contents: &[Content]) -> Option<usize> {
     let words = |n: usize| contents.get(n).map_or(0, |it| it.texts.iter().map(words_of).sum());
     match (plain, rich) {
         (Some(plain), Some(rich)) if 2 * words(plain) < words(rich) => Some(rich),
-        (plain, rich) => plain.or(rich),
+        (Some(plain), Some(_)) => Some(plain),
+        // No forms of one text, but several texts.
+        _ => None,
     }
 }
 
