@@ -83,8 +83,8 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         Ok(())
     })?;
     let mut paths = Paths::default();
-    for thread in threads.into_threads() {
-        page::write_thread(&store, &thread, &mut paths, out)?;
+    for thread in threads.sorted().threads() {
+        page::write_thread(&store, thread, &mut paths, out)?;
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ impl Draft {
             store.folder(summary.position).clone_into(&mut self.folder);
             self.day = sent.as_ref().map(|sent| sent.strftime("%Y-%m-%d").to_string());
             self.page.created = summary.date;
-            self.base = match summary.subject.as_str() {
+            self.base = match &*summary.subject {
                 "" => NO_SUBJECT.to_owned(),
                 subject => subject.to_owned(),
             };
@@ -116,7 +116,7 @@ impl Draft {
         let text = self.text(summary.position, bytes, content, &mut lost);
         let mut blocks = vec![heading(&header, sent.as_ref())];
         let mut lines = vec![];
-        if !is_first && !summary.subject.is_empty() && summary.subject != self.base {
+        if !is_first && !summary.subject.is_empty() && *summary.subject != self.base {
             lines.push(("Subject", literal_line(&header.text("subject"))));
         }
         lines.extend([("To", shown(&to)), ("Cc", shown(&cc)), ("Bcc", shown(&bcc))]);
