@@ -40,7 +40,10 @@ days() {
 }
 khal new --calendar timed --repeat weekly --until 2026-01-21 2026-01-07 19:00 20:30 Choir
 khal new --calendar days --repeat weekly --until 2026-01-21 2026-01-07 Market
-expect "end of the series with a time" "UNTIL=20260120T230000Z" "$(grep -rho 'UNTIL=[0-9TZ]*' "$dir/timed")"
-expect "end of the series of days" "UNTIL=20260121T000000" "$(grep -rho 'UNTIL=[0-9TZ]*' "$dir/days")"
+end() {
+    grep -rho 'UNTIL=[0-9TZ]*' "$dir/$1"
+}
+expect "end of the series with a time" "UNTIL=20260120T230000Z" "$(end timed)"
+expect "end of the series of days" "UNTIL=20260121T000000" "$(end days)"
 expect "with a time" "2026-01-07 2026-01-14" "$(days timed)"
 expect "all day" "2026-01-07 2026-01-14 2026-01-21" "$(days days)"

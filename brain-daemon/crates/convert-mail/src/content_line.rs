@@ -366,7 +366,8 @@ mod tests {
 
     #[test]
     fn components_are_nested() {
-        let text = "BEGIN:VCALENDAR\nA:1\nBEGIN:VEVENT\nB:2\nEND:VEVENT\nEND:VCALENDAR\nBEGIN:X\nBEGIN:Y\nEND:Y\nC:";
+        let text = "BEGIN:VCALENDAR\nA:1\nBEGIN:VEVENT\nB:2\nEND:VEVENT\nEND:VCALENDAR\nBEGIN:X\n\
+                    BEGIN:Y\nEND:Y\nC:";
         let mut components = Components::new(text.as_bytes());
         let first = components.next().unwrap().unwrap();
         assert_eq!((first.name.as_str(), first.text("A")), ("VCALENDAR", "1".to_owned()));

@@ -87,6 +87,9 @@ impl SourceFile {
     }
 }
 
+/// What the conversion of a file returns.
+type Converted = Result<(), ConvertError>;
+
 /// Calls `read` for each file with its reader. Reports files of another kind. A malformed file is
 /// reported, and the next one is read; a single malformed file is an error.
 ///
@@ -97,7 +100,7 @@ pub(crate) fn for_each_file(
     extensions: &[&str],
     line: &str,
     out: &mut Output<'_>,
-    mut read: impl FnMut(&SourceFile, &mut dyn BufRead, &mut Output<'_>) -> Result<(), ConvertError>,
+    mut read: impl FnMut(&SourceFile, &mut dyn BufRead, &mut Output<'_>) -> Converted,
 ) -> Result<(), ConvertError> {
     let Some(tree) = Tree::open(path).map_err(ConvertError::read(path))? else {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

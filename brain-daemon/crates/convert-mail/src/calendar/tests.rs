@@ -52,7 +52,8 @@ fn im07_a_moved_instance_can_be_alone() {
 
 #[test]
 fn im08_times_in_zones_of_outlook_are_moments() {
-    let zone = "BEGIN:VTIMEZONE\nTZID:Customized Time Zone\nBEGIN:STANDARD\nDTSTART:16010101T000000\n\
+    let zone = "BEGIN:VTIMEZONE\nTZID:Customized Time Zone\nBEGIN:STANDARD\n\
+                DTSTART:16010101T000000\n\
                 TZOFFSETFROM:+0200\nTZOFFSETTO:+0200\nEND:STANDARD\nEND:VTIMEZONE\n";
     let romance = event("SUMMARY:A\nDTSTART;TZID=Romance Standard Time:20260710T130000");
     let custom = event("SUMMARY:B\nDTSTART;TZID=\"Customized Time Zone\":20260115T090000");
@@ -108,7 +109,8 @@ fn a_series_keeps_its_time_when_the_clocks_change() {
 fn im18_a_description_has_no_effect() {
     let text = body(
         "DTSTART:20260107T190000\nLOCATION:Old pier\\, rear\nDESCRIPTION:#fence\\n- [ ] x\n\
-         ORGANIZER;CN=Ida:mailto:ida@x.example\nATTENDEE;CN=\"Strand, Bo\";PARTSTAT=ACCEPTED:MAILTO:bo@x.example\n\
+         ORGANIZER;CN=Ida:mailto:ida@x.example\n\
+         ATTENDEE;CN=\"Strand, Bo\";PARTSTAT=ACCEPTED:MAILTO:bo@x.example\n\
          STATUS:CONFIRMED\nBEGIN:VALARM\nTRIGGER:-PT15M\nEND:VALARM",
     );
     assert_eq!(
@@ -133,11 +135,13 @@ fn a_changed_instance_has_its_own_text() {
 #[test]
 fn tasks_and_journals_are_pages() {
     let converted = converted(
-        "BEGIN:VTODO\nUID:1\nSUMMARY:Oil #hinge\nDUE;VALUE=DATE:20260110\nCREATED:20260101T080000Z\n\
+        "BEGIN:VTODO\nUID:1\nSUMMARY:Oil #hinge\nDUE;VALUE=DATE:20260110\n\
+         CREATED:20260101T080000Z\n\
          CATEGORIES:boat\nDESCRIPTION:thin oil\nEND:VTODO\n\
          BEGIN:VTODO\nUID:2\nSUMMARY:Paint\nSTATUS:COMPLETED\nEND:VTODO\n\
          BEGIN:VTODO\nUID:3\nSUMMARY:Sell\nSTATUS:CANCELLED\nEND:VTODO\n\
-         BEGIN:VJOURNAL\nUID:1\nSUMMARY:Log\nDTSTART;VALUE=DATE:20260111\nDESCRIPTION:Calm\nEND:VJOURNAL\n\
+         BEGIN:VJOURNAL\nUID:1\nSUMMARY:Log\nDTSTART;VALUE=DATE:20260111\nDESCRIPTION:Calm\n\
+         END:VJOURNAL\n\
          BEGIN:VFREEBUSY\nUID:4\nEND:VFREEBUSY\n",
     );
     assert_eq!(
@@ -175,7 +179,8 @@ fn a_rule_that_is_not_read_is_named() {
 #[test]
 fn an_attachment_is_a_file_of_the_page() {
     let converted = converted(&event(
-        "DTSTART:20260107T190000\nSUMMARY:x\nATTACH;FILENAME=a.txt;ENCODING=BASE64;VALUE=BINARY:aGk=\n\
+        "DTSTART:20260107T190000\nSUMMARY:x\n\
+         ATTACH;FILENAME=a.txt;ENCODING=BASE64;VALUE=BINARY:aGk=\n\
          ATTACH:https://x.example/b.pdf",
     ));
     assert_eq!(converted.files(), [("calendar/2026-01-07 x", "a.txt", b"hi".to_vec())]);

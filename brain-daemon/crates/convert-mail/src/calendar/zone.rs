@@ -249,7 +249,8 @@ mod tests {
     fn a_defined_zone_changes_by_its_rules() {
         let part = |name: &str, rule: &str, from: &str, to: &str| {
             format!(
-                "BEGIN:{name}\nDTSTART:16010101T020000\nRRULE:FREQ=YEARLY;{rule}\nTZOFFSETFROM:{from}\n\
+                "BEGIN:{name}\nDTSTART:16010101T020000\nRRULE:FREQ=YEARLY;{rule}\n\
+                 TZOFFSETFROM:{from}\n\
                  TZOFFSETTO:{to}\nEND:{name}\n"
             )
         };

@@ -178,7 +178,8 @@ mod tests {
     fn a_quote_of_an_earlier_message_is_folded() {
         let mut seen = Seen::default();
         assert_eq!(seen.fold(FIRST), FIRST);
-        let reply = "Thanks!\n\nIda wrote:\n\n> The ferry leaves at six from the\n> old pier, not from \
+        let reply = "Thanks!\n\nIda wrote:\n\n> The ferry leaves at six from the\n\
+                     > old pier, not from \
                      the new one.\n>\n> Ida\n\nBo";
         assert_eq!(seen.fold(reply), "Thanks!\n\nIda wrote:\n\n> …\n\nBo");
     }
@@ -187,7 +188,8 @@ mod tests {
     fn quoted_words_that_are_new_stay() {
         let mut seen = Seen::default();
         seen.fold(FIRST);
-        let reply = "> The ferry leaves at six from the old pier,\n> not from the new one.\n> And bring \
+        let reply = "> The ferry leaves at six from the old pier,\n> not from the new one.\n\
+                     > And bring \
                      a coat for the night.";
         assert_eq!(seen.fold(reply), "> …\n> And bring a coat for the night.");
         let changed = "> The ferry leaves at seven from the old pier,";

@@ -30,7 +30,8 @@ fn body(message: &str) -> String {
 
 fn message(id: &str, hour: u32, more: &str) -> String {
     format!(
-        "From: {id} <{id}@x.example>\nTo: crew@x.example\nDate: Tue, 3 Mar 2026 {hour}:00:00 +0100\n\
+        "From: {id} <{id}@x.example>\nTo: crew@x.example\n\
+         Date: Tue, 3 Mar 2026 {hour}:00:00 +0100\n\
          Message-ID: <{id}@m>\n{more}"
     )
 }
@@ -47,7 +48,8 @@ fn a_thread_is_a_page_in_order_of_date() {
         "---\ntitle: \"Ferry\"\ncreated: 2026-03-03T09:00:00Z\nupdated: 2026-03-03T11:00:00Z\n\
          type: \"email\"\nfrom: [\"ida (ida@x.example)\", \"bo (bo@x.example)\"]\n\
          to: [\"crew@x.example\"]\n---\n\n## ida, 2026-03-03 10:00 +0100\n\nTo: \
-         crew@x.example\n\nAt six.\n\n## bo, 2026-03-03 12:00 +0100\n\nTo: crew@x.example\n\nGood.\n"
+         crew@x.example\n\nAt six.\n\n## bo, 2026-03-03 12:00 +0100\n\nTo: crew@x.example\n\n\
+         Good.\n"
     );
 }
 
@@ -89,7 +91,8 @@ fn im18_plain_text_has_no_effect() {
     );
     assert_eq!(
         text,
-        "## a@x.example\n\n\\---  \n\\#fence is broken  \n1986\\. A dry year  \n\\[\\[map\\]\\] \\<b>"
+        "## a@x.example\n\n\\---  \n\\#fence is broken  \n\
+         1986\\. A dry year  \n\\[\\[map\\]\\] \\<b>"
     );
 }
 
@@ -97,8 +100,10 @@ fn im18_plain_text_has_no_effect() {
 fn the_html_is_used_if_plain_text_is_a_stub() {
     let message = |plain: &str| {
         format!(
-            "From: a@x.example\nSubject: s\nContent-Type: multipart/alternative; boundary=b\n\n--b\n\n\
-             {plain}\n--b\nContent-Type: text/html\n\n<p>The <b>ferry</b> leaves at six from the old \
+            "From: a@x.example\nSubject: s\nContent-Type: multipart/alternative; boundary=b\n\n\
+             --b\n\n\
+             {plain}\n--b\nContent-Type: text/html\n\n\
+             <p>The <b>ferry</b> leaves at six from the old \
              pier</p>\n--b--\n"
         )
     };
@@ -114,8 +119,10 @@ fn attachments_are_files_of_the_page() {
     let text = "From: a@x.example\nSubject: s\nContent-Type: multipart/mixed; boundary=\"b c\"\n\n\
                 preamble\n--b c\nContent-Type: multipart/related; boundary=r\n\n--r\n\
                 Content-Type: text/html; charset=utf-8\n\n<p>Look <img src=\"cid:p@x\"> here</p>\n\
-                --r\nContent-Type: image/png\nContent-ID: <p@x>\nContent-Transfer-Encoding: base64\n\n\
-                UE5H\n--r--\n--b c\nContent-Type: application/pdf\nContent-Disposition: attachment;\n\
+                --r\nContent-Type: image/png\nContent-ID: <p@x>\n\
+                Content-Transfer-Encoding: base64\n\n\
+                UE5H\n--r--\n--b c\nContent-Type: application/pdf\n\
+                Content-Disposition: attachment;\n\
                 \tfilename*0*=utf-8''Gr%C3; filename*1*=%BCn.pdf\n\
                 Content-Transfer-Encoding: base64\n\nUERG\n--b c--\nepilogue\n";
     let converted = mbox(&[text, &text.replace("Subject: s", "Subject: Re: s")]);
@@ -136,8 +143,10 @@ fn attachments_are_files_of_the_page() {
 #[test]
 fn a_message_in_a_message_is_a_section() {
     let text = body(
-        "From: a@x.example\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nFyi\n--b\n\
-         Content-Type: message/rfc822\n\nFrom: Bo <bo@x.example>\nSubject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\n\
+        "From: a@x.example\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nFyi\n\
+         --b\n\
+         Content-Type: message/rfc822\n\nFrom: Bo <bo@x.example>\n\
+         Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\n\
          \nHello\n--b\n\nfooter\n--b--\n",
     );
     assert_eq!(
@@ -148,7 +157,8 @@ fn a_message_in_a_message_is_a_section() {
 
 #[test]
 fn encrypted_text_is_named_and_kept_as_a_file() {
-    let text = "From: a@x.example\nSubject: s\nContent-Type: multipart/encrypted; boundary=b\n\n--b\n\
+    let text = "From: a@x.example\nSubject: s\nContent-Type: multipart/encrypted; boundary=b\n\n\
+                --b\n\
                 Content-Type: application/pgp-encrypted\n\nVersion: 1\n--b\n\
                 Content-Type: application/octet-stream; name=encrypted.asc\n\n-----BEGIN\n--b--\n";
     let converted = mbox(&[text]);

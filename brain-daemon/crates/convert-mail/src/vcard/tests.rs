@@ -38,7 +38,8 @@ fn im09_quoted_printable_of_version_2_1_is_read() {
 
 #[test]
 fn im09_the_name_is_that_of_its_parts_without_a_shown_one() {
-    let text = "BEGIN:VCARD\nVERSION:2.1\nN;ENCODING=QUOTED-PRINTABLE;CHARSET=ISO-8859-1:M=FCller;J=\n\
+    let text = "BEGIN:VCARD\nVERSION:2.1\n\
+                N;ENCODING=QUOTED-PRINTABLE;CHARSET=ISO-8859-1:M=FCller;J=\n\
                 =F6rg\nEND:VCARD\n";
     assert_eq!(converted(text).paths(), ["contacts/Jörg Müller"]);
 }
@@ -59,7 +60,8 @@ fn a_contact_is_a_page_of_a_person() {
                 CATEGORIES:crew,old friends\nREV:20260303T090000Z\nX-FOO:a_b\nUID:u\nEND:VCARD\n";
     assert_eq!(
         converted(text).page("contacts/Ida Brandt"),
-        "---\ntitle: \"Ida Brandt\"\nupdated: 2026-03-03T09:00:00Z\ntags: [\"crew\", \"old friends\"]\n\
+        "---\ntitle: \"Ida Brandt\"\nupdated: 2026-03-03T09:00:00Z\n\
+         tags: [\"crew\", \"old friends\"]\n\
          type: \"person\"\naliases: [\"Idi\", \"Bra\", \"ida@x.example\"]\n\
          email: [\"ida@x.example\"]\nphone: [\"+47-1\", \"2\"]\ncompany: [\"Harbour AS\"]\n\
          birthday: \"4 May\"\n---\n\n- Email: ida@x.example (work)\n- Phone: +47-1 (cell)\n\
