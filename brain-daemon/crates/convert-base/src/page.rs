@@ -1,6 +1,7 @@
 //! A page to write: its place, its frontmatter and its text.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 
 use brain_page::{ATTACHMENTS, attachment_name};
 use jiff::Timestamp;
@@ -13,9 +14,29 @@ const MAX_NAME: usize = 150;
 /// get a number.
 #[derive(Default)]
 pub struct Paths {
-    taken: HashSet<String>,
-    /// The last number of paths that have one, so that many equal titles take linear time.
-    numbers: HashMap<String, usize>,
+    names: Names,
+}
+
+/// Names in lower case. Each has the number from which on another one of it can be free, so that
+/// many equal names take linear time.
+#[derive(Debug, Default)]
+struct Names(HashMap<String, usize>);
+
+impl Names {
+    /// Adds the first free name of `name(1)`, `name(2)` and so on.
+    fn add(&mut self, name: impl Fn(usize) -> String) -> String {
+        let first = name(1).to_lowercase();
+        let mut number = self.0.get(&first).copied().unwrap_or(1);
+        loop {
+            let free = name(number);
+            number += 1;
+            if let Entry::Vacant(place) = self.0.entry(free.to_lowercase()) {
+                place.insert(2);
+                self.0.insert(first, number);
+                return free;
+            }
+        }
+    }
 }
 
 impl Paths {
@@ -28,17 +49,10 @@ impl Paths {
             path.push('/');
         }
         path.push_str(&safe_name(title));
-        if self.taken.insert(path.to_lowercase()) {
-            return path;
-        }
-        let number = self.numbers.entry(path.to_lowercase()).or_insert(1);
-        loop {
-            *number += 1;
-            let unique = format!("{path} {number}");
-            if self.taken.insert(unique.to_lowercase()) {
-                return unique;
-            }
-        }
+        self.names.add(|number| match number {
+            1 => path.clone(),
+            number => format!("{path} {number}"),
+        })
     }
 }
 
@@ -92,6 +106,7 @@ pub struct Page {
     pub body: String,
     /// The names of its files, from [`Self::attach`].
     files: Vec<String>,
+    file_names: Names,
 }
 
 impl Page {
@@ -107,9 +122,7 @@ impl Page {
             attachment_name(&name)
                 .unwrap_or_else(|_| format!("file {}{number}", self.files.len() + 1))
         };
-        let is_new =
-            |name: &String| !self.files.iter().any(|it| it.to_lowercase() == name.to_lowercase());
-        let name = (1..).map(name).find(is_new).unwrap_or_default();
+        let name = self.file_names.add(name);
         self.files.push(name.clone());
         name
     }

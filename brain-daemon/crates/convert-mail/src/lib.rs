@@ -1,6 +1,13 @@
 //! Reads mail, contacts and calendars. Each format has a module with a [`Format`].
 
+mod calendar;
+mod codec;
+mod content_line;
+mod mail;
+mod sources;
+mod vcard;
+
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 0] = [];
+pub static FORMATS: [Format; 4] = [calendar::FORMAT, vcard::FORMAT, mail::MBOX, mail::EML];

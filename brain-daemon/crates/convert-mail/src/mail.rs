@@ -1,0 +1,106 @@
+//! Reads mail: mbox files, and files of one message each (`.eml`, Maildir).
+//!
+//! A page has a thread. The first pass reads the headers and groups the messages; the second reads
+//! each thread. So a mailbox is never in memory as a whole.
+
+mod address;
+mod embedded;
+mod file_name;
+mod header;
+mod html;
+mod page;
+mod params;
+mod part;
+mod plain;
+mod quote;
+mod scan;
+mod store;
+mod subject;
+mod threads;
+mod words;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+use std::path::Path;
+
+use brain_convert_base::{ConvertError, Format, Output, Paths, Sample};
+
+use header::Header;
+use store::{Kind, Store};
+use threads::Threads;
+
+pub(crate) const MBOX: Format =
+    Format { name: "mbox", title: "mailboxes (mbox)", is_by_others: true, recognise: has_mboxes, convert };
+pub(crate) const EML: Format =
+    Format { name: "eml", title: "mail messages (EML, Maildir)", is_by_others: true, recognise: has_messages, convert };
+
+/// How many files of a directory are looked at to recognise the format.
+const MAX_LOOKS: usize = 50;
+/// Labels of Gmail for mail that is not imported.
+const GONE_LABELS: [&str; 2] = ["Spam", "Trash"];
+/// The bit of `X-Mozilla-Status` for messages that the user deleted or moved.
+const MOZILLA_EXPUNGED: u32 = 8;
+
+fn has_mboxes(sample: &Sample) -> bool {
+    Kind::of(sample.head()) == Kind::Mbox || has_only(sample, Kind::Mbox)
+}
+
+fn has_messages(sample: &Sample) -> bool {
+    Kind::of(sample.head()) == Kind::Message || has_only(sample, Kind::Message)
+}
+
+/// Returns whether a directory or archive has files of this kind, and else only files that mail
+/// programs keep beside them.
+fn has_only(sample: &Sample, kind: Kind) -> bool {
+    let Some(tree) = sample.tree() else { return false };
+    let step = tree.entries().len() / MAX_LOOKS + 1;
+    let mut has_any = false;
+    for entry in tree.entries().iter().step_by(step) {
+        match Kind::of_entry(tree, entry) {
+            Ok(found) if found == kind => has_any = true,
+            Ok(Kind::Side) => {}
+            _ => return false,
+        }
+    }
+    has_any
+}
+
+fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
+    let store = Store::open(path, out)?;
+    let mut threads = Threads::default();
+    store.for_each(out, |out, position, found| {
+        let (header, _) = Header::parse(&found.header);
+        let name = || format!("{}, \"{}\"", store.name(position), header.text("subject"));
+        if let Some(reason) = gone(&header, &store.name(position)) {
+            return Ok(out.lost(&name(), reason)?);
+        }
+        if let Some(first) = threads.add(position, &header, found.digest) {
+            let reason = format!("the same message is in {}", store.name(first));
+            out.lost(&name(), &reason)?;
+        }
+        Ok(())
+    })?;
+    let mut paths = Paths::default();
+    for thread in threads.sorted().threads() {
+        page::write_thread(&store, thread, &mut paths, out)?;
+    }
+    Ok(())
+}
+
+/// Returns why a message is not imported, if its owner deleted it.
+fn gone(header: &Header, file: &str) -> Option<&'static str> {
+    let status = u32::from_str_radix(header.raw("x-mozilla-status"), 16).unwrap_or_default();
+    let flags = file.rsplit_once(":2,").map_or("", |(_, flags)| flags);
+    let labels = header.text("x-gmail-labels");
+    if status & MOZILLA_EXPUNGED != 0 {
+        Some("deleted in Thunderbird")
+    } else if flags.contains('T') {
+        Some("deleted: it has the flag T in the Maildir")
+    } else if labels.split(',').any(|label| GONE_LABELS.contains(&label.trim())) {
+        Some("in the trash or spam of Gmail")
+    } else {
+        None
+    }
+}
