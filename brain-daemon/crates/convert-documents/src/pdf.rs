@@ -11,6 +11,7 @@ mod lines;
 mod losses;
 mod metadata;
 mod paragraphs;
+mod upright;
 mod values;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ use annotations::Annotations;
 use losses::Losses;
 use metadata::Metadata;
 use paragraphs::{Bookmark, Words};
+use upright::Upright;
 
 /// The format.
 pub(crate) const FORMAT: Format = Format { name: "pdf", title: "a PDF file", recognise, convert };
@@ -49,6 +51,8 @@ struct Facts {
     labels: Vec<String>,
     annotations: Vec<Annotations>,
     is_xfa_only: bool,
+    /// How many sheets the document should have more.
+    missing: u32,
 }
 
 /// A sheet of the document.
@@ -71,6 +75,9 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let sheets = guarded(|| read_sheets(&bytes, &mut facts, &mut losses)).map_err(malformed)?;
     if facts.is_xfa_only {
         out.lost(&name, "its form is in XFA, which is not read")?;
+    }
+    if facts.missing > 0 {
+        out.lost(&name, &format!("{} of its pages are missing; it is damaged", facts.missing))?;
     }
     losses.report(&name, out)?;
     write(&name, &bytes, &facts, &sheets, out)?;
@@ -107,6 +114,10 @@ fn read_facts(bytes: &[u8]) -> Result<Facts, unpdf::Error> {
         labels: labels::read(&document, pages.len()),
         annotations: pages.iter().map(|page| annotations::read(&document, *page)).collect(),
         is_xfa_only: annotations::is_xfa_only(&document),
+        missing: document
+            .declared_page_count()
+            .unwrap_or_default()
+            .saturating_sub(u32::try_from(pages.len()).unwrap_or(u32::MAX)),
     })
 }
 
@@ -116,7 +127,7 @@ fn read_sheets(
     facts: &mut Facts,
     losses: &mut Losses,
 ) -> Result<Vec<Sheet>, unpdf::Error> {
-    let backend = RawBackend::load_bytes(bytes)?;
+    let backend = Upright::new(RawBackend::load_bytes(bytes)?);
     facts.metadata.add_info(&backend.metadata());
     let mut bookmarks = BTreeMap::new();
     collect_bookmarks(&backend.outline().unwrap_or_default(), 1, &mut bookmarks);
@@ -138,6 +149,9 @@ fn read_sheets(
                 }
                 let has_fields =
                     facts.annotations.get(index).is_some_and(|it| !it.fields.is_empty());
+                if analyzer.undecodable_content_streams() > 0 {
+                    losses.add_error(index, "a part of it is damaged".to_owned());
+                }
                 losses.add(
                     index,
                     &losses::Found {

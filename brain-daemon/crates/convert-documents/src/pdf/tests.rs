@@ -85,6 +85,13 @@ fn pages_have_their_labels_bookmarks_and_links() {
 }
 
 #[test]
+fn sheets_that_are_shown_turned_are_read_as_drawn() {
+    let done = converted("landscape.pdf");
+    let expected = "## Page 1\n\nnorth berth\nof Ilse Brandt\nsouth berth\nof Ole Strand\n";
+    assert!(done.page("Berths").ends_with(expected), "{}", done.page("Berths"));
+}
+
+#[test]
 fn the_file_is_attached_to_its_page() {
     let done = converted("labels.pdf");
     let bytes = fs::read(fixture("labels.pdf")).unwrap();
@@ -125,6 +132,7 @@ fn long_documents_become_several_pages() {
         labels: (1..=20).map(|n| n.to_string()).collect(),
         annotations: Vec::new(),
         is_xfa_only: false,
+        missing: 0,
     };
     let parts = parts(&facts, &sheets);
     assert!(parts.len() > 1 && parts.iter().all(|part| part.len() <= MAX_PART), "{}", parts.len());
