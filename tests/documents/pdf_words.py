@@ -7,11 +7,11 @@ For each PDF below the directory it prints the part of the words that are in the
 pdftotext, of the better one of `pdftotext` and `pdftotext -raw`; the processor seconds; and the
 peak memory in MB. Poppler must be installed.
 
-Words are compared without hyphens, ligatures, marks of direction, vowel points and case. In Chinese, Japanese
-and Thai each character counts as a word, as there are no blanks. The order is compared
-by the longest matching blocks (difflib) of each page's words, a page at a time. A change between
-digits, letters from left to right and letters from right to left ends a word, as programs differ
-in the blanks there.
+Words are compared without hyphens, ligatures, marks of direction, vowel points and case. In
+Chinese, Japanese and Thai each character counts as a word, as there are no blanks. The order is
+compared by the longest matching blocks (difflib) of each page's words, a page at a time. A change
+between digits, letters from left to right and letters from right to left ends a word, as programs
+differ in the blanks there.
 """
 
 import difflib
@@ -24,7 +24,9 @@ import sys
 import unicodedata
 from pathlib import Path
 
-MARKS = re.compile("[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\u0640\u0591-\u05c7\u064b-\u065f\u0670]")
+MARKS = re.compile(
+    "[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\u0640\u0591-\u05c7\u064b-\u065f\u0670]"
+)
 HYPHEN_AT_END = re.compile(r"[-\u00ad\u2010][ \t]*\n[ \t]*")
 WORD = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]"
@@ -44,7 +46,8 @@ def words(text):
 def run(command, env=None):
     """Returns the output, the processor seconds and the peak memory in MB."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = ["/usr/bin/time", "-f", "%M"] + command if os.path.exists("/usr/bin/time") else command
+    if os.path.exists("/usr/bin/time"):
+        command = ["/usr/bin/time", "-f", "%M", *command]
     done = subprocess.run(command, capture_output=True, env=env)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
