@@ -267,9 +267,9 @@ fn parts(facts: &Facts, sheets: &[Sheet]) -> Vec<String> {
     parts
 }
 
-/// Returns the fields of a sheet, and the addresses that its text does not show.
+/// Returns the fields and comments of a sheet, and the addresses that its text does not show.
 fn annotation_text(annotations: &Annotations, text: &str) -> String {
-    let mut blocks = annotations.fields.clone();
+    let mut blocks = [annotations.fields.as_slice(), &annotations.comments].concat();
     let is_shown = |link: &&String| text.contains(link.as_str());
     let links: Vec<String> = annotations
         .links

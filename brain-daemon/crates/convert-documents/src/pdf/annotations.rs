@@ -11,6 +11,9 @@ const MAX_ANNOTATIONS: usize = 5000;
 const MAX_DEPTH: usize = 32;
 /// Maximum length of a value, in bytes.
 const MAX_VALUE: usize = 1 << 20;
+/// The annotations with a reader's text: notes, and marks of text.
+const COMMENTS: [&[u8]; 7] =
+    [b"Text", b"FreeText", b"Highlight", b"Underline", b"Squiggly", b"StrikeOut", b"Caret"];
 /// Flags of a button (table 226).
 const RADIO: i64 = 1 << 15;
 const PUSH_BUTTON: i64 = 1 << 16;
@@ -22,6 +25,8 @@ const PASSWORD: i64 = 1 << 13;
 pub(super) struct Annotations {
     /// A line of markdown for each field with a value.
     pub(super) fields: Vec<String>,
+    /// A block of markdown for each comment of a reader.
+    pub(super) comments: Vec<String>,
     /// The addresses of links, each once.
     pub(super) links: Vec<String>,
 }
@@ -45,6 +50,9 @@ pub(super) fn read(document: &RawDocument, page: (u32, u16)) -> Annotations {
         let new = match name(document, annotation, b"Subtype") {
             Some(b"Widget") => (field(document, annotation), &mut found.fields),
             Some(b"Link") => (link(document, annotation), &mut found.links),
+            Some(kind) if COMMENTS.contains(&kind) => {
+                (comment(document, annotation), &mut found.comments)
+            }
             _ => continue,
         };
         if let (Some(line), lines) = new
@@ -65,6 +73,14 @@ fn link(document: &RawDocument, annotation: &PdfDict) -> Option<String> {
     let is_known = ["https://", "http://", "mailto:"].iter().any(|it| lower.starts_with(it));
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '<' | '>');
     (is_known && address.chars().all(is_plain)).then_some(address)
+}
+
+/// Returns a comment with its author.
+fn comment(document: &RawDocument, annotation: &PdfDict) -> Option<String> {
+    let of = |key: &[u8]| annotation.get(key).and_then(|it| string(document, it));
+    let author = brain_page::single_line(&of(b"T").unwrap_or_default());
+    let author = if author.is_empty() { author } else { format!(" of {}", literal_line(&author)) };
+    line_of(&format!("Comment{author}"), &[of(b"Contents")?])
 }
 
 /// Returns the line of a field that has a value, or can be ticked.

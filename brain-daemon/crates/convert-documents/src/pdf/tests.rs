@@ -77,6 +77,7 @@ fn pages_have_their_labels_bookmarks_and_links() {
         "\n## Page 1\n\n### 1 The leak\n\n",
         "and in the morning\n",
         "\nLinks: <https://harbour.example/a_b>\n\n## Page 2\n",
+        "\n\nComment of Ole Strand: Oil the hinge first.  \nThen paint \\*it\\*.\n",
     ] {
         assert!(page.contains(part), "{part:?}: {page}");
     }
