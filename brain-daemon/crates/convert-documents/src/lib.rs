@@ -14,6 +14,7 @@ mod locked;
 mod markdown;
 mod model;
 mod odt;
+mod pdf;
 mod text;
 mod xhtml;
 mod xml;
@@ -21,8 +22,8 @@ mod xml;
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 6] =
-    [docx::FORMAT, odt::FORMAT, epub::FORMAT, html::FORMAT, csv::FORMAT, text::FORMAT];
+pub static FORMATS: [Format; 7] =
+    [pdf::FORMAT, docx::FORMAT, odt::FORMAT, epub::FORMAT, html::FORMAT, csv::FORMAT, text::FORMAT];
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -31,10 +31,20 @@ use header::Header;
 use store::{Kind, Store};
 use threads::Threads;
 
-pub(crate) const MBOX: Format =
-    Format { name: "mbox", title: "mailboxes (mbox)", is_by_others: true, recognise: has_mboxes, convert };
-pub(crate) const EML: Format =
-    Format { name: "eml", title: "mail messages (EML, Maildir)", is_by_others: true, recognise: has_messages, convert };
+pub(crate) const MBOX: Format = Format {
+    name: "mbox",
+    title: "mailboxes (mbox)",
+    is_by_others: true,
+    recognise: has_mboxes,
+    convert,
+};
+pub(crate) const EML: Format = Format {
+    name: "eml",
+    title: "mail messages (EML, Maildir)",
+    is_by_others: true,
+    recognise: has_messages,
+    convert,
+};
 
 /// How many files of a directory are looked at to recognise the format.
 const MAX_LOOKS: usize = 50;

@@ -23,8 +23,13 @@ use crate::source::Source;
 use inline::Scope;
 use wiki::{Entry, Folders, Wiki};
 
-pub(crate) const FORMAT: Format =
-    Format { name: "dokuwiki", title: "a wiki of DokuWiki", is_by_others: false, recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "dokuwiki",
+    title: "a wiki of DokuWiki",
+    is_by_others: false,
+    recognise,
+    convert,
+};
 
 fn recognise(sample: &Sample) -> bool {
     let Some(tree) = sample.tree() else { return false };

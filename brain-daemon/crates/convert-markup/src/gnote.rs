@@ -19,8 +19,13 @@ use content::Content;
 use note::{Note, read};
 use titles::Titles;
 
-pub(crate) const FORMAT: Format =
-    Format { name: "gnote", title: "notes of Gnote or Tomboy", is_by_others: false, recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "gnote",
+    title: "notes of Gnote or Tomboy",
+    is_by_others: false,
+    recognise,
+    convert,
+};
 
 /// How many files are looked at to recognise the format.
 const MAX_LOOKS: usize = 20;

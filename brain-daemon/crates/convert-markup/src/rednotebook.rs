@@ -21,8 +21,13 @@ use crate::source::{Source, folder, name};
 use markup::Scope;
 use month::{Day, days};
 
-pub(crate) const FORMAT: Format =
-    Format { name: "rednotebook", title: "a journal of RedNotebook", is_by_others: false, recognise, convert };
+pub(crate) const FORMAT: Format = Format {
+    name: "rednotebook",
+    title: "a journal of RedNotebook",
+    is_by_others: false,
+    recognise,
+    convert,
+};
 
 /// How many files are looked at to recognise the format.
 const MAX_LOOKS: usize = 50;

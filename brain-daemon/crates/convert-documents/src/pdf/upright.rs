@@ -1,0 +1,110 @@
+//! Gives the sheets of a document upright, as a reader sees them.
+//!
+//! A landscape sheet is often stored as a portrait one that is shown turned. The library sorts
+//! turned text and loses the order in which it was drawn, so the contents are turned before.
+
+use std::collections::BTreeMap;
+
+use unpdf::Result;
+use unpdf::parser::backend::{
+    BackendFontInfo, ContentOp, DecodedRun, DecodedText, GlyphAdvance, PageBox, PageContent,
+    PageId, PaintedXObject, PdfBackend, PdfMetadataRaw, RawBackend, RawOutlineItem, RawXObject,
+    ResourceScope,
+};
+
+/// A box that contains each turned sheet. Parts outside of a turned sheet are read, too.
+const EVERYWHERE: PageBox = PageBox { llx: -1e5, lly: -1e5, urx: 1e5, ury: 1e5 };
+
+/// The sheets of a document, upright.
+pub(super) struct Upright {
+    document: RawBackend,
+    pages: BTreeMap<u32, PageId>,
+}
+
+impl Upright {
+    pub(super) fn new(document: RawBackend) -> Self {
+        let pages = document.pages();
+        Self { document, pages }
+    }
+
+    /// Returns the operator that turns a sheet as its reader sees it; none if it is upright.
+    fn turn(&self, page: PageId) -> Option<&'static [u8]> {
+        match self.document.page_rotation(page) {
+            90 => Some(b"0 -1 1 0 0 0 cm "),
+            180 => Some(b"-1 0 0 -1 0 0 cm "),
+            270 => Some(b"0 1 -1 0 0 0 cm "),
+            _ => None,
+        }
+    }
+}
+
+impl PdfBackend for Upright {
+    fn pages(&self) -> BTreeMap<u32, PageId> {
+        self.pages.clone()
+    }
+
+    fn page_content_with_losses(&self, page: PageId) -> Result<PageContent> {
+        let mut content = self.document.page_content_with_losses(page)?;
+        if let Some(turn) = self.turn(page) {
+            content.data.splice(0..0, turn.iter().copied());
+        }
+        Ok(content)
+    }
+
+    fn page_content(&self, page: PageId) -> Result<Vec<u8>> {
+        Ok(self.page_content_with_losses(page)?.data)
+    }
+
+    fn page_box(&self, page: PageId) -> PageBox {
+        if self.turn(page).is_some() { EVERYWHERE } else { self.document.page_box(page) }
+    }
+
+    fn crop_box(&self, page: PageId) -> PageBox {
+        if self.turn(page).is_some() { EVERYWHERE } else { self.document.crop_box(page) }
+    }
+
+    fn page_fonts(&self, scope: ResourceScope) -> Result<Vec<BackendFontInfo>> {
+        self.document.page_fonts(scope)
+    }
+
+    fn decode_content(&self, data: &[u8]) -> Result<Vec<ContentOp>> {
+        self.document.decode_content(data)
+    }
+
+    fn decode_text(&self, scope: ResourceScope, font: &[u8], bytes: &[u8]) -> DecodedText {
+        self.document.decode_text(scope, font, bytes)
+    }
+
+    fn decode_run(&self, scope: ResourceScope, font: &[u8], bytes: &[u8]) -> DecodedRun {
+        self.document.decode_run(scope, font, bytes)
+    }
+
+    fn glyph_advances(
+        &self,
+        scope: ResourceScope,
+        font: &[u8],
+        bytes: &[u8],
+    ) -> Option<Vec<GlyphAdvance>> {
+        self.document.glyph_advances(scope, font, bytes)
+    }
+
+    fn is_vertical_font(&self, scope: ResourceScope, font: &[u8]) -> bool {
+        self.document.is_vertical_font(scope, font)
+    }
+
+    fn xobject(&self, scope: ResourceScope, name: &[u8]) -> Option<PaintedXObject> {
+        self.document.xobject(scope, name)
+    }
+
+    fn metadata(&self) -> PdfMetadataRaw {
+        self.document.metadata()
+    }
+
+    fn outline(&self) -> Result<Vec<RawOutlineItem>> {
+        self.document.outline()
+    }
+
+    fn page_xobjects(&self, page: PageId) -> Result<Vec<RawXObject>> {
+        self.document.page_xobjects(page)
+    }
+}
