@@ -63,9 +63,23 @@ pub fn recognise(
 /// Writes all pages of a file or directory as lines.
 ///
 /// # Errors
-/// See [`ConvertError`]. The lines before the error are whole, and the last one is missing.
+/// See [`ConvertError`]. The lines before the error are whole, and the last one is missing. An input
+/// of another format that gives no page is [`ConvertError::Malformed`].
 pub fn convert(format: &Format, path: &Path, out: &mut dyn Write) -> Result<(), ConvertError> {
     let mut output = Output::new(out);
-    (format.convert)(path, &mut output)?;
+    let result = (format.convert)(path, &mut output);
+    let other = match &result {
+        Ok(()) => Some(String::new()),
+        Err(ConvertError::Malformed { reason, .. }) => Some(format!(": {reason}")),
+        Err(_) => None,
+    };
+    if let Some(detail) = other.filter(|_| output.pages() == 0)
+        && !(format.recognise)(&Sample::of(path).map_err(ConvertError::read(path))?)
+    {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let reason = format!("it does not look like {}{detail}", format.title);
+        return Err(ConvertError::Malformed { from: name.into_owned(), reason });
+    }
+    result?;
     Ok(output.end()?)
 }

@@ -1,38 +1,69 @@
 //! A page to write: its place, its frontmatter and its text.
 
-use std::collections::HashSet;
+use std::io;
 
 use brain_page::{ATTACHMENTS, attachment_name};
 use jiff::Timestamp;
 
+use crate::Output;
+use crate::unique_names::UniqueNames;
+
 /// Maximum length of a name of a file or folder, in bytes. With the extension and a number it stays
 /// below 255, the limit of common file systems.
 const MAX_NAME: usize = 150;
+/// Maximum length of the folders of a path, in bytes. A path of Linux can have 4095.
+const MAX_FOLDERS: usize = 2000;
+/// Maximum length of a file's extension, in bytes, that stays when its name is cut.
+const MAX_EXTENSION: usize = 20;
 
 /// The paths of pages. Names that differ only in case, or in characters that a path cannot have,
 /// get a number.
 #[derive(Default)]
 pub struct Paths {
-    taken: HashSet<String>,
+    names: UniqueNames,
+    /// The paths that have not all of their folders.
+    cut: Vec<String>,
 }
 
 impl Paths {
     /// Returns the path of a new page: folders and title, without an extension. It contains no
-    /// character that has a meaning in a link.
+    /// character that has a meaning in a link. The innermost folders are left out if the path would
+    /// be too long; [`Self::report_cut`] reports that.
     pub fn add<'a>(&mut self, folders: impl IntoIterator<Item = &'a str>, title: &str) -> String {
         let mut path = String::new();
+        let mut is_cut = false;
         for folder in folders {
-            path.push_str(&safe_name(folder));
+            let name = safe_name(folder);
+            is_cut = path.len() + name.len() >= MAX_FOLDERS;
+            if is_cut {
+                break;
+            }
+            path.push_str(&name);
             path.push('/');
         }
         path.push_str(&safe_name(title));
-        let mut unique = path.clone();
-        let mut number = 2;
-        while !self.taken.insert(unique.to_lowercase()) {
-            unique = format!("{path} {number}");
-            number += 1;
+        let path = self.names.add(|number| numbered(&path, number, ""));
+        if is_cut {
+            self.cut.push(path.clone());
         }
-        unique
+        path
+    }
+
+    /// Reports the paths that have not all of their folders.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn report_cut(&self, out: &mut Output<'_>) -> io::Result<()> {
+        let reason = "it is nested too deeply; its path has only the outer folders";
+        self.cut.iter().try_for_each(|path| out.lost(path, reason))
+    }
+}
+
+/// Returns a name with a number, which stands before what ends it. The first one has none.
+fn numbered(name: &str, number: usize, end: &str) -> String {
+    match number {
+        1 => format!("{name}{end}"),
+        number => format!("{name} {number}{end}"),
     }
 }
 
@@ -45,8 +76,7 @@ fn safe_name(name: &str) -> String {
     };
     let line: String = brain_page::single_line(name).chars().map(replace).collect();
     let line = line.trim_matches([' ', '.']);
-    let end = (0..=line.len().min(MAX_NAME)).rev().find(|at| line.is_char_boundary(*at));
-    let line = line[..end.unwrap_or(0)].trim_end();
+    let line = line[..line.floor_char_boundary(MAX_NAME)].trim_end();
     match line {
         "" => "Untitled".to_owned(),
         // A folder must not have the name of a page's file.
@@ -86,24 +116,31 @@ pub struct Page {
     pub body: String,
     /// The names of its files, from [`Self::attach`].
     files: Vec<String>,
+    file_names: UniqueNames,
 }
 
 impl Page {
     /// Adds a file to the page. Returns its name, which is unique in the page and can be in a link
     /// of the form `![[name]]`. `wish` is the name in the program.
     pub fn attach(&mut self, wish: &str) -> String {
-        let safe = safe_name(wish);
-        let (stem, extension) = safe.rsplit_once('.').unwrap_or((&safe, ""));
-        let name = |number: usize| {
-            let number = if number == 1 { String::new() } else { format!(" {number}") };
-            let dot = if extension.is_empty() { "" } else { "." };
-            let name = format!("{stem}{number}{dot}{extension}");
-            attachment_name(&name)
-                .unwrap_or_else(|_| format!("file {}{number}", self.files.len() + 1))
+        let is_short = |(_, extension): &(&str, &str)| extension.len() <= MAX_EXTENSION;
+        let safe = match wish.rsplit_once('.').filter(is_short) {
+            Some((stem, extension)) => {
+                let end = stem.floor_char_boundary(MAX_NAME - MAX_EXTENSION - 1);
+                safe_name(&format!("{}.{extension}", &stem[..end]))
+            }
+            None => safe_name(wish),
         };
-        let is_new =
-            |name: &String| !self.files.iter().any(|it| it.to_lowercase() == name.to_lowercase());
-        let name = (1..).map(name).find(is_new).unwrap_or_default();
+        let (stem, extension) = match safe.rfind('.') {
+            Some(dot) => safe.split_at(dot),
+            None => (safe.as_str(), ""),
+        };
+        let count = self.files.len() + 1;
+        let name = self.file_names.add(|number| {
+            let name = numbered(stem, number, extension);
+            attachment_name(&name)
+                .unwrap_or_else(|_| numbered(&format!("file {count}"), number, ""))
+        });
         self.files.push(name.clone());
         name
     }
@@ -111,13 +148,14 @@ impl Page {
     /// Returns the whole text of the page: frontmatter and body.
     pub fn markdown(&self) -> String {
         let mut out = String::from("---\n");
-        let mut keys = HashSet::new();
+        let mut keys = UniqueNames::default();
         let mut write = |key: &str, value: String| {
-            let mut key = key_name(key);
-            while !keys.insert(key.to_lowercase()) {
-                key.insert_str(0, "original_");
-            }
-            out.push_str(&key);
+            let key = key_name(key);
+            out.push_str(&keys.add(|number| match number {
+                1 => key.clone(),
+                2 => format!("original_{key}"),
+                number => format!("original_{key}_{}", number - 1),
+            }));
             out.push_str(": ");
             out.push_str(&value);
             out.push('\n');
@@ -176,4 +214,50 @@ fn quoted(text: &str) -> String {
 fn list(texts: &[String]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
     format!("[{}]", texts.join(", "))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_too_long_loses_inner_folders() {
+        let mut paths = Paths::default();
+        let name = "x".repeat(MAX_NAME);
+        let path = paths.add(vec![name.as_str(); 50], "Note");
+        assert!(path.len() < MAX_FOLDERS + MAX_NAME && path.ends_with("x/Note"), "{path}");
+        assert_eq!(paths.add(["a"; 50], "Note").len(), 104);
+        let mut out = Vec::new();
+        paths.report_cut(&mut Output::new(&mut out)).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(out.matches("it is nested too deeply").count(), 1, "{out}");
+    }
+
+    #[test]
+    fn files_of_one_name_get_numbers_and_keep_extensions() {
+        let mut page = Page::default();
+        let long = format!("{}.jpeg", "ä".repeat(300));
+        let names: Vec<String> =
+            ["a.png", "A.PNG", "b", ".x", long.as_str(), &long].map(|it| page.attach(it)).into();
+        assert_eq!(names[..4], ["a.png", "A 2.PNG", "b", "x"]);
+        assert!(names[4].ends_with("ä.jpeg") && names[5].ends_with("ä 2.jpeg"), "{names:?}");
+        let start = std::time::Instant::now();
+        assert_eq!((0..50_000).map(|_| page.attach("c.txt")).last().unwrap(), "c 50000.txt");
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn equal_fields_get_other_names() {
+        let field = |key: &str| (key.to_owned(), Value::Text("x".to_owned()));
+        let page = Page {
+            title: "T".to_owned(),
+            fields: ["title", "Title", "title", "a"].map(field).into(),
+            ..Page::default()
+        };
+        let text = page.markdown();
+        let expected = "---\ntitle: \"T\"\noriginal_title: \"x\"\noriginal_Title_2: \"x\"\n\
+                        original_title_3: \"x\"\na: \"x\"\n---\n";
+        assert!(text.starts_with(expected), "{text}");
+    }
 }

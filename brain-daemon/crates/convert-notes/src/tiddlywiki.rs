@@ -19,13 +19,12 @@ use std::path::Path;
 
 use brain_page::{MediaType, payload};
 
-use brain_convert_base::literal_text;
+use brain_convert_base::{fenced, literal_text};
 use brain_convert_base::{ConvertError, Format, Output, Sample};
 use brain_convert_base::{Page, Paths, Value};
 use entry::{Found, Location, load};
 use links::{Entry, Links};
 use tiddler::{Kind, Tiddler, date, list};
-use wikitext::fenced;
 
 pub(crate) const FORMAT: Format =
     Format { name: "tiddlywiki", title: "a wiki of TiddlyWiki", recognise, convert };

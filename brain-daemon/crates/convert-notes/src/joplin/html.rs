@@ -6,7 +6,7 @@ use brain_page::{MediaType, PayloadError};
 
 use super::item::Item;
 use super::links::mark_html;
-use brain_convert_base::Output;
+use brain_convert_base::{Output, fenced};
 
 /// Returns whether the body of a note is HTML, not markdown.
 pub(super) fn is_html(item: &Item) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn html_body(body: &str, from: &str, out: &mut Output<'_>) -> io::Res
         Ok(markdown) => Ok(markdown),
         Err(error) => {
             out.lost(from, &format!("its HTML was not converted, and is kept as code: {error}"))?;
-            Ok(format!("~~~~~~~~html\n{body}\n~~~~~~~~\n"))
+            Ok(fenced("html", body))
         }
     }
 }

@@ -12,11 +12,10 @@ mod spans;
 mod table;
 
 use super::links::Links;
+use brain_convert_base::fenced;
 use escape::paragraph;
 use inline::{Place, inline};
 use spans::Spans;
-
-pub(super) use escape::fenced;
 
 /// Maximum nesting of quotes and styled blocks. Deeper ones are part of the text around them.
 const MAX_DEPTH: usize = 10;
