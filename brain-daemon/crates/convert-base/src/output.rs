@@ -62,6 +62,27 @@ impl<'a> Output<'a> {
         self.lost(&format!("{}, {name}", page.from), &reason)
     }
 
+    /// Writes a file of the last page that `read` returns, as [`Self::file`] does. `read` returns
+    /// `None` for a file beyond the limit. It is not called if the page was lost.
+    pub fn file_from<E: std::fmt::Display>(
+        &mut self,
+        page: &Page,
+        name: &str,
+        read: impl FnOnce() -> Result<Option<Vec<u8>>, E>,
+    ) -> io::Result<()> {
+        if self.last.as_ref() != Some(&page.path) {
+            return self.file(page, name, &[]);
+        }
+        let reason = match read() {
+            Ok(Some(bytes)) => return self.file(page, name, &bytes),
+            Ok(None) => {
+                format!("it has more than {MAX_ATTACHMENT} bytes, the limit for a file of a page")
+            }
+            Err(error) => format!("it cannot be read: {error}"),
+        };
+        self.lost(&format!("{}, {name}", page.from), &reason)
+    }
+
     /// Writes that a thing is in no page, or only in part. `from` names it as a person knows it.
     /// `reason` is a short sentence without a full stop. Long ones are shortened in the middle.
     pub fn lost(&mut self, from: &str, reason: &str) -> io::Result<()> {

@@ -212,18 +212,9 @@ fn write_note(
     }
     out.page(&page)?;
     for (stored, name) in attached {
-        let Some(file) = files.by_name.get(stored) else { continue };
-        let reason = match files.tree.read(file, MAX_ATTACHMENT) {
-            Ok(Some(bytes)) => {
-                out.file(&page, &name, &bytes)?;
-                continue;
-            }
-            Ok(None) => {
-                format!("it has more than {MAX_ATTACHMENT} bytes, the limit for a file of a page")
-            }
-            Err(error) => format!("it cannot be read: {error}"),
-        };
-        out.lost(&format!("{}, {stored}", entry.name), &reason)?;
+        if let Some(file) = files.by_name.get(stored) {
+            out.file_from(&page, &name, || files.tree.read(file, MAX_ATTACHMENT))?;
+        }
     }
     Ok(())
 }
