@@ -46,7 +46,10 @@ mod tests {
                 number => format!("{name} {number}"),
             })
         };
-        assert_eq!(["a", "A", "a 3", "a", "a 3"].map(&mut add), ["a", "A 2", "a 3", "a 4", "a 3 2"]);
+        assert_eq!(
+            ["a", "A", "a 3", "a", "a 3"].map(&mut add),
+            ["a", "A 2", "a 3", "a 4", "a 3 2"]
+        );
         let start = std::time::Instant::now();
         let last = (0..200_000).map(|_| add("b")).last();
         assert_eq!(last.as_deref(), Some("b 200000"));

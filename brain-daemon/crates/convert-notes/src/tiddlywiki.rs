@@ -19,9 +19,9 @@ use std::path::Path;
 
 use brain_page::{MediaType, payload};
 
-use brain_convert_base::{fenced, literal_text};
 use brain_convert_base::{ConvertError, Format, Output, Sample};
 use brain_convert_base::{Page, Paths, Value};
+use brain_convert_base::{fenced, literal_text};
 use entry::{Found, Location, load};
 use links::{Entry, Links};
 use tiddler::{Kind, Tiddler, date, list};
@@ -240,6 +240,9 @@ fn write(
             &page.from,
             "it has macros or widgets, which only TiddlyWiki runs; they are code",
         )?;
+    }
+    if links.has_flat_html {
+        out.lost(&page.from, "lists or tables of HTML that have wikitext became lines")?;
     }
     if links.has_scripts {
         out.lost(&page.from, "its scripts and styles are left out")?;

@@ -69,8 +69,7 @@ const KNOWN: [&str; 34] = [
 ];
 
 /// Elements that have no content. Text after one of them is not in it, even if nothing ends it.
-const EMPTY: [&str; 9] =
-    ["br", "hr", "img", "col", "wbr", "input", "area", "en-media", "en-todo"];
+const EMPTY: [&str; 9] = ["br", "hr", "img", "col", "wbr", "input", "area", "en-media", "en-todo"];
 
 /// The reason for a content whose tags do not match.
 const UNMATCHED: &str = "its content has tags that do not match; its text is kept";

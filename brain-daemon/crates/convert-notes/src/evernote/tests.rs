@@ -414,7 +414,8 @@ fn numbers_and_bars_begin_no_list_or_table() {
         text("<div>2) y</div><div>a|b<br/>:--|:--</div><div>3)x 4) z</div>"),
         "2\\) y\n\na\\|b  \n:--\\|:--\n\n3)x 4) z"
     );
-    let table = text("<table><tr><td>a|b</td><td><a href=\"https://x.example/\">c|d</a></td></tr></table>");
+    let table =
+        text("<table><tr><td>a|b</td><td><a href=\"https://x.example/\">c|d</a></td></tr></table>");
     assert!(table.ends_with("| a\\|b | [c\\|d](https://x.example/) |"), "{table}");
 }
 

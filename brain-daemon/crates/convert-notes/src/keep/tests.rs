@@ -168,7 +168,10 @@ fn links_of_the_file_system_are_not_followed() {
     assert_eq!(done.files().len(), 0);
     assert_eq!(
         done.lost(),
-        ["a.png: it is a link or no regular file", "Fair.json, a.png: the file is not in the export"]
+        [
+            "a.png: it is a link or no regular file",
+            "Fair.json, a.png: the file is not in the export"
+        ]
     );
 }
 

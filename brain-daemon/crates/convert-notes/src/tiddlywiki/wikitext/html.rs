@@ -60,6 +60,8 @@ const PLAIN: [&str; 22] = [
     "tt",
     "wbr",
 ];
+/// Elements that are more than their lines. The converter of HTML writes them.
+const FLAT: [&str; 6] = ["table", "ul", "ol", "dl", "pre", "blockquote"];
 /// Elements that are dropped with their content.
 const DROPPED: [&str; 2] = ["script", "style"];
 
@@ -97,9 +99,9 @@ pub(super) fn tag(
     match name.as_str() {
         "br" => out.push_str("<br>"),
         "a" if !is_closing => {
-            let url = attribute(source, "href").filter(|url| address(url) > 0);
-            let close = spans.after(text, end, "</a>");
-            if let (Some(url), Some(close)) = (url, close) {
+            if let Some(url) = attribute(source, "href").filter(|url| address(url) > 0)
+                && let Some(close) = spans.after(text, end, "</a>")
+            {
                 let label = text.get(end..close - 4).unwrap_or_default();
                 let label = brain_page::escape_inline(&brain_page::single_line(label));
                 out.push_str(&format!("[{label}](<{}>)", url.replace(['<', '>', '\n'], "")));
@@ -127,6 +129,8 @@ pub(super) fn tag(
             out.push_str(&format!("<{slash}{name}>"));
         }
         name if LINES.contains(&name) && !out.ends_with('\n') && !out.is_empty() => out.push('\n'),
+        name if FLAT.contains(&name) => links.has_flat_html = true,
+        "td" | "th" if !out.ends_with(char::is_whitespace) => out.push(' '),
         _ => {}
     }
     Some(end)
