@@ -71,6 +71,9 @@ pub fn convert(format: &Format, path: &Path, out: &mut dyn Write) -> Result<(), 
     let other = match &result {
         Ok(()) => Some(String::new()),
         Err(ConvertError::Malformed { reason, .. }) => Some(format!(": {reason}")),
+        Err(ConvertError::Read { source, .. }) if !is_refused(source) => {
+            Some(format!(": {source}"))
+        }
         Err(_) => None,
     };
     if let Some(detail) = other.filter(|_| output.pages() == 0)
@@ -82,4 +85,48 @@ pub fn convert(format: &Format, path: &Path, out: &mut dyn Write) -> Result<(), 
     }
     result?;
     Ok(output.end()?)
+}
+
+/// Returns whether an error says nothing about the content.
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn converted(
+        path: &Path,
+        convert: fn(&Path, &mut Output<'_>) -> Result<(), ConvertError>,
+    ) -> String {
+        let recognise = |sample: &Sample| sample.text().starts_with("ours");
+        let format = Format { name: "x", title: "an export of X", recognise, convert };
+        let mut out = Vec::new();
+        super::convert(&format, path, &mut out)
+            .map_or_else(|it| it.to_string(), |()| "ok".to_owned())
+    }
+
+    #[test]
+    fn an_input_of_another_format_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, other) = (dir.path().join("ours"), dir.path().join("other"));
+        std::fs::write(&ours, "ours, and empty").unwrap();
+        std::fs::write(&other, "x").unwrap();
+        assert_eq!(converted(&ours, |_, _| Ok(())), "ok");
+        let message = "other: it does not look like an export of X";
+        assert_eq!(converted(&other, |_, _| Ok(())), message);
+        let malformed = |_: &Path, _: &mut Output<'_>| {
+            Err(ConvertError::Malformed { from: "a".to_owned(), reason: "it is bad".to_owned() })
+        };
+        assert_eq!(converted(&other, malformed), format!("{message}: it is bad"));
+        assert_eq!(converted(&ours, malformed), "a: it is bad");
+        let list = |path: &Path, _: &mut Output<'_>| {
+            std::fs::read_dir(path).map(drop).map_err(ConvertError::read(path))
+        };
+        assert!(converted(&other, list).starts_with(message));
+        let page = |_: &Path, out: &mut Output<'_>| Ok(out.page(&crate::Page::default())?);
+        assert_eq!(converted(&other, page), "ok");
+    }
 }

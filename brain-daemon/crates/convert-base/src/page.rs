@@ -3,6 +3,7 @@
 use std::io;
 
 use brain_page::{ATTACHMENTS, attachment_name};
+use brain_protocol::MAX_SLUG_BYTES;
 use jiff::Timestamp;
 
 use crate::Output;
@@ -11,8 +12,9 @@ use crate::unique_names::UniqueNames;
 /// Maximum length of a name of a file or folder, in bytes. With the extension and a number it stays
 /// below 255, the limit of common file systems.
 const MAX_NAME: usize = 150;
-/// Maximum length of the folders of a path, in bytes. A path of Linux can have 4095.
-const MAX_FOLDERS: usize = 2000;
+/// Maximum length of the folders of a path, in bytes. With a name, a number and the hash of an equal
+/// name, the path can be a slug. The daemon refuses a page without one.
+const MAX_FOLDERS: usize = MAX_SLUG_BYTES - MAX_NAME - 32;
 /// Maximum length of a file's extension, in bytes, that stays when its name is cut.
 const MAX_EXTENSION: usize = 20;
 
@@ -226,12 +228,16 @@ mod tests {
         let mut paths = Paths::default();
         let name = "x".repeat(MAX_NAME);
         let path = paths.add(vec![name.as_str(); 50], "Note");
-        assert!(path.len() < MAX_FOLDERS + MAX_NAME && path.ends_with("x/Note"), "{path}");
+        assert!(path.ends_with("x/Note"), "{path}");
+        for _ in 0..200 {
+            let path = paths.add(vec![name.as_str(); 50], &name);
+            brain_page::distinct_slug(&format!("{path}.md")).unwrap();
+        }
         assert_eq!(paths.add(["a"; 50], "Note").len(), 104);
         let mut out = Vec::new();
         paths.report_cut(&mut Output::new(&mut out)).unwrap();
         let out = String::from_utf8(out).unwrap();
-        assert_eq!(out.matches("it is nested too deeply").count(), 1, "{out}");
+        assert_eq!(out.matches("it is nested too deeply").count(), 201, "{out}");
     }
 
     #[test]

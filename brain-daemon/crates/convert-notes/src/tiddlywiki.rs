@@ -230,10 +230,8 @@ fn write(
             *is_used = true;
         }
         let Some(file) = wiki.entries.get(*file) else { continue };
-        match load(&file.location) {
-            Ok(tiddler) => out.file(&page, name, &tiddler.bytes.unwrap_or_default())?,
-            Err(reason) => out.lost(&file.from, &reason)?,
-        }
+        let read = || load(&file.location).map(|it| Some(it.bytes.unwrap_or_default()));
+        out.file_from(&page, name, read)?;
     }
     if links.has_macros {
         out.lost(

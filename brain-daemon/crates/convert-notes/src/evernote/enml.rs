@@ -8,6 +8,8 @@ mod attributes;
 mod html;
 mod literal;
 mod places;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 
@@ -195,7 +197,7 @@ impl Walker<'_> {
                     self.open(tag.local_name().as_ref(), &attributes)?;
                 }
                 Event::End(tag) => self.close(tag.local_name().as_ref()),
-                Event::Text(text) if !self.open.is_empty() => self.text(&text.xml10_content()),
+                Event::Text(text) => self.text(&text.xml10_content()),
                 Event::CData(text) => self.text(&text.xml10_content()),
                 Event::GeneralRef(name) => {
                     let name = name.xml10_content();
@@ -209,6 +211,7 @@ impl Walker<'_> {
                 }
                 Event::Eof => {
                     self.close_to(0);
+                    self.write_text();
                     return Ok(());
                 }
                 _ => {}

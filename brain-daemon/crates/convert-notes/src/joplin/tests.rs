@@ -319,7 +319,7 @@ fn notebooks_that_are_nested_too_deeply_are_named() {
     }
     export.item(1, 100, "A", &format!("parent_id: {}", id(1)));
     let converted = export.converted();
-    assert!(converted.paths()[0].len() < 2100);
+    assert!(converted.paths()[0].len() < 513);
     assert!(converted.lost()[0].contains("nested too deeply"), "{:?}", converted.lost());
 }
 
