@@ -108,17 +108,7 @@ pub(super) fn tag(
                 return Some(close);
             }
         }
-        "img" => {
-            let alt = attribute(source, "alt").unwrap_or_default();
-            let alt = brain_page::escape_inline(&brain_page::single_line(alt));
-            match attribute(source, "src") {
-                Some(url) if address(url) > 0 => {
-                    out.push_str(&format!("![{alt}](<{}>)", url.replace(['<', '>', '\n'], "")));
-                }
-                Some(title) => out.push_str(&links.image(title, &alt)),
-                None => {}
-            }
-        }
+        "img" => out.push_str(&image(source, links)),
         name if DROPPED.contains(&name) => {
             links.has_scripts = true;
             let close = if name == "style" { "</style>" } else { "</script>" };
@@ -134,6 +124,19 @@ pub(super) fn tag(
         _ => {}
     }
     Some(end)
+}
+
+/// Returns the picture of `<img src="…">`; empty without an address.
+fn image(tag: &str, links: &mut Links<'_>) -> String {
+    let alt = attribute(tag, "alt").unwrap_or_default();
+    let alt = brain_page::escape_inline(&brain_page::single_line(alt));
+    match attribute(tag, "src") {
+        Some(url) if address(url) > 0 => {
+            format!("![{alt}](<{}>)", url.replace(['<', '>', '\n'], ""))
+        }
+        Some(title) => links.image(title, &alt),
+        None => String::new(),
+    }
 }
 
 /// Reads `<$link to="title">label</$link>`. Returns the link and its length in the source.
