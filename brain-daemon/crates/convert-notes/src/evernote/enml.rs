@@ -11,7 +11,7 @@ mod places;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -148,16 +148,12 @@ fn as_html(enml: &str, lost: &mut Reasons) -> String {
 }
 
 /// Returns the tasks by group, each in its order.
-fn groups(tasks: &[Task]) -> Vec<(&str, Vec<&Task>)> {
-    let mut groups: Vec<(&str, Vec<&Task>)> = Vec::new();
-    let mut sorted: Vec<&Task> = tasks.iter().collect();
-    sorted.sort_by(|a, b| (&a.group, &a.weight).cmp(&(&b.group, &b.weight)));
-    for task in sorted {
-        match groups.last_mut() {
-            Some((group, tasks)) if *group == task.group => tasks.push(task),
-            _ => groups.push((&task.group, vec![task])),
-        }
+fn groups(tasks: &[Task]) -> BTreeMap<&str, Vec<&Task>> {
+    let mut groups: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
+    for task in tasks {
+        groups.entry(&task.group).or_default().push(task);
     }
+    groups.values_mut().for_each(|tasks| tasks.sort_by(|a, b| a.weight.cmp(&b.weight)));
     groups
 }
 
@@ -166,7 +162,7 @@ struct Walker<'a> {
     html: Html,
     targets: &'a mut dyn Targets,
     /// The groups of tasks that have not been written.
-    groups: Vec<(&'a str, Vec<&'a Task>)>,
+    groups: BTreeMap<&'a str, Vec<&'a Task>>,
     lost: Reasons,
     /// Text that is not written yet. References split it.
     text: String,
@@ -396,8 +392,7 @@ impl Walker<'_> {
 
     /// Writes a group of tasks.
     fn group(&mut self, id: &str) {
-        if let Some(at) = self.groups.iter().position(|(group, _)| *group == id) {
-            let (_, tasks) = self.groups.remove(at);
+        if let Some(tasks) = self.groups.remove(id) {
             self.html.tasks(&tasks);
         }
     }
