@@ -15,6 +15,8 @@ const MAX_NAME: usize = 150;
 /// Maximum length of the folders of a path, in bytes. With a name, a number and the hash of an equal
 /// name, the path can be a slug. The daemon refuses a page without one.
 const MAX_FOLDERS: usize = MAX_SLUG_BYTES - MAX_NAME - 32;
+/// Maximum length of the name of a field, in characters. YAML allows 1,024 (chapter 7.4.2).
+const MAX_KEY: usize = 100;
 /// Maximum length of a file's extension, in bytes, that stays when its name is cut.
 const MAX_EXTENSION: usize = 20;
 
@@ -204,13 +206,29 @@ pub fn link(path: &str, label: &str) -> String {
 /// Returns a key that needs no quotes in YAML.
 fn key_name(key: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-    let key: String = key.chars().map(plain).collect();
+    let key: String = key.chars().take(MAX_KEY).map(plain).collect();
     if key.starts_with(|c: char| c.is_alphabetic()) { key } else { format!("field_{key}") }
 }
 
-/// Returns a text in the double quotes of JSON, which YAML 1.2 reads as the same text.
+/// Returns a text in the double quotes of JSON, which YAML 1.2 reads as the same text. YAML forbids
+/// some characters that JSON allows (chapter 5.1).
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let json = serde_json::Value::from(text).to_string();
+    let is_forbidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    };
+    if !json.contains(is_forbidden) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 8);
+    for c in json.chars() {
+        match is_forbidden(c) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 fn list(texts: &[String]) -> String {
@@ -251,6 +269,30 @@ mod tests {
         let start = std::time::Instant::now();
         assert_eq!((0..50_000).map(|_| page.attach("c.txt")).last().unwrap(), "c 50000.txt");
         assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn a_field_of_any_characters_can_be_read_again() {
+        let text: String = (0..0x2100).chain(0xD7F0..0x1_0010).filter_map(char::from_u32).collect();
+        let mut page = Page { title: "T".to_owned(), ..Page::default() };
+        page.fields.push(("x".to_owned(), Value::Text(text.clone())));
+        let document = brain_page::Document::parse(&page.markdown()).unwrap();
+        assert_eq!(document.frontmatter.get("x").unwrap().trim(), text.trim());
+    }
+
+    #[test]
+    fn a_field_of_any_name_can_be_read_again() {
+        let long = "ä".repeat(3000);
+        for name in ["null", "true", "no", "y", "~", "<<", "1", "", "a: b", "é", "ʰ", "٣", &long]
+        {
+            let mut page = Page { title: "T".to_owned(), ..Page::default() };
+            page.fields.push((name.to_owned(), Value::Text("x".to_owned())));
+            let text = page.markdown();
+            let document = brain_page::Document::parse(&text).map_err(|it| (it, text)).unwrap();
+            let keys: Vec<&str> = document.frontmatter.keys().collect();
+            assert_eq!(keys.len(), 2, "{name}: {keys:?}");
+            assert_eq!(document.frontmatter.get(keys[1]).as_deref(), Some("x"), "{name}");
+        }
     }
 
     #[test]
