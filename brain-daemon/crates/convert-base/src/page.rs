@@ -2,11 +2,12 @@
 
 use std::io;
 
-use brain_page::{ATTACHMENTS, attachment_name};
+use brain_page::{ATTACHMENTS, MAX_FRONTMATTER, attachment_name};
 use brain_protocol::MAX_SLUG_BYTES;
 use jiff::Timestamp;
 
 use crate::Output;
+use crate::plain_text::fenced;
 use crate::unique_names::UniqueNames;
 
 /// Maximum length of a name of a file or folder, in bytes. With the extension and a number it stays
@@ -149,20 +150,22 @@ impl Page {
         name
     }
 
-    /// Returns the whole text of the page: frontmatter and body.
+    /// Returns the whole text of the page: frontmatter and body. Fields for which the frontmatter has
+    /// no room stand as code at the end.
     pub fn markdown(&self) -> String {
         let mut out = String::from("---\n");
+        let mut rest = String::new();
         let mut keys = UniqueNames::default();
         let mut write = |key: &str, value: String| {
             let key = key_name(key);
-            out.push_str(&keys.add(|number| match number {
+            let key = keys.add(|number| match number {
                 1 => key.clone(),
                 2 => format!("original_{key}"),
                 number => format!("original_{key}_{}", number - 1),
-            }));
-            out.push_str(": ");
-            out.push_str(&value);
-            out.push('\n');
+            });
+            let line = format!("{key}: {value}\n");
+            let has_room = out.len() + line.len() <= MAX_FRONTMATTER;
+            if has_room { &mut out } else { &mut rest }.push_str(&line);
         };
         if !self.title.is_empty() {
             write("title", quoted(&self.title));
@@ -188,6 +191,9 @@ impl Page {
         out.push_str("---\n\n");
         out.push_str(self.body.trim_end());
         out.push('\n');
+        if !rest.is_empty() {
+            out.push_str(&format!("\n{}\n", fenced("yaml", &rest)));
+        }
         out
     }
 }
@@ -278,6 +284,22 @@ mod tests {
         page.fields.push(("x".to_owned(), Value::Text(text.clone())));
         let document = brain_page::Document::parse(&page.markdown()).unwrap();
         assert_eq!(document.frontmatter.get("x").unwrap().trim(), text.trim());
+    }
+
+    #[test]
+    fn fields_without_room_stand_at_the_end() {
+        let field = |key: &str, text: &str| (key.to_owned(), Value::Text(text.to_owned()));
+        let page = Page {
+            title: "T".to_owned(),
+            fields: vec![field("long", &"x".repeat(100_000)), field("short", "y")],
+            body: "body".to_owned(),
+            ..Page::default()
+        };
+        let text = page.markdown();
+        assert!(
+            text.starts_with("---\ntitle: \"T\"\nshort: \"y\"\n---\n\nbody\n\n```yaml\nlong: \"xx")
+        );
+        brain_page::Document::parse(&text).unwrap();
     }
 
     #[test]
