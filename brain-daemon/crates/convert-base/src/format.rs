@@ -65,9 +65,71 @@ pub fn recognise(
 /// Writes all pages of a file or directory as lines.
 ///
 /// # Errors
-/// See [`ConvertError`]. The lines before the error are whole, and the last one is missing.
+/// See [`ConvertError`]. The lines before the error are whole, and the last one is missing. An input
+/// of another format that gives no page is [`ConvertError::Malformed`].
 pub fn convert(format: &Format, path: &Path, out: &mut dyn Write) -> Result<(), ConvertError> {
     let mut output = Output::new(out, format.is_by_others);
-    (format.convert)(path, &mut output)?;
+    let result = (format.convert)(path, &mut output);
+    let other = match &result {
+        Ok(()) => Some(String::new()),
+        Err(ConvertError::Malformed { reason, .. }) => Some(format!(": {reason}")),
+        Err(ConvertError::Read { source, .. }) if !is_refused(source) => {
+            Some(format!(": {source}"))
+        }
+        Err(_) => None,
+    };
+    if let Some(detail) = other.filter(|_| output.pages() == 0)
+        && !(format.recognise)(&Sample::of(path).map_err(ConvertError::read(path))?)
+    {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let reason = format!("it does not look like {}{detail}", format.title);
+        return Err(ConvertError::Malformed { from: name.into_owned(), reason });
+    }
+    result?;
     Ok(output.end()?)
+}
+
+/// Returns whether an error says nothing about the content.
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn converted(
+        path: &Path,
+        convert: fn(&Path, &mut Output<'_>) -> Result<(), ConvertError>,
+    ) -> String {
+        let recognise = |sample: &Sample| sample.text().starts_with("ours");
+        let title = "an export of X";
+        let format = Format { name: "x", title, is_by_others: false, recognise, convert };
+        let mut out = Vec::new();
+        super::convert(&format, path, &mut out)
+            .map_or_else(|it| it.to_string(), |()| "ok".to_owned())
+    }
+
+    #[test]
+    fn an_input_of_another_format_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, other) = (dir.path().join("ours"), dir.path().join("other"));
+        std::fs::write(&ours, "ours, and empty").unwrap();
+        std::fs::write(&other, "x").unwrap();
+        assert_eq!(converted(&ours, |_, _| Ok(())), "ok");
+        let message = "other: it does not look like an export of X";
+        assert_eq!(converted(&other, |_, _| Ok(())), message);
+        let malformed = |_: &Path, _: &mut Output<'_>| {
+            Err(ConvertError::Malformed { from: "a".to_owned(), reason: "it is bad".to_owned() })
+        };
+        assert_eq!(converted(&other, malformed), format!("{message}: it is bad"));
+        assert_eq!(converted(&ours, malformed), "a: it is bad");
+        let list = |path: &Path, _: &mut Output<'_>| {
+            std::fs::read_dir(path).map(drop).map_err(ConvertError::read(path))
+        };
+        assert!(converted(&other, list).starts_with(message));
+        let page = |_: &Path, out: &mut Output<'_>| Ok(out.page(&crate::Page::default())?);
+        assert_eq!(converted(&other, page), "ok");
+    }
 }

@@ -9,6 +9,11 @@ use brain_protocol::{MAX_ATTACHMENT, MAX_CONTENT};
 
 use crate::Page;
 
+/// Maximum length of the two ends of a name in the report, in characters.
+const MAX_FROM: usize = 80;
+/// Maximum length of the two ends of a reason in the report, in characters.
+const MAX_REASON: usize = 200;
+
 /// Writes lines of JSON.
 pub struct Output<'a> {
     out: &'a mut dyn Write,
@@ -59,10 +64,37 @@ impl<'a> Output<'a> {
         self.lost(&format!("{}, {name}", page.from), &reason)
     }
 
+    /// Writes a file of the last page that `read` returns, as [`Self::file`] does. `read` returns
+    /// `None` for a file beyond the limit. It is not called if the page was lost.
+    pub fn file_from<E: std::fmt::Display>(
+        &mut self,
+        page: &Page,
+        name: &str,
+        read: impl FnOnce() -> Result<Option<Vec<u8>>, E>,
+    ) -> io::Result<()> {
+        if self.last.as_ref() != Some(&page.path) {
+            return self.file(page, name, &[]);
+        }
+        let reason = match read() {
+            Ok(Some(bytes)) => return self.file(page, name, &bytes),
+            Ok(None) => {
+                format!("it has more than {MAX_ATTACHMENT} bytes, the limit for a file of a page")
+            }
+            Err(error) => format!("it cannot be read: {error}"),
+        };
+        self.lost(&format!("{}, {name}", page.from), &reason)
+    }
+
     /// Writes that a thing is in no page, or only in part. `from` names it as a person knows it.
-    /// `reason` is a short sentence without a full stop.
+    /// `reason` is a short sentence without a full stop. Long ones are shortened in the middle.
     pub fn lost(&mut self, from: &str, reason: &str) -> io::Result<()> {
-        self.line(&ConvertedLine::Lost { from: from.to_owned(), reason: reason.to_owned() })
+        let (from, reason) = (shortened(from, MAX_FROM), shortened(reason, MAX_REASON));
+        self.line(&ConvertedLine::Lost { from, reason })
+    }
+
+    /// The number of pages so far.
+    pub(crate) fn pages(&self) -> u64 {
+        self.pages
     }
 
     pub(crate) fn end(mut self) -> io::Result<()> {
@@ -73,5 +105,35 @@ impl<'a> Output<'a> {
     fn line(&mut self, line: &ConvertedLine) -> io::Result<()> {
         serde_json::to_writer(&mut *self.out, line)?;
         self.out.write_all(b"\n")
+    }
+}
+
+/// Returns a text with at most `max` characters of its beginning and of its end.
+fn shortened(text: &str, max: usize) -> String {
+    let begin = text.char_indices().nth(max).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth_back(max.saturating_sub(1)).map_or(0, |(at, _)| at);
+    match (text.get(..begin), text.get(end..)) {
+        (Some(before), Some(after)) if begin < end => format!("{before}…{after}"),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_in_the_report_are_shortened() {
+        let lost = |from: &str| {
+            let mut bytes = Vec::new();
+            Output::new(&mut bytes, false).lost(from, "gone").unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        assert!(lost(&"ä".repeat(160)).contains(&"ä".repeat(160)));
+        let long = lost(&format!("notes.enex, note 1 ({}), a.png", "x".repeat(8_000_000)));
+        assert!(long.len() < 250, "{}", long.len());
+        assert!(long.contains("notes.enex, note 1 (xx") && long.contains("x…x"), "{long}");
+        assert!(long.contains("), a.png"), "{long}");
     }
 }

@@ -1,58 +1,74 @@
 //! A page to write: its place, its frontmatter and its text.
 
-use std::collections::HashSet;
-use std::collections::hash_map::{Entry, HashMap};
+use std::io;
 
-use brain_page::{ATTACHMENTS, attachment_name};
+use brain_page::{ATTACHMENTS, MAX_FRONTMATTER, attachment_name};
+use brain_protocol::MAX_SLUG_BYTES;
 use jiff::Timestamp;
+
+use crate::Output;
+use crate::plain_text::fenced;
+use crate::unique_names::UniqueNames;
 
 /// Maximum length of a name of a file or folder, in bytes. With the extension and a number it stays
 /// below 255, the limit of common file systems.
 const MAX_NAME: usize = 150;
+/// Maximum length of the folders of a path, in bytes. With a name, a number and the hash of an equal
+/// name, the path can be a slug. The daemon refuses a page without one.
+const MAX_FOLDERS: usize = MAX_SLUG_BYTES - MAX_NAME - 32;
+/// Maximum length of the name of a field, in characters. YAML allows 1,024 (chapter 7.4.2).
+const MAX_KEY: usize = 100;
+/// Maximum length of a file's extension, in bytes, that stays when its name is cut.
+const MAX_EXTENSION: usize = 20;
 
 /// The paths of pages. Names that differ only in case, or in characters that a path cannot have,
 /// get a number.
 #[derive(Default)]
 pub struct Paths {
-    names: Names,
-}
-
-/// Names in lower case. Each has the number from which on another one of it can be free, so that
-/// many equal names take linear time.
-#[derive(Debug, Default)]
-struct Names(HashMap<String, usize>);
-
-impl Names {
-    /// Adds the first free name of `name(1)`, `name(2)` and so on.
-    fn add(&mut self, name: impl Fn(usize) -> String) -> String {
-        let first = name(1).to_lowercase();
-        let mut number = self.0.get(&first).copied().unwrap_or(1);
-        loop {
-            let free = name(number);
-            number += 1;
-            if let Entry::Vacant(place) = self.0.entry(free.to_lowercase()) {
-                place.insert(2);
-                self.0.insert(first, number);
-                return free;
-            }
-        }
-    }
+    names: UniqueNames,
+    /// The paths that have not all of their folders.
+    cut: Vec<String>,
 }
 
 impl Paths {
     /// Returns the path of a new page: folders and title, without an extension. It contains no
-    /// character that has a meaning in a link.
+    /// character that has a meaning in a link. The innermost folders are left out if the path would
+    /// be too long; [`Self::report_cut`] reports that.
     pub fn add<'a>(&mut self, folders: impl IntoIterator<Item = &'a str>, title: &str) -> String {
         let mut path = String::new();
+        let mut is_cut = false;
         for folder in folders {
-            path.push_str(&safe_name(folder));
+            let name = safe_name(folder);
+            is_cut = path.len() + name.len() >= MAX_FOLDERS;
+            if is_cut {
+                break;
+            }
+            path.push_str(&name);
             path.push('/');
         }
         path.push_str(&safe_name(title));
-        self.names.add(|number| match number {
-            1 => path.clone(),
-            number => format!("{path} {number}"),
-        })
+        let path = self.names.add(|number| numbered(&path, number, ""));
+        if is_cut {
+            self.cut.push(path.clone());
+        }
+        path
+    }
+
+    /// Reports the paths that have not all of their folders.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn report_cut(&self, out: &mut Output<'_>) -> io::Result<()> {
+        let reason = "it is nested too deeply; its path has only the outer folders";
+        self.cut.iter().try_for_each(|path| out.lost(path, reason))
+    }
+}
+
+/// Returns a name with a number, which stands before what ends it. The first one has none.
+fn numbered(name: &str, number: usize, end: &str) -> String {
+    match number {
+        1 => format!("{name}{end}"),
+        number => format!("{name} {number}{end}"),
     }
 }
 
@@ -65,8 +81,7 @@ fn safe_name(name: &str) -> String {
     };
     let line: String = brain_page::single_line(name).chars().map(replace).collect();
     let line = line.trim_matches([' ', '.']);
-    let end = (0..=line.len().min(MAX_NAME)).rev().find(|at| line.is_char_boundary(*at));
-    let line = line[..end.unwrap_or(0)].trim_end();
+    let line = line[..line.floor_char_boundary(MAX_NAME)].trim_end();
     match line {
         "" => "Untitled".to_owned(),
         // A folder must not have the name of a page's file.
@@ -106,41 +121,52 @@ pub struct Page {
     pub body: String,
     /// The names of its files, from [`Self::attach`].
     files: Vec<String>,
-    file_names: Names,
+    file_names: UniqueNames,
 }
 
 impl Page {
     /// Adds a file to the page. Returns its name, which is unique in the page and can be in a link
     /// of the form `![[name]]`. `wish` is the name in the program.
     pub fn attach(&mut self, wish: &str) -> String {
-        let safe = safe_name(wish);
-        let (stem, extension) = safe.rsplit_once('.').unwrap_or((&safe, ""));
-        let name = |number: usize| {
-            let number = if number == 1 { String::new() } else { format!(" {number}") };
-            let dot = if extension.is_empty() { "" } else { "." };
-            let name = format!("{stem}{number}{dot}{extension}");
-            attachment_name(&name)
-                .unwrap_or_else(|_| format!("file {}{number}", self.files.len() + 1))
+        let is_short = |(_, extension): &(&str, &str)| extension.len() <= MAX_EXTENSION;
+        let safe = match wish.rsplit_once('.').filter(is_short) {
+            Some((stem, extension)) => {
+                let end = stem.floor_char_boundary(MAX_NAME - MAX_EXTENSION - 1);
+                safe_name(&format!("{}.{extension}", &stem[..end]))
+            }
+            None => safe_name(wish),
         };
-        let name = self.file_names.add(name);
+        let (stem, extension) = match safe.rfind('.') {
+            Some(dot) => safe.split_at(dot),
+            None => (safe.as_str(), ""),
+        };
+        let count = self.files.len() + 1;
+        let name = self.file_names.add(|number| {
+            let name = numbered(stem, number, extension);
+            attachment_name(&name)
+                .unwrap_or_else(|_| numbered(&format!("file {count}"), number, ""))
+        });
         self.files.push(name.clone());
         name
     }
 
     /// Returns the whole text of the page: frontmatter and body. With `is_by_others`, the frontmatter
-    /// says that others wrote it.
+    /// says that others wrote it. Fields for which the frontmatter has no room stand as code at the
+    /// end.
     pub fn markdown(&self, is_by_others: bool) -> String {
         let mut out = String::from("---\n");
-        let mut keys = HashSet::new();
+        let mut rest = String::new();
+        let mut keys = UniqueNames::default();
         let mut write = |key: &str, value: String| {
-            let mut key = key_name(key);
-            while !keys.insert(key.to_lowercase()) {
-                key.insert_str(0, "original_");
-            }
-            out.push_str(&key);
-            out.push_str(": ");
-            out.push_str(&value);
-            out.push('\n');
+            let key = key_name(key);
+            let key = keys.add(|number| match number {
+                1 => key.clone(),
+                2 => format!("original_{key}"),
+                number => format!("original_{key}_{}", number - 1),
+            });
+            let line = format!("{key}: {value}\n");
+            let has_room = out.len() + line.len() <= MAX_FRONTMATTER;
+            if has_room { &mut out } else { &mut rest }.push_str(&line);
         };
         if is_by_others {
             write("source_kind", quoted("import:others"));
@@ -169,6 +195,9 @@ impl Page {
         out.push_str("---\n\n");
         out.push_str(self.body.trim_end());
         out.push('\n');
+        if !rest.is_empty() {
+            out.push_str(&format!("\n{}\n", fenced("yaml", &rest)));
+        }
         out
     }
 }
@@ -187,16 +216,122 @@ pub fn link(path: &str, label: &str) -> String {
 /// Returns a key that needs no quotes in YAML.
 fn key_name(key: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-    let key: String = key.chars().map(plain).collect();
+    let key: String = key.chars().take(MAX_KEY).map(plain).collect();
     if key.starts_with(|c: char| c.is_alphabetic()) { key } else { format!("field_{key}") }
 }
 
-/// Returns a text in the double quotes of JSON, which YAML 1.2 reads as the same text.
+/// Returns a text in the double quotes of JSON, which YAML 1.2 reads as the same text. YAML forbids
+/// some characters that JSON allows (chapter 5.1).
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let json = serde_json::Value::from(text).to_string();
+    let is_forbidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    };
+    if !json.contains(is_forbidden) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 8);
+    for c in json.chars() {
+        match is_forbidden(c) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 fn list(texts: &[String]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
     format!("[{}]", texts.join(", "))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_too_long_loses_inner_folders() {
+        let mut paths = Paths::default();
+        let name = "x".repeat(MAX_NAME);
+        let path = paths.add(vec![name.as_str(); 50], "Note");
+        assert!(path.ends_with("x/Note"), "{path}");
+        for _ in 0..200 {
+            let path = paths.add(vec![name.as_str(); 50], &name);
+            brain_page::distinct_slug(&format!("{path}.md")).unwrap();
+        }
+        assert_eq!(paths.add(["a"; 50], "Note").len(), 104);
+        let mut out = Vec::new();
+        paths.report_cut(&mut Output::new(&mut out, false)).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(out.matches("it is nested too deeply").count(), 201, "{out}");
+    }
+
+    #[test]
+    fn files_of_one_name_get_numbers_and_keep_extensions() {
+        let mut page = Page::default();
+        let long = format!("{}.jpeg", "ä".repeat(300));
+        let names: Vec<String> =
+            ["a.png", "A.PNG", "b", ".x", long.as_str(), &long].map(|it| page.attach(it)).into();
+        assert_eq!(names[..4], ["a.png", "A 2.PNG", "b", "x"]);
+        assert!(names[4].ends_with("ä.jpeg") && names[5].ends_with("ä 2.jpeg"), "{names:?}");
+        let start = std::time::Instant::now();
+        assert_eq!((0..50_000).map(|_| page.attach("c.txt")).last().unwrap(), "c 50000.txt");
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn a_field_of_any_characters_can_be_read_again() {
+        let text: String = (0..0x2100).chain(0xD7F0..0x1_0010).filter_map(char::from_u32).collect();
+        let mut page = Page { title: "T".to_owned(), ..Page::default() };
+        page.fields.push(("x".to_owned(), Value::Text(text.clone())));
+        let document = brain_page::Document::parse(&page.markdown(false)).unwrap();
+        assert_eq!(document.frontmatter.get("x").unwrap().trim(), text.trim());
+    }
+
+    #[test]
+    fn fields_without_room_stand_at_the_end() {
+        let field = |key: &str, text: &str| (key.to_owned(), Value::Text(text.to_owned()));
+        let page = Page {
+            title: "T".to_owned(),
+            fields: vec![field("long", &"x".repeat(100_000)), field("short", "y")],
+            body: "body".to_owned(),
+            ..Page::default()
+        };
+        let text = page.markdown(false);
+        assert!(
+            text.starts_with("---\ntitle: \"T\"\nshort: \"y\"\n---\n\nbody\n\n```yaml\nlong: \"xx")
+        );
+        brain_page::Document::parse(&text).unwrap();
+    }
+
+    #[test]
+    fn a_field_of_any_name_can_be_read_again() {
+        let long = "ä".repeat(3000);
+        for name in ["null", "true", "no", "y", "~", "<<", "1", "", "a: b", "é", "ʰ", "٣", &long]
+        {
+            let mut page = Page { title: "T".to_owned(), ..Page::default() };
+            page.fields.push((name.to_owned(), Value::Text("x".to_owned())));
+            let text = page.markdown(false);
+            let document = brain_page::Document::parse(&text).map_err(|it| (it, text)).unwrap();
+            let keys: Vec<&str> = document.frontmatter.keys().collect();
+            assert_eq!(keys.len(), 2, "{name}: {keys:?}");
+            assert_eq!(document.frontmatter.get(keys[1]).as_deref(), Some("x"), "{name}");
+        }
+    }
+
+    #[test]
+    fn equal_fields_get_other_names() {
+        let field = |key: &str| (key.to_owned(), Value::Text("x".to_owned()));
+        let page = Page {
+            title: "T".to_owned(),
+            fields: ["title", "Title", "title", "a"].map(field).into(),
+            ..Page::default()
+        };
+        let text = page.markdown(false);
+        let expected = "---\ntitle: \"T\"\noriginal_title: \"x\"\noriginal_Title_2: \"x\"\n\
+                        original_title_3: \"x\"\na: \"x\"\n---\n";
+        assert!(text.starts_with(expected), "{text}");
+    }
 }

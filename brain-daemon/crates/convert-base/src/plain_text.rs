@@ -102,6 +102,16 @@ fn write_word(word: &str, out: &mut String) {
     }
 }
 
+/// Returns a block of code, with a fence longer than any in it. A `language` that is no name is left
+/// out.
+pub fn fenced(language: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest + 1));
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-_+".contains(&b);
+    let language = if language.bytes().all(is_name) { language } else { "" };
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
 /// Returns whether the text after `&` makes it an entity of HTML.
 pub fn is_entity(rest: &str) -> bool {
     let mut rest =
@@ -154,6 +164,12 @@ mod tests {
             assert_eq!(literal_line(text), text);
         }
         assert_eq!(literal_line("_a_ __init__ ~b~"), "\\_a\\_ \\_\\_init\\_\\_ \\~b\\~");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_those_in_the_code() {
+        assert_eq!(fenced("rust", "a\n````\n"), "`````rust\na\n````\n`````");
+        assert_eq!(fenced("a b", "`"), "```\n`\n```");
     }
 
     #[test]

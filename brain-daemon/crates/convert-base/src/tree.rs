@@ -110,6 +110,18 @@ impl Tree {
         matches!(self.place, Place::Archives(_))
     }
 
+    /// The folder that has all files of an archive, with `/` at its end; empty if there is none, and
+    /// for a directory. A program that packs a folder puts its name before all paths.
+    pub fn root(&self) -> &str {
+        let mut paths = self.entries.iter().map(|entry| entry.path.as_str());
+        // macOS puts files of its own beside the folder.
+        let mut paths = paths.by_ref().filter(|path| !path.starts_with("__MACOSX/"));
+        let first = paths.next().unwrap_or_default();
+        let root = first.find('/').and_then(|at| first.get(..=at)).unwrap_or_default();
+        let has_all = self.is_archive() && paths.all(|path| path.starts_with(root));
+        if has_all { root } else { "" }
+    }
+
     /// Returns the file at exactly this path.
     pub fn entry(&self, path: &str) -> Option<&Entry> {
         let at = self.entries.binary_search_by(|entry| entry.path.as_str().cmp(path)).ok()?;
@@ -369,6 +381,17 @@ mod tests {
             assert_eq!(tree.head(entry, 2).unwrap(), b"tw");
         }
         assert!(Tree::open(&dir.path().join("a")).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_root_of_an_archive_has_all_its_files() {
+        let root = |names: &[&str]| {
+            let files: Vec<(&str, &[u8])> = names.iter().map(|it| (*it, b"x".as_slice())).collect();
+            tree(&zip(CompressionMethod::Stored, &files)).root().to_owned()
+        };
+        assert_eq!(root(&["a/b/c", "a/d", "__MACOSX/a/._d"]), "a/");
+        assert_eq!(root(&["a/b", "ab"]), "");
+        assert_eq!(root(&["a"]), "");
     }
 
     #[test]

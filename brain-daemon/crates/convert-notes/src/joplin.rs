@@ -1,7 +1,7 @@
 //! Reads what Joplin exports: JEX, RAW, and the directory with which it syncs.
 //!
 //! All three hold the same items, one in each file `<id>.md`: title, body, and lines `key: value`,
-//! the last of them `type_: N`. JEX is a tar of RAW. Facts are from Joplin 3.5 and the source of
+//! the last of them `type_: N`. JEX is a tar of RAW, and RAW may be packed as ZIP. Facts are from Joplin 3.5 and the source of
 //! `@joplin/lib` 3.6.3 (`models/BaseItem.js`, `serialize` and `unserialize`).
 
 mod catalog;
@@ -17,7 +17,7 @@ mod tests;
 
 use std::path::Path;
 
-use brain_convert_base::{ConvertError, Format, Output, Sample};
+use brain_convert_base::{ConvertError, Entry, Format, Output, Sample, Tree};
 use catalog::Catalog;
 use store::{ITEMS, Store, entry_kind};
 
@@ -31,13 +31,24 @@ pub(crate) const FORMAT: Format = Format {
 
 /// How many files of a directory, or entries of an archive, are looked at.
 const MAX_LOOKED_AT: usize = 50;
+/// How much of an item is looked at, in bytes. A larger one does not end as an item.
+const MAX_ITEM_HEAD: usize = 64 * 1024;
 
 fn recognise(sample: &Sample) -> bool {
-    let is_item = |name: &String| {
-        ITEMS.id(name).is_some() && item::parse(&sample.text_of(name)).is_some_and(|it| it.has_id())
+    sample.tree().map_or_else(|| is_archive(sample.head()), has_items)
+}
+
+/// Returns whether a directory or ZIP archive has items.
+fn has_items(tree: &Tree) -> bool {
+    let root = tree.root();
+    let is_item = |entry: &Entry| {
+        let head = tree.head(entry, MAX_ITEM_HEAD).unwrap_or_default();
+        item::parse(&String::from_utf8_lossy(&head)).is_some_and(|it| it.has_id())
     };
-    sample.names().iter().filter(|name| ITEMS.id(name).is_some()).take(MAX_LOOKED_AT).any(is_item)
-        || is_archive(sample.head())
+    let entries = tree.entries().iter();
+    let named = entries
+        .filter(|entry| entry.path.strip_prefix(root).is_some_and(|it| ITEMS.id(it).is_some()));
+    named.take(MAX_LOOKED_AT).any(is_item)
 }
 
 /// Returns whether the first files of a tar are items or attachments of Joplin.
@@ -53,9 +64,7 @@ fn is_archive(head: &[u8]) -> bool {
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let store = Store::open(path)?;
-    for (from, reason) in &store.problems {
-        out.lost(from, reason)?;
-    }
+    store.report_problems(out)?;
     let malformed = |reason: &str| ConvertError::Malformed {
         from: store.name.clone(),
         reason: reason.to_owned(),

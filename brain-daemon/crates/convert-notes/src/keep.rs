@@ -1,7 +1,7 @@
-//! Reads the notes of Google Keep from a directory of Google Takeout.
+//! Reads the notes of Google Keep from Google Takeout: the ZIP archive, or its directory.
 //!
 //! Each note is a JSON file with an HTML file of the same name beside it. Files of notes lie in the
-//! same directory. Times are microseconds since 1970. Keep writes plain text.
+//! same folder. Times are microseconds since 1970. Keep writes plain text.
 
 mod note;
 
@@ -9,16 +9,12 @@ mod note;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use std::collections::{BTreeSet, HashSet};
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
 
 use brain_protocol::MAX_ATTACHMENT;
 
-use brain_convert_base::Paths;
-use brain_convert_base::{ConvertError, Format, Output, Sample};
+use brain_convert_base::{ConvertError, Entry, Format, Output, Paths, Sample, Tree};
 use note::Note;
 
 pub(crate) const FORMAT: Format = Format {
@@ -30,191 +26,199 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 /// Maximum length of a note's JSON, in bytes.
-const MAX_NOTE: u64 = 8 * 1024 * 1024;
-/// How many JSON files are looked at to recognise the format.
+const MAX_NOTE: usize = 8 * 1024 * 1024;
+/// How many JSON files of a folder are looked at to find the notes, and how much of each, in bytes.
 const MAX_LOOKS: usize = 20;
-/// Name of the directory with the notes, and of its parent.
+const MAX_HEAD: usize = 64 * 1024;
+/// Name of the folder with the notes, unless it is in the folder of Takeout. There, the program's
+/// language decides.
 const KEEP: &str = "Keep";
 const TAKEOUT: &str = "Takeout";
 
 fn recognise(sample: &Sample) -> bool {
-    let inner = |sample: &Sample| sample.inside(KEEP).is_some_and(|keep| has_notes(&keep));
-    has_notes(sample) || inner(sample) || sample.inside(TAKEOUT).is_some_and(|it| inner(&it))
+    sample.tree().is_some_and(|tree| folder(tree).is_some())
 }
 
-/// Returns whether a directory has notes.
-fn has_notes(sample: &Sample) -> bool {
-    let names = sample.names().iter().filter(|name| name.ends_with(".json"));
-    names.take(MAX_LOOKS).any(|name| {
-        let text = sample.text_of(name);
-        text.contains("\"userEditedTimestampUsec\"")
-            || ["\"isTrashed\"", "\"isPinned\"", "\"isArchived\""]
-                .iter()
-                .all(|it| text.contains(it))
-    })
+/// Returns the path of the folder with the notes.
+fn folder(tree: &Tree) -> Option<&str> {
+    let mut looks: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in tree.entries() {
+        let folder = entry.folder();
+        let in_takeout = folder.strip_prefix(TAKEOUT).and_then(|it| it.strip_prefix('/'));
+        let is_place = folder.is_empty()
+            || folder == KEEP
+            || in_takeout.is_some_and(|name| !name.contains('/'));
+        if !is_place || entry.extension() != "json" {
+            continue;
+        }
+        let looks = looks.entry(folder).or_default();
+        *looks += 1;
+        if *looks <= MAX_LOOKS && tree.head(entry, MAX_HEAD).is_ok_and(|it| is_note_head(&it)) {
+            return Some(folder);
+        }
+    }
+    None
+}
+
+/// Returns whether the beginning of a file is that of a note.
+fn is_note_head(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    text.contains("\"userEditedTimestampUsec\"")
+        || ["\"isTrashed\"", "\"isPinned\"", "\"isArchived\""].iter().all(|it| text.contains(it))
+}
+
+/// The files of Keep.
+struct Files<'a> {
+    tree: &'a Tree,
+    /// The files by their names in the folder of the notes.
+    by_name: BTreeMap<&'a str, &'a Entry>,
+    /// The names of the files that are in notes.
+    used: HashSet<&'a str>,
 }
 
 /// A note whose path is known.
-struct Entry {
+struct NotePath {
     name: String,
     path: String,
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
-    let directory = keep_directory(path, out)?;
-    let files = regular_files(&directory, out)?;
-    let mut used = HashSet::new();
-    let entries = entries(&directory, &files, &mut used, out)?;
-    for entry in &entries {
-        if let Ok(note) = read_note(&directory, &entry.name)? {
-            write_note(&directory, &files, entry, &note, &mut used, out)?;
+    let tree = Tree::open(path).map_err(ConvertError::read(path))?;
+    let found = tree.as_ref().and_then(|tree| Some((tree, folder(tree)?)));
+    let Some((tree, folder)) = found else {
+        let from = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        return Err(ConvertError::Malformed { from, reason: "it has no notes of Keep".to_owned() });
+    };
+    tree.report_problems(out)?;
+    let by_name = files(tree, folder, out)?;
+    let mut files = Files { tree, by_name, used: HashSet::new() };
+    for entry in entries(&mut files, out)? {
+        if let Ok(note) = files.note(&entry.name) {
+            write_note(&mut files, &entry, &note, out)?;
         }
     }
-    for name in &files {
+    for name in files.by_name.keys() {
         let twin = name.strip_suffix(".html").map(|stem| format!("{stem}.json"));
-        let is_twin = twin.is_some_and(|twin| files.contains(&twin));
-        if !is_twin && name != "Labels.txt" && !name.ends_with(".json") && !used.contains(name) {
+        let is_twin = twin.is_some_and(|twin| files.by_name.contains_key(twin.as_str()));
+        let is_note = name.ends_with(".json") && !name.contains('/');
+        if !is_twin && *name != "Labels.txt" && !is_note && !files.used.contains(name) {
             out.lost(name, "no note of Keep has this file")?;
         }
     }
     Ok(())
 }
 
-/// Returns the directory with the notes: the given one, or one in it. Reports what is beside it.
-fn keep_directory(path: &Path, out: &mut Output<'_>) -> Result<PathBuf, ConvertError> {
-    let mut directory = path.to_owned();
-    for name in [TAKEOUT, KEEP] {
-        let inner = directory.join(name);
-        if !fs::symlink_metadata(&inner).is_ok_and(|metadata| metadata.is_dir()) {
-            continue;
-        }
-        let read = ConvertError::read(&directory);
-        for other in names(&directory).map_err(read)? {
-            if other != name {
-                out.lost(&other.to_string_lossy(), "it does not belong to Keep")?;
+/// Returns the files in a folder by their names. Reports what is beside the folder.
+fn files<'a>(
+    tree: &'a Tree,
+    folder: &str,
+    out: &mut Output<'_>,
+) -> Result<BTreeMap<&'a str, &'a Entry>, ConvertError> {
+    let mut files = BTreeMap::new();
+    let mut others = BTreeSet::new();
+    for entry in tree.entries() {
+        let path = entry.path.as_str();
+        match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/').unwrap_or(rest)) {
+            Some(name) if folder.is_empty() || name.len() + folder.len() < path.len() => {
+                files.insert(name, entry);
+            }
+            _ => {
+                let in_takeout = path.strip_prefix(TAKEOUT).and_then(|it| it.strip_prefix('/'));
+                let name = in_takeout.unwrap_or(path);
+                others.insert(name.split_once('/').map_or(name, |(first, _)| first));
             }
         }
-        directory = inner;
     }
-    Ok(directory)
-}
-
-/// Returns the names in a directory, sorted.
-fn names(directory: &Path) -> io::Result<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        names.push(entry?.file_name());
-    }
-    names.sort_unstable();
-    Ok(names)
-}
-
-/// Returns the names of the regular files in a directory. Reports all others.
-fn regular_files(directory: &Path, out: &mut Output<'_>) -> Result<BTreeSet<String>, ConvertError> {
-    let mut files = BTreeSet::new();
-    for name in names(directory).map_err(ConvertError::read(directory))? {
-        let shown = name.to_string_lossy().into_owned();
-        let metadata = fs::symlink_metadata(directory.join(&name));
-        match (metadata.is_ok_and(|it| it.is_file()), name.into_string()) {
-            (true, Ok(name)) => _ = files.insert(name),
-            (true, Err(_)) => out.lost(&shown, "its name is not UTF-8")?,
-            (false, _) => out.lost(&shown, "it is not a regular file")?,
-        }
+    for name in others {
+        out.lost(name, "it does not belong to Keep")?;
     }
     Ok(files)
 }
 
+impl<'a> Files<'a> {
+    /// Reads a note.
+    ///
+    /// # Errors
+    /// The reason why the file is none.
+    fn note(&self, name: &str) -> Result<Note, String> {
+        let entry = self.by_name.get(name).ok_or("it is gone")?;
+        match self.tree.read(entry, MAX_NOTE) {
+            Ok(Some(bytes)) => Note::parse(&bytes),
+            Ok(None) => Err(format!("it has more than {MAX_NOTE} bytes, the limit for a note")),
+            Err(error) => Err(format!("it cannot be read: {error}")),
+        }
+    }
+
+    /// Returns the name of an attachment's file, and marks it as used. Takeout writes `.jpg` files
+    /// that the JSON calls `.jpeg`, and the reverse.
+    fn use_stored(&mut self, name: &str) -> Option<&'a str> {
+        let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+        let other = match extension.to_ascii_lowercase().as_str() {
+            "jpeg" => Some(format!("{stem}.jpg")),
+            "jpg" => Some(format!("{stem}.jpeg")),
+            _ => None,
+        };
+        let names = [Some(name), other.as_deref()];
+        let found = names.into_iter().flatten().find_map(|it| self.by_name.get_key_value(it));
+        let stored = *found?.0;
+        self.used.insert(stored);
+        Some(stored)
+    }
+}
+
 /// Reads all notes and returns those to write, by time of creation. So a new note does not change
 /// the paths of older ones. Marks the files of notes in the trash as used.
-fn entries(
-    directory: &Path,
-    files: &BTreeSet<String>,
-    used: &mut HashSet<String>,
-    out: &mut Output<'_>,
-) -> Result<Vec<Entry>, ConvertError> {
+fn entries(files: &mut Files<'_>, out: &mut Output<'_>) -> Result<Vec<NotePath>, ConvertError> {
     let mut found = Vec::new();
-    for name in files.iter().filter(|name| name.ends_with(".json")) {
-        match read_note(directory, name)? {
+    let is_note = |name: &&str| name.ends_with(".json") && !name.contains('/');
+    let names: Vec<&str> = files.by_name.keys().copied().filter(is_note).collect();
+    for name in names {
+        match files.note(name) {
             Err(reason) => out.lost(name, &reason)?,
             Ok(note) if note.is_trashed => {
                 out.lost(name, "in the trash of Keep")?;
-                let attached = note.attachments.iter();
-                used.extend(attached.filter_map(|it| stored_name(files, it)).map(str::to_owned));
+                for attached in &note.attachments {
+                    files.use_stored(attached);
+                }
             }
-            Ok(note) => found.push((note.created.or(note.updated), name.clone(), note.name())),
+            Ok(note) => found.push((note.created.or(note.updated), name.to_owned(), note.name())),
         }
     }
     found.sort_unstable();
     let mut paths = Paths::default();
-    let entry = |(_, name, title): (_, String, String)| Entry { path: paths.add([], &title), name };
+    let entry = |(_, name, title): (_, String, String)| {
+        let path = paths.add([], &title);
+        NotePath { name, path }
+    };
     Ok(found.into_iter().map(entry).collect())
 }
 
-/// Reads a note. The inner error is a reason why the file is none.
-fn read_note(directory: &Path, name: &str) -> Result<Result<Note, String>, ConvertError> {
-    let path = directory.join(name);
-    let bytes = read_limited(&path, MAX_NOTE).map_err(ConvertError::read(&path))?;
-    Ok(match bytes {
-        Some(bytes) => Note::parse(&bytes),
-        None => Err(format!("it has more than {MAX_NOTE} bytes, the limit for a note")),
-    })
-}
-
-/// Returns the bytes of a file, or `None` if it has more than `max`.
-fn read_limited(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(max + 1).read_to_end(&mut bytes)?;
-    Ok(u64::try_from(bytes.len()).is_ok_and(|len| len <= max).then_some(bytes))
-}
-
-/// Returns the name of an attachment's file. Takeout writes `.jpg` files that the JSON calls
-/// `.jpeg`, and the reverse.
-fn stored_name<'a>(files: &'a BTreeSet<String>, name: &str) -> Option<&'a str> {
-    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    let other = match extension.to_ascii_lowercase().as_str() {
-        "jpeg" => Some(format!("{stem}.jpg")),
-        "jpg" => Some(format!("{stem}.jpeg")),
-        _ => None,
-    };
-    let found = files.get(name).or_else(|| other.and_then(|other| files.get(&other)));
-    found.map(String::as_str)
-}
-
 fn write_note(
-    directory: &Path,
-    files: &BTreeSet<String>,
-    entry: &Entry,
+    files: &mut Files<'_>,
+    entry: &NotePath,
     note: &Note,
-    used: &mut HashSet<String>,
     out: &mut Output<'_>,
 ) -> Result<(), ConvertError> {
     let mut page = note.page(entry.name.clone(), entry.path.clone());
     let mut attached = Vec::new();
     for wish in &note.attachments {
-        let Some(stored) = stored_name(files, wish) else {
-            out.lost(&format!("{}, {wish}", entry.name), "the file is not in the directory")?;
+        let Some(stored) = files.use_stored(wish) else {
+            out.lost(&format!("{}, {wish}", entry.name), "the file is not in the export")?;
             continue;
         };
-        used.insert(stored.to_owned());
         let name = page.attach(stored);
         let mark = if brain_page::is_picture(&name) { "!" } else { "" };
         page.body.push_str(&format!("\n\n{mark}[[{name}]]"));
         attached.push((stored, name));
     }
     page.body = page.body.trim_start_matches('\n').to_owned();
-    for key in &note.unread {
-        out.lost(&entry.name, &format!("its field \"{key}\" is not read"))?;
+    for reason in &note.lost {
+        out.lost(&entry.name, reason)?;
     }
     out.page(&page)?;
     for (stored, name) in attached {
-        let path = directory.join(stored);
-        let max = u64::try_from(MAX_ATTACHMENT).unwrap_or(u64::MAX);
-        match read_limited(&path, max).map_err(ConvertError::read(&path))? {
-            Some(bytes) => out.file(&page, &name, &bytes)?,
-            None => out.lost(
-                &format!("{}, {stored}", entry.name),
-                &format!("it has more than {MAX_ATTACHMENT} bytes, the limit for a file of a page"),
-            )?,
+        if let Some(file) = files.by_name.get(stored) {
+            out.file_from(&page, &name, || files.tree.read(file, MAX_ATTACHMENT))?;
         }
     }
     Ok(())

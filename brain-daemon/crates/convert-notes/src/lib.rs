@@ -3,6 +3,8 @@
 mod evernote;
 mod joplin;
 mod keep;
+#[cfg(test)]
+mod testing;
 mod tiddlywiki;
 
 use brain_convert_base::Format;

@@ -19,13 +19,12 @@ use std::path::Path;
 
 use brain_page::{MediaType, payload};
 
-use brain_convert_base::literal_text;
 use brain_convert_base::{ConvertError, Format, Output, Sample};
 use brain_convert_base::{Page, Paths, Value};
+use brain_convert_base::{fenced, literal_text};
 use entry::{Found, Location, load};
 use links::{Entry, Links};
 use tiddler::{Kind, Tiddler, date, list};
-use wikitext::fenced;
 
 pub(crate) const FORMAT: Format = Format {
     name: "tiddlywiki",
@@ -236,16 +235,17 @@ fn write(
             *is_used = true;
         }
         let Some(file) = wiki.entries.get(*file) else { continue };
-        match load(&file.location) {
-            Ok(tiddler) => out.file(&page, name, &tiddler.bytes.unwrap_or_default())?,
-            Err(reason) => out.lost(&file.from, &reason)?,
-        }
+        let read = || load(&file.location).map(|it| Some(it.bytes.unwrap_or_default()));
+        out.file_from(&page, name, read)?;
     }
     if links.has_macros {
         out.lost(
             &page.from,
             "it has macros or widgets, which only TiddlyWiki runs; they are code",
         )?;
+    }
+    if links.has_flat_html {
+        out.lost(&page.from, "lists or tables of HTML that have wikitext became lines")?;
     }
     if links.has_scripts {
         out.lost(&page.from, "its scripts and styles are left out")?;

@@ -101,6 +101,10 @@ fn run(
     path: &Path,
     format: Option<&'static Format>,
 ) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    // A pipe or a device could block for ever.
+    if std::fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir()) {
+        return Err(format!("{} is neither a file nor a directory", path.display()).into());
+    }
     confine(path)?;
     let format = match format {
         Some(format) => Some(format),

@@ -54,6 +54,36 @@ fn the_exit_code_tells_an_unknown_format_from_an_error() {
 }
 
 #[test]
+fn each_format_names_an_input_of_another_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.bin");
+    fs::write(&file, "just a few words, in no format at all\n").unwrap();
+    let empty = dir.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    for format in brain_convert::formats() {
+        for input in [&file, &empty] {
+            let output = convert(&["--as", format.name, path(input)]);
+            let errors = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{}: {output:?}", format.name);
+            let message = format!("it does not look like {}", format.title);
+            assert!(errors.contains(&message), "{}: {errors}", format.name);
+        }
+    }
+}
+
+#[test]
+fn a_pipe_is_no_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for args in [&[path(&pipe)][..], &["--as", "tiddlywiki", path(&pipe)]] {
+        let output = convert(args);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(text(&output.stderr).contains("neither a file nor a directory"), "{output:?}");
+    }
+}
+
+#[test]
 fn a_whole_export_ends_with_a_last_line() {
     let dir = tempfile::tempdir().unwrap();
     let export = dir.path().join("a.enex");

@@ -91,6 +91,7 @@ pub use page_url::page_url;
 pub use parts::{LongText, PartText};
 pub use payload::{MediaType, Payload, PayloadError, RECEIVED, payload};
 pub use program_copy::{CopyProgram, ProgramCopy, program_copy};
+pub use prose::code_blocks;
 pub use retarget::{MovedFile, NewTarget, RewrittenDocument, retarget_links};
 pub use section::{Heading, SectionError, first_section, headings, section};
 pub use sentence::{LinkContext, each_link, plain_sentence};

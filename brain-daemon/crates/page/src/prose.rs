@@ -37,6 +37,18 @@ pub(super) fn for_each_prose_range(body: &str, mut each: impl FnMut(Range<usize>
     }
 }
 
+/// Returns the byte ranges of the blocks of code, in order: fenced and indented ones.
+pub fn code_blocks(body: &str) -> Vec<Range<usize>> {
+    let mut blocks = Vec::new();
+    for_each_event(body, MARKDOWN, |event, range| {
+        if let Event::Start(Tag::CodeBlock(_)) = event {
+            blocks.push(range);
+        }
+        ControlFlow::Continue(())
+    });
+    blocks
+}
+
 /// Returns the byte ranges of `%%comments%%` and `$$formulas$$`, in order. A delimiter that is not
 /// closed begins none.
 pub(super) fn comments_and_formulas(body: &str) -> Vec<Range<usize>> {
@@ -104,6 +116,14 @@ mod tests {
         let mut out = Vec::new();
         for_each_prose_range(body, |run| out.push(&body[run]));
         out
+    }
+
+    #[test]
+    fn code_blocks_are_found_in_lists_and_by_indentation() {
+        let body = "a\n\n    one\n\n- b\n\n    c\n\n  ````\n  ```\n  two\n  ````\n\nd `e`\n    f";
+        let shown: Vec<&str> = code_blocks(body).into_iter().map(|it| &body[it]).collect();
+        assert_eq!(shown.len(), 2, "{shown:?}");
+        assert!(shown[0].contains("one") && shown[1].contains("two"), "{shown:?}");
     }
 
     #[test]

@@ -8,6 +8,10 @@ mod attributes;
 mod html;
 mod literal;
 mod places;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -16,7 +20,8 @@ use super::entities;
 use super::reasons::Reasons;
 use super::tasks::Task;
 use attributes::Attributes;
-use brain_page::{MediaType, payload};
+use brain_convert_base::fenced;
+use brain_page::{MediaType, PayloadError, payload};
 use html::{Html, Kind};
 use places::Places;
 
@@ -65,6 +70,12 @@ const KNOWN: [&str; 34] = [
     "th",
 ];
 
+/// Elements that have no content. Text after one of them is not in it, even if nothing ends it.
+const EMPTY: [&str; 9] = ["br", "hr", "img", "col", "wbr", "input", "area", "en-media", "en-todo"];
+
+/// The reason for a content whose tags do not match.
+const UNMATCHED: &str = "its content has tags that do not match; its text is kept";
+
 /// What the content of a note refers to.
 pub(super) trait Targets {
     /// Returns the path of the note that a link's address and text name, or `None`.
@@ -89,6 +100,8 @@ pub(super) fn convert(enml: &str, tasks: &[Task], targets: &mut dyn Targets) -> 
         groups: groups(tasks),
         lost: Reasons::default(),
         text: String::new(),
+        open: Vec::new(),
+        open_names: HashMap::new(),
         skipped: 0,
         deep: 0,
     };
@@ -100,28 +113,47 @@ pub(super) fn convert(enml: &str, tasks: &[Task], targets: &mut dyn Targets) -> 
         Ok(()) => html,
         Err(reason) => {
             lost.push(format!("its content is not XML, and is read as HTML: {reason}"));
-            enml.replace("<en-export", "&lt;en-export")
+            as_html(enml, &mut lost)
         }
     };
-    let body = payload(MediaType::Html, html.as_bytes());
-    let markdown = match body {
+    let markdown = match payload(MediaType::Html, html.as_bytes()) {
         Ok(payload) => places.fill(&payload.document.body, &mut lost),
-        Err(_) => String::new(),
+        Err(PayloadError::Empty) => String::new(),
+        Err(error) => {
+            lost.push(format!("its content is not converted, and stays as code: {error}"));
+            fenced("xml", enml)
+        }
     };
     Converted { markdown, lost }
 }
 
-/// Returns the tasks by group, each in its order.
-fn groups(tasks: &[Task]) -> Vec<(&str, Vec<&Task>)> {
-    let mut groups: Vec<(&str, Vec<&Task>)> = Vec::new();
-    let mut sorted: Vec<&Task> = tasks.iter().collect();
-    sorted.sort_by(|a, b| (&a.group, &a.weight).cmp(&(&b.group, &b.weight)));
-    for task in sorted {
-        match groups.last_mut() {
-            Some((group, tasks)) if *group == task.group => tasks.push(task),
-            _ => groups.push((&task.group, vec![task])),
+/// Returns a content that is not XML for the converter of HTML. Reports what HTML does not have.
+fn as_html(enml: &str, lost: &mut Reasons) -> String {
+    // An element at the beginning, so that no text makes the HTML another format.
+    let mut html = "<div></div>".to_owned();
+    let mut rest = enml;
+    while let Some((before, encrypted)) = rest.split_once("<en-crypt") {
+        html.push_str(before);
+        html.push_str("(encrypted text)");
+        rest = encrypted.split_once("</en-crypt>").map_or("", |(_, after)| after);
+        lost.push("it has an encrypted text".to_owned());
+    }
+    html.push_str(rest);
+    for (mark, name) in [("<en-todo", "check boxes"), ("<en-media", "places of its files")] {
+        if html.contains(mark) {
+            lost.push(format!("the {name} in its text are left out"));
         }
     }
+    html.replace('\0', "")
+}
+
+/// Returns the tasks by group, each in its order.
+fn groups(tasks: &[Task]) -> BTreeMap<&str, Vec<&Task>> {
+    let mut groups: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
+    for task in tasks {
+        groups.entry(&task.group).or_default().push(task);
+    }
+    groups.values_mut().for_each(|tasks| tasks.sort_by(|a, b| a.weight.cmp(&b.weight)));
     groups
 }
 
@@ -130,10 +162,13 @@ struct Walker<'a> {
     html: Html,
     targets: &'a mut dyn Targets,
     /// The groups of tasks that have not been written.
-    groups: Vec<(&'a str, Vec<&'a Task>)>,
+    groups: BTreeMap<&'a str, Vec<&'a Task>>,
     lost: Reasons,
     /// Text that is not written yet. References split it.
     text: String,
+    /// The names of the open elements, and how many of each name there are.
+    open: Vec<String>,
+    open_names: HashMap<String, usize>,
     /// Number of open elements whose content is no text.
     skipped: usize,
     /// Number of open elements beyond [`MAX_DEPTH`].
@@ -142,24 +177,23 @@ struct Walker<'a> {
 
 impl Walker<'_> {
     /// # Errors
-    /// The reason why the content is not XML.
+    /// The reason why the content cannot be read as elements and text.
     fn walk(&mut self, enml: &str) -> Result<(), String> {
         let mut reader = Reader::from_str(enml);
         reader.config_mut().expand_empty_elements = true;
-        let mut depth = 0_usize;
+        // Programs other than Evernote write tags as in HTML.
+        reader.config_mut().check_end_names = false;
+        reader.config_mut().allow_unmatched_ends = true;
+        reader.config_mut().allow_dangling_amp = true;
         loop {
             match reader.read_event().map_err(|error| error.to_string())? {
                 Event::Start(tag) => {
-                    depth += 1;
                     let attributes = Attributes::of(&tag)?;
                     attributes.unknown().iter().for_each(|name| self.lost.push_name(name));
-                    self.start(tag.local_name().as_ref(), &attributes);
+                    self.open(tag.local_name().as_ref(), &attributes)?;
                 }
-                Event::End(_) => {
-                    depth = depth.saturating_sub(1);
-                    self.end();
-                }
-                Event::Text(text) if depth > 0 => self.text(&text.xml10_content()),
+                Event::End(tag) => self.close(tag.local_name().as_ref()),
+                Event::Text(text) => self.text(&text.xml10_content()),
                 Event::CData(text) => self.text(&text.xml10_content()),
                 Event::GeneralRef(name) => {
                     let name = name.xml10_content();
@@ -171,10 +205,60 @@ impl Walker<'_> {
                         }
                     }
                 }
-                Event::Eof if depth > 0 => return Err("it ends within an element".to_owned()),
-                Event::Eof => return Ok(()),
+                Event::Eof => {
+                    self.close_to(0);
+                    self.write_text();
+                    return Ok(());
+                }
                 _ => {}
             }
+        }
+    }
+
+    fn open(&mut self, name: &str, attributes: &Attributes) -> Result<(), String> {
+        if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+            return Err("it has a \"<\" that begins no element".to_owned());
+        }
+        self.start(name, attributes);
+        if EMPTY.contains(&name) {
+            self.end();
+        } else {
+            self.open.push(name.to_owned());
+            *self.open_names.entry(name.to_owned()).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// Ends the innermost element of a name, and those in it.
+    fn close(&mut self, name: &str) {
+        if EMPTY.contains(&name) {
+            return;
+        }
+        // Looks only for an element that is there, so that this takes linear time.
+        let is_open = self.open_names.get(name).is_some_and(|count| *count > 0);
+        match is_open.then(|| self.open.iter().rposition(|open| open == name)).flatten() {
+            Some(at) => {
+                self.close_to(at + 1);
+                self.close_last();
+            }
+            None => self.lost.push(UNMATCHED.to_owned()),
+        }
+    }
+
+    /// Ends elements that nothing has ended, until only `count` are open.
+    fn close_to(&mut self, count: usize) {
+        while self.open.len() > count {
+            self.lost.push(UNMATCHED.to_owned());
+            self.close_last();
+        }
+    }
+
+    fn close_last(&mut self) {
+        self.end();
+        if let Some(name) = self.open.pop()
+            && let Some(count) = self.open_names.get_mut(&name)
+        {
+            *count -= 1;
         }
     }
 
@@ -308,8 +392,7 @@ impl Walker<'_> {
 
     /// Writes a group of tasks.
     fn group(&mut self, id: &str) {
-        if let Some(at) = self.groups.iter().position(|(group, _)| *group == id) {
-            let (_, tasks) = self.groups.remove(at);
+        if let Some(tasks) = self.groups.remove(id) {
             self.html.tasks(&tasks);
         }
     }

@@ -59,7 +59,17 @@ fn convert(name: &str) -> Option<String> {
     let payload = payload(MediaType::Html, html.as_bytes()).ok()?;
     let text = payload.document.body.trim().strip_prefix('x')?.strip_suffix('x')?.to_owned();
     // What stays of an unknown name is its end.
-    (!text.ends_with(';') || name == "semi").then(|| text.replace('\\', ""))
+    (!text.ends_with(';') || name == "semi").then(|| unescaped(&text))
+}
+
+/// Returns markdown without the backslashes before its signs.
+fn unescaped(markdown: &str) -> String {
+    let mut chars = markdown.chars();
+    std::iter::from_fn(|| match chars.next()? {
+        '\\' => chars.next(),
+        c => Some(c),
+    })
+    .collect()
 }
 
 /// Returns a text with the references in it resolved, and the unknown names.

@@ -118,15 +118,12 @@ impl<R: BufRead> Input<R> {
         }
     }
 
-    /// Reads the text of the element that has just begun as base64. Keeps at most `max` bytes.
-    /// With `None`, it does not decode them.
+    /// Reads the text of the element that has just begun into `data`, up to the next tag. A CDATA
+    /// section comes as a [`Part::Text`].
     ///
     /// # Errors
     /// The reason why the file cannot be read.
-    pub(super) fn data(&mut self, max: Option<usize>) -> Result<Data, String> {
-        let mut data = Data::default();
-        let mut hash = Md5::new();
-        let mut pending = Vec::new();
+    pub(super) fn data(&mut self, data: &mut Decoder) -> Result<(), String> {
         let mut stream = self.reader.stream();
         // An empty element has no text. Its end comes next.
         let mut is_last = self.is_empty;
@@ -137,33 +134,60 @@ impl<R: BufRead> Input<R> {
             let text = piece.get(..end.unwrap_or(piece.len())).unwrap_or(piece);
             let len = text.len();
             is_last = end.is_some() || piece.is_empty();
-            if let Some(max) = max {
-                pending.extend(text.iter().filter(|byte| !byte.is_ascii_whitespace()));
-                if pending.len() >= MIN_BASE64 {
-                    let rest = pending.split_off(pending.len() / 4 * 4);
-                    data.push(&pending, &mut hash, max);
-                    pending = rest;
-                }
-            }
+            data.push(text);
             stream.consume(len);
         }
-        data.push(&pending, &mut hash, max.unwrap_or_default());
-        data.hash = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(data)
+        Ok(())
     }
 }
 
-impl Data {
-    /// Decodes a part of the base64.
-    fn push(&mut self, pending: &[u8], hash: &mut Md5, max: usize) {
-        match BASE64.decode(pending) {
+/// Decodes the base64 of a file in pieces.
+#[derive(Default)]
+pub(super) struct Decoder {
+    /// How many bytes are kept. With `None`, nothing is decoded.
+    max: Option<usize>,
+    data: Data,
+    hash: Md5,
+    pending: Vec<u8>,
+}
+
+impl Decoder {
+    pub(super) fn new(max: Option<usize>) -> Self {
+        Self { max, ..Self::default() }
+    }
+
+    /// Takes a piece of base64.
+    pub(super) fn push(&mut self, text: &[u8]) {
+        if self.max.is_none() {
+            return;
+        }
+        self.pending.extend(text.iter().filter(|byte| !byte.is_ascii_whitespace()));
+        if self.pending.len() >= MIN_BASE64 {
+            let rest = self.pending.split_off(self.pending.len() / 4 * 4);
+            let whole = std::mem::replace(&mut self.pending, rest);
+            self.decode(&whole);
+        }
+    }
+
+    /// Returns what was decoded.
+    pub(super) fn finish(mut self) -> Data {
+        let rest = std::mem::take(&mut self.pending);
+        self.decode(&rest);
+        self.data.hash = self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        self.data
+    }
+
+    fn decode(&mut self, base64: &[u8]) {
+        match BASE64.decode(base64) {
             Ok(bytes) => {
-                hash.update(&bytes);
-                self.size = self.size.saturating_add(bytes.len());
-                let room = max.saturating_sub(self.bytes.len()).min(bytes.len());
-                self.bytes.extend_from_slice(bytes.get(..room).unwrap_or_default());
+                self.hash.update(&bytes);
+                let data = &mut self.data;
+                data.size = data.size.saturating_add(bytes.len());
+                let max = self.max.unwrap_or_default();
+                let room = max.saturating_sub(data.bytes.len()).min(bytes.len());
+                data.bytes.extend_from_slice(bytes.get(..room).unwrap_or_default());
             }
-            Err(_) => self.is_damaged = true,
+            Err(_) => self.data.is_damaged = true,
         }
     }
 }

@@ -5,13 +5,15 @@ use std::io::BufRead;
 use brain_protocol::MAX_ATTACHMENT;
 use jiff::Timestamp;
 
-use super::input::{Data, Input, Part};
+use super::input::{Data, Decoder, Input, Part};
 use super::reasons::Reasons;
 use super::tasks::Task;
 use super::time::time;
 
 /// Maximum number of elements in each other. ENEX has four.
 const MAX_DEPTH: usize = 16;
+/// Maximum length of the text of an element, which can have several pieces, in bytes.
+const MAX_TEXT: usize = 32 * 1024 * 1024;
 /// Maximum length of all texts of a note without its content, in bytes.
 const MAX_TEXTS: usize = 8 * 1024 * 1024;
 
@@ -55,7 +57,12 @@ pub(super) struct Resource {
     pub(super) mime: String,
     /// Its name; empty if it has none.
     pub(super) name: String,
+    /// What else the program knows about it: names and texts.
+    pub(super) facts: Vec<(String, String)>,
 }
+
+/// Elements of a file's attributes that say how Evernote shows it, or are in its data.
+const UNUSED: [&str; 3] = ["attachment", "client-will-index", "reco-type"];
 
 /// Reads a note whose start has just been read. `on_data` gets the number of each file and its
 /// data, if [`Wanted::Files`].
@@ -73,37 +80,50 @@ pub(super) fn read_note<R: BufRead, E: From<String>>(
         Wanted::Files => Some(MAX_ATTACHMENT),
     };
     let mut note = Note::default();
-    let mut open: Vec<String> = Vec::new();
-    let mut text = String::new();
+    // The open elements with their texts so far.
+    let mut open: Vec<(String, String)> = Vec::new();
+    let mut decoder = None;
     loop {
         match input.next()? {
             Part::Start(name) if open.len() >= MAX_DEPTH => {
                 return Err(format!("the element {name} is nested too deeply").into());
             }
             Part::Start(name) => {
-                text.clear();
-                if name == "alternate-data" {
-                    input.data(None)?;
-                } else if name == "data" {
-                    let data = input.data(max)?;
-                    if wanted == Wanted::Files {
-                        on_data(note.resources.len().saturating_sub(1), &data)?;
-                    }
-                    note.data(&data);
+                if name == "data" || name == "alternate-data" {
+                    let mut new = Decoder::new(max.filter(|_| name == "data"));
+                    input.data(&mut new)?;
+                    decoder = Some(new);
                 } else {
                     note.open(&open, &name);
                 }
-                open.push(name);
+                open.push((name, String::new()));
             }
-            Part::Text(piece) => text.push_str(&piece),
+            Part::Text(piece) => match (&mut decoder, open.last_mut()) {
+                (Some(decoder), _) => decoder.push(piece.as_bytes()),
+                (None, Some((name, text))) if text.len() > MAX_TEXT => {
+                    return Err(format!("the text of {name} has more than {MAX_TEXT} bytes").into());
+                }
+                (None, Some((_, text))) => text.push_str(&piece),
+                (None, None) => {}
+            },
             Part::Unknown(name) => {
-                text.push_str(&format!("&{name};"));
+                open.iter_mut().last().into_iter().for_each(|(_, text)| {
+                    text.push_str(&format!("&{name};"));
+                });
                 note.lost.push_name(&name);
             }
             Part::End => {
-                let Some(name) = open.pop() else { return Ok(note) };
-                note.close(&open, &name, &text)?;
-                text = String::new();
+                let Some((name, text)) = open.pop() else { return Ok(note) };
+                match decoder.take().map(Decoder::finish) {
+                    Some(data) if name == "data" => {
+                        if wanted == Wanted::Files {
+                            on_data(note.resources.len().saturating_sub(1), &data)?;
+                        }
+                        note.data(data);
+                    }
+                    Some(_) => {}
+                    None => note.close(&mut open, &name, &text)?,
+                }
             }
             Part::Eof => return Err("the file ends within a note".to_owned().into()),
         }
@@ -112,11 +132,11 @@ pub(super) fn read_note<R: BufRead, E: From<String>>(
 
 impl Note {
     /// Begins an element of the note.
-    fn open(&mut self, parents: &[String], name: &str) {
+    fn open(&mut self, parents: &[(String, String)], name: &str) {
         match (parents, name) {
             ([], "resource") => self.resources.push(Resource::default()),
             ([], "task") => self.tasks.push(Task::default()),
-            ([parent], "reminder") if parent == "task" => {
+            ([(parent, _)], "reminder") if parent == "task" => {
                 if let Some(task) = self.tasks.last_mut() {
                     task.reminders.push(String::new());
                 }
@@ -126,15 +146,27 @@ impl Note {
     }
 
     /// Keeps the hash of a file's data.
-    fn data(&mut self, data: &Data) {
+    fn data(&mut self, data: Data) {
         if let Some(resource) = self.resources.last_mut() {
-            resource.hash.clone_from(&data.hash);
+            resource.hash = data.hash;
         }
     }
 
     /// Ends an element of the note.
-    fn close(&mut self, parents: &[String], name: &str, text: &str) -> Result<(), String> {
-        let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
+    fn close(
+        &mut self,
+        open: &mut [(String, String)],
+        name: &str,
+        text: &str,
+    ) -> Result<(), String> {
+        if let Some((parent, outer)) = open.last_mut()
+            && ["title", "tag", "content"].contains(&parent.as_str())
+        {
+            self.lost.push(format!("its <{parent}> has an element <{name}>, whose text is kept"));
+            outer.push_str(text);
+            return Ok(());
+        }
+        let parents: Vec<&str> = open.iter().map(|(name, _)| name.as_str()).collect();
         if (parents.as_slice(), name) == (&[], "content") {
             text.trim().clone_into(&mut self.content);
             return Ok(());
@@ -158,8 +190,9 @@ impl Note {
             }
             (["resource", ..], _) => self.resource_text(&parents, name, text),
             (["task", ..], _) => {
-                if let Some(task) = self.tasks.last_mut() {
-                    task.text(parents.len() > 1, name, text);
+                let task = self.tasks.last_mut();
+                if task.is_some_and(|task| !task.text(parents.len() > 1, name, text)) {
+                    self.lost.push(format!("the element <{name}> of its tasks is not read"));
                 }
             }
             ([], name) if !is_container && !text.is_empty() => {
@@ -175,6 +208,9 @@ impl Note {
         match (parents, name) {
             ([_], "mime") => resource.mime = text,
             ([_, "resource-attributes"], "file-name") => resource.name = text,
+            ([_, "resource-attributes"], _) if !text.is_empty() && !UNUSED.contains(&name) => {
+                resource.facts.push((name.to_owned(), text));
+            }
             _ => {}
         }
     }

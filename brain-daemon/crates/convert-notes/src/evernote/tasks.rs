@@ -5,6 +5,20 @@ use jiff::tz::TimeZone;
 
 use super::time::time;
 
+/// Elements of a task that say where it stands, or who changed it when.
+const UNUSED: [&str; 10] = [
+    "created",
+    "updated",
+    "creator",
+    "lastEditor",
+    "noteLevelID",
+    "inNote",
+    "statusUpdated",
+    "reminderDateUIOption",
+    "reminder",
+    "status",
+];
+
 /// A task.
 #[derive(Debug, Default)]
 pub(super) struct Task {
@@ -25,15 +39,17 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Takes the text of an element of the task, or of its last reminder.
-    pub(super) fn text(&mut self, is_reminder: bool, name: &str, text: String) {
+    /// Takes the text of an element of the task, or of its last reminder. Returns whether it is
+    /// known.
+    pub(super) fn text(&mut self, is_reminder: bool, name: &str, text: String) -> bool {
         match name {
             "reminderDate" => {
                 if let Some(last) = self.reminders.last_mut() {
                     *last = text;
                 }
             }
-            _ if is_reminder => {}
+            "timeZone" | "dueDate" if is_reminder => {}
+            _ if is_reminder => return text.is_empty() || UNUSED.contains(&name),
             "title" => self.title = text,
             "taskStatus" => self.is_done = text.eq_ignore_ascii_case("completed"),
             "taskFlag" => self.is_flagged = text == "true",
@@ -43,8 +59,9 @@ impl Task {
             "dueDateUIOption" => self.due_form = text,
             "timeZone" => self.zone = text,
             "recurrence" => self.repeats = text,
-            _ => {}
+            _ => return text.is_empty() || UNUSED.contains(&name),
         }
+        true
     }
 
     /// Returns the title with what else the task has: `Call Ann (due 2024-05-01)`.

@@ -237,8 +237,8 @@ fn links_name_notes_by_title() {
     let first = note("A", &[link("B"), link("Twice"), link("None")].concat(), "");
     let web = note(
         "B",
-        "<table><tr><td>x</td><td>y</td></tr><tr><td>z</td><td><a href=\"https://www.evernote.com/shard/s1/nl/1/g/\">A\
-         </a> <a href=\"https://www.evernote.com/shard/s1/nl/1/g/\">Q</a></td></tr></table>",
+        "<table><tr><td>x</td><td>y</td></tr><tr><td>z</td><td><a href=\"evernote:///view/1/s1/g/g/\">A\
+         </a> <a href=\"https://www.evernote.com/shard/s1/nl/1/g/\">A</a></td></tr></table>",
         "",
     );
     let twice = note("Twice", "x", "");
@@ -250,7 +250,7 @@ fn links_name_notes_by_title() {
     );
     assert_eq!(
         done.page("notes/B").split("---\n\n").nth(1).unwrap(),
-        "|  |  |\n| --- | --- |\n| x | y |\n| z | [[notes/A\\|A]] [Q](https://www.evernote.com/shard/s1/nl/1/g/) |\n"
+        "|  |  |\n| --- | --- |\n| x | y |\n| z | [[notes/A\\|A]] [A](https://www.evernote.com/shard/s1/nl/1/g/) |\n"
     );
     assert_eq!(done.lost().len(), 2, "{:?}", done.lost());
     assert!(done.lost()[0].contains("its link to the note \"Twice\""));
@@ -345,11 +345,101 @@ fn one_bad_file_does_not_stop_the_others() {
 }
 
 #[test]
+fn tags_of_html_are_read_as_elements() {
+    assert_eq!(text("<div>a<br>b &amp; AT&T</div><p>c<hr></p>"), "a  \nb & AT&T\n\nc\n\n* * *");
+    let content = format!(
+        "<div><b>a<div><en-todo checked=true>done</div></div><en-media type=image/png hash={}>\
+         <en-crypt hint=\"boat\">AAAAcipher</en-crypt></i><div>end",
+        hash(b"PNG")
+    );
+    let done = converted(&note("A", &content, &resource(b"PNG", "image/png", "a.png")));
+    let page = done.page("notes/A");
+    for part in ["- [x] **done**", "![[a.png]]", "(encrypted text)", "end"] {
+        assert!(page.contains(part), "{part} is not in {page}");
+    }
+    assert!(!page.contains("cipher"), "{page}");
+    let lost = done.lost();
+    assert_eq!(lost.len(), 2, "{lost:?}");
+    assert!(lost[0].contains("tags that do not match"), "{lost:?}");
+    assert!(lost[1].contains("encrypted text with the hint \"boat\""), "{lost:?}");
+}
+
+#[test]
 fn content_that_is_no_xml_is_read_as_html() {
-    let (body, lost) = body("<div>a<br>b</div><p>c</p>");
-    assert_eq!(body, "a  \nb\n\nc");
-    assert_eq!(lost.len(), 1);
-    assert!(lost[0].contains("its content is not XML, and is read as HTML"), "{lost:?}");
+    let (body, lost) = body(
+        "<div>a\0 < b</div><p>3 < 4 > c</p><en-todo/>d<en-crypt>AAAAcipher</en-crypt>\
+         <en-media hash=\"0\"/>",
+    );
+    for part in ["a < b", "3 < 4 > c", "d(encrypted text)"] {
+        assert!(body.contains(part), "{part} is not in {body}");
+    }
+    assert!(!body.contains("cipher"), "{body}");
+    for part in ["is not XML", "an encrypted text", "check boxes", "places of its files"] {
+        assert_eq!(lost.iter().filter(|it| it.contains(part)).count(), 1, "{part}: {lost:?}");
+    }
+}
+
+#[test]
+fn links_to_notes_outside_the_export_stay_links() {
+    let link = |id: &str| format!("<a href=\"evernote:///view/1/s1/{id}/{id}/\">Same</a>");
+    let notes = note("A", &(link("id-9") + &link("id-2")), "<guid>id-1</guid>")
+        + &note("Same", "x", "<guid>id-2</guid>");
+    let done = converted(&notes);
+    assert!(done.page("notes/A").ends_with("\n\nSame[[notes/Same|Same]]\n"));
+    assert_eq!(done.lost().len(), 1);
+    assert!(done.lost()[0].contains("its link to the note \"Same\" names no note"));
+}
+
+#[test]
+fn data_in_a_cdata_section_is_read() {
+    let rest = "<resource><data encoding=\"base64\">\n<![CDATA[eHl6\n]]></data>\
+                <mime>text/plain</mime></resource>";
+    let content = format!("<en-media hash=\"{}\"/>", hash(b"xyz"));
+    let done = converted(&note("A", &content, rest));
+    assert_eq!(done.files(), [("notes/A", "file 1.txt", b"xyz".to_vec())]);
+    assert_eq!(done.lost(), Vec::<String>::new());
+}
+
+#[test]
+fn names_of_signs_become_signs() {
+    assert_eq!(
+        text("<div>a&bsol;b &lbrack;x&rsqb; &num; &lt; &NotEqualTilde; &grave;</div>"),
+        "a\\\\b \\[x\\] \\# < ≂̸ \\`"
+    );
+}
+
+#[test]
+fn numbers_and_bars_begin_no_list_or_table() {
+    assert_eq!(
+        text("<div>2) y</div><div>a|b<br/>:--|:--</div><div>3)x 4) z</div>"),
+        "2\\) y\n\na\\|b  \n:--\\|:--\n\n3)x 4) z"
+    );
+    let table =
+        text("<table><tr><td>a|b</td><td><a href=\"https://x.example/\">c|d</a></td></tr></table>");
+    assert!(table.ends_with("| a\\|b | [c\\|d](https://x.example/) |"), "{table}");
+}
+
+#[test]
+fn other_elements_are_fields_or_named() {
+    let done = converted(
+        "<note><title>a<b>b</b>c</title><content><![CDATA[<en-note>x</en-note>]]></content>\
+         <resource><data encoding=\"base64\">eA==</data><mime>text/plain</mime>\
+         <resource-attributes><file-name>x.txt</file-name><source-url>https://x.example/x.txt\
+         </source-url><timestamp>20240102T030405Z</timestamp><reco-type>unknown</reco-type>\
+         </resource-attributes></resource><task><title>t</title><taskStatus>open</taskStatus>\
+         <creator>1</creator><assignee>Tom</assignee></task></note>",
+    );
+    let page = done.page("notes/abc");
+    let facts = "evernote_files: [\"x.txt: source-url https://x.example/x.txt\", \"x.txt: timestamp \
+                 2024-01-02T03:04:05Z\"]\n";
+    assert!(page.contains(facts), "{page}");
+    assert_eq!(
+        done.lost(),
+        [
+            "notes.enex, note 1 (abc): its <title> has an element <b>, whose text is kept",
+            "notes.enex, note 1 (abc): the element <assignee> of its tasks is not read"
+        ]
+    );
 }
 
 #[test]

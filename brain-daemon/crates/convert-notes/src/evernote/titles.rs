@@ -96,11 +96,18 @@ impl Titles {
     }
 
     /// Returns the path of the note that a link names: by the id in its address, if the export has
-    /// ids, else by its text, if exactly one note has this title.
+    /// ids, else by its text, if exactly one note has this title. An address of the web can be the
+    /// one of any note, so its text says nothing.
     pub(super) fn find(&self, address: &str, text: &str) -> Option<&str> {
         let parts = address.split(['/', '?', '#']);
-        let by_guid = parts.rev().find_map(|part| self.by_guid.get(part));
-        let place = by_guid.or_else(|| self.by_title.get(text)?.as_ref())?;
-        self.path(place.0, place.1)
+        let place = if !self.by_guid.is_empty() {
+            parts.rev().find_map(|part| self.by_guid.get(part))
+        } else if address.starts_with("evernote:") {
+            self.by_title.get(text)?.as_ref()
+        } else {
+            None
+        };
+        let (file, note) = place?;
+        self.path(*file, *note)
     }
 }

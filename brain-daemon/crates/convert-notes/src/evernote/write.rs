@@ -141,7 +141,13 @@ fn write_files(
     out: &mut Output<'_>,
 ) -> Result<(), Stop> {
     let mut input = file.open(position)?;
-    while !matches!(input.next()?, Part::Start(name) if name == "note") {}
+    loop {
+        match input.next()? {
+            Part::Start(name) if name == "note" => break,
+            Part::Eof => return Err("the file became shorter".to_owned().into()),
+            _ => {}
+        }
+    }
     read_note(&mut input, Wanted::Files, &mut |number, data: &Data| -> Result<(), Stop> {
         let Some(Some(name)) = files.names.get(number) else { return Ok(()) };
         let from = format!("{}, {name}", files.page.from);
@@ -186,6 +192,11 @@ fn embed(name: &str) -> String {
     format!("{mark}[[{name}]]")
 }
 
+/// Returns a text of ENEX for people: a time in its usual form.
+fn shown(text: &str) -> String {
+    time(text).map_or_else(|| text.to_owned(), |time| time.to_string())
+}
+
 /// Returns the fields of a note.
 fn fields(note: &Note) -> Vec<(String, Value)> {
     let mut fields = Vec::new();
@@ -200,8 +211,16 @@ fn fields(note: &Note) -> Vec<(String, Value)> {
         }
         let known = FIELDS.iter().find(|(known, _)| known == name).map(|(_, field)| *field);
         let field = known.map_or_else(|| name.replace('-', "_"), str::to_owned);
-        let text = time(text).map_or_else(|| text.clone(), |time| time.to_string());
-        fields.push((field, Value::Text(text)));
+        fields.push((field, Value::Text(shown(text))));
+    }
+    let mut facts = Vec::new();
+    for (n, resource) in note.resources.iter().enumerate() {
+        let name = wish(resource, n + 1);
+        let fact = |(key, text): &(String, String)| format!("{name}: {key} {}", shown(text));
+        facts.extend(resource.facts.iter().map(fact));
+    }
+    if !facts.is_empty() {
+        fields.push(("evernote_files".to_owned(), Value::List(facts)));
     }
     if !note.guid.is_empty() {
         fields.push(("evernote_id".to_owned(), Value::Text(note.guid.clone())));

@@ -1,6 +1,6 @@
 //! Lists what an export holds: notes and their paths, notebooks, tags, attachments.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 
 use jiff::Timestamp;
@@ -11,12 +11,10 @@ use super::store::Store;
 use brain_convert_base::Output;
 use brain_convert_base::Paths;
 
-/// Maximum depth of notebooks. Deeper ones become notebooks of the top level.
+/// Maximum depth of notebooks. The notebooks around them are left out of the paths.
 const MAX_DEPTH: usize = 50;
 /// Maximum length of the title that a note without one gets, in characters. As in Joplin.
 const MAX_TITLE: usize = 80;
-/// Maximum length of the name of a file, in bytes, without its extension.
-const MAX_NAME: usize = 120;
 
 /// A note to write.
 pub(super) struct Note {
@@ -80,7 +78,7 @@ impl Catalog {
                 }
             }
         }
-        catalog.assign_paths();
+        catalog.assign_paths().report_cut(out)?;
         catalog.report_unused(store, out)?;
         Ok(catalog)
     }
@@ -146,7 +144,7 @@ impl Catalog {
     }
 
     /// Assigns paths in the order of creation, so that a later note does not change earlier paths.
-    fn assign_paths(&mut self) {
+    fn assign_paths(&mut self) -> Paths {
         let mut notes = std::mem::take(&mut self.notes);
         notes.sort_by_key(|note| (note.created.is_none(), note.created, note.id));
         let mut paths = Paths::default();
@@ -158,6 +156,7 @@ impl Catalog {
             self.by_id.insert(note.id, index);
         }
         self.notes = notes;
+        paths
     }
 
     /// Returns the ids of a notebook and those around it, the outermost first.
@@ -176,11 +175,27 @@ impl Catalog {
         ids
     }
 
+    /// Returns whether a notebook is in one that is not among `ids`.
+    fn has_outer(&self, id: u128, ids: &[u128]) -> bool {
+        let parent = self.notebooks.get(&id).and_then(|notebook| notebook.parent);
+        parent.is_some_and(|it| self.notebooks.contains_key(&it) && !ids.contains(&it))
+    }
+
     /// Reports notebooks and tags without notes, and kinds of items that are not read.
     fn report_unused(&self, store: &Store, out: &mut Output<'_>) -> io::Result<()> {
         let parents: HashSet<Option<u128>> = self.notes.iter().map(|note| note.notebook).collect();
-        let used: HashSet<u128> =
-            parents.into_iter().flat_map(|notebook| self.notebooks_of(notebook)).collect();
+        let (mut used, mut cut) = (HashSet::new(), BTreeSet::new());
+        for notebook in parents {
+            let ids = self.notebooks_of(notebook);
+            let outermost = ids.first().filter(|_| ids.len() == MAX_DEPTH);
+            cut.extend(outermost.filter(|id| self.has_outer(**id, &ids)));
+            used.extend(ids);
+        }
+        for id in cut {
+            let title = self.notebooks.get(&id).map_or("", |notebook| &notebook.title);
+            let reason = "it is nested too deeply; paths of notes deep in it begin with it";
+            out.lost(&named("notebook", title, &store.item_name(id)), reason)?;
+        }
         for (id, notebook) in self.notebooks.iter().filter(|(id, _)| !used.contains(id)) {
             let from = named("notebook", &notebook.title, &store.item_name(*id));
             out.lost(&from, "it has no notes that were imported")?;
@@ -291,12 +306,6 @@ fn attachment(id: u128, item: &Item) -> Attachment {
     if brain_page::is_markdown(std::path::Path::new(&name)) {
         // A page cannot have a markdown file as an attachment.
         name.push_str(".txt");
-    }
-    if name.len() > MAX_NAME
-        && let Some((stem, extension)) = name.rsplit_once('.').filter(|(_, it)| it.len() <= 20)
-    {
-        let end = (0..=stem.len().min(MAX_NAME)).rev().find(|at| stem.is_char_boundary(*at));
-        name = format!("{}.{extension}", stem.get(..end.unwrap_or(0)).unwrap_or_default());
     }
     Attachment { name, title, is_encrypted: item.is_set("encryption_blob_encrypted") }
 }

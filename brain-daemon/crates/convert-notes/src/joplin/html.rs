@@ -5,22 +5,22 @@ use std::io;
 use brain_page::{MediaType, PayloadError};
 
 use super::item::Item;
-use super::links::mark_html;
-use brain_convert_base::Output;
+use super::links::{mark_html, without_marks};
+use brain_convert_base::{Output, fenced};
 
 /// Returns whether the body of a note is HTML, not markdown.
 pub(super) fn is_html(item: &Item) -> bool {
     item.raw("markup_language") == "2"
 }
 
-/// Converts HTML to markdown, in which links to items have their mark.
+/// Converts HTML to markdown, in which links to items are as Joplin writes them.
 ///
 /// # Errors
 /// See [`PayloadError`]. A text without words is no error.
 pub(super) fn html(body: &str) -> Result<String, PayloadError> {
     let marked = mark_html(body).replace('\0', "");
     match brain_page::payload(MediaType::Html, marked.as_bytes()) {
-        Ok(payload) => Ok(payload.document.body.to_string()),
+        Ok(payload) => Ok(without_marks(&payload.document.body)),
         Err(PayloadError::Empty) => Ok(String::new()),
         Err(error) => Err(error),
     }
@@ -35,7 +35,7 @@ pub(super) fn html_body(body: &str, from: &str, out: &mut Output<'_>) -> io::Res
         Ok(markdown) => Ok(markdown),
         Err(error) => {
             out.lost(from, &format!("its HTML was not converted, and is kept as code: {error}"))?;
-            Ok(format!("~~~~~~~~html\n{body}\n~~~~~~~~\n"))
+            Ok(fenced("html", body))
         }
     }
 }

@@ -9,6 +9,16 @@ pub(super) const RESOURCE: u32 = 4;
 pub(super) const TAG: u32 = 5;
 pub(super) const NOTE_TAG: u32 = 6;
 
+/// The times of a note, and whether they are ISO 8601, not milliseconds.
+const TIMES: [(&str, bool); 6] = [
+    ("user_created_time", true),
+    ("created_time", true),
+    ("user_updated_time", true),
+    ("updated_time", true),
+    ("todo_due", false),
+    ("todo_completed", false),
+];
+
 /// An item: a note, a notebook, the facts about a file, a tag, …
 pub(super) struct Item<'a> {
     /// The first line; empty if the item has none.
@@ -99,6 +109,18 @@ impl Item<'_> {
     pub(super) fn time(&self, keys: [&str; 2]) -> Option<Timestamp> {
         let time = |key: &str| self.raw(key).parse().ok().filter(|it| *it != Timestamp::UNIX_EPOCH);
         keys.into_iter().find_map(time)
+    }
+
+    /// Returns why times of a note are not read.
+    pub(super) fn bad_times(&self) -> impl Iterator<Item = String> {
+        let is_bad = |key: &str, is_text: bool| match is_text {
+            true => !self.raw(key).is_empty() && self.raw(key).parse::<Timestamp>().is_err(),
+            false => self.is_set(key) && self.milliseconds(key).is_none(),
+        };
+        TIMES
+            .into_iter()
+            .filter(move |(key, is_text)| is_bad(key, *is_text))
+            .map(|(key, _)| format!("its time \"{key}\" is not a time: {}", self.raw(key)))
     }
 
     /// Returns a time that Joplin writes in milliseconds since 1970, or `None` for 0.

@@ -7,11 +7,9 @@ mod inline;
 mod target;
 
 use brain_convert_base::link;
+use brain_page::code_blocks;
 use inline::Paragraph;
-pub(super) use target::mark_html;
-
-/// What stands before the id in HTML that goes through the converter, which drops `:/`.
-const MARK: &str = "joplin-item/";
+pub(super) use target::{mark_html, without_marks};
 
 /// The target of a link.
 #[derive(Clone)]
@@ -31,12 +29,13 @@ pub(super) trait Targets {
 /// Returns a markdown text with all links rewritten.
 pub(super) fn rewrite(body: &str, targets: &mut dyn Targets) -> String {
     let mut out = String::with_capacity(body.len());
-    let mut fence = None;
+    let mut code = code_blocks(body).into_iter().peekable();
     let (mut start, mut at) = (0, 0);
     for line in body.split_inclusive('\n') {
         let end = at + line.len();
-        let is_text = !is_fenced(&mut fence, line) && !line.trim().is_empty();
-        if !is_text {
+        while code.next_if(|block| block.end <= at).is_some() {}
+        let is_code = code.peek().is_some_and(|block| block.start < end);
+        if is_code || line.trim().is_empty() {
             Paragraph::rewrite(body.get(start..at).unwrap_or_default(), targets, &mut out);
             out.push_str(line);
             start = end;
@@ -44,36 +43,7 @@ pub(super) fn rewrite(body: &str, targets: &mut dyn Targets) -> String {
         at = end;
     }
     Paragraph::rewrite(body.get(start..).unwrap_or_default(), targets, &mut out);
-    if out.contains(MARK) { out.replace(MARK, ":/") } else { out }
-}
-
-/// Takes the next line. Returns whether it belongs to a fenced block. `fence` is the character and
-/// the length of the open one. A list or a quote may precede a fence.
-fn is_fenced(fence: &mut Option<(char, usize)>, line: &str) -> bool {
-    let text = line.trim_start_matches([' ', '\t', '>']);
-    let item = text.trim_start_matches(|c: char| "-*+.)".contains(c) || c.is_ascii_digit());
-    let item = if item.len() < text.len() { item.trim_start() } else { text };
-    let run = |text: &str| {
-        let sign = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-        let length = text.chars().take_while(|c| *c == sign).count();
-        Some((sign, length)).filter(|_| length >= 3)
-    };
-    match *fence {
-        Some((sign, length)) => {
-            let closes = run(text).is_some_and(|it| it.0 == sign && it.1 >= length)
-                && text.trim_start_matches(sign).trim().is_empty();
-            if closes {
-                *fence = None;
-            }
-            true
-        }
-        None => {
-            let opens = run(item)
-                .filter(|(sign, _)| *sign == '~' || !item.trim_start_matches('`').contains('`'));
-            *fence = opens;
-            opens.is_some()
-        }
-    }
+    out
 }
 
 /// A link to write.

@@ -14,7 +14,10 @@ use brain_convert_base::Output;
 use brain_convert_base::{Page, Value};
 
 /// Fields of a note that become fields of the page: the name in Joplin, and that of the page.
-const TEXT_FIELDS: [(&str, &str); 2] = [("source_url", "url"), ("author", "author")];
+const TEXT_FIELDS: [(&str, &str); 3] =
+    [("source_url", "url"), ("author", "author"), ("source_application", "joplin_source")];
+/// How the name of Joplin itself begins in `source_application`.
+const JOPLIN: &str = "net.cozic.joplin";
 const PLACE_FIELDS: [&str; 3] = ["latitude", "longitude", "altitude"];
 
 /// Writes all notes, and reports the attachments that no note has.
@@ -81,33 +84,17 @@ fn write_note(
     for id in missing_tags {
         missing.push(format!("one of its tags, {id:032x}, is not in the export"));
     }
-    for reason in missing {
+    for reason in missing.into_iter().chain(item.bad_times()) {
         out.lost(from, &reason)?;
     }
     used.extend(files.iter().map(|(id, _)| *id));
     out.page(&page)?;
     for (id, name) in files {
-        write_file((store, &page), id, &name, out)?;
+        if let Some(place) = store.files.get(&id) {
+            out.file_from(&page, &name, || store.bytes(place, MAX_ATTACHMENT))?;
+        }
     }
     Ok(())
-}
-
-fn write_file(
-    (store, page): (&Store, &Page),
-    id: u128,
-    name: &str,
-    out: &mut Output<'_>,
-) -> io::Result<()> {
-    let from = format!("{}, {name}", page.from);
-    let Some(entry) = store.files.get(&id) else { return Ok(()) };
-    if entry.size > MAX_ATTACHMENT as u64 {
-        let size = entry.size;
-        return out.lost(&from, &format!("it has {size} bytes, more than {MAX_ATTACHMENT}"));
-    }
-    match store.bytes(entry) {
-        Ok(bytes) => out.file(page, name, &bytes),
-        Err(error) => out.lost(&from, &format!("it cannot be read: {error}")),
-    }
 }
 
 fn note_time(item: &Item, name: &str) -> Option<jiff::Timestamp> {
@@ -119,7 +106,7 @@ fn fields(note: &Note, item: &Item) -> Vec<(String, Value)> {
     let mut add = |key: &str, value: String| fields.push((key.to_owned(), Value::Text(value)));
     for (key, name) in TEXT_FIELDS {
         let value = item.text(key);
-        if !value.trim().is_empty() {
+        if !value.trim().is_empty() && !value.starts_with(JOPLIN) {
             add(name, value);
         }
     }

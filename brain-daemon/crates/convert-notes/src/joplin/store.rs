@@ -1,16 +1,16 @@
 //! Finds the files of an export, in a directory or an archive, and reads them by their ids.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::item;
-use brain_convert_base::ConvertError;
+use brain_convert_base::{ConvertError, Entry, Output, Tree};
 
 /// Maximum size of an item that is read, in bytes.
-const MAX_ITEM: u64 = 20_000_000;
+const MAX_ITEM: usize = 20_000_000;
 /// Folders of attachments: in exports, and in directories with which Joplin syncs.
 const FILE_FOLDERS: [&str; 2] = ["resources", ".resource"];
 /// Names beside the items in a directory with which Joplin syncs. They hold no notes.
@@ -53,60 +53,68 @@ pub(super) fn entry_kind(path: &str) -> Option<EntryKind> {
     }
 }
 
-/// Where a file is, and its size in bytes.
-pub(super) struct Entry {
-    place: Place,
-    pub(super) size: u64,
-}
-
-enum Place {
-    Path(PathBuf),
-    /// The offset in the archive.
-    Offset(u64),
+/// Where a file is.
+pub(super) enum Place {
+    Entry(Entry),
+    /// Its offset and size in a tar.
+    Offset(u64, u64),
 }
 
 /// The files of an export.
 pub(super) struct Store {
     /// The name of the archive or directory.
     pub(super) name: String,
-    pub(super) items: BTreeMap<u128, Entry>,
+    pub(super) items: BTreeMap<u128, Place>,
     /// The attachments.
-    pub(super) files: HashMap<u128, Entry>,
-    /// Things that are not read, and why.
-    pub(super) problems: Vec<(String, String)>,
+    pub(super) files: HashMap<u128, Place>,
     /// Why the archive ends early.
     pub(super) damage: Option<String>,
-    archive: Option<File>,
+    /// Things that are not read, and why.
+    problems: Vec<(String, &'static str)>,
+    source: Source,
+}
+
+enum Source {
+    Tree(Tree),
+    Tar(File),
 }
 
 impl Store {
-    /// Lists the files of an export. Does not follow symbolic links.
+    /// Lists the files of an export: a tar, a directory or a ZIP archive.
     ///
     /// # Errors
-    /// [`ConvertError::Read`] if the archive or directory cannot be read.
+    /// [`ConvertError::Read`] if it cannot be read.
     pub(super) fn open(path: &Path) -> Result<Self, ConvertError> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let mut store = Self {
-            name,
-            items: BTreeMap::new(),
-            files: HashMap::new(),
-            problems: Vec::new(),
-            damage: None,
-            archive: None,
+        let source = match Tree::open(path).map_err(ConvertError::read(path))? {
+            Some(tree) => Source::Tree(tree),
+            None => Source::Tar(File::open(path).map_err(ConvertError::read(path))?),
         };
-        if path.is_dir() {
-            store.list_directory(path).map_err(ConvertError::read(path))?;
-        } else {
-            store.list_archive(path).map_err(ConvertError::read(path))?;
+        let mut list = List::default();
+        let damage = match &source {
+            Source::Tree(tree) => {
+                list.tree(tree);
+                None
+            }
+            Source::Tar(file) => list.tar(file).map_err(ConvertError::read(path))?,
+        };
+        let List { items, files, problems } = list;
+        Ok(Self { name, items, files, damage, problems, source })
+    }
+
+    /// Reports what is not read.
+    pub(super) fn report_problems(&self, out: &mut Output<'_>) -> io::Result<()> {
+        if let Source::Tree(tree) = &self.source {
+            tree.report_problems(out)?;
         }
-        Ok(store)
+        self.problems.iter().try_for_each(|(name, reason)| out.lost(name, reason))
     }
 
     /// Returns the name of an item's file, for people.
     pub(super) fn item_name(&self, id: u128) -> String {
-        match &self.archive {
-            Some(_) => format!("{}, {id:032x}.md", self.name),
-            None => format!("{id:032x}.md"),
+        match &self.source {
+            Source::Tree(tree) if !tree.is_archive() => format!("{id:032x}.md"),
+            _ => format!("{}, {id:032x}.md", self.name),
         }
     }
 
@@ -114,73 +122,66 @@ impl Store {
     ///
     /// # Errors
     /// The reason why it is not read, as the rest of a sentence.
-    pub(super) fn item(&self, entry: &Entry) -> Result<(String, bool), String> {
-        if entry.size > MAX_ITEM {
-            return Err(format!("it has {} bytes, more than the limit of {MAX_ITEM}", entry.size));
-        }
-        let bytes = self.bytes(entry).map_err(|error| format!("it cannot be read: {error}"))?;
+    pub(super) fn item(&self, place: &Place) -> Result<(String, bool), String> {
+        let bytes = match self.bytes(place, MAX_ITEM) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Err(format!("it has more than {MAX_ITEM} bytes, the limit")),
+            Err(error) => return Err(format!("it cannot be read: {error}")),
+        };
         Ok(match String::from_utf8(bytes) {
             Ok(text) => (text, true),
             Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
         })
     }
 
-    /// Reads a whole file. The caller limits its size.
-    pub(super) fn bytes(&self, entry: &Entry) -> io::Result<Vec<u8>> {
-        let size = usize::try_from(entry.size).map_err(io::Error::other)?;
-        match (&entry.place, &self.archive) {
-            (Place::Offset(offset), Some(archive)) => {
+    /// Reads a whole file. Returns `None` if it has more than `max` bytes.
+    pub(super) fn bytes(&self, place: &Place, max: usize) -> io::Result<Option<Vec<u8>>> {
+        match (place, &self.source) {
+            (Place::Entry(entry), Source::Tree(tree)) => tree.read(entry, max),
+            (Place::Offset(offset, size), Source::Tar(file)) => {
+                let size = usize::try_from(*size).map_err(io::Error::other)?;
+                if size > max {
+                    return Ok(None);
+                }
                 let mut bytes = vec![0; size];
-                archive.read_exact_at(&mut bytes, *offset)?;
-                Ok(bytes)
+                file.read_exact_at(&mut bytes, *offset)?;
+                Ok(Some(bytes))
             }
-            (Place::Path(path), _) => {
-                let mut bytes = Vec::with_capacity(size);
-                File::open(path)?.take(entry.size).read_to_end(&mut bytes)?;
-                Ok(bytes)
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+/// The files that were found.
+#[derive(Default)]
+struct List {
+    items: BTreeMap<u128, Place>,
+    files: HashMap<u128, Place>,
+    problems: Vec<(String, &'static str)>,
+}
+
+impl List {
+    fn tree(&mut self, tree: &Tree) {
+        let root = tree.root();
+        for entry in tree.entries() {
+            let name = entry.path.strip_prefix(root).unwrap_or(&entry.path);
+            let top = name.split('/').next().unwrap_or_default();
+            match entry_kind(name) {
+                Some(kind) => self.add(name, kind, Place::Entry(entry.clone())),
+                None if SYNC_NAMES.contains(&top) => {}
+                None => self.problem(name, NOT_JOPLIN),
             }
-            (Place::Offset(_), None) => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
-    fn list_directory(&mut self, path: &Path) -> io::Result<()> {
-        for (name, entry) in sorted(path)? {
-            let kind = entry.file_type()?;
-            if kind.is_dir() && FILE_FOLDERS.contains(&name.as_str()) {
-                self.list_files(&name, &entry.path())?;
-            } else if kind.is_file()
-                && let Some(id) = ITEMS.id(&name)
-            {
-                self.add(&name, EntryKind::Item(id), of_file(&entry)?);
-            } else if !SYNC_NAMES.contains(&name.as_str()) {
-                self.problem(&name, foreign(kind));
-            }
-        }
-        Ok(())
-    }
-
-    fn list_files(&mut self, folder: &str, path: &Path) -> io::Result<()> {
-        for (name, entry) in sorted(path)? {
-            let kind = entry.file_type()?;
-            match FILES.id(&name).filter(|_| kind.is_file()) {
-                Some(id) => self.add(&name, EntryKind::File(id), of_file(&entry)?),
-                None => self.problem(&format!("{folder}/{name}"), foreign(kind)),
-            }
-        }
-        Ok(())
-    }
-
-    fn list_archive(&mut self, path: &Path) -> io::Result<()> {
-        let file = File::open(path)?;
+    /// Lists the files of a tar. Returns why it ends early.
+    fn tar(&mut self, file: &File) -> io::Result<Option<String>> {
         let length = file.metadata()?.len();
-        let mut archive = tar::Archive::new(&file);
+        let mut archive = tar::Archive::new(file);
         for entry in archive.entries_with_seek()? {
             let entry = match entry {
                 Ok(entry) => entry,
-                Err(error) => {
-                    self.damage = Some(format!("the archive is damaged: {error}"));
-                    break;
-                }
+                Err(error) => return Ok(Some(format!("the archive is damaged: {error}"))),
             };
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             let (offset, size) = (entry.raw_file_position(), entry.size());
@@ -190,49 +191,28 @@ impl Store {
             }
             match entry_kind(&name).filter(|_| kind.is_file()) {
                 _ if offset.checked_add(size).is_none_or(|end| end > length) => {
-                    self.damage = Some(format!("the archive ends within {name}"));
-                    break;
+                    return Ok(Some(format!("the archive ends within {name}")));
                 }
-                Some(kind) => self.add(&name, kind, Entry { place: Place::Offset(offset), size }),
+                Some(kind) => self.add(&name, kind, Place::Offset(offset, size)),
                 None => self.problem(&name, NOT_JOPLIN),
             }
         }
-        self.archive = Some(file);
-        Ok(())
+        Ok(None)
     }
 
-    fn add(&mut self, name: &str, kind: EntryKind, entry: Entry) {
+    fn add(&mut self, name: &str, kind: EntryKind, place: Place) {
         let former = match kind {
-            EntryKind::Item(id) => self.items.insert(id, entry),
-            EntryKind::File(id) => self.files.insert(id, entry),
+            EntryKind::Item(id) => self.items.insert(id, place),
+            EntryKind::File(id) => self.files.insert(id, place),
         };
         if former.is_some() {
             self.problem(name, "its id is there twice; the last one was read");
         }
     }
 
-    fn problem(&mut self, name: &str, reason: &str) {
-        self.problems.push((name.to_owned(), reason.to_owned()));
+    fn problem(&mut self, name: &str, reason: &'static str) {
+        self.problems.push((name.to_owned(), reason));
     }
 }
 
 const NOT_JOPLIN: &str = "it is neither an item nor an attachment of Joplin";
-
-fn foreign(kind: fs::FileType) -> &'static str {
-    if kind.is_symlink() { "it is a symbolic link, which is not followed" } else { NOT_JOPLIN }
-}
-
-fn of_file(entry: &fs::DirEntry) -> io::Result<Entry> {
-    Ok(Entry { place: Place::Path(entry.path()), size: entry.metadata()?.len() })
-}
-
-/// Returns the entries of a directory in the order of their names.
-fn sorted(path: &Path) -> io::Result<Vec<(String, fs::DirEntry)>> {
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        entries.push((entry.file_name().to_string_lossy().into_owned(), entry));
-    }
-    entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    Ok(entries)
-}

@@ -71,6 +71,17 @@ fn raw() -> Export {
     export
 }
 
+/// Returns a ZIP archive of an export, with this before all paths.
+fn archived(export: &Export, root: &str) -> tempfile::NamedTempFile {
+    let tree = brain_convert_base::Tree::open(export.path()).unwrap().unwrap();
+    let entries = tree.entries().iter();
+    let files: Vec<(String, Vec<u8>)> = entries
+        .map(|it| (format!("{root}{}", it.path), tree.read(it, 1 << 20).unwrap().unwrap()))
+        .collect();
+    let files: Vec<_> = files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
+    crate::testing::archive(&files)
+}
+
 #[test]
 fn jex_becomes_pages_with_links_tags_and_files() {
     let converted = Converted::of(&FORMATS, Path::new(GARDEN));
@@ -141,6 +152,13 @@ fn raw_and_sync_directories_give_the_same_pages() {
     assert_eq!(texts(&directory), texts(&archive));
     assert_eq!(directory.files(), archive.files());
 
+    // A ZIP archive of the directory, with the name of its folder before all paths.
+    let archived = archived(&export, "RAW/");
+    let archived = Converted::of(&FORMATS, archived.path());
+    assert_eq!(archived.format, "joplin");
+    assert_eq!(texts(&archived), texts(&archive));
+    assert_eq!(archived.files(), archive.files());
+
     // Attachments of a sync directory have no extension.
     let (from, to) = (export.path().join("resources"), export.path().join(".resource"));
     fs::create_dir(&to).unwrap();
@@ -194,6 +212,10 @@ fn links_of_all_forms_are_rewritten_and_code_is_not() {
         (format!("\\[a](:/{note}) :/{note} [a](:/{note}x) [a](:/12)"), ""),
         (format!("[a](https://x.example/:/{note})"), ""),
         (format!("` [a](:/{note})"), "` [[B b|a]]"),
+        (format!("x\n\n    [a](:/{note})\n\ty"), ""),
+        (format!("````\n```\n[a](:/{note})\n````"), ""),
+        (format!("- x\n\n    [a](:/{note})"), "- x\n\n    [[B b|a]]"),
+        (format!("joplin-item/x [a](joplin-item/{note})"), ""),
     ];
     for (text, expected) in cases {
         let export = Export::new();
@@ -279,6 +301,51 @@ fn notebooks_in_a_circle_or_without_parent_are_folders() {
 }
 
 #[test]
+fn notebooks_that_are_nested_too_deeply_are_named() {
+    let export = Export::new();
+    for number in 1..=60 {
+        export.item(2, number, &format!("N{number}"), &format!("parent_id: {}", id(number + 1)));
+    }
+    export.item(1, 100, "A", &format!("parent_id: {}", id(1)));
+    let converted = export.converted();
+    let path = converted.paths()[0];
+    assert!(path.starts_with("N50/N49/") && path.ends_with("/N1/A"), "{path}");
+    let lost = converted.lost();
+    assert!(lost.iter().any(|it| it.starts_with("notebook \"N50\"") && it.contains("too deeply")));
+    let export = Export::new();
+    for number in 1..=40 {
+        let (title, parent) = (format!("N{number} {}", "x".repeat(200)), id(number + 1));
+        export.item(2, number, &title, &format!("parent_id: {parent}"));
+    }
+    export.item(1, 100, "A", &format!("parent_id: {}", id(1)));
+    let converted = export.converted();
+    assert!(converted.paths()[0].len() < 513);
+    assert!(converted.lost()[0].contains("nested too deeply"), "{:?}", converted.lost());
+}
+
+#[test]
+fn times_that_are_none_are_named_and_other_fields_kept() {
+    let export = Export::new();
+    let properties = "created_time: soon\nuser_created_time: 2020-01-01T00:00:00.000Z\n\
+                      todo_due: 99999999999999999\nsource_application: org.example.clipper";
+    export.item(1, 1, "A", properties);
+    let own = "source_application: net.cozic.joplin-desktop\ntodo_due: 0";
+    export.item(1, 2, "B", own);
+    let converted = export.converted();
+    assert!(converted.page("A").contains("joplin_source: \"org.example.clipper\"\n"));
+    assert!(converted.page("A").contains("created: 2020-01-01T00:00:00Z\n"));
+    assert!(!converted.page("B").contains("joplin_source"));
+    let from = format!("note \"A\" ({}.md)", id(1));
+    assert_eq!(
+        converted.lost(),
+        [
+            format!("{from}: its time \"created_time\" is not a time: soon"),
+            format!("{from}: its time \"todo_due\" is not a time: 99999999999999999"),
+        ]
+    );
+}
+
+#[test]
 fn equal_titles_get_numbers_by_creation() {
     let export = Export::new();
     export.item(1, 1, "Same", "created_time: 2021-01-01T00:00:00.000Z");
@@ -333,7 +400,7 @@ fn symbolic_links_are_not_followed() {
     let converted = export.converted();
     assert_eq!(converted.paths(), ["A"]);
     assert_eq!(converted.files(), []);
-    let links = converted.lost().iter().filter(|it| it.contains("symbolic link")).count();
+    let links = converted.lost().iter().filter(|it| it.contains("it is a link")).count();
     assert_eq!(links, 2);
 }
 

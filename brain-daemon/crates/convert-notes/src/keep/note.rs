@@ -8,24 +8,52 @@ use brain_convert_base::{literal_line, literal_text};
 
 /// Fields that are read, and those without content of their own: `textContentHtml` repeats the
 /// text with formats.
-const KNOWN: [&str; 14] = [
-    "title",
-    "textContent",
-    "textContentHtml",
-    "listContent",
-    "createdTimestampUsec",
-    "userEditedTimestampUsec",
-    "labels",
-    "attachments",
-    "annotations",
-    "sharees",
-    "color",
-    "isTrashed",
-    "isArchived",
-    "isPinned",
+const KNOWN: [(&str, Kind); 14] = [
+    ("title", Kind::Text),
+    ("textContent", Kind::Text),
+    ("textContentHtml", Kind::Text),
+    ("listContent", Kind::List("text")),
+    ("createdTimestampUsec", Kind::Time),
+    ("userEditedTimestampUsec", Kind::Time),
+    ("labels", Kind::List("name")),
+    ("attachments", Kind::List("filePath")),
+    ("annotations", Kind::List("url")),
+    ("sharees", Kind::List("email")),
+    ("color", Kind::Text),
+    ("isTrashed", Kind::Flag),
+    ("isArchived", Kind::Flag),
+    ("isPinned", Kind::Flag),
 ];
 /// Maximum length of a name that is made of a note's first line, in characters.
 const MAX_NAME: usize = 60;
+
+/// What a field must be.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Text,
+    Flag,
+    /// Microseconds since 1970, as a number or a text.
+    Time,
+    /// A list of objects, each with a text of this name.
+    List(&'static str),
+}
+
+impl Kind {
+    /// Returns whether all of a value is read.
+    fn is_read(self, value: &Json) -> bool {
+        match self {
+            Self::Text => value.is_string(),
+            Self::Flag => value.is_boolean(),
+            Self::Time => micros(value).is_some_and(|micros| {
+                micros == 0 || micros > 0 && Timestamp::from_microsecond(micros).is_ok()
+            }),
+            Self::List(field) => value.as_array().is_some_and(|list| {
+                list.iter().all(|item| item.get(field).is_none_or(Json::is_string))
+                    && list.iter().all(Json::is_object)
+            }),
+        }
+    }
+}
 
 /// A note.
 #[derive(Debug, Default)]
@@ -38,8 +66,8 @@ pub(super) struct Note {
     pub(super) labels: Vec<String>,
     /// Names of files.
     pub(super) attachments: Vec<String>,
-    /// Names of fields that are not read.
-    pub(super) unread: Vec<String>,
+    /// What is not read: reasons for the report.
+    pub(super) lost: Vec<String>,
     text: String,
     items: Vec<Item>,
     links: Vec<Link>,
@@ -86,8 +114,17 @@ impl Note {
                 || value.as_str() == Some("")
                 || value.as_array().is_some_and(Vec::is_empty))
         };
-        let unread =
-            object.iter().filter(|(key, value)| !KNOWN.contains(&key.as_str()) && has_value(value));
+        let is_read = |key: &str, value: &Json| {
+            KNOWN.iter().any(|(known, kind)| *known == key && kind.is_read(value))
+        };
+        let lost = object
+            .iter()
+            .filter(|(key, value)| has_value(value) && !is_read(key, value))
+            .map(|(key, value)| match KNOWN.iter().any(|(known, _)| known == key) {
+                true => format!("its field \"{key}\" is not what Keep writes: {value}"),
+                false => format!("its field \"{key}\" is not read"),
+            })
+            .collect();
         let mut links = Vec::new();
         for link in list(&json, "annotations") {
             let (url, title) = (text(link, "url"), text(link, "title"));
@@ -102,7 +139,7 @@ impl Note {
             is_trashed: flag(&json, "isTrashed"),
             labels: texts(&json, "labels", "name"),
             attachments: texts(&json, "attachments", "filePath"),
-            unread: unread.map(|(key, _)| key.clone()).collect(),
+            lost,
             text: text(&json, "textContent"),
             items: list(&json, "listContent").iter().map(item).collect(),
             links,
@@ -227,7 +264,10 @@ fn texts(json: &Json, key: &str, field: &str) -> Vec<String> {
 
 /// Returns a time in microseconds since 1970. Zero is none.
 fn time(json: &Json, key: &str) -> Option<Timestamp> {
-    let value = json.get(key)?;
-    let micros = value.as_i64().or_else(|| value.as_str()?.parse().ok())?;
+    let micros = micros(json.get(key)?)?;
     Timestamp::from_microsecond(micros).ok().filter(|_| micros > 0)
+}
+
+fn micros(value: &Json) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }

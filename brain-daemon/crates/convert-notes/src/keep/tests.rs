@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::FORMATS;
+use crate::testing::archive;
 use brain_convert_testing::{Converted, directory};
 
 fn converted(files: &[(&str, &str)]) -> Converted {
@@ -37,14 +38,17 @@ fn all_that_a_note_has_is_kept() {
         "labels":[{"name":"Boat"},{"name":"To do"}],
         "sharees":[{"email":"a@x.example","isOwner":true},{"email":"b@x.example","isOwner":false}],
         "newThing":{"x":1},"title":"Weir","userEditedTimestampUsec":1700000001500000,"createdTimestampUsec":1700000000000000}"##;
-    let done = converted(&[
+    let files = [
         ("Takeout/Keep/Weir.json", note),
         ("Takeout/Keep/Weir.html", "<html>"),
         ("Takeout/Keep/17ab.jpg", "JPG"),
         ("Takeout/Keep/voice.3gp", "3GP"),
         ("Takeout/Keep/stray.png", "PNG"),
         ("Takeout/secret.png", "no"),
-    ]);
+    ];
+    let done = converted(&files);
+    let zipped = Converted::of(&FORMATS, archive(&files.map(|it| (it.0, it.1.as_bytes()))).path());
+    assert_eq!(format!("{:?}", done.lines), format!("{:?}", zipped.lines));
     assert_eq!(
         done.page("Weir"),
         "---\ntitle: \"Weir\"\ncreated: 2023-11-14T22:13:20Z\nupdated: 2023-11-14T22:13:21.5Z\n\
@@ -61,7 +65,7 @@ fn all_that_a_note_has_is_kept() {
         done.lost(),
         [
             "secret.png: it does not belong to Keep",
-            "Weir.json, ../secret.png: the file is not in the directory",
+            "Weir.json, ../secret.png: the file is not in the export",
             "Weir.json: its field \"newThing\" is not read",
             "stray.png: no note of Keep has this file",
         ]
@@ -99,6 +103,30 @@ fn a_note_without_title_gets_a_path_from_its_first_line() {
 }
 
 #[test]
+fn fields_of_a_wrong_kind_are_named() {
+    let note = r#"{"title":7,"textContent":"x","userEditedTimestampUsec":9223372036854775807,
+        "createdTimestampUsec":-1,"isPinned":"yes","labels":["a",{"name":"b"}]}"#;
+    let done = converted(&[("1.json", note)]);
+    assert_eq!(done.page("x"), "---\ntags: [\"b\"]\n---\n\nx\n");
+    let lost = done.lost();
+    for field in ["title", "userEditedTimestampUsec", "createdTimestampUsec", "isPinned", "labels"]
+    {
+        let start = format!("1.json: its field \"{field}\" is not what Keep writes: ");
+        assert_eq!(lost.iter().filter(|it| it.starts_with(&start)).count(), 1, "{lost:?}");
+    }
+}
+
+#[test]
+fn the_folder_of_takeout_has_a_name_of_any_language() {
+    let files = [("Takeout/Notizen/Fair.json", FAIR), ("Takeout/Mail/a.mbox", "From x")];
+    let done = converted(&files);
+    assert_eq!(done.paths(), ["Fair"]);
+    assert_eq!(done.lost(), ["Mail: it does not belong to Keep"]);
+    let files = directory(&[("Notes/Old/Fair.json", FAIR), ("Notes/a.md", "x")]);
+    assert!(brain_convert_base::recognise(&FORMATS, files.path()).unwrap().is_none());
+}
+
+#[test]
 fn paths_do_not_depend_on_file_names() {
     let older = FAIR.replace("1700000000000000", "1600000000000000").replace("Fair", "FAIR");
     let done = converted(&[("a.json", FAIR), ("z.json", &older)]);
@@ -118,7 +146,7 @@ fn what_is_no_note_is_named() {
     assert_eq!(done.paths(), ["Fair"]);
     let lost = done.lost();
     assert_eq!(lost.len(), 5, "{lost:?}");
-    for start in ["sub: it is not a reg", "cut.json: it is not JSON", "list.json: it is not a note"]
+    for start in ["sub/x.json: no note", "cut.json: it is not JSON", "list.json: it is not a note"]
     {
         assert!(lost.iter().any(|line| line.starts_with(start)), "{start} {lost:?}");
     }
@@ -140,7 +168,10 @@ fn links_of_the_file_system_are_not_followed() {
     assert_eq!(done.files().len(), 0);
     assert_eq!(
         done.lost(),
-        ["a.png: it is not a regular file", "Fair.json, a.png: the file is not in the directory"]
+        [
+            "a.png: it is a link or no regular file",
+            "Fair.json, a.png: the file is not in the export"
+        ]
     );
 }
 

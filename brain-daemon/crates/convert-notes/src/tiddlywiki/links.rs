@@ -33,6 +33,8 @@ pub(super) struct Links<'a> {
     known: HashMap<usize, String>,
     /// Whether the text has macros or widgets, which stay as code.
     pub(super) has_macros: bool,
+    /// Whether lists or tables of HTML became lines.
+    pub(super) has_flat_html: bool,
     /// Whether scripts or styles were dropped.
     pub(super) has_scripts: bool,
     /// Titles of pictures that are not in the wiki.
@@ -54,6 +56,7 @@ impl<'a> Links<'a> {
             files: Vec::new(),
             known: HashMap::new(),
             has_macros: false,
+            has_flat_html: false,
             has_scripts: false,
             missing: HashSet::new(),
         }

@@ -1,36 +1,48 @@
 //! Links in tiddlers that are markdown: `[label](#Title)`, `![alt](Title)`, `[[label|Title]]`.
 
+use std::collections::HashSet;
+
+use brain_page::code_blocks;
+
 use super::links::Links;
+
+/// Maximum length of a link, in bytes.
+const MAX_LINK: usize = 2000;
 
 /// Returns the markdown with links to pages and files. Leaves everything else as it is.
 pub(super) fn with_links(text: &str, links: &mut Links<'_>) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut fence: Option<&str> = None;
+    let mut code = code_blocks(text).into_iter().peekable();
+    let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let start = line.trim_start();
-        let mark = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
-        match (fence, mark) {
-            (None, Some(mark)) => fence = Some(mark),
-            (Some(open), Some(mark)) if open == mark => fence = None,
-            (None, None) => {
-                with_links_in_line(line, links, &mut out);
-                continue;
-            }
-            _ => {}
+        let end = at + line.len();
+        while code.next_if(|block| block.end <= at).is_some() {}
+        match code.peek().is_some_and(|block| block.start < end) {
+            true => out.push_str(line),
+            false => with_links_in_line(line, links, &mut out),
         }
-        out.push_str(line);
+        at = end;
     }
     out
 }
 
 fn with_links_in_line(line: &str, links: &mut Links<'_>, out: &mut String) {
     let mut rest = line;
+    // The lengths of backquotes that do not come again.
+    let mut gone = HashSet::new();
     while let Some(at) = rest.find(['[', '`', '!']) {
         let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
         out.push_str(before);
-        let (shown, length) = match from.strip_prefix('`') {
-            Some(code) => (None, code.find('`').map_or(1, |end| end + 2)),
-            None => piece(from, links).map_or((None, 1), |(shown, length)| (Some(shown), length)),
+        let ticks = from.bytes().take_while(|byte| *byte == b'`').count();
+        let (shown, length) = match from.split_at_checked(ticks) {
+            Some((mark, code)) if ticks > 0 => {
+                let end = (!gone.contains(&ticks)).then(|| code.find(mark)).flatten();
+                if end.is_none() {
+                    gone.insert(ticks);
+                }
+                (None, end.map_or(ticks, |end| end + 2 * ticks))
+            }
+            _ => piece(from, links).map_or((None, 1), |(shown, length)| (Some(shown), length)),
         };
         let (source, after) = from.split_at_checked(length).unwrap_or((from, ""));
         out.push_str(shown.as_deref().unwrap_or(source));
@@ -41,6 +53,7 @@ fn with_links_in_line(line: &str, links: &mut Links<'_>, out: &mut String) {
 
 /// Converts the link at the beginning. Returns it and the length of its source.
 fn piece(from: &str, links: &mut Links<'_>) -> Option<(String, usize)> {
+    let from = from.get(..from.floor_char_boundary(MAX_LINK))?;
     if let Some(inner) = from.strip_prefix("[[") {
         let (content, _) = inner.split_once("]]")?;
         let (label, title) = content.split_once('|').unwrap_or((content, content));

@@ -136,14 +136,84 @@ fn a_cut_file_gives_what_is_whole_and_an_error() {
 
 #[test]
 fn hostile_text_takes_linear_time() {
-    for piece in
-        ["''", "[[", "<<", "{{", "|", "//", "<$a", "@@", "*#", "<<<\n", "\"\"\"", "``", "<div>"]
-    {
-        let text = piece.repeat(40_000);
+    let pieces = [
+        "''",
+        "[[",
+        "<<",
+        "{{",
+        "|",
+        "//",
+        "<$a",
+        "@@",
+        "*#",
+        "<<<\n",
+        "\"\"\"",
+        "``",
+        "<div>",
+        // An end far away, behind the end of the line.
+        "[[\n",
+        "`\n",
+        "<a>",
+        "<a href='x'>",
+        "[img [\n",
+        "<b\n",
+        "http:!",
+        "<ul>\n\n",
+        "@@;",
+    ];
+    for piece in pieces {
+        let count = 100_000 / piece.len();
+        let text = format!("{}\n]] `` </a> >> }}}} </ul>", piece.repeat(count));
         let start = std::time::Instant::now();
         _ = body(&text);
-        assert!(start.elapsed().as_secs() < 10, "{piece}");
+        assert!(start.elapsed().as_secs() < 10, "{piece}: {:?}", start.elapsed());
+        let line = text.replace('\n', " ");
+        let tid = format!("title: X\ntype: text/markdown\ncreated: 20240101000000000\n\n{line}");
+        let start = std::time::Instant::now();
+        _ = converted("x.tid", &tid);
+        assert!(start.elapsed().as_secs() < 10, "{piece} in markdown: {:?}", start.elapsed());
     }
+}
+
+#[test]
+fn html_with_wikitext_keeps_links_and_macros() {
+    for (text, shown) in [
+        ("<ul><li>a</li><li>[[b]]</li></ul>", "a\n[[b]]"),
+        ("<table><tr><td>''a''</td><td><<now>></td></tr></table>", "**a** `<<now>>`"),
+        ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "a\nb\nc"),
+        ("<ul><li>https://x.org/a</li></ul>", "- https://x.org/a"),
+        ("<pre>a\n  b</pre>", "```\na\n  b\n```"),
+    ] {
+        assert_eq!(body(text), shown, "{text}");
+    }
+    let wiki =
+        converted("x.tid", "created: 20240101000000000\ntitle: X\n\n<ol><li>[[b]]</li></ol>");
+    assert_eq!(wiki.lost(), ["x.tid: lists or tables of HTML that have wikitext became lines"]);
+}
+
+#[test]
+fn links_in_markdown_are_rewritten_outside_of_code() {
+    let text = "[a](#B%20b) ![c](B%20b) [[d|B b]] ``[e](#B%20b) ` `` `[f](#B%20b)\n\n````\n```\n\
+                [g](#B%20b)\n````\n\n    [h](#B%20b)\n";
+    let json = serde_json::json!([
+        {"title": "A", "type": "text/markdown", "text": text, "created": "20240101000000000"},
+        {"title": "B b", "text": "x", "created": "20240101000000000"},
+    ]);
+    let wiki = converted("t.json", &json.to_string());
+    let expected = "[[B b|a]] ![[B b|c]] [[B b|d]] ``[e](#B%20b) ` `` `[[B b|f]]\n\n````\n```\n\
+                    [g](#B%20b)\n````\n\n    [h](#B%20b)\n";
+    let page = wiki.page("A");
+    assert!(page.ends_with(&format!("---\n\n{expected}")), "{page}");
+}
+
+#[test]
+fn a_list_takes_linear_time() {
+    use super::tiddler::list;
+    assert_eq!(list("a [[b c]] [[d [[e f]] g"), ["a", "b c", "d [[e f", "g"]);
+    assert_eq!(list("[[a [[b"), ["[[a", "[[b"]);
+    let start = std::time::Instant::now();
+    assert_eq!(list(&"[[a ".repeat(500_000)).len(), 500_000);
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
 #[cfg(unix)]

@@ -194,8 +194,11 @@ pub(super) fn date(digits: &str) -> Option<Timestamp> {
 pub(super) fn list(source: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     let mut rest = source.trim_start();
+    // Where the last item in brackets ends, so that a list without one takes linear time.
+    let last = source.rfind("]]").map_or(0, |at| source.len() - at);
     while !rest.is_empty() {
-        let bracketed = rest.strip_prefix("[[").and_then(|inner| inner.split_once("]]"));
+        let bracketed = rest.strip_prefix("[[").filter(|inner| inner.len() >= last && last > 0);
+        let bracketed = bracketed.and_then(|inner| inner.split_once("]]"));
         let (item, after) = match bracketed {
             Some(parts) => parts,
             None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),

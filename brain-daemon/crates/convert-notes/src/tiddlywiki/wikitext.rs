@@ -12,11 +12,10 @@ mod spans;
 mod table;
 
 use super::links::Links;
+use brain_convert_base::fenced;
 use escape::paragraph;
 use inline::{Place, inline};
 use spans::Spans;
-
-pub(super) use escape::fenced;
 
 /// Maximum nesting of quotes and styled blocks. Deeper ones are part of the text around them.
 const MAX_DEPTH: usize = 10;
@@ -32,7 +31,7 @@ const PRAGMAS: [&str; 9] = [
     "parsermode",
     "parameters",
 ];
-/// Elements that are converted with their content.
+/// Elements that are converted with their content, if that is HTML alone.
 const ELEMENTS: [(&str, &str); 6] = [
     ("<table", "</table>"),
     ("<ul", "</ul>"),
@@ -41,6 +40,12 @@ const ELEMENTS: [(&str, &str); 6] = [
     ("<pre", "</pre>"),
     ("<blockquote", "</blockquote>"),
 ];
+
+/// What shows that HTML has wikitext in it.
+const WIKITEXT: [&str; 12] =
+    ["[[", "[img", "[ext[", "{{", "<<", "<$", "''", "__", "~~", "^^", ",,", "@@"];
+/// Maximum length of the styles and the class at the beginning of a styled text, in bytes.
+const MAX_STYLE: usize = 1000;
 
 /// Returns the text as markdown.
 pub(super) fn markdown(text: &str, links: &mut Links<'_>) -> String {
@@ -83,7 +88,8 @@ fn pragmas(text: &str) -> (&str, &str) {
 
 /// Returns the length of `css: value;` and `.class` at the beginning of a styled text.
 fn style_length(content: &str) -> usize {
-    let line = content.lines().next().unwrap_or_default();
+    let window = content.get(..content.floor_char_boundary(MAX_STYLE)).unwrap_or_default();
+    let line = window.lines().next().unwrap_or_default();
     let mut length = 0;
     while let Some((rule, _)) = line.get(length..).and_then(|rest| rest.split_once(';')) {
         let is_rule = rule.split_once(':').is_some_and(|(name, _)| {
@@ -102,6 +108,14 @@ fn style_length(content: &str) -> usize {
         }
         None => length,
     }
+}
+
+/// Returns whether HTML has wikitext in it.
+fn has_wikitext(html: &str) -> bool {
+    let is_italic = |(at, _)| !html.get(..at).is_some_and(|before| before.ends_with(':'));
+    WIKITEXT.iter().any(|mark| html.contains(mark))
+        || html.contains('`')
+        || html.match_indices("//").any(is_italic)
 }
 
 /// Returns the text after the classes of a heading or an item: `.name `.
@@ -312,9 +326,12 @@ impl Blocks {
         let is_named = |name: &str| {
             rest.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '>', '\n']))
         };
-        if let Some((_, close)) = ELEMENTS.iter().find(|(name, _)| is_named(name)) {
+        if let Some((open, close)) = ELEMENTS.iter().find(|(name, _)| is_named(name)) {
             let end = self.spans.after(text, at, close)?;
             let html = text.get(at..end)?;
+            if html.get(1..)?.contains(open) || has_wikitext(html) {
+                return None;
+            }
             let payload = brain_page::payload(brain_page::MediaType::Html, html.as_bytes()).ok()?;
             self.push(&payload.document.body);
             return Some(end - at);

@@ -20,7 +20,8 @@ impl Attributes {
     /// The reason why they are not XML.
     pub(super) fn of(tag: &BytesStart<'_>) -> Result<Self, String> {
         let mut found = Self::default();
-        let mut attributes = tag.attributes();
+        // Programs other than Evernote write attributes as in HTML.
+        let mut attributes = tag.html_attributes();
         for attribute in attributes.with_checks(false) {
             let attribute = attribute.map_err(|error| error.to_string())?;
             let (value, unknown) = entities::resolve_all(&attribute.value);

@@ -27,6 +27,10 @@ fn write_word(word: &str, is_start: bool, places: &mut Places, out: &mut String)
             '_' if before.is_alphanumeric() && next.is_alphanumeric() => "_",
             '#' if !is_address && !before.is_alphanumeric() => "\\#",
             '-' if is_start && at == 0 => "\\-",
+            // Bars of two lines make a table.
+            '|' => "\\|",
+            // A number and a parenthesis begin a list.
+            ')' if is_start && rest.is_empty() && is_number(word.get(..at)) => "\\)",
             '=' if is_start && at == 0 || before == c => "\\=",
             '%' if before == c => "\\%",
             '$' if before == c => "\\$",
@@ -43,6 +47,11 @@ fn write_word(word: &str, is_start: bool, places: &mut Places, out: &mut String)
         }
     }
     escape(word.get(from..).unwrap_or_default(), out);
+}
+
+/// Returns whether a text can be the number of an item of a list (CommonMark 5.2).
+fn is_number(text: Option<&str>) -> bool {
+    text.is_some_and(|it| (1..=9).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Writes a text with its signs of HTML as references, and without control characters.

@@ -62,7 +62,9 @@ impl Places {
                 let (number, rest) = piece.split_once('x').unwrap_or((piece, ""));
                 let number = number.parse().unwrap_or(usize::MAX);
                 match self.markdown.get(number) {
-                    Some(markdown) if is_row => out.push_str(&markdown.replace('|', "\\|")),
+                    Some(markdown) if is_row && markdown != "\\|" => {
+                        out.push_str(&markdown.replace('|', "\\|"));
+                    }
                     Some(markdown) => out.push_str(markdown),
                     None => {}
                 }

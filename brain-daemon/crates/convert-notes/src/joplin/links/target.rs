@@ -1,10 +1,12 @@
 //! Reads and writes the addresses of links.
 
 use super::super::item;
-use super::{MARK, Target};
+use super::Target;
 
 /// What may stand before an id. The second one is for links from other programs.
-const PREFIXES: [&str; 3] = [":/", "joplin://x-callback-url/openNote?id=", MARK];
+const PREFIXES: [&str; 2] = [":/", "joplin://x-callback-url/openNote?id="];
+/// What stands before the id in HTML that goes through the converter, which drops `:/`.
+const MARK: &str = "joplin-item/";
 /// Maximum length of an address with its title, in bytes.
 const MAX_ADDRESS: usize = 1000;
 
@@ -138,5 +140,17 @@ pub(in super::super) fn mark_html(html: &str) -> String {
         }
     }
     out.push_str(rest);
+    out
+}
+
+/// Returns the markdown of marked HTML, with the addresses of Joplin.
+pub(in super::super) fn without_marks(markdown: &str) -> String {
+    let mut pieces = markdown.split(MARK);
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let is_id = piece.get(..32).and_then(item::id).is_some();
+        out.push_str(if is_id { ":/" } else { MARK });
+        out.push_str(piece);
+    }
     out
 }

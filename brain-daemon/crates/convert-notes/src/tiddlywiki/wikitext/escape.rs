@@ -67,12 +67,3 @@ pub(super) fn code(text: &str) -> String {
         trimmed => format!("{fence}{trimmed}{fence}"),
     }
 }
-
-/// Returns a block of code, with a fence longer than any in it.
-pub(crate) fn fenced(language: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(3.max(longest + 1));
-    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-_+".contains(&b);
-    let language = if language.bytes().all(is_name) { language } else { "" };
-    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
-}

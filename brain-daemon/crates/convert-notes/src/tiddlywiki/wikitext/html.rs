@@ -60,6 +60,8 @@ const PLAIN: [&str; 22] = [
     "tt",
     "wbr",
 ];
+/// Elements that are more than their lines. The converter of HTML writes them.
+const FLAT: [&str; 6] = ["table", "ul", "ol", "dl", "pre", "blockquote"];
 /// Elements that are dropped with their content.
 const DROPPED: [&str; 2] = ["script", "style"];
 
@@ -97,26 +99,16 @@ pub(super) fn tag(
     match name.as_str() {
         "br" => out.push_str("<br>"),
         "a" if !is_closing => {
-            let url = attribute(source, "href").filter(|url| address(url) > 0);
-            let close = spans.after(text, end, "</a>");
-            if let (Some(url), Some(close)) = (url, close) {
+            if let Some(url) = attribute(source, "href").filter(|url| address(url) > 0)
+                && let Some(close) = spans.after(text, end, "</a>")
+            {
                 let label = text.get(end..close - 4).unwrap_or_default();
                 let label = brain_page::escape_inline(&brain_page::single_line(label));
                 out.push_str(&format!("[{label}](<{}>)", url.replace(['<', '>', '\n'], "")));
                 return Some(close);
             }
         }
-        "img" => {
-            let alt = attribute(source, "alt").unwrap_or_default();
-            let alt = brain_page::escape_inline(&brain_page::single_line(alt));
-            match attribute(source, "src") {
-                Some(url) if address(url) > 0 => {
-                    out.push_str(&format!("![{alt}](<{}>)", url.replace(['<', '>', '\n'], "")));
-                }
-                Some(title) => out.push_str(&links.image(title, &alt)),
-                None => {}
-            }
-        }
+        "img" => out.push_str(&image(source, links)),
         name if DROPPED.contains(&name) => {
             links.has_scripts = true;
             let close = if name == "style" { "</style>" } else { "</script>" };
@@ -127,9 +119,24 @@ pub(super) fn tag(
             out.push_str(&format!("<{slash}{name}>"));
         }
         name if LINES.contains(&name) && !out.ends_with('\n') && !out.is_empty() => out.push('\n'),
+        name if FLAT.contains(&name) => links.has_flat_html = true,
+        "td" | "th" if !out.ends_with(char::is_whitespace) => out.push(' '),
         _ => {}
     }
     Some(end)
+}
+
+/// Returns the picture of `<img src="…">`; empty without an address.
+fn image(tag: &str, links: &mut Links<'_>) -> String {
+    let alt = attribute(tag, "alt").unwrap_or_default();
+    let alt = brain_page::escape_inline(&brain_page::single_line(alt));
+    match attribute(tag, "src") {
+        Some(url) if address(url) > 0 => {
+            format!("![{alt}](<{}>)", url.replace(['<', '>', '\n'], ""))
+        }
+        Some(title) => links.image(title, &alt),
+        None => String::new(),
+    }
 }
 
 /// Reads `<$link to="title">label</$link>`. Returns the link and its length in the source.

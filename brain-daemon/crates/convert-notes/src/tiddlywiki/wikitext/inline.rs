@@ -177,9 +177,6 @@ impl Run<'_, '_> {
             }
             _ => {
                 let title = span.get(2..span.len() - 2)?;
-                if title.contains('\n') {
-                    return None;
-                }
                 self.links.embed(title).unwrap_or_else(|| {
                     self.links.has_macros = true;
                     code(span)
@@ -204,7 +201,7 @@ impl Run<'_, '_> {
     /// `[[shown|target]]`: the label comes first.
     fn link(&mut self, span: &str) -> Option<String> {
         let content = span.get(2..span.len() - 2)?;
-        if content.contains('\n') || content.trim().is_empty() {
+        if content.trim().is_empty() {
             return None;
         }
         let (label, target) = content.split_once('|').unwrap_or((content, content));
