@@ -13,7 +13,7 @@ mod tree;
 
 pub use format::{ConvertError, Format, convert, recognise};
 pub use output::Output;
-pub use page::{Page, Paths, Value, link};
+pub use page::{Page, Paths, Value, link, link_address};
 pub use plain_text::{is_entity, literal_line, literal_text};
 pub use sample::Sample;
 pub use tree::{Entry, Tree};

@@ -18,7 +18,8 @@ pub struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(crate) fn new(out: &'a mut dyn Write) -> Self {
+    /// Writes to `out`.
+    pub fn new(out: &'a mut dyn Write) -> Self {
         Self { out, pages: 0, last: None }
     }
 

@@ -1,6 +1,10 @@
 //! Reads programs that write markdown. Each format has a module with a [`Format`].
 
+mod notion;
+mod rewrite;
+mod vault;
+
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 0] = [];
+pub static FORMATS: [Format; 1] = [notion::FORMAT];
