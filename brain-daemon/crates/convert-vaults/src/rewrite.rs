@@ -72,8 +72,8 @@ struct Open<'a> {
     /// The range of the label.
     label: Option<Range<usize>>,
     has_nested: bool,
-    /// The file that a nested picture shows.
-    nested_file: Option<String>,
+    /// The address of a nested picture.
+    nested: Option<String>,
     body: &'a str,
 }
 
@@ -119,7 +119,7 @@ impl Rewriter<'_, '_> {
                     is_embed: is_image,
                     label: None,
                     has_nested: false,
-                    nested_file: None,
+                    nested: None,
                     body: self.body,
                 });
             }
@@ -177,8 +177,12 @@ impl Rewriter<'_, '_> {
         let is_embed = open.is_embed;
         let (target, is_wiki) = (open.target.as_str(), false);
         let new = (self.find)(&Link { is_wiki, is_embed, target, label });
-        if let (NewLink::File(name), Some(outer)) = (&new, self.open.last_mut()) {
-            outer.nested_file = Some(name.clone());
+        if let Some(outer) = self.open.last_mut().filter(|_| is_embed) {
+            outer.nested = Some(open.target.clone());
+        }
+        // The picture alone says the same.
+        if !is_embed && open.nested.as_deref() == Some(target) {
+            return self.unwrap(open);
         }
         let is_plain = !label.contains(['[', ']', '*', '_', '`', '<', '|', '\\', '&', '\n'])
             && open.title.is_empty()
@@ -194,10 +198,6 @@ impl Rewriter<'_, '_> {
                 let mark = if anchor.is_empty() { "" } else { "#" };
                 let address = format!("{}.md{mark}{}", link_address(path), link_address(anchor));
                 return self.new_address(open, &address);
-            }
-            // The picture alone says the same.
-            NewLink::File(name) if open.nested_file.as_deref() == Some(&name) => {
-                return self.unwrap(open);
             }
             NewLink::File(name) if is_plain && is_embed && is_name(label, &name) => {
                 format!("![[{name}]]")

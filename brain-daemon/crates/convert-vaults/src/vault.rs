@@ -1,5 +1,6 @@
 //! The files of a vault: which are pages, which belong to pages, and which were used.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -82,18 +83,20 @@ impl<'a> Vault<'a> {
         self.names.get(&key(name)).map_or(&[], Vec::as_slice)
     }
 
-    /// Attaches a file to a page, once. Returns its name in the page.
+    /// Attaches a file to a page, once, with the name that `named` makes of its own. Returns its name
+    /// in the page.
     pub(crate) fn attach(
         &mut self,
         page: &mut Page,
         attached: &mut Attached,
         number: usize,
+        named: fn(&str) -> Cow<'_, str>,
     ) -> String {
         if let Some((_, name)) = attached.iter().find(|(known, _)| *known == number) {
             return name.clone();
         }
         let wish = self.entry(number).map_or("file", Entry::name);
-        let name = page.attach(wish);
+        let name = page.attach(&named(wish));
         self.used.insert(number);
         attached.push((number, name.clone()));
         name

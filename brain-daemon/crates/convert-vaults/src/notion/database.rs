@@ -20,6 +20,12 @@ pub(super) struct EntryPage {
     pub(super) properties: Vec<(String, String)>,
 }
 
+impl EntryPage {
+    fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
 impl Table {
     /// Reads the CSV with all entries, or that of the view if there is no other. The rows of the
     /// view come first, in its order.
@@ -102,15 +108,14 @@ impl Table {
     }
 
     /// Returns the number of the page of each row. Rows and pages with one title belong together if
-    /// their properties are the same, else in their order.
+    /// their properties are the same, else in their order. A page with another title belongs to a
+    /// row if only these two have its properties: a title that is a date is "@Today" in a page.
     pub(super) fn match_pages(&self, pages: &[EntryPage]) -> Vec<Option<usize>> {
         let mut same: HashMap<(String, String), VecDeque<usize>> = HashMap::new();
         let mut named: HashMap<String, VecDeque<usize>> = HashMap::new();
         for (number, page) in pages.iter().enumerate() {
             let title = normal(&page.title);
-            let values =
-                page.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-            same.entry((title.clone(), facts(values))).or_default().push_back(number);
+            same.entry((title.clone(), facts(page.values()))).or_default().push_back(number);
             named.entry(title).or_default().push_back(number);
         }
         let mut is_taken = vec![false; pages.len()];
@@ -124,10 +129,7 @@ impl Table {
                 Some(number)
             })
             .collect();
-        for (row, found) in self.rows.iter().zip(&mut found) {
-            if found.is_some() {
-                continue;
-            }
+        for (row, found) in self.rows.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
             let Some(named) = named.get_mut(&normal(self.title(row))) else { continue };
             while let Some(number) = named.pop_front() {
                 if let Some(is_taken) = is_taken.get_mut(number).filter(|is_taken| !**is_taken) {
@@ -137,7 +139,31 @@ impl Table {
                 }
             }
         }
+        self.match_renamed(pages, &is_taken, &mut found);
         found
+    }
+
+    fn match_renamed(&self, pages: &[EntryPage], is_taken: &[bool], found: &mut [Option<usize>]) {
+        let mut rows: HashMap<String, Vec<usize>> = HashMap::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            if found.get(number) == Some(&None) {
+                rows.entry(facts(self.values(row))).or_default().push(number);
+            }
+        }
+        let mut others: HashMap<String, Vec<usize>> = HashMap::new();
+        for (number, page) in pages.iter().enumerate() {
+            if is_taken.get(number) == Some(&false) {
+                others.entry(facts(page.values())).or_default().push(number);
+            }
+        }
+        for (facts, pages) in others {
+            if let ([page], Some([row])) = (pages.as_slice(), rows.get(&facts).map(Vec::as_slice))
+                && !facts.is_empty()
+                && let Some(found) = found.get_mut(*row)
+            {
+                *found = Some(*page);
+            }
+        }
     }
 
     /// Returns the names and values of a row, without its title.
@@ -191,5 +217,15 @@ mod tests {
         table.find_title(&pages);
         assert_eq!(table.title, 1);
         assert_eq!(table.match_pages(&pages), [Some(1), None, Some(0), None]);
+    }
+
+    #[test]
+    fn a_page_with_a_relative_date_is_found_by_its_properties() {
+        let table = Table::read(Some("Date,At\n@May 4,9 AM\n@May 5,8 AM\n"), None);
+        let page = EntryPage {
+            title: "@Today".to_owned(),
+            properties: vec![("At".to_owned(), "8 AM".to_owned())],
+        };
+        assert_eq!(table.match_pages(&[page]), [None, Some(0)]);
     }
 }

@@ -78,7 +78,7 @@ impl<'a> Export<'a> {
     }
 }
 
-/// Writes a page. `row` has the values of its row in a database.
+/// Writes a page. `columns` are the names of its properties, if it is in a database.
 pub(super) fn write_document(
     export: &mut Export<'_>,
     number: usize,
@@ -91,11 +91,11 @@ pub(super) fn write_document(
     write_page(export, number, None, content, out)
 }
 
-/// Writes a page whose text was read. `row` replaces the properties that it states.
+/// Writes a page whose text was read. `row` replaces the title and the properties that it states.
 fn write_page(
     export: &mut Export<'_>,
     number: usize,
-    row: Option<Vec<(String, String)>>,
+    row: Option<(&str, Vec<(String, String)>)>,
     content: Content,
     out: &mut Output<'_>,
 ) -> io::Result<()> {
@@ -104,7 +104,8 @@ fn write_page(
     let file = document.text.or(document.all).or(document.view);
     let entry = file.and_then(|file| vault.entry(file));
     let (from, folder) = entry.map_or(("", ""), |entry| (&entry.path, entry.folder()));
-    let mut page = Page::new(from, &document.path, &document.title);
+    let (title, row) = row.map_or((None, None), |(title, row)| (Some(title), Some(row)));
+    let mut page = Page::new(from, &document.path, title.unwrap_or(&document.title));
     let (mut attached, mut missing) = (Attached::new(), Vec::new());
     let mut links = PageLinks {
         catalog,
@@ -333,7 +334,9 @@ fn write_rows(
             (Some(page), Some(content)) if is_html(export, *page) => {
                 write_page(export, *page, None, content, out)?;
             }
-            (Some(page), Some(content)) => write_page(export, *page, Some(values), content, out)?,
+            (Some(page), Some(content)) => {
+                write_page(export, *page, Some((table.title(row), values)), content, out)?;
+            }
             (Some(_), None) => {}
             (None, _) => {
                 let entry = csv.and_then(|file| export.vault.entry(file));

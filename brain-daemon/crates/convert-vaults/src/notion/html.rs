@@ -87,7 +87,58 @@ fn prepared(html: &str) -> String {
         (!is_first).then_some("")
     });
     let html = replace_tags(&html, "<img class=\"icon\"", |_| Some(""));
+    let html = replace_elements(&html, "<nav ", "</nav>", |nav| {
+        nav.contains("table_of_contents").then(String::new)
+    });
+    let html = replace_elements(&html, "<a href=", "</a>", bookmark);
+    let html = replace_elements(&html, "<summary ", "</summary>", heading);
     callouts(&html)
+}
+
+/// Returns the card of a bookmark as a link and its description, without the site's pictures.
+fn bookmark(card: &str) -> Option<String> {
+    let (tag, _) = card.split_once('>')?;
+    let address = between(tag, "<a href=\"", "\"").filter(|_| tag.contains("bookmark source"))?;
+    let part = |name: &str| {
+        between(card, &format!("<div class=\"bookmark-{name}\">"), "</div>").unwrap_or_default()
+    };
+    let title = match part("title") {
+        "" => address,
+        title => title,
+    };
+    Some(format!("<p><a href=\"{address}\">{title}</a></p><p>{}</p>", part("description")))
+}
+
+/// Returns the summary of a heading that opens and closes its section as a heading.
+fn heading(summary: &str) -> Option<String> {
+    let (tag, text) = summary.strip_suffix("</summary>")?.split_once('>')?;
+    let sizes = [("1.875em", 1), ("1.5em", 2), ("1.25em", 3)];
+    let (_, level) = sizes.iter().find(|(size, _)| tag.contains(&format!("font-size:{size}")))?;
+    Some(format!("<h{level}>{text}</h{level}>"))
+}
+
+/// Replaces each text from `start` to the next `end` by what `new` returns.
+fn replace_elements(
+    html: &str,
+    start: &str,
+    end: &str,
+    new: impl Fn(&str) -> Option<String>,
+) -> String {
+    let mut out = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some(at) = rest.find(start) {
+        let (before, element) = rest.split_at(at);
+        let Some(length) = element.find(end).map(|at| at + end.len()) else { break };
+        let (element, after) = element.split_at(length);
+        out.push_str(before);
+        match new(element) {
+            Some(new) => out.push_str(&new),
+            None => out.push_str(element),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Replaces each tag that begins so, up to `>`, by what `new` returns.

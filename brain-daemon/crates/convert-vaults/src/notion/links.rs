@@ -61,17 +61,24 @@ impl PageLinks<'_, '_> {
         if link.is_wiki {
             return NewLink::Keep;
         }
+        // It leads to a block, which has no name in a page.
+        if is_block(link.target) {
+            return NewLink::Text(link.label.to_owned());
+        }
         match target(self.catalog, self.vault, self.folder, link.target) {
             Target::Page(path) => NewLink::Page { path, label: link.label.to_owned() },
-            Target::File(number) => {
-                NewLink::File(self.vault.attach(self.page, self.attached, number))
-            }
+            Target::File(number) => NewLink::File(self.attach(number)),
             Target::Elsewhere => NewLink::Keep,
             Target::Missing => {
                 self.missing.push(link.target.to_owned());
                 NewLink::Keep
             }
         }
+    }
+
+    /// Attaches a file. Notion encodes some names.
+    fn attach(&mut self, number: usize) -> String {
+        self.vault.attach(self.page, self.attached, number, percent_decode)
     }
 
     /// Returns the links to the files that a value lists, or `None` if it lists none.
@@ -83,7 +90,13 @@ impl PageLinks<'_, '_> {
                 _ => return None,
             }
         }
-        let link = |number| format!("[[{}]]", self.vault.attach(self.page, self.attached, number));
+        let link = |number| format!("[[{}]]", self.attach(number));
         Some(numbers.into_iter().map(link).collect())
     }
+}
+
+/// Returns whether an address is the id of a block of the same page.
+fn is_block(address: &str) -> bool {
+    let id = address.strip_prefix('#').unwrap_or_default();
+    id.len() >= 32 && id.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
 }
