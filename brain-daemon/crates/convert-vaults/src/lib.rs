@@ -1,10 +1,12 @@
 //! Reads programs that write markdown. Each format has a module with a [`Format`].
 
+mod logseq;
 mod notion;
+mod outline;
 mod rewrite;
 mod vault;
 
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 1] = [notion::FORMAT];
+pub static FORMATS: [Format; 2] = [notion::FORMAT, logseq::FORMAT];

@@ -171,6 +171,11 @@ impl<'a> Vault<'a> {
     }
 }
 
+/// Returns the name of a file for its attachment: the same.
+pub(crate) fn own_name(name: &str) -> Cow<'_, str> {
+    Cow::Borrowed(name)
+}
+
 /// Returns a path as it is compared: without case, in one normal form.
 pub(crate) fn key(path: &str) -> String {
     if path.is_ascii() {
