@@ -4,9 +4,10 @@ mod logseq;
 mod notion;
 mod outline;
 mod rewrite;
+mod roam;
 mod vault;
 
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 2] = [notion::FORMAT, logseq::FORMAT];
+pub static FORMATS: [Format; 3] = [notion::FORMAT, logseq::FORMAT, roam::FORMAT];

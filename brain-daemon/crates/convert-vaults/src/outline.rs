@@ -163,6 +163,31 @@ fn pairs(bytes: &[u8], open: &[u8], close: &[u8]) -> HashMap<usize, usize> {
     found
 }
 
+/// Returns the text with `change` applied to all that is no code.
+pub(crate) fn map_text(text: &str, change: &dyn Fn(&str) -> String) -> String {
+    let mut scanner = Scanner::of(text);
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (start, _) in scanner.runs.clone() {
+        if start >= copied
+            && let Some(end) = scanner.code(start)
+        {
+            out.push_str(&change(text.get(copied..start).unwrap_or_default()));
+            out.push_str(text.get(start..end).unwrap_or_default());
+            copied = end;
+        }
+    }
+    out.push_str(&change(text.get(copied..).unwrap_or_default()));
+    out
+}
+
+/// Returns whether a name can be a tag in a text: `#name`.
+pub(crate) fn is_tag(name: &str) -> bool {
+    name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/'))
+        && name.chars().any(char::is_alphabetic)
+        && !name.starts_with('/')
+}
+
 /// Returns a text for a link that leads to it: one line without marks, cut after some words.
 pub(crate) fn label_of(text: &str) -> String {
     const MAX: usize = 80;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::blocks::{Block, blocks};
 use super::graph::{Graph, list, unquoted};
-use crate::outline::{Mark, replace};
+use crate::outline::{Mark, is_tag, replace};
 use crate::vault::{Attached, is_external, own_name, split_anchor};
 
 /// States of tasks, and whether they are done. `TODO` and `DONE` need no word in the page.
@@ -148,6 +148,7 @@ impl PageWriter<'_, '_> {
                 self.file(name).map(|file| format!("[[{file}]]"))
             }
             Mark::Page(name) => Some(self.page_link(name)),
+            Mark::Tag(name) if is_tag(name) => Some(format!("#{name}")),
             Mark::Tag(name) => {
                 self.add_tag(name);
                 Some(self.page_link(name))
