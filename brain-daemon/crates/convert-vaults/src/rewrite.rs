@@ -36,16 +36,29 @@ pub(crate) enum NewLink {
     Text(String),
 }
 
-/// Returns the text with all links replaced by what `find` returns for them.
-pub(crate) fn rewrite(body: &str, find: &mut dyn FnMut(&Link<'_>) -> NewLink) -> String {
-    if !body.contains(['[', '<']) {
+/// What is asked about the links and the other text of a page.
+pub(crate) trait Rewrite {
+    /// Returns what a link becomes.
+    fn link(&mut self, link: &Link<'_>) -> NewLink;
+
+    /// Returns what a text becomes that is outside of code, links and HTML; `None` if it stays.
+    fn text(&mut self, _text: &str) -> Option<String> {
+        None
+    }
+}
+
+/// Returns the text with all links replaced, and all other text outside of code.
+pub(crate) fn rewrite(body: &str, rules: &mut dyn Rewrite) -> String {
+    if !body.contains(['[', '<', '#', '@']) {
         return body.to_owned();
     }
-    let mut rewriter = Rewriter { body, find, edits: Vec::new(), open: Vec::new() };
+    let (edits, open) = (Vec::new(), Vec::new());
+    let mut rewriter = Rewriter { body, rules, edits, open, is_code: false, run: 0..0 };
     for_each_event(body, MARKDOWN, |event, range| {
         rewriter.event(event, range);
         ControlFlow::Continue(())
     });
+    rewriter.end_run();
     let mut edits = rewriter.edits;
     edits.sort_by_key(|(range, _)| range.start);
     let mut out = String::with_capacity(body.len() + 64);
@@ -89,9 +102,12 @@ impl<'a> Open<'a> {
 
 struct Rewriter<'a, 'f> {
     body: &'a str,
-    find: &'f mut dyn FnMut(&Link<'_>) -> NewLink,
+    rules: &'f mut dyn Rewrite,
     edits: Vec<(Range<usize>, String)>,
     open: Vec<Open<'a>>,
+    is_code: bool,
+    /// The text that is read. The parser splits it at signs that could have a meaning.
+    run: Range<usize>,
 }
 
 impl Rewriter<'_, '_> {
@@ -128,12 +144,32 @@ impl Rewriter<'_, '_> {
                     self.close(&open);
                 }
             }
+            Event::Start(Tag::CodeBlock(_)) => self.is_code = true,
+            Event::End(TagEnd::CodeBlock) => self.is_code = false,
+            Event::Text(_) if self.open.is_empty() && !self.is_code => {
+                if range.start == self.run.end {
+                    self.run.end = range.end;
+                } else {
+                    self.end_run();
+                    self.run = range;
+                }
+            }
             Event::Html(html) | Event::InlineHtml(html)
                 if self.body.get(range.clone()) == Some(&*html) =>
             {
                 self.html(&html, range.start);
             }
             _ => {}
+        }
+    }
+
+    fn end_run(&mut self) {
+        let run = std::mem::replace(&mut self.run, 0..0);
+        let text = self.body.get(run.clone()).unwrap_or_default();
+        if !text.is_empty()
+            && let Some(new) = self.rules.text(text)
+        {
+            self.edits.push((run, new));
         }
     }
 
@@ -154,7 +190,7 @@ impl Rewriter<'_, '_> {
         let bar = if target.ends_with('\\') { "\\|" } else { "|" };
         let target = target.strip_suffix('\\').unwrap_or(target);
         let is_embed = open.is_embed;
-        let new = match (self.find)(&Link { is_wiki: true, is_embed, target, label }) {
+        let new = match self.rules.link(&Link { is_wiki: true, is_embed, target, label }) {
             NewLink::Keep => return,
             NewLink::Text(text) => text,
             NewLink::Page { path, label } => {
@@ -176,7 +212,7 @@ impl Rewriter<'_, '_> {
         let label = open.label();
         let is_embed = open.is_embed;
         let (target, is_wiki) = (open.target.as_str(), false);
-        let new = (self.find)(&Link { is_wiki, is_embed, target, label });
+        let new = self.rules.link(&Link { is_wiki, is_embed, target, label });
         if let Some(outer) = self.open.last_mut().filter(|_| is_embed) {
             outer.nested = Some(open.target.clone());
         }
@@ -234,7 +270,7 @@ impl Rewriter<'_, '_> {
         for range in addresses(html) {
             let target = html.get(range.clone()).unwrap_or_default();
             let is_embed = html.get(..range.start).is_some_and(|tag| !tag.ends_with("href=\""));
-            let new = match (self.find)(&Link { is_wiki: false, is_embed, target, label: "" }) {
+            let new = match self.rules.link(&Link { is_wiki: false, is_embed, target, label: "" }) {
                 NewLink::Page { path, .. } => format!("{}.md", link_address(&path)),
                 NewLink::File(name) => link_address(&name),
                 NewLink::Keep | NewLink::Text(_) => continue,
@@ -273,13 +309,27 @@ fn addresses(html: &str) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
+    struct Rules;
+
+    impl Rewrite for Rules {
+        fn link(&mut self, link: &Link<'_>) -> NewLink {
+            match link.target {
+                "p.md" | "p" => {
+                    NewLink::Page { path: "a/p".to_owned(), label: link.label.to_owned() }
+                }
+                "f.png" => NewLink::File("f 1.png".to_owned()),
+                "t" => NewLink::Text("text".to_owned()),
+                _ => NewLink::Keep,
+            }
+        }
+
+        fn text(&mut self, text: &str) -> Option<String> {
+            text.contains("#a.b").then(|| text.replace("#a.b", "#a/b"))
+        }
+    }
+
     fn rewritten(body: &str) -> String {
-        rewrite(body, &mut |link| match link.target {
-            "p.md" | "p" => NewLink::Page { path: "a/p".to_owned(), label: link.label.to_owned() },
-            "f.png" => NewLink::File("f 1.png".to_owned()),
-            "t" => NewLink::Text("text".to_owned()),
-            _ => NewLink::Keep,
-        })
+        rewrite(body, &mut Rules)
     }
 
     #[test]
@@ -306,6 +356,11 @@ mod tests {
     }
 
     #[test]
+    fn text_outside_of_code_and_links_is_rewritten() {
+        assert_eq!(rewritten("x #a.b_c * #a.b [[p]] *#a.b*"), "x #a/b_c * #a/b [[a/p]] *#a/b*");
+    }
+
+    #[test]
     fn code_and_other_links_stay() {
         for body in [
             "`[P](p.md)` [x](y.md) <https://p.md>",
@@ -313,6 +368,7 @@ mod tests {
             "    [P](p.md)",
             "\\[P](p.md) [^1]\n\n[^1]: note",
             "a < b [c] d",
+            "`#a.b` [#a.b](x)\n\n    #a.b",
         ] {
             assert_eq!(rewritten(body), body);
         }

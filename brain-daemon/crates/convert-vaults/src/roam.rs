@@ -44,7 +44,8 @@ fn is_graph(head: &str) -> bool {
     let head = head.trim_start_matches('\u{feff}').trim_start();
     let has = |key: &str| head.contains(&format!("\"{key}\""));
     head.strip_prefix('[').is_some_and(|rest| rest.trim_start().starts_with('{'))
-        && has("title")
+        // The title can stand far behind, after the blocks.
+        && has("children")
         && has("string")
         && has("uid")
         && (has("edit-time") || has("create-time"))

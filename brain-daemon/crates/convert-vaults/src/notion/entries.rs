@@ -116,7 +116,7 @@ fn write_page(
         missing: &mut missing,
     };
     set_fields(&mut links, row.unwrap_or(content.properties));
-    let body = rewrite(&content.body, &mut |link| links.find(link));
+    let body = rewrite(&content.body, &mut links);
     page.body = body;
     for address in missing {
         let reason = format!("its link to {address} leads to no file of the export");

@@ -5,7 +5,7 @@ use brain_page::percent_decode;
 
 use super::catalog::Catalog;
 use super::names::{Stem, id_in_address};
-use crate::rewrite::{Link, NewLink};
+use crate::rewrite::{Link, NewLink, Rewrite};
 use crate::vault::{Attached, Vault, is_external, split_anchor};
 
 /// The target of an address.
@@ -56,8 +56,8 @@ pub(super) struct PageLinks<'e, 'a> {
     pub(super) missing: &'e mut Vec<String>,
 }
 
-impl PageLinks<'_, '_> {
-    pub(super) fn find(&mut self, link: &Link<'_>) -> NewLink {
+impl Rewrite for PageLinks<'_, '_> {
+    fn link(&mut self, link: &Link<'_>) -> NewLink {
         if link.is_wiki {
             return NewLink::Keep;
         }
@@ -75,7 +75,9 @@ impl PageLinks<'_, '_> {
             }
         }
     }
+}
 
+impl PageLinks<'_, '_> {
     /// Attaches a file. Notion encodes some names.
     fn attach(&mut self, number: usize) -> String {
         self.vault.attach(self.page, self.attached, number, percent_decode)
