@@ -83,7 +83,7 @@ pub struct Page {
     /// another name.
     pub fields: Vec<(String, Value)>,
     /// Frontmatter that stays as it is written. The values above replace those of the same keys.
-    pub original: Frontmatter,
+    pub original: Option<Frontmatter>,
     /// The text, in markdown.
     pub body: String,
     /// The names of its files, from [`Self::attach`].
@@ -118,8 +118,8 @@ impl Page {
 
     /// Returns the whole text of the page: frontmatter and body.
     pub fn markdown(&self) -> String {
-        if !self.original.is_empty() {
-            return self.with_original();
+        if let Some(original) = &self.original {
+            return self.with_original(original.clone());
         }
         let mut out = String::from("---\n");
         let mut keys = HashSet::new();
@@ -160,8 +160,7 @@ impl Page {
         out
     }
 
-    fn with_original(&self) -> String {
-        let mut frontmatter = self.original.clone();
+    fn with_original(&self, mut frontmatter: Frontmatter) -> String {
         if !self.title.is_empty() {
             frontmatter.set("title", &self.title);
         }
@@ -243,7 +242,7 @@ mod tests {
     fn original_frontmatter_stays_with_its_comments() {
         let raw = "# mine\nid: 007\ntitle: 'A'\nattachments: [x.png]\n";
         let mut page = Page {
-            original: Frontmatter::parse(raw).unwrap(),
+            original: Some(Frontmatter::parse(raw).unwrap()),
             body: "text".to_owned(),
             ..Page::default()
         };

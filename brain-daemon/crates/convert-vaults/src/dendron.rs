@@ -145,7 +145,7 @@ fn write_note(
     let (frontmatter, body) = split(&text, &entry.path, out)?;
     let path = workspace.vault.page(number).unwrap_or_default().to_owned();
     let mut page = Page::new(&entry.path, &path, "");
-    page.original = with_tags(frontmatter);
+    page.original = Some(with_tags(frontmatter));
     let (attached, lost) = (Attached::new(), Vec::new());
     let mut rules = NoteRules { workspace, folder: entry.folder(), page, attached, lost };
     let body = rewrite(&body, &mut rules);

@@ -1,7 +1,10 @@
 //! Reads programs that write markdown. Each format has a module with a [`Format`].
 
+mod archive;
+mod bear;
 mod dendron;
 mod frontmatter;
+mod joplin_markdown;
 mod logseq;
 mod notion;
 mod outline;
@@ -12,4 +15,14 @@ mod vault;
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 4] = [notion::FORMAT, logseq::FORMAT, roam::FORMAT, dendron::FORMAT];
+pub static FORMATS: [Format; 8] = [
+    notion::FORMAT,
+    logseq::FORMAT,
+    roam::FORMAT,
+    bear::FORMAT,
+    dendron::FORMAT,
+    joplin_markdown::FORMAT,
+    archive::CANVAS,
+    // Archives of the formats above have markdown, too.
+    archive::FORMAT,
+];

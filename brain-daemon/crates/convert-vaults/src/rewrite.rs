@@ -15,8 +15,6 @@ const MARKDOWN: Options = Options::ENABLE_WIKILINKS.union(Options::ENABLE_FOOTNO
 pub(crate) struct Link<'a> {
     /// Whether it has double brackets.
     pub(crate) is_wiki: bool,
-    /// Whether it embeds its target: a picture, a page.
-    pub(crate) is_embed: bool,
     /// The address, or what stands in double brackets before the first `|`.
     pub(crate) target: &'a str,
     /// What is shown, as markdown; empty if there is nothing. In double brackets, what follows `|`.
@@ -190,7 +188,7 @@ impl Rewriter<'_, '_> {
         let bar = if target.ends_with('\\') { "\\|" } else { "|" };
         let target = target.strip_suffix('\\').unwrap_or(target);
         let is_embed = open.is_embed;
-        let new = match self.rules.link(&Link { is_wiki: true, is_embed, target, label }) {
+        let new = match self.rules.link(&Link { is_wiki: true, target, label }) {
             NewLink::Keep => return,
             NewLink::Text(text) => text,
             NewLink::Page { path, label } => {
@@ -212,7 +210,7 @@ impl Rewriter<'_, '_> {
         let label = open.label();
         let is_embed = open.is_embed;
         let (target, is_wiki) = (open.target.as_str(), false);
-        let new = self.rules.link(&Link { is_wiki, is_embed, target, label });
+        let new = self.rules.link(&Link { is_wiki, target, label });
         if let Some(outer) = self.open.last_mut().filter(|_| is_embed) {
             outer.nested = Some(open.target.clone());
         }
@@ -269,8 +267,7 @@ impl Rewriter<'_, '_> {
     fn html(&mut self, html: &str, start: usize) {
         for range in addresses(html) {
             let target = html.get(range.clone()).unwrap_or_default();
-            let is_embed = html.get(..range.start).is_some_and(|tag| !tag.ends_with("href=\""));
-            let new = match self.rules.link(&Link { is_wiki: false, is_embed, target, label: "" }) {
+            let new = match self.rules.link(&Link { is_wiki: false, target, label: "" }) {
                 NewLink::Page { path, .. } => format!("{}.md", link_address(&path)),
                 NewLink::File(name) => link_address(&name),
                 NewLink::Keep | NewLink::Text(_) => continue,

@@ -9,7 +9,8 @@ const NOTE: &str =
 
 #[test]
 fn a_workspace_of_dendron_is_read() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/fixtures/import/dendron/workspace");
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/fixtures/import/dendron/workspace");
     let converted = Converted::of(&FORMATS, Path::new(path));
     assert_eq!(converted.format, "dendron");
     assert_eq!(
