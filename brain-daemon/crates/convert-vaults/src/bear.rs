@@ -83,7 +83,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let mut names = Names::default();
     let notes = notes(&tree, &mut vault, &mut names, out)?;
     for note in notes {
-        write_note(&mut vault, &names, note, out)?;
+        write_note(&mut vault, &names, &note, out)?;
     }
     vault.report_unused(out, |_| None)?;
     Ok(())
@@ -157,7 +157,7 @@ fn bundle_name(info: &Entry) -> &str {
 fn write_note(
     vault: &mut Vault<'_>,
     names: &Names,
-    note: Note,
+    note: &Note,
     out: &mut Output<'_>,
 ) -> io::Result<()> {
     let Some(entry) = vault.entry(note.text) else { return Ok(()) };

@@ -136,7 +136,7 @@ impl Facts {
         for (name, value) in first.map(|block| block.properties.as_slice()).unwrap_or_default() {
             match name.to_lowercase().as_str() {
                 "title" => {
-                    facts.title = Some(unquoted(value).to_owned()).filter(|it| !it.is_empty())
+                    facts.title = Some(unquoted(value).to_owned()).filter(|it| !it.is_empty());
                 }
                 "alias" => facts.aliases = list(value),
                 _ => {}

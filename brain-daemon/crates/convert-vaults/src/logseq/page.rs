@@ -265,7 +265,7 @@ impl PageWriter<'_, '_> {
                         self.lost
                             .push("a query is kept as code, which only Logseq can run".to_owned());
                     }
-                    let language = line.trim().split_whitespace().nth(1).unwrap_or_default();
+                    let language = line.split_whitespace().nth(1).unwrap_or_default();
                     let language = if kind == "SRC" { language } else { "" };
                     is_code = true;
                     lines.push(format!("```{language}"));

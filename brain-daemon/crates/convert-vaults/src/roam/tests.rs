@@ -11,6 +11,7 @@ fn converted(graph: &Value) -> Converted {
     Converted::of(&FORMATS, file.path())
 }
 
+#[allow(clippy::needless_pass_by_value)]
 fn page(title: &str, children: Value) -> Value {
     json!({"title": title, "uid": "x", "create-time": 1_700_000_000_000_i64,
         "edit-time": 1_700_000_100_000_i64, "children": children})
