@@ -19,7 +19,7 @@ use brain_convert_base::{ConvertError, Entry, Format, Output, Page, Sample, Tree
 
 use crate::frontmatter::split;
 use crate::rewrite::{Link, NewLink, Rewrite, rewrite};
-use crate::vault::{Attached, is_external, own_name, split_anchor};
+use crate::vault::{Attached, is_external, own_name, report, split_anchor};
 use names::{Archive, Kind};
 
 pub(crate) const FORMAT: Format =
@@ -141,9 +141,7 @@ fn write_page(archive: &mut Archive<'_>, number: usize, out: &mut Output<'_>) ->
     };
     let PageRules { mut page, attached, lost, .. } = rules;
     page.body = body;
-    for reason in lost {
-        out.lost(&entry.path, &reason)?;
-    }
+    report(&entry.path, lost, out)?;
     out.page(&page)?;
     archive.vault.write_files(&page, &attached, out)
 }

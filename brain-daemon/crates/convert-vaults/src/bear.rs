@@ -17,7 +17,7 @@ use brain_convert_base::{ConvertError, Entry, Format, Output, Page, Paths, Sampl
 use brain_page::percent_decode;
 
 use crate::rewrite::{Link, NewLink, Rewrite, rewrite};
-use crate::vault::{Attached, Vault, is_external, key, own_name};
+use crate::vault::{Attached, Vault, is_external, key, own_name, report};
 use info::Info;
 
 pub(crate) const FORMAT: Format =
@@ -175,9 +175,7 @@ fn write_note(
     let body = rewrite(&text, &mut rules);
     let NoteRules { mut page, attached, lost, .. } = rules;
     page.body = body;
-    for reason in lost {
-        out.lost(&entry.path, &reason)?;
-    }
+    report(&entry.path, lost, out)?;
     out.page(&page)?;
     vault.write_files(&page, &attached, out)
 }

@@ -13,7 +13,7 @@ use brain_page::Frontmatter;
 
 use crate::frontmatter::split;
 use crate::rewrite::{Link, NewLink, Rewrite, rewrite};
-use crate::vault::{Attached, Vault, is_external, key, own_name, split_anchor};
+use crate::vault::{Attached, Vault, is_external, key, own_name, report, split_anchor};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -151,9 +151,7 @@ fn write_note(
     let body = rewrite(&body, &mut rules);
     let NoteRules { mut page, attached, lost, .. } = rules;
     page.body = body;
-    for reason in lost {
-        out.lost(&entry.path, &reason)?;
-    }
+    report(&entry.path, lost, out)?;
     out.page(&page)?;
     workspace.vault.write_files(&page, &attached, out)
 }

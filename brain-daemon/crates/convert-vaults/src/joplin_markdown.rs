@@ -18,7 +18,7 @@ use brain_convert_base::{ConvertError, Entry, Format, Output, Page, Paths, Sampl
 use brain_page::{MediaType, PayloadError, payload};
 
 use crate::rewrite::{Link, NewLink, Rewrite, rewrite};
-use crate::vault::{Attached, Vault, is_external, own_name, split_anchor};
+use crate::vault::{Attached, Vault, is_external, own_name, report, split_anchor};
 use fields::Fields;
 
 pub(crate) const FORMAT: Format = Format {
@@ -117,9 +117,7 @@ fn write_note(vault: &mut Vault<'_>, number: usize, out: &mut Output<'_>) -> io:
     let body = rewrite(&body, &mut rules);
     let NoteRules { mut page, attached, lost, .. } = rules;
     page.body = format!("{task}{body}");
-    for reason in lost {
-        out.lost(&entry.path, &reason)?;
-    }
+    report(&entry.path, lost, out)?;
     out.page(&page)?;
     vault.write_files(&page, &attached, out)
 }

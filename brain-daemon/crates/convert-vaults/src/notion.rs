@@ -60,7 +60,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     };
     tree.report_problems(out)?;
     let catalog = Catalog::read(&tree, out)?;
-    let mut export = Export::new(&tree, catalog);
+    let mut export = Export::new(&tree, catalog)?;
     for number in 0..export.catalog.documents.len() {
         let document = &export.catalog.documents[number];
         match document.kind {

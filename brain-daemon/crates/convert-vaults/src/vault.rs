@@ -171,6 +171,18 @@ impl<'a> Vault<'a> {
     }
 }
 
+/// Reports each reason why a page is not complete once.
+pub(crate) fn report(from: &str, reasons: Vec<String>, out: &mut Output<'_>) -> io::Result<()> {
+    let mut known = HashSet::new();
+    for reason in reasons {
+        if !known.contains(&reason) {
+            out.lost(from, &reason)?;
+            known.insert(reason);
+        }
+    }
+    Ok(())
+}
+
 /// Returns the name of a file for its attachment: the same.
 pub(crate) fn own_name(name: &str) -> Cow<'_, str> {
     Cow::Borrowed(name)

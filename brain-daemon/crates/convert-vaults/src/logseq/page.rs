@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::blocks::{Block, blocks};
 use super::graph::{Graph, list, unquoted};
 use crate::outline::{Mark, is_tag, replace};
-use crate::vault::{Attached, is_external, own_name, split_anchor};
+use crate::vault::{Attached, is_external, own_name, report, split_anchor};
 
 /// States of tasks, and whether they are done. `TODO` and `DONE` need no word in the page.
 const STATES: [(&str, Option<bool>); 10] = [
@@ -44,9 +44,7 @@ pub(super) fn write_all(graph: &mut Graph<'_>, out: &mut Output<'_>) -> io::Resu
         };
         writer.write(&blocks(&text));
         let PageWriter { page, attached, lost, .. } = writer;
-        for reason in lost {
-            out.lost(&entry.path, &reason)?;
-        }
+        report(&entry.path, lost, out)?;
         out.page(&page)?;
         graph.vault.write_files(&page, &attached, out)?;
     }

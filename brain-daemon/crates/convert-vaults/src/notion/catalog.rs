@@ -73,7 +73,6 @@ impl Catalog {
         let order = |it: &Document| (it.folder.matches('/').count(), it.folder.clone());
         catalog.documents.sort_by_cached_key(|it| (order(it), it.stem.clone()));
         catalog.find_owners();
-        catalog.name_pages();
         Ok(catalog)
     }
 
@@ -183,7 +182,8 @@ impl Catalog {
         }
     }
 
-    fn name_pages(&mut self) {
+    /// Gives each document the path of its page.
+    pub(super) fn name_pages(&mut self) {
         for number in 0..self.documents.len() {
             let Some(document) = self.documents.get(number) else { continue };
             let folders = self.folders(&document.folder);

@@ -9,7 +9,7 @@ use super::database::{EntryPage, Table};
 use super::links::{PageLinks, Target, target};
 use super::{html, markdown, values};
 use crate::rewrite::rewrite;
-use crate::vault::{Attached, Vault};
+use crate::vault::{Attached, Vault, report};
 
 /// Maximum size of a CSV file that is read, in bytes.
 const MAX_CSV: u64 = 16_000_000;
@@ -33,8 +33,12 @@ struct Content {
 }
 
 impl<'a> Export<'a> {
-    pub(super) fn new(tree: &'a Tree, catalog: Catalog) -> Self {
-        let mut vault = Vault::new(tree);
+    /// Names the pages of all documents.
+    pub(super) fn new(tree: &'a Tree, catalog: Catalog) -> io::Result<Self> {
+        let mut export = Self { catalog, vault: Vault::new(tree) };
+        export.find_titles()?;
+        export.catalog.name_pages();
+        let Self { catalog, vault } = &mut export;
         for document in &catalog.documents {
             for file in [document.text, document.all, document.view].into_iter().flatten() {
                 vault.add_page(file, document.path.clone());
@@ -43,7 +47,29 @@ impl<'a> Export<'a> {
         for number in &catalog.indexes {
             vault.mark_used(*number);
         }
-        Self { catalog, vault }
+        Ok(export)
+    }
+
+    /// Gives the entries of databases the titles of their rows. Those in their files can depend on
+    /// the day of the export: "@Today".
+    fn find_titles(&mut self) -> io::Result<()> {
+        let mut sink = io::sink();
+        // What is wrong with a file is reported when it is written.
+        let mut silent = Output::new(&mut sink);
+        for database in 0..self.catalog.documents.len() {
+            let numbers = self.catalog.entries(database).to_vec();
+            if numbers.is_empty() {
+                continue;
+            }
+            let (table, found) = read_table(self, database, &numbers, &mut silent)?;
+            for (row, page) in table.rows.iter().zip(found) {
+                let number = page.and_then(|page| numbers.get(page));
+                if let Some(document) = number.and_then(|it| self.catalog.documents.get_mut(*it)) {
+                    table.title(row).clone_into(&mut document.title);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn document(&self, number: usize) -> Option<&Document> {
@@ -118,10 +144,8 @@ fn write_page(
     set_fields(&mut links, row.unwrap_or(content.properties));
     let body = rewrite(&content.body, &mut links);
     page.body = body;
-    for address in missing {
-        let reason = format!("its link to {address} leads to no file of the export");
-        out.lost(from, &reason)?;
-    }
+    let reason = |address| format!("its link to {address} leads to no file of the export");
+    report(from, missing.into_iter().map(reason).collect(), out)?;
     out.page(&page)?;
     vault.write_files(&page, &attached, out)
 }
@@ -186,18 +210,8 @@ pub(super) fn write_database(
 ) -> io::Result<()> {
     let Some(document) = export.document(number) else { return Ok(()) };
     let (all, view) = (document.all, document.view);
-    let all_text = csv_text(export, all, out)?;
-    let view_text = csv_text(export, view, out)?;
-    let mut table = Table::read(all_text.as_deref(), view_text.as_deref());
-    drop((all_text, view_text));
     let numbers = export.catalog.entries(number).to_vec();
-    let mut entry_pages = Vec::with_capacity(numbers.len());
-    for entry in &numbers {
-        entry_pages.push(entry_page(export, *entry, &table.columns)?);
-    }
-    table.find_title(&entry_pages);
-    let found = table.match_pages(&entry_pages);
-    drop(entry_pages);
+    let (table, found) = read_table(export, number, &numbers, out)?;
     let mut rows = Vec::with_capacity(table.rows.len());
     let path = export.document(number).map(|it| it.path.clone()).unwrap_or_default();
     for (row, page) in table.rows.iter().zip(&found) {
@@ -225,6 +239,29 @@ pub(super) fn write_database(
         }
     }
     Ok(())
+}
+
+/// Reads the rows of a database, and finds the entry of each among those that have a text.
+fn read_table(
+    export: &Export<'_>,
+    number: usize,
+    entries: &[usize],
+    out: &mut Output<'_>,
+) -> io::Result<(Table, Vec<Option<usize>>)> {
+    let Some(document) = export.document(number) else {
+        return Ok((Table::default(), Vec::new()));
+    };
+    let all = csv_text(export, document.all, out)?;
+    let view = csv_text(export, document.view, out)?;
+    let mut table = Table::read(all.as_deref(), view.as_deref());
+    drop((all, view));
+    let mut pages = Vec::with_capacity(entries.len());
+    for entry in entries {
+        pages.push(entry_page(export, *entry, &table.columns)?);
+    }
+    table.find_title(&pages);
+    let found = table.match_pages(&pages);
+    Ok((table, found))
 }
 
 fn csv_text(

@@ -49,6 +49,19 @@ fn im16_a_database_is_there_once() {
 }
 
 #[test]
+fn a_relative_date_in_a_title_is_that_of_the_row() {
+    let converted = converted(&[
+        (
+            &format!("Days {HEX}_all.csv"),
+            "Date,At\n\"@May 4, 2024 \",9 AM\n\"@May 5, 2024 \",8 AM\n",
+        ),
+        (&format!("Days {HEX}/@Today {OTHER}.md"), "# @Today\n\nAt: 8 AM\n\ntext"),
+    ]);
+    assert_eq!(converted.paths(), ["Days", "Days/@May 4, 2024", "Days/@May 5, 2024"]);
+    assert!(converted.page("Days/@May 5, 2024").ends_with("At: \"8 AM\"\n---\n\ntext\n"));
+}
+
+#[test]
 fn links_lead_to_pages_files_and_databases() {
     let text = format!(
         "# Home\n\n[Sub](Home/Sub%20{OTHER}.md) [Tasks](Home/Tasks%20{HEX}.csv)\n\

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::graph::{Graph, MAX_DEPTH, RoamPage, blocks};
 use super::text::TextWriter;
+use crate::vault::report;
 
 /// Writes a page. `json` is its text in the file.
 pub(super) fn write(
@@ -38,9 +39,7 @@ pub(super) fn write(
         let count = texts.remote_files;
         reasons.push(format!("{count} of its files are on Roam's server, and only linked"));
     }
-    for reason in reasons {
-        out.lost(&from, &reason)?;
-    }
+    report(&from, reasons, out)?;
     out.page(&page)
 }
 
