@@ -11,7 +11,7 @@ mod names;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
 
@@ -132,7 +132,7 @@ fn write_page(archive: &mut Archive<'_>, number: usize, out: &mut Output<'_>) ->
         (page.original, body) = (Some(frontmatter), rest);
     }
     let (attached, lost) = (Attached::new(), Vec::new());
-    let mut rules = PageRules { archive, entry, page, attached, lost };
+    let mut rules = PageRules { archive, entry, page, attached, lost, found: HashMap::new() };
     rules.attach_listed();
     let body = match kind {
         Some(Kind::Canvas) => rules.canvas(&body),
@@ -152,11 +152,27 @@ struct PageRules<'p, 'a> {
     page: Page,
     attached: Attached,
     lost: Vec<String>,
+    /// The files of links, by their targets and whether they have double brackets.
+    found: HashMap<(String, bool), Option<usize>>,
 }
 
 impl PageRules<'_, '_> {
     fn attach(&mut self, number: usize) -> String {
         self.archive.vault.attach(&mut self.page, &mut self.attached, number, own_name)
+    }
+
+    /// Returns the file to which a link leads. A page can repeat a link many thousand times.
+    fn find(&mut self, target: &str, is_wiki: bool) -> Option<usize> {
+        let key = (target.to_owned(), is_wiki);
+        if let Some(found) = self.found.get(&key) {
+            return *found;
+        }
+        let found = match is_wiki {
+            true => self.archive.find_wiki(self.entry, target),
+            false => self.archive.find_address(self.entry, target),
+        };
+        self.found.insert(key, found);
+        found
     }
 
     /// Attaches the files that the frontmatter names: `cover: "[[a.png]]"`.
@@ -200,10 +216,7 @@ impl Rewrite for PageRules<'_, '_> {
         if target.trim().is_empty() {
             return NewLink::Keep;
         }
-        let found = match link.is_wiki {
-            true => self.archive.find_wiki(self.entry, target),
-            false => self.archive.find_address(self.entry, target),
-        };
+        let found = self.find(target, link.is_wiki);
         let Some(number) = found else {
             // A page that does not exist yet is no loss, a file is.
             if brain_page::is_attachment(target) {
