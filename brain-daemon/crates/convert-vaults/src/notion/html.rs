@@ -164,7 +164,11 @@ fn callouts(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut open = Vec::new();
     let mut rest = html;
-    while let Some(at) = rest.find("<figure").into_iter().chain(rest.find("</figure>")).min() {
+    let is_figure = |tag: &str| tag.starts_with("<figure") || tag.starts_with("</figure>");
+    let next = |html: &str| {
+        html.match_indices('<').map(|(at, _)| at).find(|at| html.get(*at..).is_some_and(is_figure))
+    };
+    while let Some(at) = next(rest) {
         let (before, tag) = rest.split_at(at);
         out.push_str(before);
         let (tag, after) = tag.split_at(tag.find('>').map_or(tag.len(), |end| end + 1));
@@ -226,6 +230,12 @@ mod tests {
         assert!(body.starts_with("- [ ] Login\n- [x] Home\n\n1. one\n2. two\n"), "{body}");
         assert!(body.contains("> 💡\n") && body.contains("> Hint"), "{body}");
         assert!(body.contains("> ![](a.png)"), "{body}");
+    }
+
+    #[test]
+    fn many_open_callouts_take_linear_time() {
+        let html = "<figure class=\"callout\">x".repeat(20_000);
+        assert_eq!(callouts(&html).matches("<blockquote>").count(), 20_000);
     }
 
     #[test]
