@@ -14,7 +14,7 @@ mod unique_names;
 
 pub use format::{ConvertError, Format, convert, recognise};
 pub use output::Output;
-pub use page::{Page, Paths, Value, link};
+pub use page::{Page, Paths, Value, link, link_address};
 pub use plain_text::{block_start, fenced, is_entity, literal_line, literal_part, literal_text};
 pub use sample::Sample;
 pub use tree::{Entry, Tree};

@@ -25,7 +25,8 @@ pub struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(crate) fn new(out: &'a mut dyn Write, is_by_others: bool) -> Self {
+    /// Writes to `out`. `is_by_others` says whether others than the owner wrote the texts.
+    pub fn new(out: &'a mut dyn Write, is_by_others: bool) -> Self {
         Self { out, is_by_others, pages: 0, last: None }
     }
 

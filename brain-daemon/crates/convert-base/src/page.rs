@@ -2,7 +2,9 @@
 
 use std::io;
 
-use brain_page::{ATTACHMENTS, MAX_FRONTMATTER, attachment_name};
+use brain_page::{
+    ATTACHMENTS, Document, Frontmatter, MAX_FRONTMATTER, attachment_name, listed_name,
+};
 use brain_protocol::MAX_SLUG_BYTES;
 use jiff::Timestamp;
 
@@ -117,6 +119,8 @@ pub struct Page {
     /// Other fields of the program, in order. A field whose name the frontmatter has already gets
     /// another name.
     pub fields: Vec<(String, Value)>,
+    /// Frontmatter that stays as it is written. The values above replace those of the same keys.
+    pub original: Option<Frontmatter>,
     /// The text, in markdown.
     pub body: String,
     /// The names of its files, from [`Self::attach`].
@@ -125,6 +129,12 @@ pub struct Page {
 }
 
 impl Page {
+    /// A page without fields and text. See [`Self::from`], [`Self::path`] and [`Self::title`].
+    pub fn new(from: &str, path: &str, title: &str) -> Self {
+        let (from, path, title) = (from.to_owned(), path.to_owned(), title.to_owned());
+        Self { from, path, title, ..Self::default() }
+    }
+
     /// Adds a file to the page. Returns its name, which is unique in the page and can be in a link
     /// of the form `![[name]]`. `wish` is the name in the program.
     pub fn attach(&mut self, wish: &str) -> String {
@@ -154,6 +164,9 @@ impl Page {
     /// says that others wrote it. Fields for which the frontmatter has no room stand as code at the
     /// end.
     pub fn markdown(&self, is_by_others: bool) -> String {
+        if let Some(original) = &self.original {
+            return self.with_original(original.clone());
+        }
         let mut out = String::from("---\n");
         let mut rest = String::new();
         let mut keys = UniqueNames::default();
@@ -200,6 +213,50 @@ impl Page {
         }
         out
     }
+
+    fn with_original(&self, mut frontmatter: Frontmatter) -> String {
+        if !self.title.is_empty() {
+            frontmatter.set("title", &self.title);
+        }
+        for (key, time) in [("created", self.created), ("updated", self.updated)] {
+            if let Some(time) = time {
+                frontmatter.set(key, &time.to_string());
+            }
+        }
+        if !self.tags.is_empty() {
+            frontmatter.set_list("tags", &self.tags);
+        }
+        for (key, value) in &self.fields {
+            match value {
+                Value::Text(text) => frontmatter.set(key, text),
+                Value::List(texts) => frontmatter.set_list(key, texts),
+            }
+        }
+        if !self.files.is_empty() {
+            let mut names = frontmatter.list(ATTACHMENTS);
+            names.retain(|name| !self.files.contains(&listed_name(name)));
+            names.extend(self.files.iter().cloned());
+            frontmatter.set_list(ATTACHMENTS, &names);
+        }
+        let body = format!("{}\n", self.body.trim_end());
+        Document { frontmatter, body: body.into() }.render()
+    }
+}
+
+/// Percent-encodes a path for the address of a link: what would end it, and what would begin another
+/// part of an address.
+pub fn link_address(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        match c {
+            '%' | '#' | '?' | '<' | '>' | '"' | '\'' | '\\' | '[' | ']' | '(' | ')' | ' ' | '|' => {
+                out.push_str(&format!("%{:02X}", u32::from(c)));
+            }
+            c if c.is_control() => out.push_str(&format!("%{:02X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Returns a link to the page at `path`, which shows `label`.
@@ -333,5 +390,28 @@ mod tests {
         let expected = "---\ntitle: \"T\"\noriginal_title: \"x\"\noriginal_Title_2: \"x\"\n\
                         original_title_3: \"x\"\na: \"x\"\n---\n";
         assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
+    fn original_frontmatter_stays_with_its_comments() {
+        let raw = "# mine\nid: 007\ntitle: 'A'\nattachments: [x.png]\n";
+        let mut page = Page {
+            original: Some(Frontmatter::parse(raw).unwrap()),
+            body: "text".to_owned(),
+            ..Page::default()
+        };
+        assert_eq!(page.markdown(false), format!("---\n{raw}---\n\ntext\n"));
+        page.title = "B".to_owned();
+        page.attach("y.png");
+        let text = page.markdown(false);
+        assert!(text.starts_with("---\n# mine\nid: 007\ntitle: B\n"), "{text}");
+        let read = Document::parse(&text).unwrap().frontmatter;
+        assert_eq!(read.list(ATTACHMENTS), ["x.png", "y.png"]);
+    }
+
+    #[test]
+    fn an_address_has_no_character_of_a_link() {
+        assert_eq!(link_address("a (1) 50%#.md"), "a%20%281%29%2050%25%23.md");
+        assert_eq!(link_address("ü/b_c.md"), "ü/b_c.md");
     }
 }

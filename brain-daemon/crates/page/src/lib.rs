@@ -78,7 +78,7 @@ pub use foreign_file::{ForeignFormat, is_html};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normalize_tag};
 pub use links::{
     LINK_KEYS, LinkTarget, MAX_LINKS, MENTIONS, PageLink, file_name_key, for_each_link,
-    is_attachment, is_link_key, links, normalize_name,
+    is_attachment, is_link_key, links, normalize_name, percent_decode,
 };
 pub use markdown::for_each_event;
 pub use marked_text::{lines_above_body, split_marked};

@@ -406,7 +406,8 @@ pub fn is_attachment(target: &str) -> bool {
 }
 
 /// Returns `text` with percent-encoding resolved, or unchanged when the result is not UTF-8.
-pub(super) fn percent_decode(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
