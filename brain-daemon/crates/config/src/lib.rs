@@ -147,6 +147,24 @@ impl Config {
         self.entries.iter().map(|entry| (entry.key, entry.text.as_str(), &entry.origin))
     }
 
+    /// Returns the configuration as the text of a valid file, with descriptions and origins as
+    /// comments.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut out = String::new();
+        let mut section = "";
+        for ConfigEntry { key, text, form, origin } in &self.entries {
+            if key.section != section {
+                section = key.section;
+                let gap = if out.is_empty() { "" } else { "\n" };
+                out.push_str(&format!("{gap}[{section}]\n"));
+            }
+            let value = form.value_of(text);
+            out.push_str(&format!("# {} ({origin})\n{} = {value}\n", key.description, key.name));
+        }
+        out
+    }
+
     /// Returns whether this known key is not set.
     #[must_use]
     pub fn is_default(&self, section: &str, name: &str) -> bool {

@@ -174,6 +174,31 @@ fn environment_overrides_the_file_and_is_the_origin() {
     assert_eq!(origin("log"), ValueOrigin::Default);
 }
 
+#[test]
+fn printed_configuration_has_the_same_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    let file = "[daemon]\nallow_uids = [7, 8]\nlog = \"debug\"\n[sources]\nwatch = true\n\
+        include = [\"a \\\"b\\\"\", \"c\\\\d\"]\n[llm]\nprice_in = 0.15\nmodel = \"007\"\n";
+    std::fs::write(&path, file).unwrap();
+    let config = Config::load(&path, |_| None).unwrap();
+    let printed = config.to_toml();
+    for line in [
+        "watch = true",
+        "log = \"debug\"",
+        "price_in = 0.15",
+        "model = \"007\"",
+        "cache_mb = 4",
+        "exclude = []",
+        "[sources]",
+    ] {
+        assert!(printed.lines().any(|printed| printed == line), "{line}: {printed}");
+    }
+    let again = load(&printed).unwrap();
+    let texts = |config: &Config| config.entries().map(|e| e.1.to_owned()).collect::<Vec<_>>();
+    assert_eq!(texts(&again), texts(&config));
+}
+
 /// Asserts that the file's key refuses each of `values` (TOML), with a message that has `expected`.
 fn assert_refused(section: &str, name: &str, values: &[&str], expected: &str) {
     for value in values {
