@@ -8,6 +8,9 @@
 
 mod checks;
 mod edit;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod edit_tests;
 mod loader;
 mod rules;
 mod sections;

@@ -76,7 +76,8 @@ fn unknown_key_is_reported_with_the_nearest() {
 fn wrong_values_and_wrong_toml_are_refused() {
     assert!(load("[store]\ncache_mb = 0\n").unwrap_err().message.contains("from 1 to"));
     assert!(load("[daemon]\nlog = \"loud\"\n").unwrap_err().message.contains("is not one of"));
-    assert!(load("[daemon\n").is_err());
+    let fault = load("[store]\ncache_mb = 3\n\n[daemon\n").unwrap_err();
+    assert!(fault.message.contains("line 4, column 8: "), "{fault}");
     assert!(load("daemon = 3\n").unwrap_err().message.contains("[daemon]"));
 }
 
@@ -121,8 +122,40 @@ fn price_is_a_number_or_a_string() {
 #[test]
 fn passed_socket_overrides_the_configured_one() {
     let config = load("[daemon]\nsocket = \"/elsewhere.sock\"\n").unwrap();
+    assert!(!config.socket_is_passed());
     let config = config.with_passed_socket("/run/brain/control.sock".into());
+    assert!(config.socket_is_passed());
     assert_eq!(config.socket(&Home::at("/home".into())), Path::new("/run/brain/control.sock"));
+}
+
+#[test]
+fn socket_of_a_home_that_cannot_hold_one_is_a_default() {
+    let (home, outside) = (Home::at("/home".into()), Path::new("/run/user/7/brain.sock"));
+    let config = load("").unwrap().with_socket_outside(outside.into());
+    assert_eq!(config.socket(&home), outside);
+    let config = load("[daemon]\nsocket = \"own.sock\"\n").unwrap();
+    assert_eq!(
+        config.with_socket_outside(outside.into()).socket(&home),
+        home.root().join("own.sock")
+    );
+}
+
+#[test]
+fn changed_file_is_detected() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    let config = Config::load(&path, |_| None).unwrap();
+    assert!(!config.has_changed_file());
+    std::fs::write(&path, "[store]\ncache_mb = 3\n").unwrap();
+    assert!(config.has_changed_file());
+    assert!(!Config::load(&path, |_| None).unwrap().has_changed_file());
+}
+
+#[test]
+fn file_that_cannot_be_read_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let fault = Config::load(dir.path(), |_| None).unwrap_err();
+    assert_eq!(fault.code, FaultCode::InvalidConfig);
 }
 
 #[test]
@@ -172,6 +205,7 @@ fn environment_overrides_the_file_and_is_the_origin() {
     assert_eq!(origin("cache_mb"), ValueOrigin::Environment("BRAIN_STORE_CACHE_MB".into()));
     assert_eq!(origin("min_free_mb"), ValueOrigin::File(path));
     assert_eq!(origin("log"), ValueOrigin::Default);
+    assert!(config.is_default("daemon", "log") && !config.is_default("store", "cache_mb"));
 }
 
 #[test]
