@@ -41,7 +41,8 @@ fn base_url_must_be_canonical() {
 #[test]
 fn telephone_addresses_and_callers_are_checked() {
     let with = |line: &str| load(&format!("[voice]\n{line}\n"));
-    assert!(with("upstream = \"http://127.0.0.1:5050\"").is_ok());
+    let config = with("upstream = \"http://127.0.0.1:5050\"").unwrap();
+    assert_eq!(config.voice.upstream.unwrap().authority(), "127.0.0.1:5050");
     let fault = with("upstream = \"https://agent.example\"").unwrap_err();
     assert!(fault.message.contains("is not an http:// address"), "{fault}");
     assert!(with("callers = [\"+49 151 1\", \"0049151\", \"client:ann\"]").is_ok());
@@ -163,8 +164,10 @@ fn time_span_is_a_number_and_a_unit() {
     for (text, seconds) in
         [("90s", 90), ("1m", 60), ("24h", 86_400), ("7d", 604_800), ("007m", 420)]
     {
-        let config = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap();
-        assert_eq!(config.backup.every_ms(), seconds * 1000, "{text}");
+        let config = load(&format!("[backup]\nevery = \"{text}\"\nkept_every = \"{text}\"\n"));
+        let backup = config.unwrap().backup;
+        let ms = seconds * 1000;
+        assert_eq!((backup.every_ms(), backup.kept_every_ms()), (ms, ms), "{text}");
     }
     for text in
         ["", "24", "h", "1.5h", "-1h", "1 h", "1H", "24 hours", "١h", "99999999999999999999d"]
@@ -339,6 +342,10 @@ fn collector_runs_each_half_hour_by_default() {
     assert_eq!(config.collector_task().cron(), "0 0,30 * * * *");
     assert_eq!(config.ratings_task(), None, "off until it is switched on");
     assert!(!config.collector.has_analyses());
+    for key in ["ratings", "articles", "videos"] {
+        let config = load(&format!("[collector]\n{key} = true\n")).unwrap();
+        assert!(config.collector.has_analyses(), "{key}");
+    }
     assert!(!config.collector.stream && !config.collector.outbound);
     let config =
         load("[collector]\nevery = \"1h\"\nat = 20\nratings = true\nratings_at = 25\n").unwrap();
@@ -436,6 +443,7 @@ fn rate_and_daily_limits_can_be_off() {
     assert_eq!(config.ingest.daily_pages, Some(50_000));
     let config = load("[ingest]\nrate = \"off\"\ndaily_pages = 0\n").unwrap();
     assert_eq!((config.ingest.rate, config.ingest.daily_pages), (None, None));
+    assert!(load("[ingest]\nrate = \"1/24h\"\n").is_ok());
     let bad = ["\"0/10s\"", "\"100\"", "\"100/10\"", "\"1000001/1s\"", "\"1/25h\"", "100"];
     assert_refused("ingest", "rate", &bad, "neither a rate such as");
 }
