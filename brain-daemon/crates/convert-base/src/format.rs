@@ -69,3 +69,48 @@ pub fn convert(format: &Format, path: &Path, out: &mut dyn Write) -> Result<(), 
     (format.convert)(path, &mut output)?;
     Ok(output.end()?)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const WHOLE: Format = Format {
+        name: "whole",
+        title: "a file that begins with a",
+        recognise: |sample| sample.head().starts_with(b"a"),
+        convert: |_, _| Ok(()),
+    };
+    const CUT: Format = Format {
+        name: "cut",
+        title: "any file",
+        recognise: |_| true,
+        convert: |path, _| {
+            let from = path.display().to_string();
+            Err(ConvertError::Malformed { from, reason: "it ends too early".to_owned() })
+        },
+    };
+    static FORMATS: [Format; 2] = [WHOLE, CUT];
+
+    #[test]
+    fn first_format_that_knows_the_content_is_recognised() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (text, name) in [("a", "whole"), ("b", "cut")] {
+            std::fs::write(file.path(), text).unwrap();
+            assert_eq!(recognise(&FORMATS, file.path()).unwrap().unwrap().name, name);
+        }
+        assert!(recognise(&FORMATS[..1], file.path()).unwrap().is_none());
+        let missing = recognise(&FORMATS, Path::new("/none/file")).err().unwrap();
+        assert!(missing.to_string().starts_with("cannot read /none/file: "), "{missing}");
+    }
+
+    #[test]
+    fn failed_conversion_has_no_last_line() {
+        let mut out = Vec::new();
+        convert(&WHOLE, Path::new("x"), &mut out).unwrap();
+        assert_eq!(out, b"{\"type\":\"end\",\"pages\":0}\n");
+        out.clear();
+        let error = convert(&CUT, Path::new("x"), &mut out).unwrap_err();
+        assert_eq!((error.to_string().as_str(), out), ("x: it ends too early", Vec::new()));
+    }
+}
