@@ -121,8 +121,10 @@ fn set_refuses_a_value_in_place_of_a_section() {
 }
 
 #[test]
-fn set_reports_a_file_that_cannot_be_read() {
-    let file = File::missing();
-    fs::create_dir_all(&file.path).unwrap();
+fn set_keeps_a_file_that_cannot_be_read() {
+    let file = File::with("");
+    let not_utf_8 = b"# caf\xe9\n";
+    fs::write(&file.path, not_utf_8).unwrap();
     assert_eq!(file.set("store.cache_mb", "7").unwrap_err().code, FaultCode::Io);
+    assert_eq!(fs::read(&file.path).unwrap(), not_utf_8);
 }
