@@ -193,7 +193,7 @@ impl Context {
         output::show(value, self.json, self.quiet)
     }
 
-    /// Returns the outcome that prints a list. `--json` overrides `--format`.
+    /// Returns the outcome that prints a list in the format of the options.
     ///
     /// # Errors
     /// As [`output::show_list`].

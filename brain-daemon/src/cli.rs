@@ -1,6 +1,5 @@
 //! The command line of `brain-daemon`.
 
-use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -194,7 +193,7 @@ pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault>
         }
         Action::Show => {
             let config = Config::load(&home.config(), environment)?;
-            Ok(if json { show_json(&config) } else { show_text(&config) })
+            Ok(if json { show_json(&config) } else { config.to_toml() })
         }
     }
 }
@@ -304,23 +303,6 @@ fn show_json(config: &Config) -> String {
         })
         .collect();
     format!("{}\n", serde_json::json!({ "keys": keys }))
-}
-
-/// Formats the configuration as a valid file, with the origins as comments.
-fn show_text(config: &Config) -> String {
-    let mut out = String::new();
-    let mut section = "";
-    for (key, value, origin) in config.entries() {
-        if key.section != section {
-            section = key.section;
-            let gap = if out.is_empty() { "" } else { "\n" };
-            let _ = writeln!(out, "{gap}[{section}]");
-        }
-        let shown =
-            if value.parse::<u64>().is_ok() { value.to_owned() } else { format!("{value:?}") };
-        let _ = writeln!(out, "# {} ({origin})\n{} = {shown}", key.description, key.name);
-    }
-    out
 }
 
 /// Starts logging to standard error. Standard output is for event lines only.

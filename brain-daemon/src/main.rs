@@ -107,6 +107,14 @@ fn print_result(result: Result<String, Fault>, json: bool) -> ExitCode {
     }
 }
 
+/// Returns the name of the program that was called: `brain config` runs this program as `brain`.
+fn program_name() -> &'static str {
+    match std::env::args_os().next() {
+        Some(name) if name == "brain" => "brain",
+        _ => "brain-daemon",
+    }
+}
+
 /// Prints an error with its hint, as JSON to standard output or as text to standard error. Returns
 /// the exit code.
 fn print_error(fault: &Fault, json: bool) -> ExitCode {
@@ -117,7 +125,7 @@ fn print_error(fault: &Fault, json: bool) -> ExitCode {
         let _ = writeln!(std::io::stdout(), "{value}");
     } else {
         let mut out = std::io::stderr().lock();
-        let _ = writeln!(out, "brain-daemon: error: {}", fault.message);
+        let _ = writeln!(out, "{}: error: {}", program_name(), fault.message);
         if let Some(hint) = &fault.hint {
             let _ = writeln!(out, "  hint: {hint}");
         }

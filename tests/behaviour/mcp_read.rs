@@ -228,7 +228,7 @@ fn a_deleted_page_is_gone_from_every_tool() {
     fixture.home.put("a/here", "See [[a/gone]].");
     let _ = fixture.home.json(["delete", "a/gone"]);
     let refused = fixture.client.expect_refusal("get_page", json!({ "slug": "a/gone" }));
-    assert!(refused.contains("soft-deleted") && refused.contains("`restore_page`"), "{refused}");
+    assert!(refused.contains("is deleted") && refused.contains("`restore_page`"), "{refused}");
     assert_eq!(
         fixture.client.call("query", json!({ "query": "uniqueword" }))["results"],
         json!([])

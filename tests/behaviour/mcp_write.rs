@@ -204,7 +204,7 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
         fixture
             .agent
             .expect_refusal("edit_page", edit("a", "append", "x", json!({})))
-            .contains("soft-deleted")
+            .contains("is deleted")
     );
 
     assert_eq!(fixture.agent.call("restore_page", json!({ "slug": "a" }))["status"], "restored");

@@ -123,7 +123,9 @@ fn mv_never_takes_the_slug_of_another_page() {
     home.put("b", "two\n");
     assert_eq!(home.fault(["mv", "a", "b"], 1)["code"], "conflict");
     home.json(["delete", "b"]);
-    assert_eq!(home.fault(["mv", "a", "b"], 1)["code"], "conflict");
+    let refused = home.fault(["mv", "a", "b"], 1);
+    assert_eq!(refused["code"], "conflict");
+    assert_eq!(refused["message"], "a deleted page has the slug \"b\"");
     assert_eq!(home.fault(["mv", "nothing", "c"], 4)["code"], "not_found");
     fs::write(home.page_file("d"), "a file of another program\n").unwrap();
     assert_eq!(home.fault(["mv", "a", "d"], 1)["code"], "conflict");

@@ -87,11 +87,11 @@ pub(crate) fn json_records(rows: &[impl Serialize], fields: &[&str]) -> Vec<Vec<
     rows.iter().map(record).collect()
 }
 
-/// Returns the outcome that prints a list. `json` overrides the option.
+/// Returns the outcome that prints a list. With `json`, the option has no other format than JSON.
 ///
 /// # Errors
-/// `usage` if paths are requested for a list that has no files; `internal` if the list cannot be
-/// converted to JSON.
+/// `usage` if `json` contradicts the option, or if paths are requested for a list that has no
+/// files; `internal` if the list cannot be converted to JSON.
 pub(crate) fn show_list<L: Listing>(
     list: &L,
     option: &FormatOption,
@@ -99,9 +99,10 @@ pub(crate) fn show_list<L: Listing>(
     quiet: bool,
 ) -> Result<Outcome, Fault> {
     let text = match option.format {
-        _ if json => return show(list, json, quiet),
+        // The table is the default, so it does not contradict `json`.
         Format::Table => return show(list, json, quiet),
         Format::Json => return show(list, true, false),
+        _ if json => return Err(contradiction()),
         Format::Csv => lines(L::FIELDS, &list.records(), csv_line),
         Format::Md => {
             let mut text = md_line(L::FIELDS);
@@ -120,6 +121,12 @@ pub(crate) fn show_list<L: Listing>(
     let mut out = Text::for_stdout();
     out.verbatim(&text);
     Ok(Outcome { out: out.into_bytes(), ..show(list, false, true)? })
+}
+
+/// Returns the fault that `--json` and a format other than JSON were given.
+pub(crate) fn contradiction() -> Fault {
+    Fault::new(FaultCode::Usage, "--json and --format contradict each other")
+        .hint("leave one of them out")
 }
 
 /// Formats a header and rows with `line`, which adds the line end.
@@ -189,5 +196,16 @@ mod tests {
         let json = "[\"a|b\",\"say \\\"x\\\", y\",\"two\\nlines\"]\n";
         assert_eq!(printed(Format::Json), Ok(json.into()));
         assert_eq!(printed(Format::Paths).map_err(|fault| fault.code), Err(FaultCode::Usage));
+    }
+
+    #[test]
+    fn json_contradicts_the_formats_of_other_programs() {
+        let print = |format| show_list(&Names(vec!["a"]), &FormatOption { format }, true, false);
+        for format in [Format::Table, Format::Json] {
+            assert_eq!(print(format).map(|outcome| outcome.out), Ok(b"[\"a\"]\n".to_vec()));
+        }
+        for format in [Format::Csv, Format::Md, Format::Paths] {
+            assert_eq!(print(format).err().map(|fault| fault.code), Some(FaultCode::Usage));
+        }
     }
 }

@@ -21,7 +21,9 @@ use std::{
 use brain_protocol::{Exit, Fault};
 use serde::Serialize;
 
-pub(crate) use format::{FormatOption, Listing, TableFormatOption, json_records, show_list};
+pub(crate) use format::{
+    FormatOption, Listing, TableFormatOption, contradiction, json_records, show_list,
+};
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{

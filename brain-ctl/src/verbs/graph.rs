@@ -12,7 +12,7 @@ use crate::{
     command::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, clean, page_name},
+    output::{self, Column, Outcome, Paint, Show, Table, Text, clean, page_name},
 };
 
 /// Arguments of `graph`.
@@ -110,9 +110,9 @@ impl GraphCommand {
         drawing: impl FnOnce(&T) -> Drawing,
     ) -> Result<Outcome, Fault> {
         let text = match self.format {
-            _ if context.json => return context.show(graph),
             GraphFormat::Table => return context.show(graph),
             GraphFormat::Json => return Context { json: true, ..*context }.show(graph),
+            _ if context.json => return Err(output::contradiction()),
             GraphFormat::Dot => dot(&drawing(graph)),
             GraphFormat::Mermaid => mermaid(&drawing(graph)),
         };

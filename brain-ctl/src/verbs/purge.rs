@@ -48,10 +48,15 @@ impl Verb for PurgeCommand {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
         if !self.now {
-            return Err(fail::usage("a purge cannot be undone, so it needs --now").hint(format!(
-                "`brain delete {}` hides the page and purges it after 72 hours",
-                self.slug
-            )));
+            let hint = match self.version {
+                Some(version) => {
+                    format!("to purge this version: `brain purge {page} --version {version} --now`")
+                }
+                None => {
+                    format!("`brain delete {page}` hides the page and purges it after 72 hours")
+                }
+            };
+            return Err(fail::usage("a purge cannot be undone, so it needs --now").hint(hint));
         }
         if !self.yes {
             let target = match self.version {

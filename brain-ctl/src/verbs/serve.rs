@@ -88,6 +88,8 @@ impl Verb for ConfigCommand {
             return Err(fail::usage(message).hint("see: brain config --help"));
         }
         exec_daemon(|command| {
+            // Errors then begin with the name of the program that was called.
+            command.arg0("brain");
             command.arg("config").arg(match self.action {
                 ConfigAction::Show => "show",
                 ConfigAction::Check => "check",

@@ -104,7 +104,7 @@ impl Show for SyncReply {
             }
             print_counts(t, source, self.dry_run);
         }
-        t.line(&format!("{:.1} s", self.took_ms as f64 / 1000.0));
+        t.line(&format!("took {:.1} s", self.took_ms as f64 / 1000.0));
     }
 
     fn quiet(&self, _: &mut Text) {}

@@ -118,3 +118,34 @@ impl Caller {
         self.visibility.shows(source.as_str())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caller_uses_only_its_sources() {
+        let (work, home) = (SourceId::parse("work").unwrap(), SourceId::parse("home").unwrap());
+        let client = |visibility| Caller::granted("client", Scopes::ADMIN, visibility);
+        let limited = client(Visibility::Only(vec![work.clone()]));
+        assert!(limited.may_use(&work) && !limited.may_use(&home) && !limited.sees_all());
+        assert_eq!(limited.visibility().sources(), Some(vec![work.clone()]));
+        let everything = client(Visibility::All);
+        assert!(everything.may_use(&work) && everything.sees_all());
+        assert_eq!(everything.visibility().sources(), None);
+        assert!(!client(Visibility::Only(vec![])).may_use(&work));
+    }
+
+    #[test]
+    fn model_keeps_the_rights_of_its_caller() {
+        let caller = Caller::granted("client", Scopes::WRITE, Visibility::Only(vec![]));
+        assert!(!caller.is_model());
+        let model = caller.clone().as_model();
+        assert!(model.is_model());
+        assert_eq!(
+            (&model.name, model.scopes(), model.visibility()),
+            (&caller.name, caller.scopes(), caller.visibility())
+        );
+    }
+}

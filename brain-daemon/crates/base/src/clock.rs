@@ -159,4 +159,42 @@ mod tests {
         assert_eq!(parse_instant("2024-02-30"), None);
         assert_eq!(parse_instant("tomorrow"), None);
     }
+
+    #[test]
+    fn local_texts_have_the_zone_of_the_machine() {
+        let ms = 1_795_257_045_123;
+        assert_eq!(
+            (local_day(ms), local_minute(ms)),
+            ("2026-11-21".into(), "2026-11-21 10:30".into())
+        );
+        assert_eq!(local_date(ms).to_string(), "2026-11-21");
+        assert_eq!(local_time(ms), "2026-11-21T10:30:45+00:00[UTC]");
+        assert_eq!(
+            parse_day("2026-11-21").and_then(|day| format_day(day, "%Y/%V")),
+            Some("2026/47".into())
+        );
+        assert_eq!(format_day(local_date(ms), "%"), None);
+    }
+
+    #[test]
+    fn time_outside_of_the_calendar_has_a_text() {
+        let texts = [local_minute(i64::MAX), local_time(i64::MAX), rfc3339(i64::MAX)];
+        assert_eq!(texts, ["9223372036854775807ms"; 3]);
+        assert_eq!(
+            (day(i64::MAX), local_day(i64::MAX)),
+            ("1970-01-01".into(), "1970-01-01".into())
+        );
+    }
+
+    #[test]
+    fn wrong_instant_of_a_request_is_named() {
+        assert_eq!(instant_argument(Some("1970-01-02")), Ok(Some(86_400_000)));
+        assert_eq!(end_instant_argument(Some("1970-01-01")), Ok(Some(86_400_000 - 1)));
+        assert_eq!((instant_argument(None), end_instant_argument(None)), (Ok(None), Ok(None)));
+        for fault in [instant_argument(Some("so\"on")), end_instant_argument(Some("so\"on"))] {
+            let fault = fault.err().map(|fault| (fault.code, fault.message));
+            let message = "\"so\\\"on\" is neither a day nor an instant";
+            assert_eq!(fault, Some((FaultCode::Usage, message.into())));
+        }
+    }
 }

@@ -181,9 +181,33 @@ mod tests {
         let path = dir.path().join("a.json");
         fs::write(&path, "{").unwrap();
         let fault = move_aside(&path, "no JSON");
-        assert_eq!(fault.error.kind(), ErrorKind::InvalidData);
+        assert!(fault.is_damage());
         assert!(fault.to_string().contains("a.json.damaged"), "{fault}");
         assert!(!path.exists());
         assert_eq!(fs::read_to_string(dir.path().join("a.json.damaged")).unwrap(), "{");
+    }
+
+    #[test]
+    fn several_files_are_replaced_or_none_is_left_unfinished() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        replace_all(dir.path(), &[(path("a"), bytes("1")), (path("b"), bytes("2"))]).unwrap();
+        assert_eq!(read(&path("a")).unwrap().unwrap(), b"1");
+        assert_eq!(read(&path("b")).unwrap().unwrap(), b"2");
+        fs::create_dir_all(path("in/the/way")).unwrap();
+        let fault = replace_all(dir.path(), &[(path("a"), bytes("3")), (path("in"), bytes("4"))]);
+        let fault = fault.unwrap_err();
+        assert!(fault.path == path("in") && !fault.is_damage(), "{fault}");
+        assert_eq!(read(&path("a")).unwrap().unwrap(), b"3");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "no unfinished file is left");
+    }
+
+    #[test]
+    fn file_that_cannot_be_read_is_no_missing_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let inside_a_file = dir.path().join("file/inside");
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(read(&inside_a_file).is_err() && read_end(&inside_a_file, 1).is_err());
     }
 }

@@ -142,3 +142,23 @@ fn hint_for(error: &Error) -> Option<String> {
     };
     Some(hint)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_write_has_the_code_of_its_reason() {
+        use io::ErrorKind as Kind;
+        for (kind, code) in [
+            (Kind::StorageFull, FaultCode::DiskFull),
+            (Kind::QuotaExceeded, FaultCode::DiskFull),
+            (Kind::PermissionDenied, FaultCode::ReadOnly),
+            (Kind::ReadOnlyFilesystem, FaultCode::ReadOnly),
+            (Kind::NotFound, FaultCode::Io),
+        ] {
+            assert_eq!(write_fault(Path::new("/a"), kind.into()).code, code, "{kind}");
+        }
+        assert_eq!(read_fault(Path::new("/a"), Kind::PermissionDenied.into()).code, FaultCode::Io);
+    }
+}

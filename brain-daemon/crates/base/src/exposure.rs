@@ -45,7 +45,13 @@ mod tests {
             fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
             assert_eq!(writable_by_others(&file).is_some(), is_exposed, "{mode:o}");
         }
-        // As another user's file, if this user can make one.
+        // As a file of another group and another user, if this user can make one.
+        if std::os::unix::fs::chown(&file, None, Some(4711)).is_ok() {
+            for (mode, is_exposed) in [(0o640, false), (0o660, true)] {
+                fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+                assert_eq!(writable_by_others(&file).is_some(), is_exposed, "{mode:o}");
+            }
+        }
         fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
         if std::os::unix::fs::chown(&file, Some(4711), Some(4711)).is_ok() {
             let found = writable_by_others(&file).unwrap();

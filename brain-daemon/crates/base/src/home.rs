@@ -256,3 +256,64 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let stat = rustix::fs::statvfs(path)?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn prepared_home_is_private_and_complete() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("new/home"));
+        assert_eq!(
+            home.missing_directories(),
+            [home.run(), home.pages(), home.root().to_owned(), dir.path().join("new")]
+        );
+        home.prepare().unwrap();
+        assert_eq!(home.missing_directories(), Vec::<PathBuf>::new());
+        fs::set_permissions(home.run(), fs::Permissions::from_mode(0o755)).unwrap();
+        home.prepare().unwrap();
+        assert_eq!([home.root(), &home.run(), &home.pages()].map(mode), [0o700; 3]);
+    }
+
+    #[test]
+    fn open_home_notices_that_it_was_moved_or_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, moved) = (dir.path().join("home"), dir.path().join("moved"));
+        fs::create_dir(&path).unwrap();
+        let home = Home::at(path.clone()).keep_open().unwrap();
+        assert!(!home.has_moved());
+        fs::rename(&path, &moved).unwrap();
+        assert!(home.has_moved() && home.is_at(&moved));
+        fs::create_dir(&path).unwrap();
+        assert!(home.has_moved(), "another directory has the path");
+        let closed = Home::at(path.clone());
+        assert!(closed.is_at(&path) && !closed.is_at(&moved) && !closed.has_moved());
+    }
+
+    #[test]
+    fn socket_probe_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().to_owned());
+        assert!(home.holds_sockets() && !home.is_read_only());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        // The kernel's files are on a file system without sockets.
+        assert!(!Home::at("/proc/self/none".into()).holds_sockets());
+    }
+
+    #[test]
+    fn free_bytes_are_those_of_the_disk() {
+        let stat = rustix::fs::statvfs("/").unwrap();
+        let free = free_bytes(Path::new("/")).unwrap();
+        assert!(free <= stat.f_blocks * stat.f_frsize, "{free}");
+        assert_eq!(free_bytes(Path::new("/proc")).unwrap(), 0);
+        assert!(free_bytes(Path::new("/none")).is_err());
+    }
+}

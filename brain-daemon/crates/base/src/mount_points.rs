@@ -51,6 +51,7 @@ mod tests {
         assert_eq!(absent("/mnt/my stick/brain", &format!("{root}{stick}")), None);
         assert_eq!(absent("/mnt/my stick 2/brain", root), None);
         assert_eq!(absent("/home/a/.brain", root), None);
+        assert_eq!(absent_mount_point(Path::new("/proc/self")), None, "it is mounted");
         let deeper = "31 21 8:18 / /mnt/my\\040stick/brain rw - ext4 /dev/sdc1 rw\n";
         assert_eq!(absent("/mnt/my stick/brain", &format!("{root}{deeper}")), None);
     }

@@ -146,4 +146,24 @@ mod tests {
         assert_eq!(table.deepest_above(&mount.at.join("dir")), Some(&mount));
         assert_eq!(table.deepest_above(Path::new("/mnt")), None);
     }
+
+    #[test]
+    fn mounts_below_a_directory_are_sorted_and_visible() {
+        let line = |id: u32, at: &str| format!("{id} 1 8:1 / {at} rw - ext4 /dev/sda1 rw\n");
+        let places = ["/", "/home/b", "/home", "/home/a/deep", "/home/b", "/home/.x/y", "/homes"];
+        let lines: String = (20..).zip(places).map(|(id, at)| line(id, at)).collect();
+        let table = MountTable::parse(lines.as_bytes());
+        assert_eq!(table.below(Path::new("/home")), ["a/deep", "b"]);
+        assert_eq!(table.at(Path::new("/home/b")).map(|mount| mount.id), Some(24), "the last one");
+        assert_eq!(table.deepest_above(Path::new("/home/b/c")).map(|mount| mount.id), Some(24));
+        assert!(!table.is_empty() && MountTable::parse(b"").is_empty());
+    }
+
+    #[test]
+    fn open_directory_is_in_the_mount_of_its_path() {
+        let proc = std::fs::File::open("/proc").ok();
+        let table = MountTable::read();
+        let mount = proc.and_then(|proc| table.of(proc));
+        assert_eq!(mount.map(|mount| mount.kind.as_str()), Some("proc"));
+    }
 }

@@ -57,6 +57,18 @@ impl ScheduledTask {
         now - self.last_start(now) < MINUTE_MS
     }
 
+    /// Returns the interval in words, such as `30 minutes` or `day`; they follow `every`.
+    #[must_use]
+    pub fn interval(&self) -> String {
+        match self.every {
+            1 => "minute".into(),
+            60 => "hour".into(),
+            MINUTES_PER_DAY => "day".into(),
+            minutes if minutes.is_multiple_of(60) => format!("{} hours", minutes / 60),
+            minutes => format!("{minutes} minutes"),
+        }
+    }
+
     /// Returns the schedule as a cron expression with seconds. If cron cannot express the interval,
     /// the expression fires each minute.
     #[must_use]
@@ -230,6 +242,20 @@ mod tests {
         assert!(is_full(&[task("even", 2, 0), task("odd", 2, 1)]));
         assert!(!is_full(&[task("even", 2, 0), task("third", 3, 0)]));
         assert!(!is_full(&[]));
+    }
+
+    #[test]
+    fn intervals_have_the_largest_exact_unit() {
+        for (every, words) in [
+            (1, "minute"),
+            (30, "30 minutes"),
+            (60, "hour"),
+            (90, "90 minutes"),
+            (180, "3 hours"),
+            (1440, "day"),
+        ] {
+            assert_eq!(task("task", every, 0).interval(), words);
+        }
     }
 
     #[test]

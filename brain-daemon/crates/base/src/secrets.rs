@@ -267,7 +267,10 @@ mod tests {
             let error = secrets.find("some-name", None).unwrap_err();
             assert_eq!(code(error), FaultCode::Io, "{text:?}");
         }
-        write_file(&path, &"x".repeat(5000), 0o600);
+        let longest = "x".repeat(4095);
+        write_file(&path, &format!("{longest}\n"), 0o600);
+        assert_eq!(secrets.find("some-name", None).unwrap().unwrap().secret.expose(), longest);
+        write_file(&path, &format!("{longest}x\n"), 0o600);
         assert_eq!(code(secrets.find("some-name", None).unwrap_err()), FaultCode::Io);
     }
 
@@ -288,5 +291,21 @@ mod tests {
             1,
             "nothing else is left"
         );
+    }
+
+    #[test]
+    fn removed_secret_is_gone_and_its_absence_no_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let secrets = with(dir.path(), &[("BRAIN_SOME_NAME", "elsewhere")]);
+        let path = secrets.store("some-name", &Secret::new("one")).unwrap();
+        assert_eq!(path, secrets.home_path("some-name"));
+        assert_eq!(secrets.find_in_home("some-name").unwrap().unwrap().expose(), "one");
+        for _ in 0..2 {
+            secrets.remove("some-name").unwrap();
+            assert!(secrets.find_in_home("some-name").unwrap().is_none());
+        }
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(secrets.remove("some-name"), Err(Error::Unwritable { .. })));
+        assert!(matches!(secrets.find_in_home("some-name"), Err(Error::NotAFile(_))));
     }
 }

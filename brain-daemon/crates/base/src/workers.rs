@@ -54,3 +54,32 @@ impl WorkerStates {
         workers.push(worker);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_counted_until_the_worker_runs_again() {
+        let states = WorkerStates::default();
+        states.set("sync", WorkerState::Running);
+        states.set("ingest", WorkerState::Waiting);
+        for now in [0, 86_400_000] {
+            states.record_failure("sync", "the disk is full".into(), now);
+        }
+        let [sync, ingest] = &states.list()[..] else { panic!("{states:?}") };
+        assert_eq!(
+            (sync.name.as_str(), sync.state, sync.restarts),
+            ("sync", WorkerState::Restarting, 2)
+        );
+        assert_eq!(
+            sync.failure.as_ref().map(|it| it.at.as_str()),
+            Some("1970-01-02T00:00:00.000Z")
+        );
+        assert_eq!((ingest.name.as_str(), ingest.restarts), ("ingest", 0));
+        states.set("sync", WorkerState::Running);
+        states.clear_failure("sync");
+        let sync = &states.list()[0];
+        assert_eq!((sync.state, sync.restarts, &sync.failure), (WorkerState::Running, 2, &None));
+    }
+}

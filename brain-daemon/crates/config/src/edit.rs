@@ -31,9 +31,9 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<String, Fault> {
         .map_err(|e| invalid(format!("{file_path}: {}", e.message().replace('\n', ", "))))?;
     let as_text = Value::from(value);
     // A text such as `17` may be meant as a number or as a string, so both are tried.
-    let parsed = value.parse::<Value>().ok().filter(|value| !value.is_datetime());
+    let parsed = value.parse::<Value>().ok();
     let mut last_fault = None;
-    for value in parsed.into_iter().filter(|value| !value.is_inline_table()).chain([as_text]) {
+    for value in parsed.into_iter().chain([as_text]) {
         let mut edited = document.clone();
         insert(&mut edited, section, name, &value)
             .ok_or_else(|| invalid(format!("{file_path}: \"{section}\" is not a section")))?;

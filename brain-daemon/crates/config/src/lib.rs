@@ -8,6 +8,9 @@
 
 mod checks;
 mod edit;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod edit_tests;
 mod loader;
 mod rules;
 mod sections;
@@ -150,6 +153,24 @@ impl Config {
     /// Returns every key with its text and origin, in the order of the documentation.
     pub fn entries(&self) -> impl Iterator<Item = (&'static ConfigKey, &str, &ValueOrigin)> {
         self.entries.iter().map(|entry| (entry.key, entry.text.as_str(), &entry.origin))
+    }
+
+    /// Returns the configuration as the text of a valid file, with descriptions and origins as
+    /// comments.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut out = String::new();
+        let mut section = "";
+        for ConfigEntry { key, text, form, origin } in &self.entries {
+            if key.section != section {
+                section = key.section;
+                let gap = if out.is_empty() { "" } else { "\n" };
+                out.push_str(&format!("{gap}[{section}]\n"));
+            }
+            let value = form.value_of(text);
+            out.push_str(&format!("# {} ({origin})\n{} = {value}\n", key.description, key.name));
+        }
+        out
     }
 
     /// Returns whether this known key is not set.

@@ -44,11 +44,12 @@ impl std::fmt::Display for ValueOrigin {
     }
 }
 
-/// A key with the text of its value, as it was written, and its origin.
+/// A key with the text of its value, as it was written, the types that it accepts, and its origin.
 #[derive(Debug, Clone)]
 pub(super) struct ConfigEntry {
     pub(super) key: &'static ConfigKey,
     pub(super) text: String,
+    pub(super) form: ValueForm,
     pub(super) origin: ValueOrigin,
 }
 
@@ -88,19 +89,19 @@ impl<'a> Loader<'a> {
         let parse = |text: &str, origin: &str| {
             (rule.parse)(text).map_err(|reason| invalid(format!("{origin}: {reason}")))
         };
-        let mut entry =
-            ConfigEntry { key, text: key.default.to_owned(), origin: ValueOrigin::Default };
+        let entry = |text, origin| ConfigEntry { key, text, form: rule.form, origin };
+        let mut found = entry(key.default.to_owned(), ValueOrigin::Default);
         let mut value = parse(key.default, &format!("the default of {name}"))?;
         if let Some(text) = self.take(key, rule.form)? {
             value = parse(&text, &format!("{}: {name}", self.path.display()))?;
-            entry = ConfigEntry { key, text, origin: ValueOrigin::File(self.path.to_owned()) };
+            found = entry(text, ValueOrigin::File(self.path.to_owned()));
         }
         let variable = format!("BRAIN_{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
         if let Some(text) = (self.env)(&variable) {
             value = parse(&text, &format!("${variable}"))?;
-            entry = ConfigEntry { key, text, origin: ValueOrigin::Environment(variable) };
+            found = entry(text, ValueOrigin::Environment(variable));
         }
-        self.entries.push(entry);
+        self.entries.push(found);
         Ok(value)
     }
 

@@ -53,6 +53,13 @@ impl ValueForm {
             _ => return None,
         })
     }
+
+    /// Returns the value in a file that has this text: a number, boolean or array if there is one,
+    /// else a string.
+    pub(super) fn value_of(self, text: &str) -> toml::Value {
+        let value = text.parse().ok().filter(|value| self.text_of(value).as_deref() == Some(text));
+        value.unwrap_or_else(|| text.into())
+    }
 }
 
 /// The rule of a key. `parse` returns the value, or the reason for a refusal as the end of a

@@ -41,7 +41,8 @@ fn base_url_must_be_canonical() {
 #[test]
 fn telephone_addresses_and_callers_are_checked() {
     let with = |line: &str| load(&format!("[voice]\n{line}\n"));
-    assert!(with("upstream = \"http://127.0.0.1:5050\"").is_ok());
+    let config = with("upstream = \"http://127.0.0.1:5050\"").unwrap();
+    assert_eq!(config.voice.upstream.unwrap().authority(), "127.0.0.1:5050");
     let fault = with("upstream = \"https://agent.example\"").unwrap_err();
     assert!(fault.message.contains("is not an http:// address"), "{fault}");
     assert!(with("callers = [\"+49 151 1\", \"0049151\", \"client:ann\"]").is_ok());
@@ -76,7 +77,8 @@ fn unknown_key_is_reported_with_the_nearest() {
 fn wrong_values_and_wrong_toml_are_refused() {
     assert!(load("[store]\ncache_mb = 0\n").unwrap_err().message.contains("from 1 to"));
     assert!(load("[daemon]\nlog = \"loud\"\n").unwrap_err().message.contains("is not one of"));
-    assert!(load("[daemon\n").is_err());
+    let fault = load("[store]\ncache_mb = 3\n\n[daemon\n").unwrap_err();
+    assert!(fault.message.contains("line 4, column 8: "), "{fault}");
     assert!(load("daemon = 3\n").unwrap_err().message.contains("[daemon]"));
 }
 
@@ -121,8 +123,40 @@ fn price_is_a_number_or_a_string() {
 #[test]
 fn passed_socket_overrides_the_configured_one() {
     let config = load("[daemon]\nsocket = \"/elsewhere.sock\"\n").unwrap();
+    assert!(!config.socket_is_passed());
     let config = config.with_passed_socket("/run/brain/control.sock".into());
+    assert!(config.socket_is_passed());
     assert_eq!(config.socket(&Home::at("/home".into())), Path::new("/run/brain/control.sock"));
+}
+
+#[test]
+fn socket_of_a_home_that_cannot_hold_one_is_a_default() {
+    let (home, outside) = (Home::at("/home".into()), Path::new("/run/user/7/brain.sock"));
+    let config = load("").unwrap().with_socket_outside(outside.into());
+    assert_eq!(config.socket(&home), outside);
+    let config = load("[daemon]\nsocket = \"own.sock\"\n").unwrap();
+    assert_eq!(
+        config.with_socket_outside(outside.into()).socket(&home),
+        home.root().join("own.sock")
+    );
+}
+
+#[test]
+fn changed_file_is_detected() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    let config = Config::load(&path, |_| None).unwrap();
+    assert!(!config.has_changed_file());
+    std::fs::write(&path, "[store]\ncache_mb = 3\n").unwrap();
+    assert!(config.has_changed_file());
+    assert!(!Config::load(&path, |_| None).unwrap().has_changed_file());
+}
+
+#[test]
+fn file_that_cannot_be_read_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let fault = Config::load(dir.path(), |_| None).unwrap_err();
+    assert_eq!(fault.code, FaultCode::InvalidConfig);
 }
 
 #[test]
@@ -130,8 +164,10 @@ fn time_span_is_a_number_and_a_unit() {
     for (text, seconds) in
         [("90s", 90), ("1m", 60), ("24h", 86_400), ("7d", 604_800), ("007m", 420)]
     {
-        let config = load(&format!("[backup]\nevery = \"{text}\"\n")).unwrap();
-        assert_eq!(config.backup.every_ms(), seconds * 1000, "{text}");
+        let config = load(&format!("[backup]\nevery = \"{text}\"\nkept_every = \"{text}\"\n"));
+        let backup = config.unwrap().backup;
+        let ms = seconds * 1000;
+        assert_eq!((backup.every_ms(), backup.kept_every_ms()), (ms, ms), "{text}");
     }
     for text in
         ["", "24", "h", "1.5h", "-1h", "1 h", "1H", "24 hours", "١h", "99999999999999999999d"]
@@ -172,6 +208,32 @@ fn environment_overrides_the_file_and_is_the_origin() {
     assert_eq!(origin("cache_mb"), ValueOrigin::Environment("BRAIN_STORE_CACHE_MB".into()));
     assert_eq!(origin("min_free_mb"), ValueOrigin::File(path));
     assert_eq!(origin("log"), ValueOrigin::Default);
+    assert!(config.is_default("daemon", "log") && !config.is_default("store", "cache_mb"));
+}
+
+#[test]
+fn printed_configuration_has_the_same_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    let file = "[daemon]\nallow_uids = [7, 8]\nlog = \"debug\"\n[sources]\nwatch = true\n\
+        include = [\"a \\\"b\\\"\", \"c\\\\d\"]\n[llm]\nprice_in = 0.15\nmodel = \"007\"\n";
+    std::fs::write(&path, file).unwrap();
+    let config = Config::load(&path, |_| None).unwrap();
+    let printed = config.to_toml();
+    for line in [
+        "watch = true",
+        "log = \"debug\"",
+        "price_in = 0.15",
+        "model = \"007\"",
+        "cache_mb = 4",
+        "exclude = []",
+        "[sources]",
+    ] {
+        assert!(printed.lines().any(|printed| printed == line), "{line}: {printed}");
+    }
+    let again = load(&printed).unwrap();
+    let texts = |config: &Config| config.entries().map(|e| e.1.to_owned()).collect::<Vec<_>>();
+    assert_eq!(texts(&again), texts(&config));
 }
 
 /// Asserts that the file's key refuses each of `values` (TOML), with a message that has `expected`.
@@ -280,6 +342,10 @@ fn collector_runs_each_half_hour_by_default() {
     assert_eq!(config.collector_task().cron(), "0 0,30 * * * *");
     assert_eq!(config.ratings_task(), None, "off until it is switched on");
     assert!(!config.collector.has_analyses());
+    for key in ["ratings", "articles", "videos"] {
+        let config = load(&format!("[collector]\n{key} = true\n")).unwrap();
+        assert!(config.collector.has_analyses(), "{key}");
+    }
     assert!(!config.collector.stream && !config.collector.outbound);
     let config =
         load("[collector]\nevery = \"1h\"\nat = 20\nratings = true\nratings_at = 25\n").unwrap();
@@ -377,6 +443,7 @@ fn rate_and_daily_limits_can_be_off() {
     assert_eq!(config.ingest.daily_pages, Some(50_000));
     let config = load("[ingest]\nrate = \"off\"\ndaily_pages = 0\n").unwrap();
     assert_eq!((config.ingest.rate, config.ingest.daily_pages), (None, None));
+    assert!(load("[ingest]\nrate = \"1/24h\"\n").is_ok());
     let bad = ["\"0/10s\"", "\"100\"", "\"100/10\"", "\"1000001/1s\"", "\"1/25h\"", "100"];
     assert_refused("ingest", "rate", &bad, "neither a rate such as");
 }

@@ -132,4 +132,35 @@ mod tests {
         let page = |_: &Path, out: &mut Output<'_>| Ok(out.page(&crate::Page::default())?);
         assert_eq!(converted(&other, page), "ok");
     }
+
+    const WHOLE: Format = Format {
+        name: "whole",
+        title: "a file that begins with a",
+        is_by_others: false,
+        recognise: |sample| sample.head().starts_with(b"a"),
+        convert: |_, _| Ok(()),
+    };
+    const CUT: Format = Format {
+        name: "cut",
+        title: "any file",
+        is_by_others: false,
+        recognise: |_| true,
+        convert: |path, _| {
+            let from = path.display().to_string();
+            Err(ConvertError::Malformed { from, reason: "it ends too early".to_owned() })
+        },
+    };
+    static FORMATS: [Format; 2] = [WHOLE, CUT];
+
+    #[test]
+    fn first_format_that_knows_the_content_is_recognised() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (text, name) in [("a", "whole"), ("b", "cut")] {
+            std::fs::write(file.path(), text).unwrap();
+            assert_eq!(recognise(&FORMATS, file.path()).unwrap().unwrap().name, name);
+        }
+        assert!(recognise(&FORMATS[..1], file.path()).unwrap().is_none());
+        let missing = recognise(&FORMATS, Path::new("/none/file")).err().unwrap();
+        assert!(missing.to_string().starts_with("cannot read /none/file: "), "{missing}");
+    }
 }

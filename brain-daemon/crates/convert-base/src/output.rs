@@ -137,4 +137,76 @@ mod tests {
         assert!(long.contains("notes.enex, note 1 (xx") && long.contains("x…x"), "{long}");
         assert!(long.contains("), a.png"), "{long}");
     }
+
+    /// Returns the lines that `write` writes.
+    fn lines(write: impl FnOnce(&mut Output<'_>) -> io::Result<()>) -> Vec<ConvertedLine> {
+        let mut bytes = Vec::new();
+        let mut out = Output::new(&mut bytes, false);
+        write(&mut out).unwrap();
+        out.end().unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn page(name: &str, body: String) -> Page {
+        let mut page = Page::default();
+        (page.from, page.path, page.body) = (format!("{name}.txt"), name.to_owned(), body);
+        page
+    }
+
+    fn lost(from: &str, reason: &str) -> ConvertedLine {
+        ConvertedLine::Lost { from: from.to_owned(), reason: reason.to_owned() }
+    }
+
+    #[test]
+    fn page_and_its_file_are_lines() {
+        let mut note = page("note", "text".to_owned());
+        let name = note.attach("a.txt");
+        let lines = lines(|out| {
+            out.page(&note)?;
+            out.file(&note, &name, b"abc")?;
+            out.file(&note, "none.txt", b"")
+        });
+        let markdown = "---\nattachments: [\"a.txt\"]\n---\n\ntext\n".to_owned();
+        let expected = [
+            ConvertedLine::Page { from: "note.txt".into(), path: "note".into(), markdown },
+            ConvertedLine::File { page: "note".into(), name, base64: "YWJj".into() },
+            lost("note.txt, none.txt", "the file is empty"),
+            ConvertedLine::End { pages: 1 },
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn page_above_the_limit_is_lost_with_its_files() {
+        let around_the_body = page("", String::new()).markdown(false).len();
+        let largest = page("a", "x".repeat(MAX_CONTENT - around_the_body));
+        let larger = page("b", "x".repeat(MAX_CONTENT - around_the_body + 1));
+        let lines = lines(|out| {
+            out.page(&largest)?;
+            out.page(&larger)?;
+            out.file(&larger, "f", b"1")
+        });
+        let reason = "it has 5000001 bytes as a page, more than the limit of 5000000";
+        assert!(matches!(&lines[0], ConvertedLine::Page { path, .. } if path == "a"));
+        let rest = [
+            lost("b.txt", reason),
+            lost("b.txt, f", "its note was not imported"),
+            ConvertedLine::End { pages: 1 },
+        ];
+        assert_eq!(lines[1..], rest);
+    }
+
+    #[test]
+    fn file_above_the_limit_is_lost() {
+        let note = page("note", String::new());
+        let lines = lines(|out| {
+            out.page(&note)?;
+            out.file(&note, "largest", &vec![0; MAX_ATTACHMENT])?;
+            out.file(&note, "larger", &vec![0; MAX_ATTACHMENT + 1])
+        });
+        assert!(matches!(&lines[1], ConvertedLine::File { name, .. } if name == "largest"));
+        let reason = "it has 16000001 bytes, more than 16000000, the limit for a file of a page";
+        assert_eq!(lines[2], lost("note.txt, larger", reason));
+    }
 }

@@ -78,7 +78,6 @@ fn numbered(name: &str, number: usize, end: &str) -> String {
 fn safe_name(name: &str) -> String {
     let replace = |c: char| match c {
         '/' | '\\' | '|' | '#' | '^' | '[' | ']' | '<' | '>' | ':' | '*' | '?' | '"' => '-',
-        c if c.is_control() => ' ',
         c => c,
     };
     let line: String = brain_page::single_line(name).chars().map(replace).collect();
@@ -413,5 +412,66 @@ mod tests {
     fn an_address_has_no_character_of_a_link() {
         assert_eq!(link_address("a (1) 50%#.md"), "a%20%281%29%2050%25%23.md");
         assert_eq!(link_address("ü/b_c.md"), "ü/b_c.md");
+    }
+
+    #[test]
+    fn equal_paths_get_a_number() {
+        let mut paths = Paths::default();
+        let mut add = |folders: &[&str], title| paths.add(folders.iter().copied(), title);
+        assert_eq!(add(&["A/B", " "], "x:y"), "A-B/Untitled/x-y");
+        assert_eq!(add(&[], "Note"), "Note");
+        assert_eq!(add(&[], "note"), "note 2");
+        assert_eq!(add(&[], "NOTE"), "NOTE 3");
+        assert_eq!(add(&["folder"], "Note"), "folder/Note");
+    }
+
+    #[test]
+    fn name_is_safe_and_short() {
+        for (name, safe) in [
+            ("", "Untitled"),
+            ("..", "Untitled"),
+            (" .a\tb\u{7f}. ", "a b"),
+            ("[a|b]#c^d", "-a-b--c-d"),
+            ("notes.md", "notes.md-"),
+        ] {
+            assert_eq!(safe_name(name), safe, "{name:?}");
+        }
+        assert_eq!(safe_name(&"€".repeat(100)), "€".repeat(50));
+        assert_eq!(safe_name(&format!("{} b", "a".repeat(149))), "a".repeat(149));
+    }
+
+    #[test]
+    fn attached_files_have_names_of_their_own() {
+        let mut page = Page::default();
+        let names = ["a.txt", "A.TXT", "a.txt", "c/d", "c/d", "notes.md"].map(|it| page.attach(it));
+        assert_eq!(names, ["a.txt", "A 2.TXT", "a 3.txt", "c-d", "c-d 2", "notes.md-"]);
+    }
+
+    #[test]
+    fn frontmatter_has_each_key_once() {
+        let mut page = Page {
+            title: "A \"b\"".to_owned(),
+            created: Some(Timestamp::UNIX_EPOCH),
+            tags: vec!["x".to_owned(), "y, z".to_owned()],
+            body: "text\n\n".to_owned(),
+            ..Page::default()
+        };
+        page.fields = vec![
+            ("title".to_owned(), Value::Text("other".to_owned())),
+            ("Title".to_owned(), Value::List(vec!["1".to_owned()])),
+            ("2 x".to_owned(), Value::Text(String::new())),
+        ];
+        let expected = "---\ntitle: \"A \\\"b\\\"\"\ncreated: 1970-01-01T00:00:00Z\n\
+                        tags: [\"x\", \"y, z\"]\noriginal_title: \"other\"\n\
+                        original_Title_2: [\"1\"]\nfield_2_x: \"\"\n---\n\ntext\n";
+        assert_eq!(page.markdown(false), expected);
+    }
+
+    #[test]
+    fn link_shows_its_label() {
+        assert_eq!(link("a/b", "b"), "[[a/b|b]]");
+        assert_eq!(link("b", "b"), "[[b]]");
+        assert_eq!(link("b", " "), "[[b]]");
+        assert_eq!(link("b", "[x]|\ny"), "[[b|x   y]]");
     }
 }

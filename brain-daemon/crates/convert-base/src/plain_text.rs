@@ -164,6 +164,15 @@ mod tests {
             assert_eq!(literal_line(text), text);
         }
         assert_eq!(literal_line("_a_ __init__ ~b~"), "\\_a\\_ \\_\\_init\\_\\_ \\~b\\~");
+        assert_eq!(literal_line("%%a%% ==b== $$c$$"), "%\\%a%\\% =\\=b=\\= $\\$c$\\$");
+        assert_eq!(literal_line("\t a\u{7}b"), "\u{a0}".repeat(5) + "ab");
+    }
+
+    #[test]
+    fn entity_has_letters_and_ends_with_a_semicolon() {
+        for (rest, is) in [("amp;", true), ("#39; x", true), ("amp", false), ("a b;", false)] {
+            assert_eq!(is_entity(rest), is, "{rest}");
+        }
     }
 
     #[test]

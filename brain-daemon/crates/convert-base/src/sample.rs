@@ -96,3 +96,41 @@ fn head(path: &Path) -> io::Result<Vec<u8>> {
     File::open(path)?.take(MAX_HEAD).read_to_end(&mut head)?;
     Ok(head.strip_prefix(b"\xEF\xBB\xBF").map(<[u8]>::to_vec).unwrap_or(head))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn sample_of_a_file_is_its_beginning_without_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.txt");
+        fs::write(&path, "\u{feff}a€".repeat(20_000)).unwrap();
+        let sample = Sample::of(&path).unwrap();
+        assert_eq!(sample.head().len(), 64 * 1024 - 3);
+        assert!(sample.text().starts_with("a€\u{feff}a"));
+        assert!(sample.names().is_empty() && sample.tree().is_none());
+        assert!(Sample::of(&dir.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn sample_of_a_directory_has_its_names_and_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("sub/x"), "1").unwrap();
+        fs::write(at("b"), "\u{feff}two").unwrap();
+        symlink(at("sub"), at("link")).unwrap();
+        let sample = Sample::of(dir.path()).unwrap();
+        assert_eq!(sample.names(), ["b", "link", "sub"]);
+        assert!(sample.head().is_empty());
+        assert_eq!((sample.text_of("b"), sample.text_of("none")), ("two".into(), String::new()));
+        assert_eq!(sample.inside("sub").unwrap().names(), ["x"]);
+        assert!(sample.inside("b").is_none() && sample.inside("link").is_none());
+        let tree = sample.tree().unwrap();
+        assert!(tree.entry("sub/x").is_some() && tree.entry("link").is_none());
+    }
+}

@@ -370,6 +370,7 @@ mod tests {
         symlink("/etc/passwd", dir.path().join("link")).unwrap();
         let of_directory = Tree::open(dir.path()).unwrap().unwrap();
         assert_eq!(of_directory.problems.len(), 1);
+        assert!(!of_directory.is_archive());
         let files: &[(&str, &[u8])] = &[("b/y.TXT", b"two"), ("a", b"one")];
         for tree in [of_directory, tree(&zip(CompressionMethod::Deflated, files))] {
             assert_eq!(paths(&tree), ["a", "b/y.TXT"]);

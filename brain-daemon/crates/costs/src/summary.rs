@@ -89,12 +89,8 @@ fn next_line(lines: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> 
     if part.read_until(b'\n', bytes)? == 0 {
         return Ok(false);
     }
-    let mut is_whole = bytes.last() == Some(&b'\n') || bytes.len() < MAX_LINE_BYTES;
-    let mut rest = Vec::new();
-    while !is_whole {
-        rest.clear();
-        let read = lines.by_ref().take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut rest)?;
-        is_whole = read < MAX_LINE_BYTES || rest.last() == Some(&b'\n');
+    if bytes.last() != Some(&b'\n') {
+        lines.skip_until(b'\n')?;
     }
     Ok(true)
 }

@@ -68,7 +68,7 @@ fn prices_are_rounded_up_and_never_overflow() {
 #[test]
 fn a_call_is_in_the_file_before_it_is_made_and_settled_after() {
     let test = test_ledger();
-    assert!(!test.path().exists());
+    assert!(test.ledger.check().is_ok() && !test.path().exists());
     assert_eq!(test.read().total, Spending::default());
     let entry = test.enter(None).unwrap();
     assert_eq!(fs::metadata(test.path()).unwrap().permissions().mode() & 0o777, 0o600);
@@ -132,7 +132,8 @@ fn implausible_counts_are_reported_and_count_at_the_maximum() {
         ((u64::MAX, 0), (1000, 100), (1000, 0)),
         ((10, u64::MAX), (10, 100), (10, 100)),
         // Text of rare symbols, and tokens that the service added.
-        ((8000, 400), (8000, 400), (8000, 400)),
+        ((8096, 4496), (8096, 4496), (8096, 4496)),
+        ((8097, 4497), (1000, 100), (1000, 100)),
     ] {
         let before = test.read();
         let entry = test.enter(Some(&budget)).unwrap();
@@ -145,21 +146,23 @@ fn implausible_counts_are_reported_and_count_at_the_maximum() {
     }
     assert_eq!(budget.spent().actual, test.read().total.actual, "the budget has the same sum");
     // A former version accepted any count.
-    let lines = [
-        concat!(
-            r#"{"step":"enter","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","#,
-            r#""model":"m","tokens_in":9,"tokens_out":7,"micro_usd":132}"#,
-        ),
-        concat!(
-            r#"{"step":"done","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","#,
-            r#""model":"m","tokens_in":4611686018427387904,"#,
-            r#""tokens_out":4611686018427387904,"micro_usd":18446744073709551615}"#,
-        ),
-    ];
-    fs::write(test.path(), lines.join("\n") + "\n").unwrap();
-    let read = test.read();
-    let spent = Spending { estimated: 132, actual: 132, tokens_in: 9, tokens_out: 7, calls: 1 };
-    assert_eq!((read.total, read.calls[0].state.as_str(), read.implausible), (spent, "done", 1));
+    let line = |step: &str, tokens_in: u64, tokens_out: u64, cost: u64| {
+        format!(
+            "{{\"step\":\"{step}\",\"call\":0,\"at\":\"2024-10-04T00:00:00.000Z\",\"purpose\":\"ask\",\
+             \"model\":\"m\",\"tokens_in\":{tokens_in},\"tokens_out\":{tokens_out},\
+             \"micro_usd\":{cost}}}\n"
+        )
+    };
+    for (tokens_in, tokens_out) in [(1 << 62, 1 << 62), (1 << 62, 7), (9, 1 << 62)] {
+        let done = line("done", tokens_in, tokens_out, u64::MAX);
+        fs::write(test.path(), line("enter", 9, 7, 132) + &done).unwrap();
+        let read = test.read();
+        let spent = Spending { estimated: 132, actual: 132, tokens_in: 9, tokens_out: 7, calls: 1 };
+        assert_eq!(
+            (read.total, read.calls[0].state.as_str(), read.implausible),
+            (spent, "done", 1)
+        );
+    }
 }
 
 #[test]
@@ -281,6 +284,8 @@ fn sums_group_by_purpose_and_model() {
     assert_eq!(test.ledger.read(Some(20_001 * DAY_MS), None, 0).unwrap().total.tokens_in, 527);
     let first = test.ledger.read(None, Some(20_001 * DAY_MS - 1), 5).unwrap();
     assert_eq!((first.total.tokens_in, first.calls.len()), (10, 1));
+    let whole = test.ledger.read(Some(20_000 * DAY_MS), Some(20_001 * DAY_MS), 5).unwrap();
+    assert_eq!(whole.calls.len(), 4, "both ends belong to the period");
 }
 
 #[test]
@@ -294,7 +299,12 @@ fn a_paid_call_needs_a_writable_ledger() {
     assert!(error.to_string().contains("costs.jsonl"), "{error}");
     assert_eq!(budget.spent(), Spending::default());
     assert!(ledger.enter("ask", "own", Price::default(), Some(&budget), 1, 1).is_ok());
-    assert!(ledger.read(None, None, 1).is_err());
+    assert!(ledger.read(None, None, 1).is_err() && ledger.check().is_err());
+    // What cannot be opened is no missing file.
+    let inside_a_file = dir.path().join("file/costs.jsonl");
+    fs::write(dir.path().join("file"), "").unwrap();
+    let ledger = Ledger::new(&inside_a_file, Arc::new(MockClock(AtomicI64::new(0))));
+    assert!(ledger.read(None, None, 1).is_err() && ledger.check().is_err());
 }
 
 #[test]

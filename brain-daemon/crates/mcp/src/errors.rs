@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(missing, format!("not_found: there is no page \"a\". Next: {next}"));
         let deleted = error_text(
             FaultCode::NotFound,
-            "the page \"a\" is soft-deleted",
+            "the page \"a\" is deleted",
             Some(hint!("{} brings it back", Command::Restore { page: Some("a".into()) })),
         );
         assert!(

@@ -413,15 +413,9 @@ impl<'a> SetupRun<'a> {
                 ),
             );
         }
-        let next = task.next_start(self.service.env.clock.now());
-        let minutes = (task.next_start(next) - next) / 60_000;
-        pass(
-            (),
-            format!(
-                "the next run begins at {}, and then one every {minutes} minutes",
-                rfc3339(next)
-            ),
-        )
+        let next = rfc3339(task.next_start(self.service.env.clock.now()));
+        let interval = task.interval();
+        pass((), format!("the next run begins at {next}, and then one every {interval}"))
     }
 
     /// Step 7: writes the heartbeat that marks a completed setup.

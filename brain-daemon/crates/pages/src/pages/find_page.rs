@@ -286,7 +286,7 @@ pub(super) fn written_source(
 /// Returns the record of an active page, and the fault `not_found` for a deleted one.
 fn check_active(page_ref: &PageRef, record: PageRecord) -> Result<PageRecord, Fault> {
     let Some(at) = record.deleted_at else { return Ok(record) };
-    let message = format!("the page \"{}\" is soft-deleted", page_ref.slug);
+    let message = format!("the page \"{}\" is deleted", page_ref.slug);
     Err(Fault::new(FaultCode::NotFound, message).hint(hint!(
         "{} brings it back until {}",
         Command::Restore { page: Some(page_ref.to_string()) },

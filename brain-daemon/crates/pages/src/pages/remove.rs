@@ -39,7 +39,7 @@ impl PageService {
             let record = transaction.page(&source_id, &slug)?;
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             if let Some(at) = record.deleted_at {
-                let message = format!("\"{slug}\" is soft-deleted already");
+                let message = format!("\"{slug}\" is already deleted");
                 let hint = hint!(
                     "{} brings it back until {}",
                     Command::Restore { page: Some(argument.clone()) },

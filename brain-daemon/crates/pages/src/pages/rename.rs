@@ -48,8 +48,8 @@ impl PageService {
                 self.files.write_page((&plan.source, &plan.from), move |transaction| {
                     let RenamePlan { source, from, to, record, new, link_updates, change } =
                         &*write;
-                    if transaction.page(source, to)?.is_some() {
-                        return Err(slug_taken_fault(to).into());
+                    if let Some(taken) = transaction.page(source, to)? {
+                        return Err(slug_taken_fault(to, &taken).into());
                     }
                     let is_current =
                         transaction.page(source, from)?.is_some_and(|r| r.seq == record.seq);
@@ -75,11 +75,11 @@ impl PageService {
     ) -> Result<RenamePlan, Fault> {
         let (source, record) = self.active(caller, reader, &request.page)?;
         let (from, to) = (request.page.slug.clone(), request.to.clone());
-        if reader.page_even_deleted(&source, &to)?.is_some() {
+        if let Some(taken) = reader.page_even_deleted(&source, &to)? {
             return Err(match from == to {
                 true => Fault::new(FaultCode::Usage, format!("the page has the slug \"{to}\""))
                     .hint("give it another one"),
-                false => slug_taken_fault(&to),
+                false => slug_taken_fault(&to, &taken),
             });
         }
         let full_path = self.files.file_path_of(&source, &file_path(&to));
@@ -149,12 +149,17 @@ impl PageService {
     }
 }
 
-fn slug_taken_fault(to: &Slug) -> Fault {
-    Fault::new(
-        FaultCode::Conflict,
-        format!("there is a page \"{to}\" already, perhaps a deleted one"),
-    )
-    .hint(hint!("choose another slug, or join the two pages: {}", Command::Merge))
+/// Returns the fault that the page `taken`, active or deleted, has the slug `to`.
+fn slug_taken_fault(to: &Slug, taken: &PageRecord) -> Fault {
+    if taken.deleted_at.is_some() {
+        let message = format!("a deleted page has the slug \"{to}\"");
+        return Fault::new(FaultCode::Conflict, message).hint(hint!(
+            "choose another slug; {} brings the deleted page back",
+            Command::Restore { page: None }
+        ));
+    }
+    Fault::new(FaultCode::Conflict, format!("there is a page \"{to}\" already"))
+        .hint(hint!("choose another slug, or join the two pages: {}", Command::Merge))
 }
 
 pub(crate) fn changing_fault(slug: &Slug) -> Fault {
