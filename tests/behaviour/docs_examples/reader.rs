@@ -93,6 +93,17 @@ impl Reader {
         self
     }
 
+    /// Copies a file or directory that another program wrote to the home directory of the user.
+    pub(super) fn with_fixture(self, name: &str, fixture: &str) -> Self {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/import");
+        let path = self.user.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut copy = Command::new("cp");
+        copy.arg("-r").arg(fixtures.join(fixture)).arg(&path);
+        assert!(copy.status().unwrap().success(), "{fixture}");
+        self
+    }
+
     /// Runs `brain` before the examples.
     pub(super) fn having_run(self, args: &[&str]) -> Self {
         let mut command = self.home.command("brain");
