@@ -1,7 +1,7 @@
 //! Runs the examples of a document, as a reader would.
 
 use std::any::Any;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use brain_tests::http::get;
