@@ -80,7 +80,7 @@ pub struct ImportReply {
 /// Files and directories that rules left out of a sync or an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct IgnoredFiles {
-    /// The number of markdown files.
+    /// The number of files.
     pub files: u64,
     /// The number of directories, hidden ones included. Directories below them are not counted.
     pub directories: u64,
@@ -145,11 +145,11 @@ pub struct ImportRow {
     pub status: Option<SyncStatus>,
     /// The number of pages that it wrote, or was about to write when the daemon ended.
     pub pages: u64,
-    /// When it was taken back.
+    /// When it was undone.
     pub undone_at: Option<String>,
 }
 
-/// `brain import --undo`: takes an import back.
+/// `brain import --undo`: undoes an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportUndo {
     /// The import.
@@ -158,7 +158,7 @@ pub struct ImportUndo {
     pub dry_run: bool,
 }
 
-/// What became of the pages of an import that was taken back.
+/// What became of the pages of an import that was undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportUndoReply {
     /// The import.
@@ -169,7 +169,7 @@ pub struct ImportUndoReply {
     pub deleted: u64,
     /// The number of pages that have their former text again.
     pub reverted: u64,
-    /// The number of pages that the import did not come to write, or that are deleted already.
+    /// The number of pages that the import did not change, or that are undone already.
     pub untouched: u64,
     /// The pages that stay as they are, and why; at most the first 1000.
     pub kept: Vec<ImportFailure>,

@@ -271,9 +271,14 @@ fn files_that_notes_show_are_attached_and_the_text_stays() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside().join("vault");
-    write(&dir, "notes/trip.md", "![[sea.png]] ![map](../img/a%20map.png) ![](gone.png)\n");
+    write(
+        &dir,
+        "notes/trip.md",
+        "![[sea.png]] ![map](../img/a%20map.png) ![](gone.png) ![](../img/f%C3%A4hre.png)\n",
+    );
     write(&dir, "img/sea.png", b"sea");
     write(&dir, "img/a map.png", b"map");
+    write(&dir, "img/fähre.png", b"ferry");
     write(&dir, "img/unused.png", b"unused");
     std::os::unix::fs::symlink("/etc/hostname", dir.join("img/gone.png")).unwrap();
     for (created, unchanged) in [(1, 0), (0, 1)] {
@@ -287,6 +292,10 @@ fn files_that_notes_show_are_attached_and_the_text_stays() {
         let page = home.get("notes/trip");
         assert_eq!((&page["version"], &page["frontmatter"]), (&json!(1), &json!("")), "{page}");
         let files = home.json(["attachments", "notes/trip"]);
-        assert_eq!(texts(&files["attachments"], "name"), ["a map.png", "sea.png"], "{files}");
+        assert_eq!(
+            texts(&files["attachments"], "name"),
+            ["a map.png", "fähre.png", "sea.png"],
+            "{files}"
+        );
     }
 }

@@ -15,11 +15,13 @@ echo '{"type":"format","name":"x","title":"X"}'
 case $task in
 page*) printf '{"type":"page","from":"x","path":"any","markdown":"---\\nsource_kind: import:others\\n---\\n# %s\\n"}\n' "${task#page }"
     echo '{"type":"end","pages":1}' ;;
-cut) echo '{"type":"page","from":"x","path":"any","markdown":"half\n"}' ;;
+cut) echo '{"type":"page","from":"x","path":"any","markdown":"half"}' ;;
 crash) kill -SEGV $$ ;;
 error) echo 'brain-convert: it has no pages' >&2; exit 1 ;;
 climb) echo '{"type":"page","from":"x","path":"../../up","markdown":"x"}'; echo '{"type":"end","pages":1}' ;;
 rubbish) head -c 100000 /dev/zero ;;
+loud) head -c 300000 /dev/zero >&2; echo 'Traceback: no font' >&2; exit 1 ;;
+linger) sleep 300 >/dev/null & echo '{"type":"end","pages":0}' ;;
 esac
 "##;
 
@@ -36,6 +38,17 @@ fn daemon(home: &TestHome) -> Daemon {
     let config = format!("[import]\nprocessors = [\"doc9: {}\"]\n", program.display());
     write(&home.path().join("config.toml"), &config);
     home.daemon()
+}
+
+/// Returns the process ids of the children of a process.
+fn children(parent: u32) -> Vec<String> {
+    let parent = format!("PPid:\t{parent}\n");
+    let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap());
+    let is_child = |path: &Path| {
+        fs::read_to_string(path.join("status")).is_ok_and(|status| status.contains(&parent))
+    };
+    let children = processes.filter(|process| is_child(&process.path()));
+    children.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// Returns the memory of a process in use, in bytes (proc_pid_status(5)).
@@ -77,7 +90,7 @@ fn a_document_that_fails_is_named_and_the_others_are_stored() {
     let home = TestHome::new();
     let _daemon = daemon(&home);
     let dir = home.outside().join("notes");
-    for task in ["crash", "error", "cut", "climb", "rubbish", "page fine"] {
+    for task in ["crash", "error", "cut", "climb", "rubbish", "loud", "linger", "page fine"] {
         write(&dir.join(format!("{}.doc9", task.replace(' ', "-"))), task);
     }
     let failed = home.brain(["import", dir.to_str().unwrap()]).expect(1);
@@ -87,11 +100,13 @@ fn a_document_that_fails_is_named_and_the_others_are_stored() {
         "climb.doc9: the program that reads it failed: a page has the path",
         "rubbish.doc9: the program that reads it failed",
         "cut.doc9: the program that reads it ended",
+        "Traceback: no font",
     ] {
         assert!(failed.stderr.contains(reason), "{reason}: {failed:?}");
     }
     assert_eq!(home.get("page-fine/any")["title"], "fine");
-    assert!(!home.path().join("run/converted").exists());
+    assert_eq!(fs::read_dir(home.path().join("run/converted")).unwrap().count(), 0);
+    assert!(!failed.stderr.contains("linger"), "{failed:?}");
 }
 
 #[test]
@@ -108,8 +123,7 @@ fn a_thousand_documents_that_crash_leave_the_daemon_as_it_was() {
     assert_eq!(home.get("z/any")["title"], "last");
     let after = resident_bytes(daemon.pid());
     assert!(after < before + 40_000_000, "{before} {after}");
-    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", daemon.pid()));
-    assert_eq!(children.unwrap_or_default(), "");
+    assert_eq!(children(daemon.pid()), Vec::<String>::new());
 }
 
 #[test]
@@ -131,4 +145,43 @@ fn the_documented_processor_works() {
     let page = home.get("talk/talk");
     assert_eq!((&page["title"], &page["trust"]), (&json!("talk"), &json!("outside")), "{page}");
     assert_eq!(page["body"].as_str().unwrap().trim(), "The \"tide\" turns.\nAt noon.");
+}
+
+#[test]
+fn notes_and_documents_of_one_slug_are_pages_of_their_own() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("notes");
+    write(&dir.join("my note.md"), "The heron\n");
+    write(&dir.join("my-note.txt"), "The ibis\n");
+    for (created, unchanged) in [(2, 0), (0, 2)] {
+        let reply = home.json(["import", dir.to_str().unwrap()]);
+        assert_eq!(
+            (&reply["created"], &reply["unchanged"]),
+            (&json!(created), &json!(unchanged)),
+            "{reply}"
+        );
+    }
+    assert_eq!(home.get("my-note")["body"], "The heron\n");
+    assert_eq!(home.search("ibis").len(), 1);
+}
+
+#[test]
+fn excluded_documents_and_those_of_a_page_are_no_pages() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("notes");
+    write(&dir.join(".gitignore"), "secret.txt\n");
+    write(&dir.join("secret.txt"), "hidden\n");
+    write(&dir.join("._plan.txt"), "of macOS\n");
+    write(&dir.join("plan.md"), "---\nattachments: [own.txt]\n---\n[[linked.txt]]\n");
+    write(&dir.join("own.txt"), "an attachment\n");
+    write(&dir.join("linked.txt"), "a document\n");
+    let reply = home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!(reply["failed_total"], 0, "{reply}");
+    assert_eq!(texts(&home.json(["list", "--sort", "slug"])["pages"], "slug"), ["linked", "plan"]);
+    let files = home.json(["attachments", "plan"]);
+    assert_eq!(texts(&files["attachments"], "name"), ["linked.txt", "own.txt"], "{files}");
+    assert_eq!(texts(&reply["not_imported"], "path"), ["._plan.txt"], "{reply}");
+    assert_eq!(reply["left_out"]["paths"], json!(["secret.txt"]), "{reply}");
 }

@@ -56,7 +56,7 @@ fn files_of_real_programs_become_pages_once() {
         let pages = count(&first, "created");
         assert!(pages > 0 && count(&first, "failed_total") == 0, "{name}: {first}");
         shown.push_str(&format!(
-            "{name}: {pages} pages of {}, {} named as lost\n",
+            "{name}: {}: {pages}, {} named as lost\n",
             first["format"].as_str().unwrap_or("no format"),
             count(&first, "skipped")
         ));

@@ -1,4 +1,4 @@
-//! Reports of imports that stay, and imports that are taken back.
+//! Reports of imports that stay, and imports that are undone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,8 +51,8 @@ fn new_pages_are_deleted_and_others_get_their_former_text() {
     assert!(home.search("New").is_empty() && home.search("Second").is_empty());
     assert!(!home.page_file("new").exists());
 
-    // The same again changes nothing. What was taken back can come again.
-    assert_eq!(counts(&home.json(["import", "--undo", &id])), [0, 0, 2, 1]);
+    // The same again changes nothing. What was undone can come again.
+    assert_eq!(counts(&home.json(["import", "--undo", &id])), [0, 0, 3, 0]);
     assert_eq!(import(&home, &dir).0["restored"], 2);
     assert_eq!(home.get("gone")["body"], "Back\n");
 }
@@ -84,7 +84,7 @@ fn reports_stay_and_name_the_imports() {
     let (first, id) = import(&home, &dir);
     assert!(first["not_imported"][0]["path"] == "picture.bin", "{first}");
     let text = home.brain(["import", dir.to_str().unwrap()]).expect(0).stdout;
-    assert!(text.contains("take it back: brain import --undo "), "{text}");
+    assert!(text.contains("undo it: brain import --undo "), "{text}");
     assert!(daemon.is_running());
     daemon.kill();
     let _daemon = home.daemon();
@@ -97,13 +97,13 @@ fn reports_stay_and_name_the_imports() {
     let shown = home.brain(["import", "--report", &id]).expect(0).stdout;
     assert!(shown.contains("1 created") && shown.contains("picture.bin"), "{shown}");
     for wrong in ["20260101-000000", "../brain", "x/y", ""] {
-        let fault = home.fault(["import", "--undo", wrong], 1);
+        let fault = home.fault(["import", "--undo", wrong], 4);
         assert_eq!(fault["code"], "not_found", "{fault}");
     }
 }
 
 #[test]
-fn an_import_that_a_kill_ended_can_be_taken_back() {
+fn an_import_that_a_kill_ended_can_be_undone() {
     let home = TestHome::new();
     let daemon = home.daemon();
     let dir = home.outside().join("notes");
@@ -146,4 +146,30 @@ fn since_leaves_out_older_notes() {
     assert_eq!(texts(&home.json(["list"])["pages"], "slug"), ["b"]);
     let fault = home.fault(["import", dir, "--since", "soon"], 2);
     assert_eq!(fault["code"], "usage", "{fault}");
+}
+
+#[test]
+fn a_page_of_another_import_is_kept() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = notes(&home, &[("p", "First\n")]);
+    let (_, first) = import(&home, &dir);
+    home.brain(["mv", "p", "q"]).expect(0);
+    fs::write(dir.join("p.md"), "Second\n").unwrap();
+    let _ = import(&home, &dir);
+    let undone = home.json(["import", "--undo", &first]);
+    assert_eq!(counts(&undone), [0, 0, 0, 1], "{undone}");
+    assert_eq!(home.get("p")["body"], "Second\n");
+}
+
+#[test]
+fn a_record_that_a_crash_cut_does_not_hide_the_others() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let (_, id) = import(&home, &notes(&home, &[("p", "First\n")]));
+    fs::write(home.path().join("imports/20260101-000000.jsonl"), "").unwrap();
+    let list = home.json(["import", "--report"]);
+    assert_eq!(texts(&list["imports"], "id"), [id], "{list}");
+    let fault = home.fault(["import", "--report", "20260101-000000"], 1);
+    assert!(fault["message"].as_str().unwrap().contains("damaged"), "{fault}");
 }

@@ -49,7 +49,7 @@ pub(crate) struct ImportCommand {
     )]
     report: Option<Option<String>>,
 
-    /// Take an import back: delete its new pages, and give the others their former text
+    /// Undo an import: delete the pages it created, restore the text of the others
     #[arg(long, value_name = "ID", conflicts_with_all = ["path", "format", "source", "since"])]
     undo: Option<String>,
 }
@@ -97,7 +97,7 @@ impl Show for ImportReply {
         let failed = self.failed_total;
         let skipped = match self.format {
             Some(_) => "not imported, or only in part",
-            None => "not markdown",
+            None => "not imported",
         };
         for (n, label) in [
             (self.created, "created"),
@@ -126,7 +126,9 @@ impl Show for ImportReply {
         }
         if let Some(id) = &self.id {
             t.line(&format!("show this again: {}", Command::ImportReport { id: Some(id.clone()) }));
-            t.line(&format!("take it back: {}", Command::ImportUndo { id: Some(id.clone()) }));
+            if self.created + self.updated + self.restored > 0 {
+                t.line(&format!("undo it: {}", Command::ImportUndo { id: Some(id.clone()) }));
+            }
         }
     }
 
@@ -169,9 +171,9 @@ impl Show for ImportReportsReply {
         let mut table = Table::new(COLUMNS);
         for row in &self.imports {
             let state = match (&row.undone_at, row.status) {
-                (Some(_), _) => "taken back",
+                (Some(_), _) => "undone",
                 (None, Some(status)) => status.as_str(),
-                (None, None) => "not ended",
+                (None, None) => "incomplete",
             };
             let began = format_to_second(&row.began_at);
             let pages = row.pages.to_string();
@@ -189,12 +191,12 @@ impl Show for ImportReportsReply {
 
 impl Show for ImportUndoReply {
     fn text(&self, t: &mut Text) {
-        let action = if self.dry_run { "would take back" } else { "took back" };
+        let action = if self.dry_run { "would undo" } else { "undid" };
         t.line(&format!("{action} import {}", self.id));
         for (n, label) in [
             (self.deleted, "deleted"),
             (self.reverted, "with their former text again"),
-            (self.untouched, "not written by it, or deleted already"),
+            (self.untouched, "not changed by it, or undone already"),
             (self.kept_total, "kept"),
         ] {
             if n > 0 {

@@ -36,6 +36,7 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/import-records.md", "brain import ~/Downloads/chatgpt", "needs an archive of ChatGPT"),
     ("docs/import-records.md", "brain import ~/Downloads/twitter", "needs an archive of X"),
     ("docs/import-vaults.md", "brain import ~/Downloads/", "needs archives of Notion and Obsidian"),
+    ("docs/processors.md", "#!/usr/bin/env python3", "import_documents.rs runs it"),
     ("docs/machines.md", "brain machines", "needs a server; the machines tests run it"),
     ("docs/machines.md", "BRAIN_HOME=~/former", "needs a former store; machines_states has one"),
     ("docs/machines.md", "mkdir ~/former", "belongs to the former store"),

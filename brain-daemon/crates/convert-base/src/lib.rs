@@ -7,6 +7,7 @@
 mod format;
 mod output;
 mod page;
+mod paths;
 mod plain_text;
 mod sample;
 mod tree;
@@ -14,7 +15,8 @@ mod unique_names;
 
 pub use format::{ConvertError, Format, convert, recognise};
 pub use output::Output;
-pub use page::{Page, Paths, Value, link, link_address};
+pub use page::{Page, Value, link, link_address};
+pub use paths::Paths;
 pub use plain_text::{block_start, fenced, is_entity, literal_line, literal_part, literal_text};
 pub use sample::Sample;
 pub use tree::{Entry, Tree};

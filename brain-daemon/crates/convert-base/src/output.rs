@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use brain_page::ConvertedLine;
 use brain_protocol::{MAX_ATTACHMENT, MAX_CONTENT};
 
-use crate::Page;
+use crate::page::Page;
+use crate::paths::Paths;
 
 /// Maximum length of the two ends of a name in the report, in characters.
 const MAX_FROM: usize = 80;
@@ -96,6 +97,15 @@ impl<'a> Output<'a> {
     /// The number of pages so far.
     pub(crate) fn pages(&self) -> u64 {
         self.pages
+    }
+
+    /// Reports the paths that have not all of their folders.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn report_cut(&mut self, paths: &Paths) -> io::Result<()> {
+        let reason = "it is nested too deeply; its path has only the outer folders";
+        paths.cut().iter().try_for_each(|path| self.lost(path, reason))
     }
 
     pub(crate) fn end(mut self) -> io::Result<()> {

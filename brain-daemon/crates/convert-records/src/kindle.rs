@@ -4,6 +4,7 @@
 //! device, a blank line and the text. The Kindle only appends: a changed highlight is a further
 //! record. Times are local and have no zone.
 
+mod kind;
 mod record;
 mod replaced;
 mod words;
@@ -23,7 +24,8 @@ use jiff::civil::DateTime;
 
 use crate::highlights::{quotation, remark};
 use crate::long_page::{LongPage, Target};
-use record::{Kind, Record, records};
+use kind::Kind;
+use record::{Record, records};
 use replaced::without_replaced;
 
 pub(crate) const FORMAT: Format = Format {

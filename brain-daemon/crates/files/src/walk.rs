@@ -202,19 +202,20 @@ impl Walk<'_> {
     }
 
     fn visit_file(&mut self, parent: BorrowedFd<'_>, entry: &Entry) -> bool {
+        let is_left_out =
+            self.active.has_rules() && self.active.leave_out(&self.full_path(), false);
+        if is_left_out {
+            self.found.ignored.add(self.reported_path(), false);
+            return true;
+        }
         if !is_markdown(Path::new(os_name(entry))) {
             self.add_other_file();
             if entry.kind == FileType::Symlink
-                && !self.active.leave_out(&self.full_path(), false)
                 && statat(parent, &*entry.name, AtFlags::empty())
                     .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir())
             {
                 self.found.links.push(self.reported_path());
             }
-            return true;
-        }
-        if self.active.has_rules() && self.active.leave_out(&self.full_path(), false) {
-            self.found.ignored.add(self.reported_path(), false);
             return true;
         }
         if entry.kind != FileType::RegularFile {

@@ -3,6 +3,7 @@
 use brain_protocol::is_direction_control;
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::embedded_files::embedded_files;
 use super::{Frontmatter, is_markdown};
 
 /// The key of the frontmatter with the names of a page's attachments.
@@ -91,6 +92,8 @@ pub fn names_attachment(frontmatter: &Frontmatter, body: &str, name: &str) -> bo
     lists_attachment(frontmatter, name)
         || mentions_attachment(body, name)
         || (name.contains(' ') && mentions_attachment(body, &name.replace(' ', "%20")))
+        // Other characters can be encoded, too, or composed in another way.
+        || embedded_files(body).iter().any(|target| listed_name(target) == name)
 }
 
 /// Returns whether the frontmatter lists the attachment, also as `[[name]]` or with a folder.

@@ -11,6 +11,8 @@
 //!
 //! One sync runs at a time; others wait, except dry runs.
 
+pub(crate) mod export_dir;
+mod fault_scope;
 pub mod import;
 pub(crate) mod import_attachments;
 mod import_documents;
@@ -29,15 +31,16 @@ mod copies;
 mod decide;
 mod listing;
 mod local_files;
+mod losses;
 mod renames;
 mod run;
 mod survey;
 mod take_in;
 mod tally;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{
@@ -110,8 +113,10 @@ pub struct SyncService {
     pub(crate) embedding: Arc<EmbeddingService>,
     /// Locked while a sync runs.
     pub(crate) sync_lock: Arc<Mutex<()>>,
-    /// Whether an export of another program is read.
-    is_converting: AtomicBool,
+    /// The number of conversions of this daemon.
+    conversions: Mutex<u64>,
+    /// The ids of the imports that run, or that are being undone.
+    running_imports: Mutex<HashSet<String>>,
     /// The recent removals by the watcher: source, time in Unix milliseconds, number of pages.
     pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
     git_history: GitHistory,
@@ -136,7 +141,8 @@ impl SyncService {
             sources,
             embedding,
             sync_lock,
-            is_converting: AtomicBool::default(),
+            conversions: Mutex::default(),
+            running_imports: Mutex::default(),
             removals: Mutex::default(),
             git_history: GitHistory::default(),
         }

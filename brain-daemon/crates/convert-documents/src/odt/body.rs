@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::lists::ListPlace;
+use super::list_place::ListPlace;
 use super::styles::Styles;
 use crate::container::Container;
 use crate::draft::Draft;

@@ -1,24 +1,10 @@
 //! The lists of an ODT.
 
 use super::body::Reader;
+use super::list_place::ListPlace;
 use crate::flow::Flow;
 use crate::model::{Block, List};
 use crate::xml::Element;
-
-/// Where a list is.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ListPlace<'a> {
-    /// The style of the list, or of the one around it.
-    style: &'a str,
-    /// The level, from 1.
-    level: u32,
-}
-
-impl Default for ListPlace<'_> {
-    fn default() -> Self {
-        Self { style: "", level: 1 }
-    }
-}
 
 impl<'x> Reader<'_> {
     /// Reads a list into `flow`.

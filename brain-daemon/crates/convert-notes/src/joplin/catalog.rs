@@ -78,7 +78,7 @@ impl Catalog {
                 }
             }
         }
-        catalog.assign_paths().report_cut(out)?;
+        out.report_cut(&catalog.assign_paths())?;
         catalog.report_unused(store, out)?;
         Ok(catalog)
     }

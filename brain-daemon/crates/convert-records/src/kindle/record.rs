@@ -2,17 +2,8 @@
 
 use jiff::civil::DateTime;
 
+use super::kind::Kind;
 use super::words::{is_page, kind_in, time_in};
-
-/// What a record is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Highlight,
-    Note,
-    Bookmark,
-    /// The language of the device is not known.
-    Unknown,
-}
 
 /// A record.
 #[derive(Debug)]

@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use super::record::{Kind, Record};
+use super::kind::Kind;
+use super::record::Record;
 
 /// Maximum number of locations of a highlight that are looked at.
 const MAX_RANGE: u64 = 200;

@@ -6,7 +6,7 @@
 
 use jiff::civil::{Date, DateTime, Time};
 
-use super::record::Kind;
+use super::kind::Kind;
 
 /// Words for kinds. A word that contains another one is before it.
 const KINDS: [(&str, Kind); 37] = [

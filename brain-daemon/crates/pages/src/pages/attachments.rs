@@ -73,7 +73,17 @@ impl PageService {
             self.active(caller, &self.store.read(caller.visibility())?, &page)?;
         // Fails early for a page that cannot name the file. The writer checks again.
         let current = self.store.read(caller.visibility())?.content(&record)?;
-        check_plain(&stored_document(&current)?, ATTACHMENTS)?;
+        let document = stored_document(&current)?;
+        check_plain(&document, ATTACHMENTS)?;
+        let own = self.store.read(caller.visibility())?.attachments_of(record.id, false)?;
+        if let Some((_, own)) = own.into_iter().find(|(known, _)| *known == name)
+            && own.hash == brain_files::digest(&content)
+            && is_listed(&document, &name)
+        {
+            let status = ChangeStatus::Unchanged;
+            let change = AttachmentChange { status, page: record, record: own };
+            return self.attach_reply(caller, &source, page, &name, &change);
+        }
         let files_guard = self.store.attachments().block_removal();
         let hash = self.store.write_attachment(&content)?;
         let file = (hash, content.len() as u64);

@@ -18,7 +18,7 @@ use brain_protocol::{
 
 use crate::backup::scheduled_backup::BackupService;
 use crate::backup::{absolute, target_fault};
-use crate::sync::import_attachments::export_dir;
+use crate::sync::export_dir::export_dir;
 use brain_base::caller::Caller;
 use brain_page as page;
 use brain_service::Progress;

@@ -8,68 +8,56 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_base::home::create_private_dir;
 use brain_page::{ConvertedLine, attachment_name};
-use brain_protocol::{Command, Fault, FaultCode, ImportFailure};
+use brain_protocol::{Command, Fault, FaultCode};
 use brain_service::Progress;
 
 use super::SyncService;
 use super::converter::{Ending, convert, invalid};
-use super::import_attachments::export_dir;
+use super::export_dir::export_dir;
+use super::losses::Losses;
 
-/// Maximum number of lost things that are named, and of the bytes of their names and reasons.
-pub(super) const MAX_LOST: usize = 10_000;
-const MAX_LOST_BYTES: usize = 4 << 20;
+/// A directory that is removed with this value.
+struct ScratchDir(PathBuf);
 
-/// A directory that is removed with this value. Only one exists at a time.
-struct ScratchDir<'a> {
-    path: PathBuf,
-    is_taken: &'a AtomicBool,
-}
-
-impl Drop for ScratchDir<'_> {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // What stays is removed before the next conversion.
-        let _ = fs::remove_dir_all(&self.path);
-        self.is_taken.store(false, Ordering::Release);
+        // What stays is removed before the first conversion of the next daemon.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 /// Converted pages, as files in a directory.
-pub(super) struct ConvertedPages<'a> {
+pub(super) struct ConvertedPages {
     /// The directory with a markdown file for each page.
-    dir: ScratchDir<'a>,
+    dir: ScratchDir,
     /// The things that are in no page, or only in part.
-    pub(super) lost: Vec<ImportFailure>,
-    lost_bytes: usize,
-    /// The number of all such things.
-    pub(super) lost_total: u64,
+    pub(super) lost: Losses,
     /// The entry of the export, or the document, for each path below `dir`.
     origins: HashMap<String, String>,
 }
 
 /// A converted export.
-pub(super) struct ConvertedExport<'a> {
-    pub(super) pages: ConvertedPages<'a>,
+pub(super) struct ConvertedExport {
+    pub(super) pages: ConvertedPages,
     /// What the export is, for people.
     pub(super) format: String,
     /// Why the conversion ended early. The pages before that are there.
     pub(super) problem: Option<String>,
 }
 
-impl<'a> ConvertedPages<'a> {
-    fn new(dir: ScratchDir<'a>) -> Self {
-        let (lost, origins) = (Vec::new(), HashMap::new());
-        Self { dir, lost, lost_bytes: 0, lost_total: 0, origins }
+impl ConvertedPages {
+    fn new(dir: ScratchDir) -> Self {
+        Self { dir, lost: Losses::default(), origins: HashMap::new() }
     }
 
     /// Returns the directory with a markdown file for each page.
     pub(super) fn dir(&self) -> &Path {
-        &self.dir.path
+        &self.dir.0
     }
 
     /// Returns the entry of the export, or the document, from which the file at `path` was made.
@@ -87,7 +75,7 @@ impl<'a> ConvertedPages<'a> {
                 }
                 match write(&self.dir().join(&file_path), markdown.as_bytes()) {
                     Err(error) if is_wrong_name(&error) => {
-                        self.lose(from, format!("no file can have its path: {error}"));
+                        self.lost.add(from, format!("no file can have its path: {error}"));
                     }
                     written => {
                         written.map_err(|error| file_fault(self.dir(), &error))?;
@@ -107,18 +95,10 @@ impl<'a> ConvertedPages<'a> {
                 let path = self.dir().join(export_dir(Path::new(&page_path))).join(name);
                 write(&path, &bytes).map_err(|error| file_fault(&path, &error))?;
             }
-            ConvertedLine::Lost { from, reason } => self.lose(from, reason),
+            ConvertedLine::Lost { from, reason } => self.lost.add(from, reason),
             ConvertedLine::End { .. } | ConvertedLine::Format { .. } => {}
         }
         Ok(())
-    }
-
-    fn lose(&mut self, path: String, reason: String) {
-        self.lost_total += 1;
-        self.lost_bytes += path.len() + reason.len();
-        if self.lost.len() < MAX_LOST && self.lost_bytes <= MAX_LOST_BYTES {
-            self.lost.push(ImportFailure { path, reason });
-        }
     }
 }
 
@@ -127,22 +107,20 @@ impl SyncService {
     /// unknown file. `format` is the name of its format, if the user gave one.
     ///
     /// # Errors
-    /// `usage` for an unknown name of a format, `busy` while another export is converted,
-    /// `cancelled`, or `io`.
-    pub(super) fn convert<'a>(
-        &'a self,
+    /// `usage` for an unknown name of a format, `cancelled`, or `io`.
+    pub(super) fn convert(
+        &self,
         path: &Path,
         format: Option<&str>,
         progress: &dyn Progress,
-    ) -> Result<Option<ConvertedExport<'a>>, Fault> {
+    ) -> Result<Option<ConvertedExport>, Fault> {
         let mut program = vec![self.env.converter.display().to_string()];
         program.extend(format.into_iter().flat_map(|name| ["--as".to_owned(), name.to_owned()]));
-        let mut export: Option<ConvertedExport<'a>> = None;
+        let mut export: Option<ConvertedExport> = None;
         let count = Cell::new(0);
         let should_continue = || progress.at(0, count.get()) && !self.env.stop.is_cancelled();
         let ending = convert(&program, path, &should_continue, &mut |line| {
             if let ConvertedLine::Format { title, .. } = line {
-                // A directory of markdown needs no turn.
                 let pages = ConvertedPages::new(self.scratch_dir()?);
                 export = Some(ConvertedExport { pages, format: title, problem: None });
             } else if let Some(export) = &mut export {
@@ -192,25 +170,27 @@ impl SyncService {
     /// Returns an empty directory for converted pages.
     ///
     /// # Errors
-    /// `busy` while another import has it, or `io`.
-    pub(super) fn converted_pages(&self) -> Result<ConvertedPages<'_>, Fault> {
+    /// If it cannot be made.
+    pub(super) fn converted_pages(&self) -> Result<ConvertedPages, Fault> {
         Ok(ConvertedPages::new(self.scratch_dir()?))
     }
 
     /// Makes the empty directory for a conversion.
-    fn scratch_dir(&self) -> Result<ScratchDir<'_>, Fault> {
-        if self.is_converting.swap(true, Ordering::Acquire) {
-            return Err(Fault::new(FaultCode::Busy, "another import reads an export now")
-                .hint("try again when it has ended"));
-        }
-        let path = self.env.home.run().join("converted");
-        let dir = ScratchDir { path, is_taken: &self.is_converting };
-        match fs::remove_dir_all(&dir.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(file_fault(&dir.path, &error));
+    fn scratch_dir(&self) -> Result<ScratchDir, Fault> {
+        let all = self.env.home.run().join("converted");
+        let mut count = self.conversions.lock();
+        if *count == 0 {
+            // A former daemon may have left some.
+            match fs::remove_dir_all(&all) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(file_fault(&all, &error));
+                }
+                _ => {}
             }
-            _ => create_private_dir(&dir.path).map_err(|error| file_fault(&dir.path, &error))?,
         }
+        *count += 1;
+        let dir = ScratchDir(all.join(count.to_string()));
+        create_private_dir(&dir.0).map_err(|error| file_fault(&dir.0, &error))?;
         Ok(dir)
     }
 }

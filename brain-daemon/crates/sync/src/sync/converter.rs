@@ -4,6 +4,7 @@
 //! length and time, and says how the program ended.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command as Program, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use brain_page::ConvertedLine;
 use brain_protocol::{Fault, FaultCode, MAX_ATTACHMENT, MAX_CONTENT};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Maximum length of a line: a page in JSON, where a character can need six bytes, or a file.
 const MAX_LINE: usize = 6 * MAX_CONTENT + MAX_ATTACHMENT / 3 * 4 + 4096;
@@ -19,8 +21,10 @@ const MAX_LINE: usize = 6 * MAX_CONTENT + MAX_ATTACHMENT / 3 * 4 + 4096;
 const MAX_SILENCE: Duration = Duration::from_secs(120);
 /// How often a waiting import checks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
-/// Maximum length of the program's error message, in bytes.
-const MAX_MESSAGE: u64 = 4096;
+/// How long the program may run after its last line, without an end.
+const MAX_END: Duration = Duration::from_secs(10);
+/// Maximum length of the program's error message, in bytes. The end of a longer one counts.
+const MAX_MESSAGE: usize = 4096;
 /// The program's exit code for an input in none of its formats.
 const UNKNOWN_FORMAT: i32 = 3;
 /// Its exit code for wrong arguments.
@@ -70,7 +74,7 @@ pub(super) fn convert(
         }
         accept(line)?;
     }
-    let (status, message) = converter.end()?;
+    let (status, message) = converter.end(should_continue)?;
     let said = message.trim().strip_prefix(MESSAGE_START);
     let first_line = |said: &str| said.lines().next().unwrap_or_default().to_owned();
     Ok(match (status.code(), said) {
@@ -85,10 +89,12 @@ pub(super) fn convert(
     })
 }
 
-/// The running program.
+/// The running program, with all processes that it starts.
 struct Converter {
     child: Child,
     lines: Receiver<io::Result<String>>,
+    /// What it wrote to its standard error, once that is closed.
+    message: Receiver<String>,
     last_line: Instant,
 }
 
@@ -103,12 +109,15 @@ impl Converter {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // A group of its own, so that its children end with it.
+            .process_group(0)
             .spawn();
         let mut child = started.map_err(|error| {
             Fault::new(FaultCode::Io, format!("cannot start {name}: {error}"))
                 .hint("brain-convert belongs beside brain-daemon; install it again")
         })?;
-        let (send, lines) = sync_channel(4);
+        // A line can have many megabytes.
+        let (send, lines) = sync_channel(1);
         if let Some(out) = child.stdout.take() {
             std::thread::spawn(move || {
                 let mut out = BufReader::new(out);
@@ -119,15 +128,21 @@ impl Converter {
                 }
             });
         }
-        Ok(Self { child, lines, last_line: Instant::now() })
+        let (send, message) = sync_channel(1);
+        if let Some(errors) = child.stderr.take() {
+            std::thread::spawn(move || {
+                // Nobody may wait for it any more.
+                let _ = send.send(last_bytes(errors));
+            });
+        }
+        Ok(Self { child, lines, message, last_line: Instant::now() })
     }
 
     /// Returns the next line, or `None` at the end.
     fn next(&mut self, should_continue: &dyn Fn() -> bool) -> Result<Option<String>, Fault> {
         loop {
             if !should_continue() {
-                return Err(Fault::new(FaultCode::Cancelled, "the import ended early")
-                    .hint("imported pages stay; import it again to continue"));
+                return Err(cancelled());
             }
             match self.lines.recv_timeout(POLL) {
                 Ok(line) => {
@@ -145,23 +160,56 @@ impl Converter {
     }
 
     /// Waits for the end of the program. Returns its status and the message on its standard error.
-    fn end(mut self) -> Result<(ExitStatus, String), Fault> {
-        let mut message = Vec::new();
-        if let Some(errors) = self.child.stderr.take() {
-            // What is missing of the message is not needed.
-            let _ = errors.take(MAX_MESSAGE).read_to_end(&mut message);
+    fn end(mut self, should_continue: &dyn Fn() -> bool) -> Result<(ExitStatus, String), Fault> {
+        let until = Instant::now() + MAX_END;
+        let status = loop {
+            let status = self.child.try_wait().map_err(|error| invalid(&error.to_string()))?;
+            match status {
+                Some(status) => break status,
+                None if !should_continue() => return Err(cancelled()),
+                None if Instant::now() > until => {
+                    let seconds = MAX_END.as_secs();
+                    return Err(invalid(&format!("it did not end within {seconds} s")));
+                }
+                None => std::thread::sleep(POLL / 10),
+            }
+        };
+        // A process that it started could keep its standard error open.
+        self.kill_group();
+        let message = self.message.recv_timeout(POLL * 10).unwrap_or_default();
+        Ok((status, message))
+    }
+
+    fn kill_group(&self) {
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(group) = group {
+            // All of them may have ended.
+            let _ = kill_process_group(group, Signal::KILL);
         }
-        let status = self.child.wait().map_err(|error| invalid(&error.to_string()))?;
-        Ok((status, String::from_utf8_lossy(&message).into_owned()))
     }
 }
 
 impl Drop for Converter {
     fn drop(&mut self) {
-        // It has ended already, or nobody needs it.
-        let _ = self.child.kill();
+        self.kill_group();
         let _ = self.child.wait();
     }
+}
+
+fn cancelled() -> Fault {
+    Fault::new(FaultCode::Cancelled, "the import ended early")
+        .hint("imported pages stay; import it again to continue")
+}
+
+/// Reads to the end. Returns the last bytes as text.
+fn last_bytes(mut input: impl Read) -> String {
+    let (mut last, mut buffer) = (Vec::new(), [0; MAX_MESSAGE]);
+    while let Ok(count @ 1..) = input.read(&mut buffer) {
+        last.extend_from_slice(&buffer[..count]);
+        let surplus = last.len().saturating_sub(MAX_MESSAGE);
+        last.drain(..surplus);
+    }
+    String::from_utf8_lossy(&last).into_owned()
 }
 
 /// Reads a line without its end. Returns `None` at the end.

@@ -5,13 +5,14 @@
 //! others are imported. If the import ends early, stored pages stay. The next import continues from
 //! there, because it does not write unchanged pages.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::instant_argument;
-use brain_files::{CommitTimes, MarkdownFile};
+use brain_files::{CommitTimes, MarkdownFile, ScanReport};
 use brain_page::assign_slugs;
 use brain_pages::pages::put::{WriteEffect, write_effect};
 use brain_pages::sources::do_overlap;
@@ -29,7 +30,7 @@ use super::import_attachments::PageWithFiles;
 use super::import_documents::{self, Document, DocumentResult};
 use super::import_input::{ImportInput, InputKind, take_documents};
 use super::import_page::{ImportPage, read_page};
-use super::import_record::{ImportRecord, ImportRecords, PageBefore};
+use super::import_record::{FormerState, ImportRecord, ImportRecords};
 use super::import_tally::ImportTally;
 use super::local_files::LocalFiles;
 
@@ -47,6 +48,8 @@ struct ImportRun<'a> {
     /// The record of the import; `None` in a dry run.
     record: Option<ImportRecord>,
     tally: ImportTally,
+    /// The slugs of the pages so far. No two files of an import become one page.
+    slugs: HashSet<Slug>,
     /// The number of files that are done.
     done: u64,
     /// The number of all files.
@@ -56,13 +59,9 @@ struct ImportRun<'a> {
 impl ImportRun<'_> {
     /// Reads the files and stores their pages, in batches, then their attachments. While one batch
     /// is stored, the next one is read, and the files of the previous one are written.
-    fn store_files(
-        &mut self,
-        input: &ImportInput<'_>,
-        files: Vec<MarkdownFile>,
-    ) -> Result<(), Fault> {
+    fn store_files(&mut self, input: &ImportInput, files: Vec<MarkdownFile>) -> Result<(), Fault> {
         let count = files.len() as u64;
-        let files = files_with_slugs(files, input, &mut self.tally);
+        let files = self.with_slugs(files, input);
         self.done += count - files.len() as u64;
         let (service, source, caller) = (self.service, self.source, self.caller);
         let commits = match input.is_converted() {
@@ -89,7 +88,7 @@ impl ImportRun<'_> {
                 read,
                 |batch| {
                     let count = batch.len() as u64;
-                    let (changed, attached) = self.accept_batch(batch)?;
+                    let (changed, attached) = self.accept_batch(input, batch)?;
                     with_files.extend(attached);
                     let former_writer =
                         writer.replace(scope.spawn(move || service.write_files(source, &changed)));
@@ -102,16 +101,44 @@ impl ImportRun<'_> {
             self.tally.warn(writer);
             Ok(())
         })?;
-        match self.record {
-            Some(_) => {
-                service.attach_files(caller, input, source, &with_files, &mut self.tally)?;
+        let listed = with_files.iter().flat_map(|page| page.listed_files(input.dir()));
+        self.tally.listed_files.extend(listed);
+        for page in with_files {
+            if self.record.is_some() {
+                if !self.should_continue() {
+                    return Err(self.cancelled());
+                }
+                service.attach_files(caller, input, source, &page, &mut self.tally)?;
             }
-            None => {
-                let named = with_files.into_iter().flat_map(|page| page.named_files);
-                self.tally.named_files.extend(named);
-            }
+            self.tally.named_files.extend(page.named_files);
         }
         Ok(())
+    }
+
+    /// Returns the files with their slugs.
+    fn with_slugs(&mut self, files: Vec<MarkdownFile>, input: &ImportInput) -> Vec<FileWithSlug> {
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        let slugs = assign_slugs(&paths, |slug| self.slugs.contains(slug));
+        let mut with_slugs = Vec::with_capacity(files.len());
+        for (file, slug) in files.into_iter().zip(slugs) {
+            match slug {
+                Ok(slug) => {
+                    self.slugs.insert(slug.clone());
+                    with_slugs.push((file, slug));
+                }
+                Err(error) => {
+                    self.tally.failures.add(input.name(&file.path), error.to_string());
+                }
+            }
+        }
+        with_slugs
+    }
+
+    fn cancelled(&self) -> Fault {
+        let (done, total) = (self.done, self.total);
+        let message = format!("the import ended early, after {done} of {total} files");
+        Fault::new(FaultCode::Cancelled, message)
+            .hint("imported pages stay; import the directory again to continue")
     }
 
     /// Converts documents and stores their pages, a batch at a time. Returns the paths of those in
@@ -137,19 +164,37 @@ impl ImportRun<'_> {
                     }
                 }
             }
-            self.tally.lose(&mut pages);
+            self.tally.lost.merge(std::mem::take(&mut pages.lost));
             let input = ImportInput {
                 path: root.to_owned(),
                 kind: InputKind::Documents(pages),
                 warning: None,
             };
             let files = self.service.import_files(&input, root)?.files;
-            let done = self.done + batch.len() as u64;
-            self.total = self.total.max(self.done + files.len() as u64);
+            let (done, total) = (self.done + batch.len() as u64, self.total);
+            // A document can become several pages.
+            self.total = total.max(self.done + files.len() as u64);
             self.store_files(&input, files)?;
-            self.done = done;
+            (self.done, self.total) = (done, total);
         }
         Ok(unread)
+    }
+
+    /// Stores the markdown files, then the documents that are not attached to them.
+    fn store_all(
+        &mut self,
+        input: &ImportInput,
+        found: &mut ScanReport,
+        documents: Vec<Document>,
+    ) -> Result<(), Fault> {
+        self.store_files(input, std::mem::take(&mut found.files))?;
+        let is_attached = |document: &Document| self.tally.listed_files.contains(&document.path);
+        let (attached, documents): (Vec<_>, Vec<_>) = documents.into_iter().partition(is_attached);
+        self.total -= attached.len() as u64;
+        let unread = self.store_documents(&input.path, &documents)?;
+        found.other_files += unread.len() as u64;
+        found.other_paths.extend(unread);
+        Ok(())
     }
 
     /// Reports the progress. Returns whether the import should continue.
@@ -161,25 +206,27 @@ impl ImportRun<'_> {
     /// those with attachments.
     fn accept_batch(
         &mut self,
+        input: &ImportInput,
         batch: Vec<Result<ImportPage, ImportFailure>>,
     ) -> Result<(Vec<WrittenPage>, Vec<PageWithFiles>), Fault> {
         let (done, total) = (self.done, self.total);
         if !self.should_continue() {
-            let message = format!("the import ended early, after {done} of {total} files");
-            return Err(Fault::new(FaultCode::Cancelled, message)
-                .hint("imported pages stay; import the directory again to continue"));
+            return Err(self.cancelled());
         }
         let mut pages = Vec::with_capacity(batch.len());
         for file in batch {
             let Some(page) = self.tally.accept(file) else { continue };
             let updated = page.page.dates.resolve(None, i64::MAX).1;
             match self.since {
-                Some(since) if updated < since => self.tally.older += 1,
+                Some(since) if updated < since => {
+                    self.tally.older += 1;
+                    self.tally.named_files.extend(page.named_files);
+                }
                 _ => pages.push(page),
             }
         }
         let with_files = pages.iter().filter_map(ImportPage::with_files).collect();
-        let stored = self.store_batch(pages).map_err(|fault| Fault {
+        let stored = self.store_batch(input, pages).map_err(|fault| Fault {
             message: format!(
                 "{}; {done} of {total} files were imported before that",
                 fault.message
@@ -190,10 +237,14 @@ impl ImportRun<'_> {
     }
 
     /// Stores a batch in one commit. Returns the pages whose files must be written.
-    fn store_batch(&mut self, pages: Vec<ImportPage>) -> Result<Vec<WrittenPage>, Fault> {
+    fn store_batch(
+        &mut self,
+        input: &ImportInput,
+        pages: Vec<ImportPage>,
+    ) -> Result<Vec<WrittenPage>, Fault> {
         let (service, tally) = (self.service, &mut self.tally);
         let Some(record) = self.record.clone() else {
-            return service.compare(self.source, &pages, tally).map(|()| Vec::new());
+            return service.compare(self.source, input, &pages, tally).map(|()| Vec::new());
         };
         let now = service.env.clock.now();
         let id = self.source.clone();
@@ -204,7 +255,7 @@ impl ImportRun<'_> {
             let mut before = Vec::new();
             for ImportPage { slug, frontmatter, verified_frontmatter, page, .. } in &pages {
                 let existing = transaction.page(&id, slug)?;
-                let former = PageBefore::of(slug, existing.as_ref());
+                let former = FormerState::of(slug, existing.as_ref());
                 let effect = write_effect(
                     existing,
                     |page| transaction.content(page),
@@ -216,7 +267,7 @@ impl ImportRun<'_> {
                 }
                 effects.push(effect);
             }
-            record.add_pages(before)?;
+            record.add_pages(now, before)?;
             let mut out = Vec::with_capacity(pages.len());
             for (ImportPage { slug, page, .. }, effect) in pages.iter().zip(effects) {
                 out.push(match effect {
@@ -237,7 +288,7 @@ impl ImportRun<'_> {
                     tally.count(page.status);
                     changed.push(page);
                 }
-                None => tally.refuse_blank(path),
+                None => tally.refuse_blank(input.name(&path)),
             }
         }
         Ok(changed)
@@ -270,8 +321,10 @@ impl SyncService {
             _ => Vec::new(),
         };
         if let InputKind::Markdown(files) = &mut input.kind {
+            let links: HashSet<&String> = found.links.iter().collect();
+            let others = found.other_paths.iter().filter(|path| !links.contains(path));
             let documents = documents.iter().map(|document| &document.path);
-            *files = LocalFiles::of(found.other_paths.iter().chain(documents));
+            *files = LocalFiles::of(others.chain(documents));
         }
         let record = match request.dry_run {
             true => None,
@@ -280,6 +333,8 @@ impl SyncService {
                 Some(ImportRecords::new(&home).begin(&request.path, &source, now)?)
             }
         };
+        let _running = record.as_ref().map(|record| self.run_record(&record.id)).transpose()?;
+        let files = (found.files.len() + documents.len()) as u64;
         let mut run = ImportRun {
             service: self,
             caller,
@@ -288,15 +343,16 @@ impl SyncService {
             since,
             record: record.clone(),
             tally: ImportTally::default(),
+            slugs: HashSet::new(),
             done: 0,
-            total: (found.files.len() + documents.len()) as u64,
+            total: files,
         };
         run.tally.add_problems(request, &mut input, &mut found);
         let _refresh = self.index.refresh_on_drop();
-        run.store_files(&input, std::mem::take(&mut found.files))?;
-        let unread = run.store_documents(&input.path, &documents)?;
-        found.other_files += unread.len() as u64;
-        found.other_paths.extend(unread);
+        run.store_all(&input, &mut found, documents).map_err(|fault| match &record {
+            Some(record) => with_id(fault, record),
+            None => fault,
+        })?;
         if let InputKind::Markdown(_) = input.kind {
             run.tally.lose_others(&input.path, &mut found);
         }
@@ -308,13 +364,15 @@ impl SyncService {
         let ImportRun { mut tally, total, .. } = run;
         tally.warnings.splice(0..0, links_warning(&found.links));
         let id = record.as_ref().map(|record| record.id.clone());
-        let reply = ImportReply {
+        let mut reply = ImportReply {
             left_out: found.ignored,
             took_ms: began.elapsed().as_millis() as u64,
             ..tally.reply(id, format, total)
         };
-        if let Some(record) = record {
-            record.end(&reply)?;
+        if let Some(record) = record
+            && let Err(fault) = record.end(&reply)
+        {
+            reply.warnings.push(format!("the report is not kept: {}", fault.message));
         }
         Ok(reply)
     }
@@ -345,6 +403,7 @@ impl SyncService {
     fn compare(
         &self,
         source: &SourceId,
+        input: &ImportInput,
         pages: &[ImportPage],
         tally: &mut ImportTally,
     ) -> Result<(), Fault> {
@@ -355,7 +414,7 @@ impl SyncService {
             let frontmatters = [frontmatter, verified_frontmatter];
             match write_effect(existing, content, &frontmatters, &page.content.body)? {
                 WriteEffect::Unchanged(_) => tally.count(WriteStatus::Unchanged),
-                WriteEffect::Blank => tally.refuse_blank(path.clone()),
+                WriteEffect::Blank => tally.refuse_blank(input.name(path)),
                 WriteEffect::Write(status) => tally.count(status),
             }
         }
@@ -371,20 +430,8 @@ impl SyncService {
     }
 }
 
-/// Returns the files with their slugs.
-fn files_with_slugs(
-    files: Vec<MarkdownFile>,
-    input: &ImportInput<'_>,
-    tally: &mut ImportTally,
-) -> Vec<FileWithSlug> {
-    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    let slugs = assign_slugs(&paths, |_| false);
-    let mut with_slugs = Vec::with_capacity(files.len());
-    for (file, slug) in files.into_iter().zip(slugs) {
-        match slug {
-            Ok(slug) => with_slugs.push((file, slug)),
-            Err(e) => tally.failures.add(input.name(&file.path), e.to_string()),
-        }
-    }
-    with_slugs
+/// Adds to the fault of an import how to undo what it stored.
+fn with_id(fault: Fault, record: &ImportRecord) -> Fault {
+    let undo = Command::ImportUndo { id: Some(record.id.clone()) };
+    Fault { message: format!("{}; to undo what is stored: {undo}", fault.message), ..fault }
 }

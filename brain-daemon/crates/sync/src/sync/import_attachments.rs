@@ -1,7 +1,7 @@
 //! Attaches the files of imported pages.
 //!
 //! The frontmatter of an exported page names its files. Each is beside the page, or, if another
-//! file has its name there, in the directory that [`export_dir`] returns. The body of a note names
+//! file has its name there, in the directory that [`export_dir()`] returns. The body of a note names
 //! files that it shows or links to, anywhere in the imported directory.
 
 use std::fs::{self, File};
@@ -9,10 +9,12 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Attach, AttachReply, Fault, PageRef, Slug, SourceId};
+use brain_protocol::{Attach, Fault, PageRef, Slug, SourceId};
 use rustix::fs::OFlags;
 
 use super::SyncService;
+use super::export_dir::export_dir;
+use super::fault_scope::is_of_one_page;
 use super::import_input::ImportInput;
 use super::import_tally::ImportTally;
 use brain_base::caller::Caller;
@@ -21,7 +23,7 @@ use brain_page::{
     names_attachment,
 };
 
-/// A page whose frontmatter names files.
+/// A page whose frontmatter or body names files.
 pub(super) struct PageWithFiles {
     /// The path of its file, relative to the imported directory.
     path: String,
@@ -48,48 +50,42 @@ impl PageWithFiles {
     }
 }
 
-/// Returns the directory for a file of the page at `page_path` if another file has its name beside
-/// the page.
-pub(crate) fn export_dir(page_path: &Path) -> PathBuf {
-    Path::new("attachments").join(page_path.with_extension(""))
-}
-
 impl SyncService {
-    /// Attaches the files of imported pages. A file that the frontmatter lists and that cannot be
+    /// Attaches the files of an imported page. A file that the frontmatter lists and that cannot be
     /// attached is a failure; one that only the body names is left out.
+    ///
+    /// # Errors
+    /// If the disk or the store fails.
     pub(super) fn attach_files(
         &self,
         caller: &Caller,
-        input: &ImportInput<'_>,
+        input: &ImportInput,
         source: &SourceId,
-        pages: &[PageWithFiles],
+        page: &PageWithFiles,
         tally: &mut ImportTally,
     ) -> Result<(), Fault> {
         let dir = input.dir();
-        for page in pages {
-            let Some((frontmatter, body)) = self.stored_text(caller, source, &page.slug)? else {
+        let Some((frontmatter, body)) = self.stored_text(caller, source, &page.slug)? else {
+            return Ok(());
+        };
+        for name in &page.names {
+            let Some(file) = find_file(dir, Path::new(&page.path), name) else { continue };
+            // The import may have refused the text.
+            if !lists_attachment(&frontmatter, name) {
                 continue;
-            };
-            for name in &page.names {
-                let Some(file) = find_file(dir, Path::new(&page.path), name) else { continue };
-                // The import may have refused the text.
-                if !lists_attachment(&frontmatter, name) {
-                    continue;
-                }
-                let attach = |request| self.pages.attach(caller, request);
-                if let Err(reason) = self.attach_file(source, page, name, &file, attach) {
-                    let reason = format!("{name}: {reason}");
-                    tally.failures.add(input.name(&page.path), reason);
-                }
             }
-            for path in &page.named_files {
-                let Ok(name) = attachment_name(&listed_name(path)) else { continue };
-                if !names_attachment(&frontmatter, &body, &name) {
-                    continue;
-                }
-                let attach = |request| self.pages.attach_named(caller, request);
-                let attached = self.attach_file(source, page, &name, &dir.join(path), attach);
-                tally.count_named_file(path, attached.err());
+            if let Some(reason) = self.attach_file(caller, source, page, name, &file)? {
+                tally.failures.add(input.name(&page.path), format!("{name}: {reason}"));
+            }
+        }
+        for path in &page.named_files {
+            let Ok(name) = attachment_name(&listed_name(path)) else { continue };
+            if !names_attachment(&frontmatter, &body, &name) {
+                continue;
+            }
+            let refused = self.attach_file(caller, source, page, &name, &dir.join(path))?;
+            if let Some(reason) = refused {
+                tally.lose_named_file(&page.path, path, &reason);
             }
         }
         Ok(())
@@ -109,25 +105,45 @@ impl SyncService {
         Ok(frontmatter.ok().map(|frontmatter| (frontmatter, content.body)))
     }
 
+    /// Attaches a file that the text of a page names. Returns the reason if that is refused.
     fn attach_file(
         &self,
+        caller: &Caller,
         source: &SourceId,
         page: &PageWithFiles,
         name: &str,
         file: &Path,
-        attach: impl Fn(Attach) -> Result<AttachReply, Fault>,
-    ) -> Result<(), String> {
+    ) -> Result<Option<String>, Fault> {
         let max = self.pages.config.max_attachment_mb * 1_000_000;
         let mut content = Vec::new();
-        let opened = open_file(file).map_err(|error| error.to_string())?;
         // One more byte, so that a file that is too large is refused by its length.
-        opened.take(max as u64 + 1).read_to_end(&mut content).map_err(|error| error.to_string())?;
+        let read = open_file(file)
+            .and_then(|opened| opened.take(max as u64 + 1).read_to_end(&mut content));
+        if let Err(error) = read {
+            return Ok(Some(error.to_string()));
+        }
         if content.len() > max {
-            return Err(format!("it has more than {max} bytes, the limit for a file of a page"));
+            let reason = format!("it has more than {max} bytes, the limit for a file of a page");
+            return Ok(Some(reason));
         }
         let page = PageRef::new(source, &page.slug);
         let request = Attach { page, name: name.to_owned(), content };
-        attach(request).map(|_| ()).map_err(|fault| fault.message)
+        match self.pages.attach_named(caller, request) {
+            Ok(_) => Ok(None),
+            Err(fault) if is_of_one_page(fault.code) => Ok(Some(fault.message)),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+impl PageWithFiles {
+    /// Returns the paths of the files that the frontmatter lists, relative to `dir`.
+    pub(super) fn listed_files(&self, dir: &Path) -> Vec<String> {
+        let file = |name: &String| {
+            let file = find_file(dir, Path::new(&self.path), name)?;
+            Some(file.strip_prefix(dir).ok()?.to_string_lossy().into_owned())
+        };
+        self.names.iter().filter_map(file).collect()
     }
 }
 

@@ -24,25 +24,25 @@ use crate::sync::SyncService;
 const MARKDOWN: &str = "markdown";
 
 /// What an import reads.
-pub(super) struct ImportInput<'a> {
+pub(super) struct ImportInput {
     /// The path that the user gave, resolved.
     pub(super) path: PathBuf,
-    pub(super) kind: InputKind<'a>,
+    pub(super) kind: InputKind,
     /// Why an export is not recognised.
     pub(super) warning: Option<String>,
 }
 
-pub(super) enum InputKind<'a> {
+pub(super) enum InputKind {
     /// A directory of markdown, and the other files in it.
     Markdown(LocalFiles),
     /// An export of another program.
-    Export(ConvertedExport<'a>),
+    Export(ConvertedExport),
     /// Documents in a directory of markdown.
-    Documents(ConvertedPages<'a>),
+    Documents(ConvertedPages),
 }
 
-impl<'a> ImportInput<'a> {
-    fn converted(&self) -> Option<&ConvertedPages<'a>> {
+impl ImportInput {
+    fn converted(&self) -> Option<&ConvertedPages> {
         match &self.kind {
             InputKind::Markdown(_) => None,
             InputKind::Export(export) => Some(&export.pages),
@@ -95,7 +95,7 @@ impl SyncService {
         request: &Import,
         home: &Path,
         progress: &dyn Progress,
-    ) -> Result<ImportInput<'_>, Fault> {
+    ) -> Result<ImportInput, Fault> {
         let path = import_path(&request.path, home)?;
         let mut warning = None;
         let export = match request.format.as_deref() {
@@ -121,7 +121,7 @@ impl SyncService {
     /// Lists the markdown files of an import.
     pub(super) fn import_files(
         &self,
-        input: &ImportInput<'_>,
+        input: &ImportInput,
         home: &Path,
     ) -> Result<ScanReport, Fault> {
         let rules = match input.is_converted() {

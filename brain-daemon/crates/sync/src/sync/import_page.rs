@@ -33,7 +33,7 @@ impl ImportPage {
 /// Reads the file at `path` below the input's directory, and builds its page. `commits` are the
 /// commits of all files, and `stored_provenance` finds the provenance of the page at a slug.
 pub(super) fn read_page(
-    input: &ImportInput<'_>,
+    input: &ImportInput,
     path: &str,
     slug: &Slug,
     now: i64,
@@ -72,5 +72,5 @@ pub(super) fn read_page(
         let (path, slug) = (path.to_owned(), slug.clone());
         Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page, named_files })
     };
-    page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
+    page().map_err(|reason| ImportFailure { path: input.name(path).to_owned(), reason })
 }

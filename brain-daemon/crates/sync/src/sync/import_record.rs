@@ -1,15 +1,15 @@
 //! The record of an import: a file of JSON lines in `imports/` of the home.
 //!
 //! It keeps the report of the import, and the former versions of its pages, by which the import can
-//! be taken back. They are on the disk before the pages are in the store, so that an import that a
-//! crash ended can be taken back, too.
+//! be undone. They are on the disk before the pages are in the store, so that an import that a crash
+//! ended can be undone, too.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brain_base::clock::{parse_instant, rfc3339};
+use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
 use brain_base::json_lines;
 use brain_protocol::{
@@ -27,31 +27,40 @@ const EXTENSION: &str = "jsonl";
 enum Line {
     /// The first line.
     Began { path: String, source: SourceId, at: String },
-    /// Pages that the import is about to write.
-    Pages { pages: Vec<PageBefore> },
+    /// Pages that the import is about to write at `at`, in Unix milliseconds.
+    Pages { at: i64, pages: Vec<FormerState> },
     /// The import ended with this reply.
     Ended { reply: Box<ImportReply> },
-    /// The import was taken back.
+    /// The import was undone.
     Undone { at: String },
 }
 
 /// A page before an import wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PageBefore {
+pub(super) struct FormerState {
     pub(super) slug: Slug,
     /// Its version; `None` if it was not there.
     pub(super) version: Option<u32>,
     /// Whether it was deleted.
     #[serde(default)]
     pub(super) is_deleted: bool,
+    /// When the import wrote it, in Unix milliseconds.
+    #[serde(default)]
+    pub(super) written_at: i64,
 }
 
-impl PageBefore {
+impl FormerState {
+    /// The version that the import writes.
+    pub(super) fn written_version(&self) -> u32 {
+        self.version.map_or(1, |version| version + 1)
+    }
+
     pub(super) fn of(slug: &Slug, page: Option<&PageRecord>) -> Self {
         Self {
             slug: slug.clone(),
             version: page.map(|page| page.version),
             is_deleted: page.is_some_and(|page| page.deleted_at.is_some()),
+            written_at: 0,
         }
     }
 }
@@ -74,7 +83,7 @@ pub(super) struct RecordedImport {
     pub(super) row: ImportRow,
     pub(super) source: SourceId,
     /// The pages that the import wrote or was about to write, by slug.
-    pub(super) pages: BTreeMap<Slug, PageBefore>,
+    pub(super) pages: BTreeMap<Slug, FormerState>,
     pub(super) report: Option<ImportReply>,
 }
 
@@ -139,7 +148,11 @@ impl ImportRecords {
             let path = entry.map_err(fault)?.path();
             let id = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
             if let (Some(id), Some(EXTENSION)) = (id, path.extension().and_then(|it| it.to_str())) {
-                rows.push(ImportRecord { id, path }.read()?.row);
+                // A crash can leave a record without its first line.
+                match (ImportRecord { id, path }).read() {
+                    Ok(import) => rows.push(import.row),
+                    Err(fault) => tracing::warn!(error = fault.message, "a record is left out"),
+                }
             }
         }
         rows.sort_unstable_by(|a, b| (&b.began_at, &b.id).cmp(&(&a.began_at, &a.id)));
@@ -157,16 +170,17 @@ impl ImportRecords {
 }
 
 impl ImportRecord {
-    /// Adds pages that are about to be written. They are on the disk when this returns.
-    pub(super) fn add_pages(&self, pages: Vec<PageBefore>) -> Result<(), Fault> {
-        if pages.is_empty() { Ok(()) } else { self.add(&Line::Pages { pages }) }
+    /// Adds pages that are about to be written at `at`, in Unix milliseconds. They are on the disk
+    /// when this returns.
+    pub(super) fn add_pages(&self, at: i64, pages: Vec<FormerState>) -> Result<(), Fault> {
+        if pages.is_empty() { Ok(()) } else { self.add(&Line::Pages { at, pages }) }
     }
 
     pub(super) fn end(&self, reply: &ImportReply) -> Result<(), Fault> {
         self.add(&Line::Ended { reply: Box::new(reply.clone()) })
     }
 
-    /// Records that the import was taken back at `now`, in Unix milliseconds.
+    /// Records that the import was undone at `now`, in Unix milliseconds.
     pub(super) fn mark_undone(&self, now: i64) -> Result<(), Fault> {
         self.add(&Line::Undone { at: rfc3339(now) })
     }
@@ -199,9 +213,12 @@ impl ImportRecord {
         for line in lines {
             match line {
                 Line::Began { .. } => {}
-                Line::Pages { pages } => {
+                Line::Pages { at, pages } => {
                     // A transaction that was run again adds its pages again.
-                    import.pages.extend(pages.into_iter().map(|page| (page.slug.clone(), page)));
+                    let page = |page: FormerState| {
+                        (page.slug.clone(), FormerState { written_at: at, ..page })
+                    };
+                    import.pages.extend(pages.into_iter().map(page));
                 }
                 Line::Ended { reply } => {
                     import.row.status = Some(reply.status);
@@ -215,15 +232,11 @@ impl ImportRecord {
     }
 }
 
-impl RecordedImport {
-    /// When the import began, in Unix milliseconds.
-    pub(super) fn began(&self) -> i64 {
-        parse_instant(&self.row.began_at).unwrap_or_default()
-    }
-}
-
 fn record_fault(path: &Path, error: &io::Error) -> Fault {
     let message = format!("cannot use {}, the record of an import: {error}", path.display());
-    Fault::new(brain_base::write_code(error), message)
-        .hint("free space or mend the permissions, then try again")
+    let fault = Fault::new(brain_base::write_code(error), message);
+    match error.kind() {
+        io::ErrorKind::InvalidData => fault.hint(hint!("see {}", Command::ImportReports)),
+        _ => fault.hint("free space or mend the permissions, then try again"),
+    }
 }

@@ -8,9 +8,9 @@ use brain_files::ScanReport;
 use brain_protocol::{IgnoredFiles, Import, ImportFailure, ImportReply, SyncStatus, WriteStatus};
 use brain_service::batch::Failures;
 
-use super::convert::{ConvertedPages, MAX_LOST};
 use super::import_input::{ImportInput, InputKind, reasons};
 use super::import_page::ImportPage;
+use super::losses::Losses;
 
 /// The maximum number of warnings in a reply.
 const MAX_WARNINGS: usize = 20;
@@ -26,8 +26,9 @@ pub(super) struct ImportTally {
     pub(super) failures: Failures,
     pub(super) warnings: Vec<String>,
     /// What is in no page, or only in part.
-    pub(super) lost: Vec<ImportFailure>,
-    pub(super) lost_total: u64,
+    pub(super) lost: Losses,
+    /// Files that the frontmatter of a page lists: they are attachments, and no documents.
+    pub(super) listed_files: HashSet<String>,
     /// Files that the body of a note names: they are attached, or already lost by name.
     pub(super) named_files: HashSet<String>,
 }
@@ -42,12 +43,12 @@ impl ImportTally {
     pub(super) fn add_problems(
         &mut self,
         request: &Import,
-        input: &mut ImportInput<'_>,
+        input: &mut ImportInput,
         found: &mut ScanReport,
     ) {
         self.warnings.extend(input.warning.take());
         if let InputKind::Export(export) = &mut input.kind {
-            self.lose(&mut export.pages);
+            self.lost.merge(std::mem::take(&mut export.pages.lost));
             if let Some(problem) = export.problem.take() {
                 self.failures.add(request.path.as_str(), problem);
             }
@@ -58,35 +59,29 @@ impl ImportTally {
         }
     }
 
-    /// Adds what a conversion lost.
-    pub(super) fn lose(&mut self, pages: &mut ConvertedPages<'_>) {
-        let room = MAX_LOST.saturating_sub(self.lost.len());
-        self.lost.extend(std::mem::take(&mut pages.lost).into_iter().take(room));
-        self.lost_total += pages.lost_total;
-    }
-
-    /// Counts a file that the body of a note names. `reason` says why it is not attached.
-    pub(super) fn count_named_file(&mut self, path: &str, reason: Option<String>) {
-        if self.named_files.insert(path.to_owned())
-            && let Some(reason) = reason
-        {
-            self.lost_total += 1;
-            self.lost.push(ImportFailure { path: path.to_owned(), reason });
-        }
+    /// Counts a file that the body of a note names and that is not attached.
+    pub(super) fn lose_named_file(&mut self, note: &str, path: &str, reason: &str) {
+        self.lost.add(path.to_owned(), format!("{reason} ({note} names it)"));
     }
 
     /// Adds the files of a directory that are neither markdown nor documents.
     pub(super) fn lose_others(&mut self, root: &Path, found: &mut ScanReport) {
-        let room = MAX_LOST.saturating_sub(self.lost.len());
         let mut paths = std::mem::take(&mut found.other_paths);
-        let all = paths.len();
-        paths.retain(|path| !self.named_files.contains(path));
-        let named = (all - paths.len()) as u64;
-        self.lost_total += found.other_files - named - found.links.len() as u64;
-        self.lost.extend(reasons(root, paths, &found.links).into_iter().take(room));
+        let unnamed = found.other_files.saturating_sub(paths.len() as u64);
+        if unnamed > 0 {
+            self.warnings.push(format!(
+                "{unnamed} files that are not markdown were not looked at: the directory has too \
+                 many"
+            ));
+        }
+        paths.retain(|path| !self.named_files.contains(path) && !self.listed_files.contains(path));
+        for ImportFailure { path, reason } in reasons(root, paths, &found.links) {
+            self.lost.add(path, reason);
+        }
+        self.lost.total += unnamed;
     }
 
-    pub(super) fn refuse_blank(&mut self, path: String) {
+    pub(super) fn refuse_blank(&mut self, path: &str) {
         self.failures.add(path, "it is empty, and would blank the page of that slug");
     }
 
@@ -130,12 +125,12 @@ impl ImportTally {
             restored: self.restored,
             unchanged: self.unchanged,
             older: self.older,
-            skipped: self.lost_total,
+            skipped: self.lost.total,
             failed: self.failures.named,
             failed_total: self.failures.total,
             warnings: self.warnings,
             took_ms: 0,
-            not_imported: self.lost,
+            not_imported: self.lost.named,
             left_out: IgnoredFiles::default(),
         }
     }
