@@ -130,6 +130,8 @@ const FILTERS: &[(&str, &str)] = &[
     (r"\b20(?:2[6-9]|[3-9]\d)-\d\d-\d\d", "YYYY-MM-DD"),
     (r"YYYY-MM-DD([T ])\d\d:\d\d:\d\d(?:\.\d+)?", "YYYY-MM-DD${1}hh:mm:ss"),
     (r"YYYY-MM-DD([T ])\d\d:\d\d\b", "YYYY-MM-DD${1}hh:mm"),
+    // Ids of imports.
+    (r"\b20\d{6}-\d{6}(?:-\d+)?\b", "YYYYMMDD-hhmmss"),
     (r"\bup \d+ (?:s|min)\b", "up 0 s"),
     (r"\brunning for \d+ (?:s|min)\b", "running for 0 s"),
     (r"\b\d+\.\d s\b", "0.0 s"),
