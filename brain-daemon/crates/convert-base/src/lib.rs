@@ -12,7 +12,7 @@ mod sample;
 mod tree;
 mod unique_names;
 
-pub use format::{ConvertError, Format, convert, recognise};
+pub use format::{ConvertError, Format, convert, convert_with, recognise};
 pub use output::Output;
 pub use page::{Page, Paths, Value, link, link_address};
 pub use plain_text::{block_start, fenced, is_entity, literal_line, literal_part, literal_text};
