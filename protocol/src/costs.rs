@@ -135,6 +135,11 @@ mod tests {
             (50_710_001, "50.710001"),
         ] {
             assert_eq!(usd(millionths), text);
+            assert_eq!(parse_usd(text), Some(millionths));
+        }
+        assert_eq!(parse_usd("3"), Some(3_000_000));
+        for text in ["", ".5", "5.", "-1", "1,5", "1.0000001", "1000000", "1e3"] {
+            assert_eq!(parse_usd(text), None, "{text}");
         }
     }
 }

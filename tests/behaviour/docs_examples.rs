@@ -78,6 +78,37 @@ run_documents! {
     every_example_of_import_runs: "docs/import.md", Reader::new()
         .with_file("notes/a.md", "# A\n")
         .with_file("Downloads/Recipes.enex", "<en-export><note><title>Soup</title></note></en-export>");
+    every_example_of_import_of_documents_runs: "docs/import-documents.md", Reader::new()
+        .with_fixture("Documents/contract.docx", "documents/libreoffice.docx")
+        .with_fixture("Books/weirs.epub", "documents/pandoc.epub")
+        .with_fixture("Downloads/harbour-rules.pdf", "pdf/labels.pdf");
+    every_example_of_import_of_mail_runs: "docs/import-mail.md", Reader::new()
+        .with_fixture("Mail/crew.mbox", "mail/crew.mbox")
+        .with_file("Maildir/cur/1.a:2,S", "From: a@b.c\nMessage-ID: <1@b>\nSubject: x\n\nHello\n")
+        .with_fixture(".calendars", "ics/khal")
+        .with_file("contacts.vcf", "BEGIN:VCARD\nVERSION:3.0\nFN:Ada\nEND:VCARD\n");
+    every_example_of_import_of_markup_runs: "docs/import-markup.md", Reader::new()
+        .with_fixture("org", "org/notes")
+        .with_fixture("Notebooks/Notes", "zim/notes")
+        .with_fixture(".local/share/gnote", "gnote/notes")
+        .with_fixture(".rednotebook/data", "rednotebook/notes")
+        .with_fixture("dokuwiki", "dokuwiki/notes")
+        .replacing("/var/www/dokuwiki", "~/dokuwiki")
+        .with_fixture(".local/share/jrnl/journal.txt", "jrnl/j.txt");
+    every_example_of_import_of_notes_runs: "docs/import-notes.md", Reader::new();
+    every_example_of_import_of_records_runs: "docs/import-records.md", Reader::new()
+        .with_fixture("Downloads/bookmarks.html", "bookmarks/firefox.html")
+        .replacing("/media/ada/Kindle/documents", "documents")
+        .with_file(
+            "documents/My Clippings.txt",
+            "A book (B)\n- Your Highlight on page 1 | Location 2-3 | Added on Monday, March 2, 2026 \
+             9:15:02 PM\n\nwords\n==========\n",
+        );
+    every_example_of_import_of_vaults_runs: "docs/import-vaults.md", Reader::new()
+        .with_fixture("notes/graph", "dendron/workspace");
+    every_example_of_processors_is_valid: "docs/processors.md", Reader::new()
+        .with_file("bin/subtitles", "")
+        .with_file("films/a.md", "# A\n");
     every_example_of_ingest_runs: "docs/ingest.md", Reader::new();
     every_example_of_mcp_runs: "docs/mcp.md", Reader::new();
     every_example_of_meaning_runs: "docs/meaning.md", reader_with_a_model();

@@ -84,6 +84,7 @@ mod import;
 mod import_converter;
 mod import_documents;
 mod import_exports;
+mod import_fixtures;
 mod import_undo;
 mod ingest_crash;
 mod ingest_fixture;

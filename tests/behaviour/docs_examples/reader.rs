@@ -1,7 +1,7 @@
 //! Runs the examples of a document, as a reader would.
 
 use std::any::Any;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use brain_tests::http::get;
@@ -90,6 +90,17 @@ impl Reader {
         let path = self.user.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
+        self
+    }
+
+    /// Copies a file or directory that another program wrote to the home directory of the user.
+    pub(super) fn with_fixture(self, name: &str, fixture: &str) -> Self {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/import");
+        let path = self.user.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut copy = Command::new("cp");
+        copy.arg("-r").arg(fixtures.join(fixture)).arg(&path);
+        assert!(copy.status().unwrap().success(), "{fixture}");
         self
     }
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use brain_base::clock::{format_day, parse_day};
-use brain_protocol::Slug;
+use brain_protocol::{Slug, parse_usd};
 use url::{Host, Url};
 
 use super::values::{Dollars, HomePath, HttpUrl, Processor, Rate, parse_handle};
@@ -208,15 +208,7 @@ pub(super) fn dollars() -> Rule<impl Fn(&str) -> Result<Dollars, String>> {
 }
 
 fn parse_millionths(text: &str) -> Option<u64> {
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-    let is_plain =
-        |text: &str| (1..=6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    if !is_plain(whole) || !is_plain(decimals) {
-        return None;
-    }
-    let decimals: u64 = format!("{decimals:0<6}").parse().ok()?;
-    let millionths = whole.parse::<u64>().ok()? * 1_000_000 + decimals;
-    (millionths <= MAX_MILLIONTHS).then_some(millionths)
+    parse_usd(text).filter(|millionths| *millionths <= MAX_MILLIONTHS)
 }
 
 /// An address to listen on, with its port; `off`: none.

@@ -90,7 +90,7 @@ fn help() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = io::stdout().lock();
     out.write_all(HELP.as_bytes())?;
     for format in formats() {
-        writeln!(out, "  {:<12} {}", format.name, format.title)?;
+        writeln!(out, "  {:<16} {}", format.name, format.title)?;
     }
     Ok(())
 }

@@ -26,7 +26,8 @@ const EXTENSIONS: [&str; 17] = [
     "pdf", "tid", "txt", "vcf", "xhtml",
 ];
 
-/// Those of them that become one page. The others become a folder of pages.
+/// Those of them that become one page, beside which a long one has further parts. The others become
+/// a folder of pages.
 const ONE_PAGE: [&str; 10] =
     ["csv", "docx", "eml", "epub", "htm", "html", "odt", "pdf", "txt", "xhtml"];
 
@@ -71,11 +72,15 @@ impl Document {
         paths.into_iter().map(document).collect()
     }
 
-    /// Returns the line with the paths below the imported directory.
-    fn locate(&self, line: ConvertedLine) -> ConvertedLine {
-        let place = |path: &str| match self.is_one_page {
-            true => self.place.clone(),
-            false => format!("{}/{path}", self.place),
+    /// Returns the line with the paths below the imported directory. `first` is the path of the
+    /// document's first page, as the program names it.
+    fn locate(&self, line: ConvertedLine, first: &mut Option<String>) -> ConvertedLine {
+        let mut place = |path: &str| {
+            let is_first = first.get_or_insert_with(|| path.to_owned()) == path;
+            match self.is_one_page && is_first {
+                true => self.place.clone(),
+                false => format!("{}/{path}", self.place),
+            }
         };
         match line {
             ConvertedLine::Page { path, markdown, .. } => {
@@ -134,8 +139,9 @@ impl SyncService {
             let processor = self.processor(&document.path);
             let program = processor.map_or(&converter, |processor| &processor.program);
             let path = root.join(&document.path);
+            let mut first = None;
             let ending = convert(program, &path, should_continue, &mut |line| {
-                pages.lock().accept(document.locate(line))
+                pages.lock().accept(document.locate(line, &mut first))
             });
             match ending {
                 Ok(Ending::Whole) => Ok(DocumentResult::Converted),
@@ -167,7 +173,7 @@ mod tests {
                 path: "Title".to_owned(),
                 markdown: String::new(),
             };
-            match document.locate(page) {
+            match document.locate(page, &mut None) {
                 ConvertedLine::Page { from, path, .. } => format!("{from}: {path}"),
                 _ => unreachable!(),
             }
