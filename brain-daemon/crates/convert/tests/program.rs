@@ -63,7 +63,9 @@ fn each_format_names_an_input_of_another_one() {
     let empty = dir.path().join("empty");
     fs::create_dir(&empty).unwrap();
     for format in brain_convert::formats() {
-        for input in [&file, &empty] {
+        // Any text can be a document.
+        let reads_any_text = ["html", "csv", "text"].contains(&format.name);
+        for input in [&file, &empty].into_iter().skip(usize::from(reads_any_text)) {
             let output = convert(&["--as", format.name, path(input)]);
             let errors = text(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{}: {output:?}", format.name);
