@@ -13,6 +13,7 @@ mod losses;
 mod metadata;
 mod other_text;
 mod paragraphs;
+mod sheet;
 mod upright;
 mod values;
 
@@ -32,6 +33,7 @@ use annotations::Annotations;
 use losses::Losses;
 use metadata::Metadata;
 use paragraphs::{Bookmark, Words};
+use sheet::Sheet;
 use upright::Upright;
 
 /// The format.
@@ -57,6 +59,14 @@ struct Document {
     fonts: BTreeSet<String>,
 }
 
+impl Document {
+    /// Returns a document of which only the text is known.
+    fn of_text(sheets: Vec<Sheet>) -> Self {
+        let labels = (1..=sheets.len()).map(|number| number.to_string()).collect();
+        Self { facts: Facts { labels, ..Facts::default() }, sheets, ..Self::default() }
+    }
+}
+
 /// What is known about a document without its text.
 #[derive(Default)]
 struct Facts {
@@ -69,18 +79,6 @@ struct Facts {
     missing: u32,
 }
 
-/// A sheet of the document.
-#[derive(Default)]
-struct Sheet {
-    lines: Vec<String>,
-    bookmarks: Vec<Bookmark>,
-    has_image: bool,
-    /// The number of characters, or groups of them, that are not known.
-    unreadable: usize,
-    /// Why the sheet, or a part of it, cannot be read.
-    error: Option<String>,
-}
-
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     let malformed = |reason: String| ConvertError::Malformed { from: name.clone(), reason };
@@ -89,20 +87,17 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         return Err(malformed(format!("it has {size} bytes, more than the limit of {MAX_FILE}")));
     }
     let bytes = fs::read(path).map_err(ConvertError::read(path))?;
-    let texts = out.take_other_text().map(|text| other_text::sheets(&text));
+    let others = other_text::sheets(&out.take_other_text().unwrap_or_default());
     let document = match guarded(|| read(&bytes)) {
         Ok(mut document) => {
-            other_text::replace(&mut document.sheets, texts.unwrap_or_default());
+            other_text::replace(&mut document.sheets, others);
             document
         }
-        Err(reason) => {
-            let Some(sheets) = texts.and_then(other_text::without_library) else {
-                return Err(malformed(reason));
-            };
+        Err(reason) if others.iter().any(Sheet::has_text) => {
             out.lost(&name, &format!("only its text is read, by pdftotext: {reason}"))?;
-            let labels = (1..=sheets.len()).map(|number| number.to_string()).collect();
-            Document { facts: Facts { labels, ..Facts::default() }, sheets, ..Document::default() }
+            Document::of_text(others)
         }
+        Err(reason) => return Err(malformed(reason)),
     };
     report(&name, &document, out)?;
     write(&name, &bytes, &document.facts, &document.sheets, out)
@@ -123,7 +118,7 @@ fn report(name: &str, document: &Document, out: &mut Output<'_>) -> io::Result<(
             losses.add_error(index, reason.clone());
         }
         let has_fields = facts.annotations.get(index).is_some_and(|it| !it.fields.is_empty());
-        let has_text = !sheet.lines.is_empty() || has_fields;
+        let has_text = sheet.has_text() || has_fields;
         let (has_image, unreadable) = (sheet.has_image, sheet.unreadable);
         losses.add(index, &losses::Found { has_text, has_image, unreadable });
     }

@@ -94,3 +94,30 @@ impl Drop for Running {
         let _ = self.0.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(program: &str, arguments: &[&str]) -> Option<String> {
+        let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        Helper { program: Path::new(program), data: &[] }.run(&arguments)
+    }
+
+    #[test]
+    fn text_of_a_program_that_fails_is_none() {
+        assert_eq!(run("/bin/sh", &["-c", "echo a"]), Some("a\n".to_owned()));
+        assert_eq!(run("/bin/sh", &["-c", "echo a; exit 3"]), None);
+        assert_eq!(run("/bin/none", &[]), None);
+    }
+
+    #[test]
+    fn a_program_that_prints_without_end_is_ended() {
+        assert_eq!(run("/usr/bin/yes", &[]), None);
+    }
+
+    #[test]
+    fn a_program_has_no_input_and_no_environment() {
+        assert_eq!(run("/bin/sh", &["-c", "read -r line; echo \"$line$HOME\""]), Some("\n".into()));
+    }
+}

@@ -199,6 +199,19 @@ fn a_helper_and_its_process_can_only_read_the_input() {
     assert_reads_only(&out, "after");
 }
 
+/// Without them, the kernel enforces nothing for a daemon that systemd started.
+#[test]
+fn the_services_allow_the_system_calls_of_landlock() {
+    for unit in [
+        include_str!("../../../../systemd/user/brain-daemon.service"),
+        include_str!("../../../../systemd/system/brain-daemon.service"),
+    ] {
+        let filter = "\nSystemCallFilter=landlock_create_ruleset landlock_add_rule \
+                      landlock_restrict_self\n";
+        assert!(unit.contains(filter), "{unit}");
+    }
+}
+
 /// The library for PDF reads nothing of this file.
 #[test]
 fn the_text_of_pdftotext_becomes_the_page() {

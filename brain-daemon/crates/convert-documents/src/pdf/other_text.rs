@@ -1,34 +1,39 @@
 //! The text of a document that `pdftotext` read: it stands for the one that the library read.
 //!
 //! The library's text stays where the other one is missing: on a sheet without text, and in a
-//! document whose sheets both count differently.
+//! document of which both count the sheets differently.
 
-use super::{Sheet, characters};
+use super::characters;
+use super::sheet::Sheet;
 
 /// What ends a sheet.
 const END: char = '\u{c}';
 
-/// Returns the lines of each sheet.
-pub(super) fn sheets(text: &str) -> Vec<Vec<String>> {
-    let text = text.strip_suffix(END).unwrap_or(text);
-    let lines = |sheet: &str| {
-        let lines = sheet.lines().map(|line| characters::clean(line).0);
-        lines.filter(|line| !line.is_empty()).collect()
-    };
-    text.split(END).map(lines).collect()
+/// Returns the sheets of a text.
+pub(super) fn sheets(text: &str) -> Vec<Sheet> {
+    text.strip_suffix(END).unwrap_or(text).split(END).map(sheet).collect()
 }
 
-/// Puts the text of the sheets into those that the library read.
-pub(super) fn replace(sheets: &mut [Sheet], texts: Vec<Vec<String>>) {
-    if sheets.len() == texts.len() {
-        let with_text = sheets.iter_mut().zip(texts).filter(|(_, lines)| !lines.is_empty());
-        with_text.for_each(|(sheet, lines)| sheet.lines = lines);
+fn sheet(text: &str) -> Sheet {
+    let mut sheet = Sheet::default();
+    for line in text.lines() {
+        let (line, unreadable) = characters::clean(line);
+        sheet.unreadable += unreadable;
+        if !line.is_empty() {
+            sheet.lines.push(line);
+        }
     }
+    sheet
 }
 
-/// Returns the sheets of a document of which the library reads nothing, if they have text.
-pub(super) fn without_library(texts: Vec<Vec<String>>) -> Option<Vec<Sheet>> {
-    let has_text = texts.iter().any(|lines| !lines.is_empty());
-    let sheet = |lines| Sheet { lines, ..Sheet::default() };
-    has_text.then(|| texts.into_iter().map(sheet).collect())
+/// Puts the text of the other sheets into those that the library read.
+pub(super) fn replace(sheets: &mut [Sheet], others: Vec<Sheet>) {
+    if sheets.len() != others.len() {
+        return;
+    }
+    for (sheet, other) in sheets.iter_mut().zip(others).filter(|(_, other)| other.has_text()) {
+        sheet.lines = other.lines;
+        // What the library does not know, the other program often leaves out.
+        sheet.unreadable = sheet.unreadable.max(other.unreadable);
+    }
 }
