@@ -17,8 +17,9 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::confine::{ConfineError, confine_to};
 
-/// Maximum time, also of the processor. The daemon waits for the first page for two minutes.
-const MAX_TIME: Duration = Duration::from_secs(60);
+/// Maximum time, also of the processor. The daemon waits for the first page for two minutes, and a
+/// file can be read twice.
+const MAX_TIME: Duration = Duration::from_secs(30);
 /// Maximum length of the text, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 /// How often the end is checked.
