@@ -87,6 +87,8 @@ impl PageService {
         check_plain(&document, ATTACHMENTS)?;
         let own = self.store.read(caller.visibility())?.attachments_of(record.id, false)?;
         if let Some((_, own)) = own.into_iter().find(|(known, _)| *known == name)
+            // `attach` itself writes the file again, which repairs a damaged one.
+            && matches!(mode, AttachMode::NamedByText)
             && own.hash == brain_files::digest(&content)
             && mode.is_named(&document, &name)
         {
