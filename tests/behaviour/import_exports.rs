@@ -127,9 +127,6 @@ fn a_file_in_no_known_format_is_refused_by_name() {
     let file = home.outside().join("data.bin");
     fs::write(&file, b"\x00\x01\x02").unwrap();
     let refused = home.brain(["import", file.to_str().unwrap()]).expect(1);
-    assert!(
-        refused.stderr.contains("data.bin is neither a directory nor an export"),
-        "{refused:?}"
-    );
+    assert!(refused.stderr.contains("data.bin is in no format that brain reads"), "{refused:?}");
     assert_eq!(home.json(["status"])["pages"], 0);
 }

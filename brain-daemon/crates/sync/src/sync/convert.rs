@@ -139,9 +139,13 @@ impl SyncService {
             Ending::Failed(problem) => problem,
         };
         let Some(export) = export.filter(|export| !export.pages.origins.is_empty()) else {
-            let problem = problem.strip_prefix("cannot read ").unwrap_or(&problem);
-            return Err(Fault::new(FaultCode::Io, format!("cannot import {problem}"))
-                .hint("nothing was imported; export the notes again"));
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            let message = match problem.contains(&*name) {
+                true => problem,
+                false => format!("cannot import {}: {problem}", path.display()),
+            };
+            return Err(Fault::new(FaultCode::Io, message)
+                .hint("nothing was imported; mend what the message names, or export it again"));
         };
         Ok(Some(ConvertedExport { problem: Some(problem), ..export }))
     }

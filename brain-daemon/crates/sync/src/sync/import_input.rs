@@ -113,7 +113,7 @@ impl SyncService {
         let kind = match export {
             Some(export) => InputKind::Export(export),
             None if path.is_dir() => InputKind::Markdown(LocalFiles::of(&[])),
-            None => return Err(no_directory(&request.path, &path)),
+            None => return Err(unknown_file(&request.path, &path)),
         };
         Ok(ImportInput { path, kind, warning })
     }
@@ -161,14 +161,25 @@ fn import_path(path: &str, home: &Path) -> Result<PathBuf, Fault> {
 }
 
 /// The error for a file in no format that brain reads.
-fn no_directory(path: &str, resolved: &Path) -> Fault {
-    if let Some(format) = format_of_file(resolved) {
-        return unread_format(path, format);
+fn unknown_file(path: &str, resolved: &Path) -> Fault {
+    let fault = |message: String| Fault::new(FaultCode::UnsupportedContentType, message);
+    let is_markdown = brain_page::is_markdown(resolved);
+    if is_markdown {
+        return fault(format!("{path} is one markdown file; an import reads a directory of them"))
+            .hint(hint!("{} makes it a page", Command::Capture { file: Some(path.to_owned()) }));
     }
-    let message =
-        format!("{path} is neither a directory nor an export of a program that brain knows");
-    Fault::new(FaultCode::Io, message)
-        .hint(hint!("for one file: {}", Command::Capture { file: Some(path.to_string()) }))
+    if std::fs::metadata(resolved).is_ok_and(|metadata| metadata.len() == 0) {
+        return fault(format!("{path} is empty")).hint("export it again");
+    }
+    match format_of_file(resolved) {
+        Some(format) if !format.is_importable() => unread_format(path, format),
+        Some(format) => fault(format!("{path} does not look like {format}"))
+            .hint("state its format: `--as FORMAT`; `brain-convert --help` lists the formats"),
+        None => fault(format!("{path} is in no format that brain reads")).hint(
+            "`brain-convert --help` lists the formats; unpack an archive and import its \
+             directory; save an office document as DOCX, ODT, PDF or CSV",
+        ),
+    }
 }
 
 /// Returns the documents of an imported directory, and takes them out of the files that are not
