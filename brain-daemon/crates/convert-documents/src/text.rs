@@ -82,6 +82,17 @@ mod tests {
     }
 
     #[test]
+    fn a_line_longer_than_a_page_is_cut() {
+        let converted = converted("a.txt", "word ".repeat(1_100_000).as_bytes());
+        let page = converted.page("a");
+        assert!(page.len() > 4_800_000 && page.ends_with("word word\n"), "{}", page.len());
+        let lost = converted.lost();
+        assert_eq!(lost.len(), 2, "{lost:?}");
+        assert_eq!(lost[0], "a.txt: only its first 5000000 bytes are read");
+        assert!(lost[1].starts_with("a.txt: only the first 4868"), "{lost:?}");
+    }
+
+    #[test]
     fn a_cut_character_is_left_out() {
         for (bytes, expected) in [(&b"a\xc3"[..], &b"a"[..]), (b"\xe4a", b"\xe4a"), (b"", b"")] {
             let mut cut = bytes.to_vec();
