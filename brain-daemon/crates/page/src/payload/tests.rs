@@ -292,6 +292,11 @@ fn html_becomes_markdown() {
         ),
         ("<table><tr><td><h1>a</h1><td>b<tr><td>c<td>d</table>", "# a\n\nb\n\nc\n\nd"),
         ("<p>1. a</p><p># b</p><p>*c* [d] &lt;b>", "1\\. a\n\n\\# b\n\n\\*c\\* \\[d\\] \\<b>"),
+        (
+            "<p>#a b#c %%d%% ==e==<p>---<p>-5 a | b<br>2) c<ul><li>2026-11-30 | d</ul>",
+            "\\#a b#c %\\%d%\\% =\\=e=\\=\n\n\\---\n\n-5 a \\| b  \n2\\) c\n\n- 2026-11-30 \\| d",
+        ),
+        ("<p>https://e.org/#a <code>#a | ==b==</code>", "https://e.org/#a `#a | ==b==`"),
         ("<b>a</b><b>b</b> <i>c<b>d</i>e</b>", "**ab** *c**d*****e**"),
         ("a<img src=i.png alt='p q'> <img src='data:x' alt=gone>", "a![p q](i.png) gone"),
         ("a<br><br>b<hr>c", "a\n\nb\n\n* * *\n\nc"),

@@ -47,7 +47,7 @@ impl Flow {
 fn block_start(word: &str) -> Option<usize> {
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     match (digits, word.get(digits..)?) {
-        (0, rest) => rest.starts_with(['-', '+', ':']).then_some(0),
+        (0, rest) => rest.bytes().all(|byte| b"-+:".contains(&byte)).then_some(0),
         (1..=MAX_LIST_DIGITS, ")") => Some(digits),
         _ => None,
     }
