@@ -33,6 +33,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     file.take(max).read_to_end(&mut bytes).map_err(ConvertError::read(path))?;
     if bytes.len() > MAX_CONTENT {
         draft.lost(format!("only its first {MAX_CONTENT} bytes are read"));
+        bytes.truncate(MAX_CONTENT);
         end_at_character(&mut bytes);
     }
     let text = plain_text(&bytes);

@@ -36,6 +36,13 @@ fn without_a_date_there_is_none() {
 }
 
 #[test]
+fn a_title_from_a_heading_has_no_marks() {
+    let converted = converted("page.html", b"<html><h2>Snake_case *x* | <b>#1</b></h2><p>a</p>");
+    let page = converted.page("page");
+    assert!(page.contains("title: \"Snake_case *x* | #1\""), "{page}");
+}
+
+#[test]
 fn pictures_in_the_page_are_files() {
     let html = "<html><body><p>Lamp <img alt='red' src=\"data:image/png;base64,iVBORw0KGgo=\"> \
                 <img src='data:image/png;base64,iVBORw0KGgo='><img src='beside.png'></p></body>";
@@ -74,7 +81,7 @@ fn im05_empty_elements_of_xhtml_end() {
 fn text_of_a_page_has_no_effect() {
     let html = "<html><body><p>#begin tag</p><p>hello #htmltag</p><p>a<b>#bold</b><br># line</p>\
         <ul><li>2024-05-06 | went home</li><li><b>2024-05-07</b> | rest</li><li>[ ] task</li></ul>\
-        <table><tr><th>#x</th><th>a|b</th></tr><tr><td>#y</td><td>- [ ] z</td></tr></table>\
+        <table><tr><th>#x</th><th>a|b</th></tr><tr><td>#y</td><td>- [ ] z</td></tr><tr><td>-</td></tr></table>\
         <p>%%one%% $$two$$ ==three== ~~four~~</p><p>---</p><p>Line<br>---<br>===<br>-</p>\
         <p>- [ ] task</p><p>+</p><p>1) [ ] one</p><p>a | b<br>:-- | --</p><p>[[Page|x]]</p>\
         <p><a href='https://e.org/#a'>#link</a> %<i></i>% &#37;<span>%</span> =<u>=x==</u></p>\

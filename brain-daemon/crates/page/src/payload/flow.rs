@@ -14,6 +14,7 @@ use super::parts::{Container, Inline, Leaf};
 use containers::end_tag;
 
 pub(super) use cells::CellStart;
+pub use literal::is_entity;
 pub(super) use literal::with_backslashes;
 pub(super) use raised::{RaisedForm, RaisedPosition, form};
 

@@ -10,6 +10,8 @@ use super::Flow;
 pub(super) const MARK: char = '\u{fdd0}';
 /// Maximum number of digits of a list number (`CommonMark` 5.2).
 const MAX_LIST_DIGITS: usize = 9;
+/// Maximum length of an entity after `&`, including `;`.
+const MAX_ENTITY: usize = 32;
 
 /// Returns converted text with its backslashes.
 pub(in crate::payload) fn with_backslashes(markdown: &str) -> String {
@@ -22,13 +24,15 @@ impl Flow {
         if self.inline.contains(&Inline::Code) {
             return self.escape(word);
         }
-        let block = if self.last.is_none() { block_start(word) } else { None };
+        let is_start = self.last.is_none() && !self.in_cell();
+        let block = if is_start { block_start(word) } else { None };
         let mut last = before;
         for (at, c) in word.char_indices() {
             let is_escaped = match c {
                 '#' => at == 0,
                 // Doubled, they have a meaning.
                 '%' | '=' | '$' | '~' => last == Some(c),
+                '&' => is_entity(&word[at + 1..]),
                 // Cells escape it themselves.
                 '|' => !self.in_cell(),
                 _ => false,
@@ -50,5 +54,25 @@ fn block_start(word: &str) -> Option<usize> {
         (0, rest) => rest.bytes().all(|byte| b"-+:".contains(&byte)).then_some(0),
         (1..=MAX_LIST_DIGITS, ")") => Some(digits),
         _ => None,
+    }
+}
+
+/// Returns whether the text after `&` makes it an entity of HTML.
+#[must_use]
+pub fn is_entity(rest: &str) -> bool {
+    let mut rest =
+        rest.chars().take(MAX_ENTITY).skip_while(|c| c.is_ascii_alphanumeric() || *c == '#');
+    rest.next() == Some(';')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entity_has_letters_and_ends_with_a_semicolon() {
+        for (rest, is) in [("amp;", true), ("#39; x", true), ("amp", false), ("a b;", false)] {
+            assert_eq!(is_entity(rest), is, "{rest}");
+        }
     }
 }
