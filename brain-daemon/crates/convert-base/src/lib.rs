@@ -14,7 +14,7 @@ mod tree;
 mod unique_names;
 
 pub use brain_page::is_entity;
-pub use format::{ConvertError, Format, convert, recognise};
+pub use format::{ConvertError, Format, convert, convert_with, recognise};
 pub use output::Output;
 pub use page::{Page, Value, link, link_address};
 pub use paths::Paths;
