@@ -13,10 +13,11 @@ mod sample;
 mod tree;
 mod unique_names;
 
+pub use brain_page::is_entity;
 pub use format::{ConvertError, Format, convert, convert_with, recognise};
 pub use output::Output;
 pub use page::{Page, Value, link, link_address};
 pub use paths::Paths;
-pub use plain_text::{block_start, fenced, is_entity, literal_line, literal_part, literal_text};
+pub use plain_text::{block_start, fenced, literal_line, literal_part, literal_text};
 pub use sample::Sample;
 pub use tree::{Entry, Tree};

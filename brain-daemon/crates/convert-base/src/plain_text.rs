@@ -3,8 +3,8 @@
 //! A word that contains `_`, such as `snake_case_name`, stays as it is, so that search finds it. An
 //! address of the web stays an address.
 
-/// Maximum length of an entity after `&`, including `;`.
-const MAX_ENTITY: usize = 32;
+use brain_page::is_entity;
+
 /// Maximum number of digits of a list number (CommonMark 5.2).
 const MAX_LIST_DIGITS: usize = 9;
 /// Width of a tab, in blanks (CommonMark 2.2).
@@ -112,13 +112,6 @@ pub fn fenced(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
-/// Returns whether the text after `&` makes it an entity of HTML.
-pub fn is_entity(rest: &str) -> bool {
-    let mut rest =
-        rest.chars().take(MAX_ENTITY).skip_while(|c| c.is_ascii_alphanumeric() || *c == '#');
-    rest.next() == Some(';')
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -166,13 +159,6 @@ mod tests {
         assert_eq!(literal_line("_a_ __init__ ~b~"), "\\_a\\_ \\_\\_init\\_\\_ \\~b\\~");
         assert_eq!(literal_line("%%a%% ==b== $$c$$"), "%\\%a%\\% =\\=b=\\= $\\$c$\\$");
         assert_eq!(literal_line("\t a\u{7}b"), "\u{a0}".repeat(5) + "ab");
-    }
-
-    #[test]
-    fn entity_has_letters_and_ends_with_a_semicolon() {
-        for (rest, is) in [("amp;", true), ("#39; x", true), ("amp", false), ("a b;", false)] {
-            assert_eq!(is_entity(rest), is, "{rest}");
-        }
     }
 
     #[test]

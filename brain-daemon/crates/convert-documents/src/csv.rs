@@ -1,6 +1,7 @@
 //! Reads tables of plain text (CSV): the first row is the header.
 
 mod records;
+mod table;
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,11 +11,12 @@ use brain_convert_base::{ConvertError, Format, Output, Sample};
 use brain_protocol::MAX_CONTENT;
 
 use crate::decode::{is_text, plain_text};
-use crate::draft::Draft;
+use crate::draft::{Draft, MAX_BODY};
 use crate::facts::file_time;
 use crate::locked;
-use crate::model::{Block, Inline, Text};
+use crate::model::Block;
 use records::{Records, separator};
+use table::Table;
 
 pub(crate) const FORMAT: Format = Format {
     name: "csv",
@@ -24,8 +26,8 @@ pub(crate) const FORMAT: Format = Format {
     convert,
 };
 
-/// How much of a file is read, in bytes. A page has less, so the rest could not be in it.
-const MAX_READ: u64 = 4 * MAX_CONTENT as u64;
+/// How much of a file is read, in bytes, so that the rows without space in the page are counted.
+const MAX_READ: u64 = 64 * 1024 * 1024;
 
 fn recognise(sample: &Sample) -> bool {
     sample.path().is_file()
@@ -43,31 +45,22 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     file.take(MAX_READ + 1).read_to_end(&mut bytes).map_err(ConvertError::read(path))?;
     let is_whole = bytes.len() as u64 <= MAX_READ;
     let text = plain_text(&bytes);
+    drop(bytes);
     let (separator, rest) = separator(&text);
-    let mut rows: Vec<_> = Records::of(rest, separator).collect();
+    let table = Table::of(|| Records::of(rest, separator), MAX_BODY);
+    let (kept, omitted) = (table.rows, table.omitted);
     if !is_whole {
-        // The last one is cut.
-        rows.pop();
-        draft.lost(format!("only its first {MAX_READ} bytes are read"));
+        draft.lost(format!(
+            "only its first {kept} rows are in the page, which can have {MAX_CONTENT} bytes; the \
+             file has more than {MAX_READ} bytes"
+        ));
+    } else if omitted > 0 {
+        draft.lost(format!(
+            "the last {omitted} of {} rows are not in the page, which can have {MAX_CONTENT} bytes",
+            kept + omitted
+        ));
     }
-    let cells = |row: Vec<String>| row.iter().map(|text| cell(text)).collect();
-    let rows = rows.into_iter().map(cells).collect();
-    draft.write(path, None, &[Block::Table(rows)], out)
-}
-
-/// Makes a cell of several lines.
-fn cell(text: &str) -> Vec<Block> {
-    if text.is_empty() {
-        return Vec::new();
-    }
-    let mut content = Vec::new();
-    for (n, line) in text.lines().enumerate() {
-        if n > 0 {
-            content.push(Inline::Break);
-        }
-        content.push(Inline::Text(Text { text: line.to_owned(), ..Text::default() }));
-    }
-    vec![Block::Paragraph(content)]
+    draft.write(path, None, &[Block::Markdown(table.markdown)], out)
 }
 
 #[cfg(test)]

@@ -16,6 +16,10 @@ use crate::xml::{MAX_DEPTH, Xml};
 
 /// Space of a page for its frontmatter, in bytes.
 const FRONTMATTER: usize = 128 * 1024;
+/// Maximum size of the text of a page, in bytes.
+pub(crate) const MAX_BODY: usize = MAX_CONTENT - FRONTMATTER - 2;
+/// Maximum length of a line that is left out as a whole, in bytes.
+const MAX_LAST_LINE: usize = 64 * 1024;
 /// Maximum size of the pictures of a small document, in bytes. A large one can have this and three
 /// times its own size: pictures are compressed already, and only a bomb unpacks to more.
 const MAX_PICTURES: u64 = 64 * 1024 * 1024;
@@ -103,14 +107,11 @@ impl Draft {
         count
     }
 
-    /// Returns the lines of a text that fit into a page. Reports the rest.
+    /// Returns the beginning of a text that fits into a page. Reports the rest.
     pub(crate) fn fitted(&mut self, mut text: String) -> String {
-        let max = MAX_CONTENT - FRONTMATTER - 2;
-        if text.len() > max {
+        if text.len() > MAX_BODY {
             let size = text.len();
-            let end =
-                text.as_bytes().get(..max).and_then(|it| it.iter().rposition(|c| *c == b'\n'));
-            text.truncate(end.unwrap_or(0));
+            text.truncate(last_end(&text, MAX_BODY));
             let kept = text.len();
             self.lost(format!(
                 "only the first {kept} of {size} bytes of its text are in the page, which can have \
@@ -235,6 +236,17 @@ impl Draft {
     }
 }
 
+/// Returns where a text of at most `max` bytes ends: after a line, if its end is near, or after a
+/// word, or after a character.
+fn last_end(text: &str, max: usize) -> usize {
+    let max = text.floor_char_boundary(max);
+    let near = text.floor_char_boundary(max.saturating_sub(MAX_LAST_LINE));
+    let found = ['\n', ' '].into_iter().find_map(|end| Some(near + text[near..max].rfind(end)?));
+    let before = &text[..found.unwrap_or(max)];
+    // A backslash without its character would be shown.
+    before.trim_end_matches('\\').len()
+}
+
 /// Writes the original file as a file of the page.
 fn write_original(
     path: &Path,
@@ -275,6 +287,24 @@ mod tests {
         let text = draft.fitted("0123456789 ü\n".repeat(MAX_CONTENT / 14 + 1));
         assert!(text.ends_with("789 ü") && text.len() > MAX_CONTENT - FRONTMATTER - 30);
         assert_eq!(draft.lost.len(), 1);
+    }
+
+    #[test]
+    fn a_long_line_that_does_not_fit_ends_with_a_word() {
+        for (text, end) in [
+            ("word ".repeat(MAX_CONTENT / 5 + 1), "word word"),
+            (format!("first\n{}", "word ".repeat(MAX_CONTENT / 5)), "word word"),
+            ("ü".repeat(MAX_CONTENT / 2 + 1), "üü"),
+            (format!("a{}", "ü".repeat(MAX_CONTENT / 2 + 1)), "üü"),
+            ("\\*".repeat(MAX_CONTENT / 2 + 1), "*"),
+            (format!("a{}", "\\*".repeat(MAX_CONTENT / 2 + 1)), "*"),
+        ] {
+            let mut draft = Draft::new(Path::new("a.txt"));
+            let fitted = draft.fitted(text);
+            assert!(fitted.ends_with(end), "{:?}", fitted.get(fitted.len() - 10..));
+            assert!(fitted.len() > MAX_BODY - 10, "{}", fitted.len());
+            assert_eq!(draft.lost.len(), 1);
+        }
     }
 
     #[test]

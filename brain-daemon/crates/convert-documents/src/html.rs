@@ -63,8 +63,9 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     facts(&document.document.frontmatter, document.url.as_deref(), &mut draft);
     let body = document.document.body.to_string();
     if let Some(heading) = brain_page::headings(&body).first() {
-        // Only a page without a title has the one of its heading.
-        draft.facts.set_title(&heading.text);
+        // Only a page without a title has the one of its heading, without marks.
+        let title = brain_page::top_heading(&format!("# {}", heading.text));
+        draft.facts.set_title(&title.unwrap_or_default());
     }
     report_pictures(&body, &files, &mut draft);
     draft.set_files(files.files);

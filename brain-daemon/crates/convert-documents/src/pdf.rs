@@ -230,16 +230,19 @@ fn write(
     let parts = parts(facts, sheets);
     let count = parts.len();
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
-    let title = facts.metadata.title.clone().unwrap_or(stem);
+    let title = facts.metadata.title.clone().unwrap_or_else(|| stem.clone());
     let mut paths = Paths::default();
     for (index, body) in parts.into_iter().enumerate() {
-        let title =
-            if index == 0 { title.clone() } else { format!("{title} (part {})", index + 1) };
+        let numbered = |name: &str| match index {
+            0 => name.to_owned(),
+            index => format!("{name} (part {})", index + 1),
+        };
         let mut page = Page::default();
         page.from =
             if count == 1 { name.to_owned() } else { format!("{name}, part {}", index + 1) };
-        page.path = paths.add([], &title);
-        page.title = title;
+        // Several files can have one title.
+        page.path = paths.add([], &numbered(&stem));
+        page.title = numbered(&title);
         page.body = body;
         add_metadata(&mut page, &facts.metadata);
         if index > 0 {

@@ -33,6 +33,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     file.take(max).read_to_end(&mut bytes).map_err(ConvertError::read(path))?;
     if bytes.len() > MAX_CONTENT {
         draft.lost(format!("only its first {MAX_CONTENT} bytes are read"));
+        bytes.truncate(MAX_CONTENT);
         end_at_character(&mut bytes);
     }
     let text = plain_text(&bytes);
@@ -79,6 +80,17 @@ mod tests {
         let converted = converted("a.txt", b"");
         assert!(converted.page("a").ends_with("---\n\n\n"), "{}", converted.page("a"));
         assert_eq!(converted.error, None);
+    }
+
+    #[test]
+    fn a_line_longer_than_a_page_is_cut() {
+        let converted = converted("a.txt", "word ".repeat(1_100_000).as_bytes());
+        let page = converted.page("a");
+        assert!(page.len() > 4_800_000 && page.ends_with("word word\n"), "{}", page.len());
+        let lost = converted.lost();
+        assert_eq!(lost.len(), 2, "{lost:?}");
+        assert_eq!(lost[0], "a.txt: only its first 5000000 bytes are read");
+        assert!(lost[1].starts_with("a.txt: only the first 4868"), "{lost:?}");
     }
 
     #[test]

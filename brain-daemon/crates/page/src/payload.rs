@@ -15,6 +15,7 @@ use super::{Document, ForeignFormat, Frontmatter, FrontmatterError};
 use fields::PayloadFields;
 
 pub use fields::RECEIVED;
+pub use flow::is_entity;
 
 /// Accepted media types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,8 @@
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 /// How many rows are looked at to find the separator.
 const MAX_LOOKS: usize = 20;
+/// Maximum number of columns.
+const MAX_COLUMNS: usize = 1000;
 
 /// Returns the separator, and the text without Excel's line `sep=;`.
 pub(super) fn separator(text: &str) -> (char, &str) {
@@ -32,7 +34,7 @@ pub(super) fn separator(text: &str) -> (char, &str) {
     (best.0, text)
 }
 
-/// The rows of a text.
+/// The rows of a text. Fields beyond [`MAX_COLUMNS`] are joined to the last one.
 pub(super) struct Records<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     separator: char,
@@ -74,10 +76,17 @@ impl Iterator for Records<'_> {
 
     fn next(&mut self) -> Option<Vec<String>> {
         self.rest.peek()?;
-        let mut row = Vec::new();
+        let mut row: Vec<String> = Vec::new();
         loop {
             let (field, goes_on) = self.field();
-            row.push(field);
+            let is_full = row.len() == MAX_COLUMNS;
+            match row.last_mut() {
+                Some(last) if is_full => {
+                    last.push(' ');
+                    last.push_str(&field);
+                }
+                _ => row.push(field),
+            }
             if !goes_on {
                 return Some(row);
             }

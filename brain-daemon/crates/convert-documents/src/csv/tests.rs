@@ -46,3 +46,47 @@ fn only_text_is_a_table() {
         assert!(brain_convert_base::recognise(&FORMATS, &path).unwrap().is_none(), "{name}");
     }
 }
+
+#[test]
+fn a_table_beyond_a_page_is_cut_at_a_row() {
+    let csv = format!("a,b,c\n{}", "1,x,3\n".repeat(1_000_000));
+    let converted = converted("list.csv", csv.as_bytes());
+    let page = converted.page("list");
+    let rows = page.lines().filter(|line| *line == "| 1 | x | 3 |").count();
+    assert!(rows > 300_000 && page.ends_with("\n| 1 | x | 3 |\n"), "{rows}");
+    let omitted = 1_000_000 - rows;
+    let reason = format!(
+        "list.csv: the last {omitted} of 1000001 rows are not in the page, which can have 5000000 \
+         bytes"
+    );
+    assert_eq!(converted.lost(), [reason]);
+    assert_eq!(converted.files()[0].2.len(), csv.len());
+}
+
+#[test]
+fn a_file_beyond_the_limit_is_read_in_part() {
+    let csv = "a,b\n".repeat(20_000_000);
+    let converted = converted("list.csv", csv.as_bytes());
+    let lost = converted.lost();
+    assert_eq!(lost.len(), 2, "{lost:?}");
+    assert!(lost.iter().any(|it| it.contains("the file has more than 67108864 bytes")), "{lost:?}");
+    assert!(converted.page("list").len() > 4_000_000 && converted.files().is_empty());
+}
+
+#[test]
+fn a_row_larger_than_a_page_is_reported() {
+    let csv = "word ".repeat(1_100_000);
+    let converted = converted("list.csv", csv.as_bytes());
+    let lost = converted.lost();
+    assert!(lost[0].starts_with("list.csv: the last 1 of 1 rows are not in the page"), "{lost:?}");
+}
+
+#[test]
+fn fields_beyond_the_last_column_are_joined() {
+    let wide = "x,".repeat(1002);
+    let table = Table::of(|| Records::of(&wide, ','), 20_000);
+    assert!(table.markdown.starts_with("| x | x |"), "{}", table.markdown);
+    assert!(table.markdown.lines().next().unwrap().ends_with(" | x | x x x |"));
+    // Fields without a limit would take a hundred times the memory of the text.
+    assert_eq!(Records::of(&",".repeat(1_000_000), ',').next().unwrap().len(), 1000);
+}

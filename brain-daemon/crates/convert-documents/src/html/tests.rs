@@ -36,6 +36,13 @@ fn without_a_date_there_is_none() {
 }
 
 #[test]
+fn a_title_from_a_heading_has_no_marks() {
+    let converted = converted("page.html", b"<html><h2>Snake_case *x* | <b>#1</b></h2><p>a</p>");
+    let page = converted.page("page");
+    assert!(page.contains("title: \"Snake_case *x* | #1\""), "{page}");
+}
+
+#[test]
 fn pictures_in_the_page_are_files() {
     let html = "<html><body><p>Lamp <img alt='red' src=\"data:image/png;base64,iVBORw0KGgo=\"> \
                 <img src='data:image/png;base64,iVBORw0KGgo='><img src='beside.png'></p></body>";
@@ -67,5 +74,29 @@ fn im05_empty_elements_of_xhtml_end() {
         let page = converted.page("page");
         assert!(page.contains("title: \"The weir\""), "{page}");
         assert!(page.contains("It leaked all") && page.ends_with("Then it stopped.\n"), "{page}");
+    }
+}
+
+#[test]
+fn text_of_a_page_has_no_effect() {
+    let html = "<html><body><p>#begin tag</p><p>hello #htmltag</p><p>a<b>#bold</b><br># line</p>\
+        <ul><li>2024-05-06 | went home</li><li><b>2024-05-07</b> | rest</li><li>[ ] task</li></ul>\
+        <table><tr><th>#x</th><th>a|b</th></tr><tr><td>#y</td><td>- [ ] z</td></tr><tr><td>-</td></tr></table>\
+        <p>%%one%% $$two$$ ==three== ~~four~~</p><p>---</p><p>Line<br>---<br>===<br>-</p>\
+        <p>- [ ] task</p><p>+</p><p>1) [ ] one</p><p>a | b<br>:-- | --</p><p>[[Page|x]]</p>\
+        <p><a href='https://e.org/#a'>#link</a> %<i></i>% &#37;<span>%</span> =<u>=x==</u></p>\
+        <p><img src='a.png' alt='#alt #other'></p></body></html>";
+    let converted = converted("page.html", html.as_bytes());
+    let document = brain_page::Document::parse(converted.page("page")).unwrap();
+    let body: &str = &document.body;
+    assert!(brain_page::body_tags(body).is_empty(), "{:?} {body}", brain_page::body_tags(body));
+    assert!(brain_page::headings(body).is_empty(), "{body}");
+    assert!(brain_page::todos(body).is_empty(), "{body}");
+    assert!(brain_page::timeline(body).is_empty(), "{body}");
+    for mark in ["%%", "$$", "==", "~~", "\n---\n", "\n- [", "\n+\n", "\n1)"] {
+        assert!(!body.contains(mark), "{mark} in {body}");
+    }
+    for part in ["(https://e.org/#a)", "went home", "| \\#x | a\\|b |\n| --- | --- |\n| \\#y |"] {
+        assert!(body.contains(part), "{part} in {body}");
     }
 }

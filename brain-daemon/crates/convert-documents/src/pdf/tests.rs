@@ -21,7 +21,7 @@ fn converted(name: &str) -> Converted {
 fn im06_fields_of_a_form_are_on_their_page() {
     let done = converted("form.pdf");
     assert_eq!((done.format, done.error.as_deref()), ("pdf", None));
-    let page = done.page("Membership");
+    let page = done.page("form");
     for line in [
         "\n## Page 1\n",
         "\nName: Ilse Brandt, Łódź\n",
@@ -39,10 +39,17 @@ fn im06_fields_of_a_form_are_on_their_page() {
 }
 
 #[test]
+fn a_page_has_the_name_of_its_file_and_the_title() {
+    let done = converted("form.pdf");
+    assert_eq!(done.paths(), ["form"]);
+    assert!(done.page("form").contains("\ntitle: \"Membership\"\n"), "{}", done.page("form"));
+}
+
+#[test]
 fn a_form_of_xfa_alone_is_named() {
     let done = converted("xfa.pdf");
     assert_eq!(done.lost(), ["xfa.pdf: its form is in XFA, which is not read"]);
-    assert!(done.page("Tax").contains("Please wait"));
+    assert!(done.page("xfa").contains("Please wait"));
 }
 
 #[test]
@@ -52,7 +59,7 @@ fn a_file_that_is_locked_is_an_error_by_name() {
     assert!(error.starts_with("locked.pdf: it is locked with a password"), "{error}");
     assert_eq!(done.paths(), Vec::<&str>::new());
     let open = converted("not-printable.pdf");
-    assert!(open.page("Locked").contains("Nobody reads this."), "{:?}", open.error);
+    assert!(open.page("not-printable").contains("Nobody reads this."), "{:?}", open.error);
 }
 
 #[test]
@@ -69,7 +76,7 @@ fn scans_are_named_as_ranges_of_pages() {
 #[test]
 fn pages_have_their_labels_bookmarks_and_links() {
     let done = converted("labels.pdf");
-    let page = done.page("The weir");
+    let page = done.page("labels");
     for part in [
         "\ncreated: 2026-07-03T12:00:00Z\ntags: [\"weir\", \"harbour\", \"Łódź\"]\n",
         "\n## Page xi\n\n### Preface\n\n",
@@ -89,21 +96,21 @@ fn pages_have_their_labels_bookmarks_and_links() {
 fn sheets_that_are_shown_turned_are_read_as_drawn() {
     let done = converted("landscape.pdf");
     let expected = "## Page 1\n\nnorth berth\nof Ilse Brandt\nsouth berth\nof Ole Strand\n";
-    assert!(done.page("Berths").ends_with(expected), "{}", done.page("Berths"));
+    assert!(done.page("landscape").ends_with(expected), "{}", done.page("landscape"));
 }
 
 #[test]
 fn the_file_is_attached_to_its_page() {
     let done = converted("labels.pdf");
     let bytes = fs::read(fixture("labels.pdf")).unwrap();
-    assert_eq!(done.files(), [("The weir", "labels.pdf", bytes)]);
-    assert!(done.page("The weir").contains("\n[[labels.pdf]]\n"));
+    assert_eq!(done.files(), [("labels", "labels.pdf", bytes)]);
+    assert!(done.page("labels").contains("\n[[labels.pdf]]\n"));
 }
 
 #[test]
 fn hyphens_of_typst_are_hyphens() {
     let done = converted("typst.pdf");
-    let page = done.page("The log of the weir");
+    let page = done.page("typst");
     for part in ["2026-11-28", "well-known", "Überschwemmungs", "Müller"] {
         assert!(page.contains(part), "{part:?}: {page}");
     }
@@ -113,7 +120,7 @@ fn hyphens_of_typst_are_hyphens() {
 #[test]
 fn text_of_writer_is_read_in_its_scripts() {
     let done = converted("writer.pdf");
-    let page = done.page("Four languages");
+    let page = done.page("writer");
     for part in ["Grüße vom Hafen", "Лодка у плотины", "שלום לנמל", "مرحبا بالميناء", "rope"]
     {
         assert!(page.contains(part), "{part:?}: {page}");
@@ -165,11 +172,11 @@ fn text_with_another_number_of_sheets_is_ignored() {
 fn other_text_keeps_labels_bookmarks_and_fields() {
     let text = "Preface\nWe begin.\n\u{c}\u{c}\u{c}\u{c}";
     let done = with_text("labels.pdf", text);
-    let page = done.page("The weir");
+    let page = done.page("labels");
     assert!(page.contains("\n## Page xi\n\n### Preface\n\nWe begin."), "{page}");
     assert!(page.contains("\n## Page 1\n\n### 1 The leak\n\n"), "{page}");
     let form = with_text("form.pdf", "Club\n\u{c}");
-    assert!(form.page("Membership").contains("Name: Ilse Brandt"), "{:?}", form.lines);
+    assert!(form.page("form").contains("Name: Ilse Brandt"), "{:?}", form.lines);
 }
 
 #[test]

@@ -32,21 +32,20 @@ pub(super) fn words(html: &str) -> usize {
     count
 }
 
-/// Converts HTML to markdown. Its headings become headings below that of the message. `#word` makes
-/// no tag, because the owner of the mailbox did not write it.
+/// Converts HTML to markdown. Its headings become headings below that of the message.
 ///
 /// # Errors
 /// The reason why it cannot be converted.
 pub(super) fn markdown(html: &str) -> Result<String, String> {
     match payload(MediaType::Html, html.as_bytes()) {
-        Ok(payload) => Ok(with_own_marks(&payload.document.body)),
+        Ok(payload) => Ok(with_lower_headings(&payload.document.body)),
         Err(PayloadError::Empty) => Ok(String::new()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// Adds two `#` to each heading, up to six, and escapes what would be a tag.
-fn with_own_marks(markdown: &str) -> String {
+/// Adds two `#` to each heading, up to six.
+fn with_lower_headings(markdown: &str) -> String {
     let mut out = String::with_capacity(markdown.len());
     let mut fence: Option<&str> = None;
     for line in markdown.trim_end().split('\n') {
@@ -65,15 +64,7 @@ fn with_own_marks(markdown: &str) -> String {
         if (1..=6).contains(&level) && line[level..].starts_with(' ') {
             out.push_str(&"#".repeat(2.min(6 - level)));
         }
-        let mut before = ' ';
-        for (at, c) in line.char_indices() {
-            let is_mark = c == '#' && before.is_whitespace();
-            if is_mark && line[at + 1..].starts_with(char::is_alphanumeric) {
-                out.push('\\');
-            }
-            out.push(c);
-            before = c;
-        }
+        out.push_str(line);
         out.push('\n');
     }
     out.truncate(out.trim_end().len());

@@ -7,12 +7,15 @@
 
 mod cells;
 mod containers;
+mod literal;
 mod raised;
 
 use super::parts::{Container, Inline, Leaf};
 use containers::end_tag;
 
 pub(super) use cells::CellStart;
+pub use literal::is_entity;
+pub(super) use literal::with_backslashes;
 pub(super) use raised::{RaisedForm, RaisedPosition, form};
 
 /// Maximum number of consecutive line ends within code.
@@ -174,8 +177,9 @@ impl Flow {
         for (n, word) in text.split([' ', '\t', '\n', '\r', '\u{c}']).enumerate() {
             self.has_space |= n > 0;
             if let Some(first) = word.chars().next() {
+                let before = self.last.filter(|_| !self.has_space);
                 self.begin_run(first);
-                self.escape(word);
+                self.word(word, before);
                 self.last = word.chars().next_back();
             }
         }
@@ -433,6 +437,7 @@ impl Flow {
     fn escape(&mut self, text: &str) {
         for c in text.chars() {
             match c {
+                literal::MARK => {}
                 '&' => self.out.push_str("&amp;"),
                 '<' => self.out.push_str("&lt;"),
                 '>' => self.out.push_str("&gt;"),

@@ -285,13 +285,21 @@ fn html_becomes_markdown() {
             "<table><caption>C<tr><th>a<th>b|c<tr><td>1</table>",
             "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 |",
         ),
-        ("<table><tr><td>a<tr><td>b<td>c</table>", "|  |  |\n| --- | --- |\n| a |\n| b | c |"),
+        ("<table><tr><td>-<tr><td>b<td>c</table>", "|  |  |\n| --- | --- |\n| - |\n| b | c |"),
         (
             "<table><tr><td><table><tr><th>a<th>b</table><td>c</table>",
             "| a | b |\n| --- | --- |\n\nc",
         ),
         ("<table><tr><td><h1>a</h1><td>b<tr><td>c<td>d</table>", "# a\n\nb\n\nc\n\nd"),
         ("<p>1. a</p><p># b</p><p>*c* [d] &lt;b>", "1\\. a\n\n\\# b\n\n\\*c\\* \\[d\\] \\<b>"),
+        (
+            "<p>#a b#c %%d%% ==e==<p>---<p>-5 a | b<br>2) c<ul><li>2026-11-30 | d</ul>",
+            "\\#a b#c %\\%d%\\% =\\=e=\\=\n\n\\---\n\n-5 a \\| b  \n2\\) c\n\n- 2026-11-30 \\| d",
+        ),
+        (
+            "<p>https://e.org/#a <code>#a | ==b==</code> &amp;lt; R&amp;D",
+            "https://e.org/#a `#a | ==b==` \\&lt; R&D",
+        ),
         ("<b>a</b><b>b</b> <i>c<b>d</i>e</b>", "**ab** *c**d*****e**"),
         ("a<img src=i.png alt='p q'> <img src='data:x' alt=gone>", "a![p q](i.png) gone"),
         ("a<br><br>b<hr>c", "a\n\nb\n\n* * *\n\nc"),

@@ -6,7 +6,7 @@ use htmd::element_handler::{HandlerResult, Handlers};
 use htmd::options::{BulletListMarker, Options};
 use htmd::{Element, HtmlToMarkdown};
 
-use super::super::flow::Joint;
+use super::super::flow::{Joint, with_backslashes};
 
 /// Appends the markdown of a part to the preceding parts.
 pub(super) fn join(out: &mut String, part: &str, joint: Joint) {
@@ -38,7 +38,7 @@ pub(super) fn join(out: &mut String, part: &str, joint: Joint) {
 /// Converts the flow's output to markdown.
 pub(super) fn convert(html: &str) -> String {
     // The converter reads from memory, so it cannot fail.
-    CONVERTER.convert(html).unwrap_or_default()
+    with_backslashes(&CONVERTER.convert(html).unwrap_or_default())
 }
 
 static CONVERTER: LazyLock<HtmlToMarkdown> = LazyLock::new(|| {
