@@ -182,6 +182,23 @@ fn excluded_documents_and_those_of_a_page_are_no_pages() {
     assert_eq!(texts(&home.json(["list", "--sort", "slug"])["pages"], "slug"), ["linked", "plan"]);
     let files = home.json(["attachments", "plan"]);
     assert_eq!(texts(&files["attachments"], "name"), ["linked.txt", "own.txt"], "{files}");
-    assert_eq!(texts(&reply["not_imported"], "path"), ["._plan.txt"], "{reply}");
+    assert_eq!(texts(&reply["not_imported"], "path"), ["._plan.txt", ".gitignore"], "{reply}");
     assert_eq!(reply["left_out"]["paths"], json!(["secret.txt"]), "{reply}");
+}
+
+#[test]
+fn a_changed_document_replaces_its_attachment() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("notes");
+    let note = |text: &str| format!("---\nattachments: [own.bin]\n---\n{text}\n");
+    for (text, bytes) in [("one", "first"), ("two", "second")] {
+        write(&dir.join("plan.md"), &note(text));
+        write(&dir.join("own.bin"), bytes);
+        home.brain(["import", dir.to_str().unwrap()]).expect(0);
+        let copy = home.outside().join(text);
+        home.brain(["attachments", "plan", "--get", "own.bin", "--to", copy.to_str().unwrap()])
+            .expect(0);
+        assert_eq!(fs::read_to_string(copy).unwrap(), bytes);
+    }
 }

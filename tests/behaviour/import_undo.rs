@@ -31,7 +31,8 @@ fn counts(reply: &Value) -> [u64; 4] {
 fn new_pages_are_deleted_and_others_get_their_former_text() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    home.put("old", "The first text\n");
+    let dir = notes(&home, &[("old", "The first text\n")]);
+    let _ = import(&home, &dir);
     home.put("gone", "Was deleted\n");
     home.brain(["delete", "gone"]).expect(0);
     let dir = notes(&home, &[("new", "New\n"), ("old", "Second\n"), ("gone", "Back\n")]);
@@ -83,6 +84,7 @@ fn reports_stay_and_name_the_imports() {
     fs::write(dir.join("picture.bin"), b"\0").unwrap();
     let (first, id) = import(&home, &dir);
     assert!(first["not_imported"][0]["path"] == "picture.bin", "{first}");
+    fs::write(dir.join("one.md"), "2\n").unwrap();
     let text = home.brain(["import", dir.to_str().unwrap()]).expect(0).stdout;
     assert!(text.contains("undo it: brain import --undo "), "{text}");
     assert!(daemon.is_running());
@@ -172,4 +174,27 @@ fn a_record_that_a_crash_cut_does_not_hide_the_others() {
     assert_eq!(texts(&list["imports"], "id"), [id], "{list}");
     let fault = home.fault(["import", "--report", "20260101-000000"], 1);
     assert!(fault["message"].as_str().unwrap().contains("damaged"), "{fault}");
+}
+
+#[test]
+fn an_import_keeps_what_was_written_or_changed_in_brain() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("mine", "My own\n");
+    let dir = notes(&home, &[("mine", "Theirs\n"), ("boat", "First\n"), ("sail", "White\n")]);
+    let path = dir.to_str().unwrap();
+    let failed = home.brain(["import", path]).expect(1);
+    assert!(failed.stderr.contains("mine.md: its page was written or changed"), "{failed:?}");
+    home.brain(["append", "boat", "my words"]).expect(0);
+    fs::write(dir.join("boat.md"), "Second\n").unwrap();
+    fs::write(dir.join("sail.md"), "Red\n").unwrap();
+    let dry = home.brain(["import", path, "--dry-run"]).expect(1);
+    let again = home.brain(["import", path]).expect(1);
+    for output in [dry, again] {
+        assert!(output.stdout.contains("1 updated"), "{output:?}");
+        assert!(output.stderr.contains("boat.md: its page"), "{output:?}");
+    }
+    assert_eq!(home.get("mine")["body"], "My own\n");
+    assert!(home.get("boat")["body"].as_str().unwrap().contains("my words"));
+    assert_eq!(home.get("sail")["body"], "Red\n");
 }

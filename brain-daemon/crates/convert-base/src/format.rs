@@ -68,7 +68,22 @@ pub fn recognise(
 /// See [`ConvertError`]. The lines before the error are whole, and the last one is missing. An input
 /// of another format that gives no page is [`ConvertError::Malformed`].
 pub fn convert(format: &Format, path: &Path, out: &mut dyn Write) -> Result<(), ConvertError> {
+    convert_with(format, path, None, out)
+}
+
+/// Does what [`convert`] does. `other_text` is the text of the input that another program read: the
+/// format cannot start one, as the process has no right to do that any more.
+///
+/// # Errors
+/// See [`convert`].
+pub fn convert_with(
+    format: &Format,
+    path: &Path,
+    other_text: Option<String>,
+    out: &mut dyn Write,
+) -> Result<(), ConvertError> {
     let mut output = Output::new(out, format.is_by_others);
+    output.other_text = other_text;
     let result = (format.convert)(path, &mut output);
     let other = match &result {
         Ok(()) => Some(String::new()),

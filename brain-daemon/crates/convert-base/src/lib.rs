@@ -13,7 +13,7 @@ mod sample;
 mod tree;
 mod unique_names;
 
-pub use format::{ConvertError, Format, convert, recognise};
+pub use format::{ConvertError, Format, convert, convert_with, recognise};
 pub use output::Output;
 pub use page::{Page, Value, link, link_address};
 pub use paths::Paths;

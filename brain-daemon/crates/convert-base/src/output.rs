@@ -23,12 +23,19 @@ pub struct Output<'a> {
     pages: u64,
     /// The path of the last page, if it was written.
     last: Option<String>,
+    /// The text of the input that another program read.
+    pub(crate) other_text: Option<String>,
 }
 
 impl<'a> Output<'a> {
     /// Writes to `out`. `is_by_others` says whether others than the owner wrote the texts.
     pub fn new(out: &'a mut dyn Write, is_by_others: bool) -> Self {
-        Self { out, is_by_others, pages: 0, last: None }
+        Self { out, is_by_others, pages: 0, last: None, other_text: None }
+    }
+
+    /// Takes the text of the input that another program read, if there is one.
+    pub fn take_other_text(&mut self) -> Option<String> {
+        self.other_text.take()
     }
 
     /// Writes a page. Its files follow with [`Self::file`]. A page that is too large is lost.

@@ -2,7 +2,8 @@
 //!
 //! The library `unpdf` reads the objects and the fonts of the file. It gives the pieces of text
 //! of a sheet in the order in which they are drawn; [`lines`] makes lines of them, and
-//! [`paragraphs`] markdown. A panic of the library costs one sheet, or the file.
+//! [`paragraphs`] markdown. A panic of the library costs one sheet, or the file. If `pdftotext` could
+//! read the file before, its text stands for that of the library ([`other_text`]).
 
 mod annotations;
 mod characters;
@@ -10,12 +11,15 @@ mod labels;
 mod lines;
 mod losses;
 mod metadata;
+mod other_text;
 mod paragraphs;
+mod sheet;
 mod upright;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
@@ -29,6 +33,7 @@ use annotations::Annotations;
 use losses::Losses;
 use metadata::Metadata;
 use paragraphs::{Bookmark, Words};
+use sheet::Sheet;
 use upright::Upright;
 
 /// The format.
@@ -45,7 +50,25 @@ fn recognise(sample: &Sample) -> bool {
     sample.head().starts_with(b"%PDF-")
 }
 
+/// What the library reads of a document.
+#[derive(Default)]
+struct Document {
+    facts: Facts,
+    sheets: Vec<Sheet>,
+    /// The names of the fonts whose characters are not known.
+    fonts: BTreeSet<String>,
+}
+
+impl Document {
+    /// Returns a document of which only the text is known.
+    fn of_text(sheets: Vec<Sheet>) -> Self {
+        let labels = (1..=sheets.len()).map(|number| number.to_string()).collect();
+        Self { facts: Facts { labels, ..Facts::default() }, sheets, ..Self::default() }
+    }
+}
+
 /// What is known about a document without its text.
+#[derive(Default)]
 struct Facts {
     metadata: Metadata,
     /// The number of each sheet, as the reader sees it.
@@ -56,13 +79,6 @@ struct Facts {
     missing: u32,
 }
 
-/// A sheet of the document.
-#[derive(Default)]
-struct Sheet {
-    lines: Vec<String>,
-    bookmarks: Vec<Bookmark>,
-}
-
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     let malformed = |reason: String| ConvertError::Malformed { from: name.clone(), reason };
@@ -71,18 +87,42 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         return Err(malformed(format!("it has {size} bytes, more than the limit of {MAX_FILE}")));
     }
     let bytes = fs::read(path).map_err(ConvertError::read(path))?;
-    let mut facts = guarded(|| read_facts(&bytes)).map_err(malformed)?;
-    let mut losses = Losses::new(&facts.labels);
-    let sheets = guarded(|| read_sheets(&bytes, &mut facts, &mut losses)).map_err(malformed)?;
+    let others = other_text::sheets(&out.take_other_text().unwrap_or_default());
+    let document = match guarded(|| read(&bytes)) {
+        Ok(mut document) => {
+            other_text::replace(&mut document.sheets, others);
+            document
+        }
+        Err(reason) if others.iter().any(Sheet::has_text) => {
+            out.lost(&name, &format!("only its text is read, by pdftotext: {reason}"))?;
+            Document::of_text(others)
+        }
+        Err(reason) => return Err(malformed(reason)),
+    };
+    report(&name, &document, out)?;
+    write(&name, &bytes, &document.facts, &document.sheets, out)
+}
+
+/// Reports what is not read of a document.
+fn report(name: &str, document: &Document, out: &mut Output<'_>) -> io::Result<()> {
+    let Document { facts, sheets, fonts } = document;
     if facts.is_xfa_only {
-        out.lost(&name, "its form is in XFA, which is not read")?;
+        out.lost(name, "its form is in XFA, which is not read")?;
     }
     if facts.missing > 0 {
-        out.lost(&name, &format!("{} of its pages are missing; it is damaged", facts.missing))?;
+        out.lost(name, &format!("{} of its pages are missing; it is damaged", facts.missing))?;
     }
-    losses.report(&name, out)?;
-    write(&name, &bytes, &facts, &sheets, out)?;
-    Ok(())
+    let mut losses = Losses::new(&facts.labels, fonts);
+    for (index, sheet) in sheets.iter().enumerate() {
+        if let Some(reason) = &sheet.error {
+            losses.add_error(index, reason.clone());
+        }
+        let has_fields = facts.annotations.get(index).is_some_and(|it| !it.fields.is_empty());
+        let has_text = sheet.has_text() || has_fields;
+        let (has_image, unreadable) = (sheet.has_image, sheet.unreadable);
+        losses.add(index, &losses::Found { has_text, has_image, unreadable });
+    }
+    losses.report(name, out)
 }
 
 /// Calls the library. Its errors and panics become a reason.
@@ -100,6 +140,12 @@ fn guarded<T>(read: impl FnOnce() -> Result<T, unpdf::Error>) -> Result<T, Strin
         Ok(Err(error)) => Err(format!("the PDF is damaged: {error}")),
         Err(_) => Err("the PDF cannot be read: the library for PDF failed".to_owned()),
     }
+}
+
+fn read(bytes: &[u8]) -> Result<Document, unpdf::Error> {
+    let mut document = Document { facts: read_facts(bytes)?, ..Document::default() };
+    read_sheets(bytes, &mut document)?;
+    Ok(document)
 }
 
 fn read_facts(bytes: &[u8]) -> Result<Facts, unpdf::Error> {
@@ -123,50 +169,39 @@ fn read_facts(bytes: &[u8]) -> Result<Facts, unpdf::Error> {
 }
 
 /// Reads the text of all sheets.
-fn read_sheets(
-    bytes: &[u8],
-    facts: &mut Facts,
-    losses: &mut Losses,
-) -> Result<Vec<Sheet>, unpdf::Error> {
+fn read_sheets(bytes: &[u8], document: &mut Document) -> Result<(), unpdf::Error> {
     let backend = Upright::new(RawBackend::load_bytes(bytes)?);
-    facts.metadata.add_info(&backend.metadata());
+    document.facts.metadata.add_info(&backend.metadata());
     let mut bookmarks = BTreeMap::new();
     collect_bookmarks(&backend.outline().unwrap_or_default(), 1, &mut bookmarks);
     let analyzer = LayoutAnalyzer::new(&backend).with_ocr_suppression(false);
-    let mut sheets = Vec::with_capacity(facts.labels.len());
-    for (index, number) in backend.pages().into_keys().enumerate() {
+    for number in backend.pages().into_keys() {
         let bookmarks = bookmarks.remove(&number).unwrap_or_default();
-        let mut sheet = Sheet { lines: Vec::new(), bookmarks };
+        let mut sheet = Sheet { bookmarks, ..Sheet::default() };
         match guarded(|| analyzer.extract_page_spans(number)) {
             Ok(spans) => {
-                let mut unreadable = analyzer.suppressed_text_runs();
-                analyzer.unreadable_fonts().iter().for_each(|it| losses.add_font(&it.name));
+                sheet.unreadable = analyzer.suppressed_text_runs();
+                sheet.has_image = analyzer.page_op_counts().image > 0;
+                // A subset of a font has six letters and `+` before its name.
+                let fonts = analyzer.unreadable_fonts();
+                let names = fonts.iter().map(|it| it.name.rsplit('+').next().unwrap_or(&it.name));
+                document.fonts.extend(names.map(str::to_owned));
                 for line in lines::lines(spans) {
                     let (line, count) = characters::clean(&line);
-                    unreadable += count;
+                    sheet.unreadable += count;
                     if !line.is_empty() {
                         sheet.lines.push(line);
                     }
                 }
-                let has_fields =
-                    facts.annotations.get(index).is_some_and(|it| !it.fields.is_empty());
                 if analyzer.undecodable_content_streams() > 0 {
-                    losses.add_error(index, "a part of it is damaged".to_owned());
+                    sheet.error = Some("a part of it is damaged".to_owned());
                 }
-                losses.add(
-                    index,
-                    &losses::Found {
-                        has_text: !sheet.lines.is_empty() || has_fields,
-                        has_image: analyzer.page_op_counts().image > 0,
-                        unreadable,
-                    },
-                );
             }
-            Err(reason) => losses.add_error(index, reason),
+            Err(reason) => sheet.error = Some(reason),
         }
-        sheets.push(sheet);
+        document.sheets.push(sheet);
     }
-    Ok(sheets)
+    Ok(())
 }
 
 /// Collects the bookmarks of each sheet. The library limits their depth.

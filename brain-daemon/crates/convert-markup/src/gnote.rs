@@ -106,6 +106,9 @@ fn entries(source: &Source, out: &mut Output<'_>) -> Result<(Vec<Entry>, Titles)
         match source.text(file).map(|text| read(&text, &mut note, None)) {
             Err(reason) => out.lost(file, &reason)?,
             Ok(Err(reason)) if note.title.is_empty() => out.lost(file, &reason)?,
+            Ok(_) if note.title.is_empty() && note.created.is_none() => {
+                out.lost(file, "it is no note")?;
+            }
             Ok(_) if note.is_template() => {
                 out.lost(file, "it is the template of a notebook")?;
             }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use brain_convert_base::{Format, convert, recognise};
+use brain_convert_base::{Format, convert_with, recognise};
 use brain_page::ConvertedLine;
 use tempfile::TempDir;
 
@@ -32,9 +32,15 @@ pub struct Converted {
 impl Converted {
     /// Recognises and converts a file or directory.
     pub fn of(formats: &'static [Format], path: &Path) -> Self {
+        Self::with_text(formats, path, None)
+    }
+
+    /// Recognises and converts a file, whose text another program read.
+    pub fn with_text(formats: &'static [Format], path: &Path, other_text: Option<&str>) -> Self {
         let format = recognise(formats, path).unwrap().expect("no format was recognised");
         let mut out = Vec::new();
-        let error = convert(format, path, &mut out).err().map(|error| error.to_string());
+        let result = convert_with(format, path, other_text.map(str::to_owned), &mut out);
+        let error = result.err().map(|error| error.to_string());
         let lines = String::from_utf8(out).unwrap();
         let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         Self { format: format.name, lines, error }

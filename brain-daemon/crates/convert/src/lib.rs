@@ -1,10 +1,14 @@
 //! The program `brain-convert`: all formats, and the rights of the process.
 
 mod confine;
+mod helper;
+mod pdf_text;
 
 use brain_convert_base::Format;
 
 pub use confine::{ConfineError, confine};
+pub use helper::Helper;
+pub use pdf_text::pdf_text;
 
 /// Returns all formats, in the order in which they are tried.
 pub fn formats() -> impl Iterator<Item = &'static Format> {

@@ -8,8 +8,8 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use brain_convert::{confine, formats};
-use brain_convert_base::{Format, convert, recognise};
+use brain_convert::{confine, formats, pdf_text};
+use brain_convert_base::{Format, convert_with, recognise};
 use brain_page::ConvertedLine;
 
 const HELP: &str = "\
@@ -29,6 +29,9 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 /// Exit code: the input is in none of the formats.
 const UNKNOWN_FORMAT: u8 = 3;
+
+/// The name of the format whose text another program can read.
+const PDF: &str = "pdf";
 
 /// What to do.
 enum Task {
@@ -105,6 +108,8 @@ fn run(
     if std::fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir()) {
         return Err(format!("{} is neither a file nor a directory", path.display()).into());
     }
+    let may_be_pdf = format.is_none_or(|format| format.name == PDF);
+    let other_text = if may_be_pdf { pdf_text(path)? } else { None };
     confine(path)?;
     let format = match format {
         Some(format) => Some(format),
@@ -117,7 +122,7 @@ fn run(
     serde_json::to_writer(&mut out, &head)?;
     out.write_all(b"\n")?;
     // What was converted before an error stays.
-    let converted = convert(format, path, &mut out);
+    let converted = convert_with(format, path, other_text, &mut out);
     out.flush()?;
     converted?;
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use brain_convert::Helper;
+
 const NOTE: &str = "<?xml version=\"1.0\"?>\n<en-export><note><title>A</title><content>\
                     <![CDATA[<en-note>b</en-note>]]></content></note></en-export>";
 
@@ -61,7 +63,9 @@ fn each_format_names_an_input_of_another_one() {
     let empty = dir.path().join("empty");
     fs::create_dir(&empty).unwrap();
     for format in brain_convert::formats() {
-        for input in [&file, &empty] {
+        // Any text can be a document.
+        let reads_any_text = ["html", "csv", "text"].contains(&format.name);
+        for input in [&file, &empty].into_iter().skip(usize::from(reads_any_text)) {
             let output = convert(&["--as", format.name, path(input)]);
             let errors = text(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{}: {output:?}", format.name);
@@ -166,45 +170,112 @@ fn attempts(input: &Path, outside: &Path, address: &str) -> Vec<&'static str> {
     done
 }
 
-/// Runs in a process of its own, which the next test starts.
-#[test]
-fn confined_process() {
-    let Ok(variables) = std::env::var("BRAIN_CONFINED") else { return };
-    let [input, outside, address] = variables.split('|').collect::<Vec<_>>()[..] else { return };
-    let (input, outside) = (Path::new(input), Path::new(outside));
-    println!("before: {}", attempts(input, outside, address).join(" "));
-    fs::write(input.join("inside"), "x").unwrap();
-    fs::remove_file(input.join("new")).unwrap();
-    brain_convert::confine(input).unwrap();
-    println!("after: {}", attempts(input, outside, address).join(" "));
+/// The directory of the next processes has the input, with the address in it.
+fn attempts_here(name: &str) {
+    let (input, outside) = (Path::new("input"), Path::new("outside"));
+    let Ok(address) = fs::read_to_string(input.join("inside")) else { return };
+    println!("\n{name}: {}", attempts(input, outside, &address).join(" "));
 }
 
+/// Runs in a process of its own, which a test below starts.
 #[test]
-fn a_confined_process_can_only_read_its_input() {
+fn confined_process() {
+    let Ok(task) = std::env::var("BRAIN_CONFINED") else { return };
+    let input = Path::new("input");
+    let address = fs::read(input.join("inside")).unwrap();
+    attempts_here("before");
+    fs::write(input.join("inside"), address).unwrap();
+    fs::remove_file(input.join("new")).unwrap();
+    if task == "helper" {
+        let program = &std::env::current_exe().unwrap();
+        let helper = Helper { program, data: &[] };
+        println!("is enforced: {}", helper.confine(input).unwrap());
+        let arguments = ["--exact", "confined_helper", "--nocapture", "--test-threads=1"];
+        println!("{}", helper.run(&arguments.map(Into::into)).unwrap());
+    }
+    brain_convert::confine(input).unwrap();
+    attempts_here("after");
+}
+
+/// Runs in a process that the one above starts.
+#[test]
+fn confined_helper() {
+    attempts_here("helper");
+}
+
+/// Returns what the process above prints.
+fn confined(task: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let (input, outside) = (dir.path().join("input"), dir.path().join("outside"));
     fs::create_dir(&input).unwrap();
-    fs::write(input.join("inside"), "x").unwrap();
     fs::write(&outside, "x").unwrap();
     std::os::unix::fs::symlink(&outside, input.join("link")).unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    fs::write(input.join("inside"), listener.local_addr().unwrap().to_string()).unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "confined_process", "--nocapture"])
-        .env("BRAIN_CONFINED", format!("{}|{}|{address}", path(&input), path(&outside)))
+        .env("BRAIN_CONFINED", task)
+        .current_dir(dir.path())
         .output()
         .unwrap();
     let out = text(&output.stdout);
     let before = "before: input list outside link write remove program connect listen";
     assert!(out.contains(before), "{output:?}");
+    out
+}
+
+/// Asserts what the process of this name could do.
+fn assert_reads_only(out: &str, name: &str) {
+    let prefix = format!("{name}: ");
+    let possible = out.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap_or_default();
     // Linux has all of the rules from 6.7 on.
-    let after = out.lines().find_map(|line| line.strip_prefix("after: ")).unwrap_or_default();
     let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let numbers: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
     if numbers >= vec![6, 7] {
-        assert_eq!(after, "input list", "{output:?}");
+        assert_eq!(possible, "input list", "{out}");
     } else {
-        assert!(after.starts_with("input list"), "{output:?}");
+        assert!(possible.starts_with("input list"), "{out}");
+    }
+}
+
+#[test]
+fn a_confined_process_can_only_read_its_input() {
+    assert_reads_only(&confined("alone"), "after");
+}
+
+#[test]
+fn a_helper_and_its_process_can_only_read_the_input() {
+    let out = confined("helper");
+    assert_reads_only(&out, "helper");
+    assert_reads_only(&out, "after");
+}
+
+/// Without them, the kernel enforces nothing for a daemon that systemd started.
+#[test]
+fn the_services_allow_the_system_calls_of_landlock() {
+    for unit in [
+        include_str!("../../../../systemd/user/brain-daemon.service"),
+        include_str!("../../../../systemd/system/brain-daemon.service"),
+    ] {
+        let filter = "\nSystemCallFilter=landlock_create_ruleset landlock_add_rule \
+                      landlock_restrict_self\n";
+        assert!(unit.contains(filter), "{unit}");
+    }
+}
+
+/// The library for PDF reads nothing of this file.
+#[test]
+fn the_text_of_pdftotext_becomes_the_page() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/fixtures/import/pdf");
+    let output = convert(&[path(&Path::new(directory).join("no-type.pdf"))]);
+    let out = text(&output.stdout);
+    let is_enforced = confined("helper").contains("is enforced: true");
+    if Path::new("/usr/bin/pdftotext").is_file() && is_enforced {
+        assert!(output.status.success(), "{output:?}");
+        assert!(out.contains("## Page 1\\n\\nThe weir leaks.\\n"), "{out}");
+        assert!(out.contains("only its text is read, by pdftotext: "), "{out}");
+    } else {
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
     }
 }
 

@@ -16,6 +16,7 @@ mod fault_scope;
 pub mod import;
 pub(crate) mod import_attachments;
 mod import_documents;
+mod import_effect;
 pub(crate) mod import_input;
 mod import_page;
 mod import_record;

@@ -118,7 +118,7 @@ fn dates_and_authors_are_those_of_the_book() {
         0101-01-01T00:00:00+00:00</dc:date><dc:subject>Water</dc:subject>";
     let converted = book(metadata, &["<html><body><p>x</p></body></html>"], &[]);
     let page = converted.page("book");
-    let head = "---\ntitle: \"book\"\ntags: [\"Water\"]\nattachments: [\"book.epub\"]\nauthor: \
+    let head = "---\nsource_kind: \"import:others\"\ntitle: \"book\"\ntags: [\"Water\"]\nattachments: [\"book.epub\"]\nauthor: \
         \"Ole & Ida\"\n---\n";
     assert!(page.starts_with(head), "{page}");
 }

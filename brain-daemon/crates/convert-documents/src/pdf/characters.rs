@@ -47,7 +47,8 @@ pub(super) fn clean(line: &str) -> (String, usize) {
             | '\u{2066}'..='\u{2069}'
             | '\u{feff}' => {}
             SYMBOL_BULLET => out.push('•'),
-            '\u{fb00}'..='\u{fb06}' => out.extend(c.nfkd()),
+            // Ligatures, and the forms that a letter of Hebrew or Arabic has in a word.
+            '\u{fb00}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' => out.extend(c.nfkd()),
             c => out.push(c),
         }
     }

@@ -20,40 +20,88 @@ const SAME_LINE: f32 = 0.3;
 /// Returns the lines of a page. Equal pieces at one place, which make a text bold, count once.
 pub(super) fn lines(spans: Vec<TextSpan>) -> Vec<String> {
     let is_right_to_left_page = is_right_to_left_page(&spans);
-    let logical = |line: &str| logical(line, is_right_to_left_page);
     let spans = sorted_if_turned(spans);
     let mut lines = Vec::new();
-    let mut line = String::new();
-    let mut previous: Option<&TextSpan> = None;
+    let mut line = Line::default();
     for span in spans.iter().filter(|span| !span.text.is_empty()) {
-        if let Some(previous) = previous {
-            let size = previous.font_size.max(span.font_size).max(1.0);
-            let gap = span.x - (previous.x + previous.width);
-            let back = STEP_BACK * size;
-            let shift = (span.y - previous.y).abs();
-            let is_copy = span.text == previous.text
-                && shift < 0.1 * size
-                && (span.x - previous.x).abs() < 0.1 * size;
-            if is_copy {
-                continue;
-            }
-            let is_line = shift < LINE_SHIFT * size && span.direction == previous.direction;
-            // Text from right to left is drawn in steps back.
-            let is_back = is_right_to_left(previous, span, back);
-            let gap = if is_back { previous.x - (span.x + span.width) } else { gap };
-            let follows = gap > -back;
-            if !is_line || span.is_rotated() || !follows {
-                lines.push(logical(&line));
-                line.clear();
-            } else if gap > WORD_GAP * size && !line.ends_with(' ') && !span.text.starts_with(' ') {
+        match line.pieces.last().map(|previous| step(previous, span)) {
+            Some(Step::Copy) => continue,
+            Some(Step::Line) => lines.push(std::mem::take(&mut line).text(is_right_to_left_page)),
+            Some(Step::Back) => line.has_steps_back = true,
+            Some(Step::Forward) | None => {}
+        }
+        line.pieces.push(span);
+    }
+    lines.push(line.text(is_right_to_left_page));
+    lines
+}
+
+/// How a piece follows another one.
+enum Step {
+    /// It is the same at the same place.
+    Copy,
+    /// It begins a line.
+    Line,
+    /// It is to the left of it, in a line from right to left.
+    Back,
+    Forward,
+}
+
+fn step(previous: &TextSpan, span: &TextSpan) -> Step {
+    let size = size(previous, span);
+    let shift = (span.y - previous.y).abs();
+    let is_at_its_place = shift < 0.1 * size && (span.x - previous.x).abs() < 0.1 * size;
+    if is_at_its_place && span.text == previous.text {
+        return Step::Copy;
+    }
+    let back = STEP_BACK * size;
+    // Text from right to left is drawn in steps back.
+    let is_back = is_right_to_left(previous, span, back);
+    let gap = if is_back { gap(span, previous) } else { gap(previous, span) };
+    let is_line = shift < LINE_SHIFT * size && span.direction == previous.direction;
+    match is_line && !span.is_rotated() && gap > -back {
+        false => Step::Line,
+        true if is_back => Step::Back,
+        true => Step::Forward,
+    }
+}
+
+/// The pieces of a line.
+#[derive(Default)]
+struct Line<'a> {
+    pieces: Vec<&'a TextSpan>,
+    /// Whether they are in another order than that of the eye.
+    has_steps_back: bool,
+}
+
+impl Line<'_> {
+    fn text(mut self, is_right_to_left_page: bool) -> String {
+        if self.has_steps_back {
+            self.pieces.sort_by(|a, b| a.x.total_cmp(&b.x));
+        }
+        let mut line = String::new();
+        let mut previous: Option<&TextSpan> = None;
+        for span in self.pieces {
+            if previous.is_some_and(|it| gap(it, span) > WORD_GAP * size(it, span))
+                && !line.ends_with(' ')
+                && !span.text.starts_with(' ')
+            {
                 line.push(' ');
             }
+            line.push_str(&span.text);
+            previous = Some(span);
         }
-        line.push_str(&span.text);
-        previous = Some(span);
+        logical(&line, is_right_to_left_page)
     }
-    lines.push(logical(&line));
-    lines
+}
+
+fn size(first: &TextSpan, second: &TextSpan) -> f32 {
+    first.font_size.max(second.font_size).max(1.0)
+}
+
+/// Returns the room between two pieces.
+fn gap(left: &TextSpan, right: &TextSpan) -> f32 {
+    right.x - (left.x + left.width)
 }
 
 /// Returns whether the second piece is to the left of the first one, and one is of such a script.
@@ -132,6 +180,12 @@ mod tests {
         // The eye sees the first word at the right end.
         let pieces = vec![span("למנל םולש", 0.0, 700.0), span("TeX", 50.0, 700.0)];
         assert_eq!(lines(pieces), ["TeX שלום לנמל"]);
+    }
+
+    #[test]
+    fn words_that_are_drawn_from_right_to_left_are_in_logical_order() {
+        let pieces = vec![span("םולש", 100.0, 700.0), span("למנל", 75.0, 700.0)];
+        assert_eq!(lines(pieces), ["שלום לנמל"]);
     }
 
     #[test]

@@ -22,17 +22,17 @@ pub(super) struct Found {
 }
 
 /// The losses of a document: the sheets for each reason.
-pub(super) struct Losses {
-    labels: Vec<String>,
+pub(super) struct Losses<'a> {
+    labels: &'a [String],
     sheets: BTreeMap<String, Vec<usize>>,
-    /// The names of the fonts whose characters are not known.
-    fonts: BTreeSet<String>,
+    fonts: &'a BTreeSet<String>,
 }
 
-impl Losses {
-    /// `labels` has the number of each sheet.
-    pub(super) fn new(labels: &[String]) -> Self {
-        Self { labels: labels.to_vec(), sheets: BTreeMap::new(), fonts: BTreeSet::new() }
+impl<'a> Losses<'a> {
+    /// `labels` has the number of each sheet, and `fonts` the names of the fonts whose characters
+    /// are not known.
+    pub(super) fn new(labels: &'a [String], fonts: &'a BTreeSet<String>) -> Self {
+        Self { labels, sheets: BTreeMap::new(), fonts }
     }
 
     /// Records what is missing of a sheet.
@@ -49,12 +49,6 @@ impl Losses {
     /// Records why a sheet cannot be read.
     pub(super) fn add_error(&mut self, index: usize, reason: String) {
         self.sheets.entry(reason).or_default().push(index);
-    }
-
-    /// Records the font of characters that are not known.
-    pub(super) fn add_font(&mut self, name: &str) {
-        // A subset of a font has six letters and `+` before its name.
-        self.fonts.insert(name.rsplit('+').next().unwrap_or(name).to_owned());
     }
 
     /// Writes a line for each reason.
@@ -98,11 +92,12 @@ mod tests {
     #[test]
     fn pages_are_named_as_ranges_of_their_labels() {
         let labels: Vec<String> = ["i", "ii", "iii", "1", "2"].map(str::to_owned).into();
-        let losses = Losses::new(&labels);
+        let fonts = BTreeSet::new();
+        let losses = Losses::new(&labels, &fonts);
         assert_eq!(losses.pages(&[3]), "page 1");
         assert_eq!(losses.pages(&[0, 1, 2, 4]), "pages i–iii, 2");
         let labels: Vec<String> = (1..100).map(|n| n.to_string()).collect();
         let all: Vec<usize> = (0..99).step_by(2).collect();
-        assert!(Losses::new(&labels).pages(&all).ends_with(", 39, and others"));
+        assert!(Losses::new(&labels, &fonts).pages(&all).ends_with(", 39, and others"));
     }
 }

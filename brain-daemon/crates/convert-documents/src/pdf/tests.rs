@@ -141,6 +141,48 @@ fn long_documents_become_several_pages() {
     assert_eq!(all.matches("## Page ").count(), 20);
 }
 
+fn with_text(name: &str, text: &str) -> Converted {
+    Converted::with_text(&FORMATS, &fixture(name), Some(text))
+}
+
+#[test]
+fn text_of_another_program_replaces_that_of_the_sheet() {
+    let done = with_text("scan.pdf", "One\u{fb01}sh\n\u{c}Two\n\n\u{c}\u{c}\u{c}\u{c}");
+    let page = done.page("scan");
+    assert!(page.contains("## Page 1\n\nOnefish\n\n## Page 2\n\nTwo\n"), "{page}");
+    // It read nothing on sheet 5.
+    assert!(page.contains("## Page 5\n\nThis is sheet 5."), "{page}");
+    assert_eq!(done.lost(), ["scan.pdf, page 3: a scan: no text"]);
+}
+
+#[test]
+fn text_with_another_number_of_sheets_is_ignored() {
+    let done = with_text("scan.pdf", "One\n\u{c}Two\n\u{c}");
+    assert_eq!(done.lines, converted("scan.pdf").lines);
+}
+
+#[test]
+fn other_text_keeps_labels_bookmarks_and_fields() {
+    let text = "Preface\nWe begin.\n\u{c}\u{c}\u{c}\u{c}";
+    let done = with_text("labels.pdf", text);
+    let page = done.page("The weir");
+    assert!(page.contains("\n## Page xi\n\n### Preface\n\nWe begin."), "{page}");
+    assert!(page.contains("\n## Page 1\n\n### 1 The leak\n\n"), "{page}");
+    let form = with_text("form.pdf", "Club\n\u{c}");
+    assert!(form.page("Membership").contains("Name: Ilse Brandt"), "{:?}", form.lines);
+}
+
+#[test]
+fn a_file_that_the_library_cannot_read_has_other_text() {
+    let done = with_text("no-type.pdf", "The weir\n\u{c}leaks.\n\u{c}");
+    let page = done.page("no-type");
+    assert!(page.ends_with("## Page 1\n\nThe weir\n\n## Page 2\n\nleaks.\n"), "{page}");
+    let lost = done.lost().concat();
+    assert!(lost.starts_with("no-type.pdf: only its text is read, by pdftotext: "), "{lost}");
+    let empty = with_text("no-type.pdf", "\u{c}");
+    assert!(empty.error.unwrap().contains("the PDF is damaged"));
+}
+
 /// Each damaged file ends with an error that names it, or with a page.
 #[test]
 fn damaged_files_end_with_a_page_or_an_error() {

@@ -32,12 +32,23 @@ const CHECK_TIME: Duration = Duration::from_millis(1500);
 /// Maximum number of damaged files that the check names.
 const MAX_NAMED: usize = 5;
 
-fn lists_attachment_in(document: &Document, name: &str) -> bool {
-    lists_attachment(&document.frontmatter, name)
+/// How a file is attached.
+#[derive(Debug, Clone, Copy)]
+enum AttachMode {
+    /// Its name is added to the list of the page. Another file of that name is a conflict.
+    AddToList,
+    /// The text names it. It replaces another file of that name, which is kept for 72 hours.
+    NamedByText,
 }
 
-fn names_attachment_in(document: &Document, name: &str) -> bool {
-    names_attachment(&document.frontmatter, &document.body, name)
+impl AttachMode {
+    /// Returns whether the text need not change.
+    fn is_named(self, document: &Document, name: &str) -> bool {
+        match self {
+            Self::AddToList => lists_attachment(&document.frontmatter, name),
+            Self::NamedByText => names_attachment(&document.frontmatter, &document.body, name),
+        }
+    }
 }
 
 /// The result of a change to a page's attachments.
@@ -50,21 +61,20 @@ struct AttachmentChange {
 impl PageService {
     /// Adds a file to a page, and its name to the frontmatter of the page.
     pub fn attach(&self, caller: &Caller, request: Attach) -> Result<AttachReply, Fault> {
-        self.attach_listed(caller, request, lists_attachment_in)
+        self.attach_with(caller, request, AttachMode::AddToList)
     }
 
-    /// Adds a file that the text of a page names. The text stays as it is.
+    /// Adds a file that the text of a page names. The text stays as it is. Another file of that name
+    /// is replaced.
     pub fn attach_named(&self, caller: &Caller, request: Attach) -> Result<AttachReply, Fault> {
-        self.attach_listed(caller, request, names_attachment_in)
+        self.attach_with(caller, request, AttachMode::NamedByText)
     }
 
-    /// Adds a file to a page. If `is_listed` is false for its text and the name, the name is added
-    /// to its frontmatter.
-    fn attach_listed(
+    fn attach_with(
         &self,
         caller: &Caller,
         request: Attach,
-        is_listed: fn(&Document, &str) -> bool,
+        mode: AttachMode,
     ) -> Result<AttachReply, Fault> {
         let Attach { page, name, content } = request;
         let name = checked_name(&name)?;
@@ -78,7 +88,7 @@ impl PageService {
         let own = self.store.read(caller.visibility())?.attachments_of(record.id, false)?;
         if let Some((_, own)) = own.into_iter().find(|(known, _)| *known == name)
             && own.hash == brain_files::digest(&content)
-            && is_listed(&document, &name)
+            && mode.is_named(&document, &name)
         {
             let status = ChangeStatus::Unchanged;
             let change = AttachmentChange { status, page: record, record: own };
@@ -87,7 +97,7 @@ impl PageService {
         let files_guard = self.store.attachments().block_removal();
         let hash = self.store.write_attachment(&content)?;
         let file = (hash, content.len() as u64);
-        let change = self.attach_file(caller, &source, &page, &name, file, is_listed);
+        let change = self.attach_file(caller, &source, &page, &name, file, mode);
         drop(files_guard);
         if change.is_err()
             && let Err(error) = self.store.purge_attachments(&[hash])
@@ -105,15 +115,16 @@ impl PageService {
         page: &PageRef,
         name: &str,
         (hash, bytes): (Hash, u64),
-        is_listed: fn(&Document, &str) -> bool,
+        mode: AttachMode,
     ) -> Result<AttachmentChange, Fault> {
         let now = self.clock.now();
         let (name, argument) = (name.to_owned(), page.to_string());
         self.change(caller, source, page, move |transaction, record, document| {
             let existing = transaction.attachment(record.id, &name)?;
-            let is_listed = is_listed(document, &name);
+            let is_listed = mode.is_named(document, &name);
+            let replaces = matches!(mode, AttachMode::NamedByText);
             match &existing {
-                Some(own) if own.removed_at.is_none() && own.hash != hash => {
+                Some(own) if own.removed_at.is_none() && own.hash != hash && !replaces => {
                     let message = format!("\"{argument}\" has another file \"{name}\"");
                     return Err(Fault::new(FaultCode::Conflict, message)
                         .hint(hint!(
@@ -126,7 +137,7 @@ impl PageService {
                         ))
                         .into());
                 }
-                Some(own) if own.removed_at.is_none() && is_listed => {
+                Some(own) if own.removed_at.is_none() && own.hash == hash && is_listed => {
                     return Ok((ChangeStatus::Unchanged, own.clone(), false));
                 }
                 _ => {}

@@ -14,7 +14,6 @@ use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::instant_argument;
 use brain_files::{CommitTimes, MarkdownFile, ScanReport};
 use brain_page::assign_slugs;
-use brain_pages::pages::put::{WriteEffect, write_effect};
 use brain_pages::sources::do_overlap;
 use brain_protocol::{
     Command, Fault, FaultCode, Import, ImportFailure, ImportReply, Slug, SourceId, WriteStatus,
@@ -22,17 +21,47 @@ use brain_protocol::{
 };
 use brain_service::Progress;
 use brain_service::batch::{in_batches, map_in_parallel};
-use brain_store::{PageRecord, WrittenPage};
+use brain_store::{
+    Content, PageRecord, Reader, StoreError, Transaction, VersionRecord, WrittenPage,
+};
 
 use super::SyncService;
 use super::beside::links_warning;
 use super::import_attachments::PageWithFiles;
 use super::import_documents::{self, Document, DocumentResult};
+use super::import_effect::{ImportEffect, StoredTexts};
 use super::import_input::{ImportInput, InputKind, take_documents};
 use super::import_page::{ImportPage, read_page};
 use super::import_record::{FormerState, ImportRecord, ImportRecords};
 use super::import_tally::ImportTally;
 use super::local_files::LocalFiles;
+
+/// Why a page is not written.
+const BLANK: &str = "it is empty, and would blank the page of that slug";
+const KEPT: &str = "its page was written or changed in brain, so that is kept";
+
+/// The texts that a transaction sees.
+struct InTransaction<'a, 'b>(&'a Transaction<'b>);
+
+impl StoredTexts for InTransaction<'_, '_> {
+    fn text(&self, page: &PageRecord) -> Result<Content, StoreError> {
+        self.0.content(page)
+    }
+
+    fn former(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
+        self.0.version(id, version)
+    }
+}
+
+impl StoredTexts for Reader {
+    fn text(&self, page: &PageRecord) -> Result<Content, StoreError> {
+        self.content(page)
+    }
+
+    fn former(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
+        self.version(id, version)
+    }
+}
 
 /// A file to import, and its slug.
 type FileWithSlug = (MarkdownFile, Slug);
@@ -215,7 +244,13 @@ impl ImportRun<'_> {
         }
         let mut pages = Vec::with_capacity(batch.len());
         for file in batch {
-            let Some(page) = self.tally.accept(file) else { continue };
+            let page = match file {
+                Ok(page) => page,
+                Err(ImportFailure { path, reason }) => {
+                    self.tally.failures.add(path, reason);
+                    continue;
+                }
+            };
             let updated = page.page.dates.resolve(None, i64::MAX).1;
             match self.since {
                 Some(since) if updated < since => {
@@ -225,14 +260,17 @@ impl ImportRun<'_> {
                 _ => pages.push(page),
             }
         }
-        let with_files = pages.iter().filter_map(ImportPage::with_files).collect();
-        let stored = self.store_batch(input, pages).map_err(|fault| Fault {
+        let mut with_files: Vec<PageWithFiles> =
+            pages.iter().filter_map(ImportPage::with_files).collect();
+        let mut kept = HashSet::new();
+        let stored = self.store_batch(input, pages, &mut kept).map_err(|fault| Fault {
             message: format!(
                 "{}; {done} of {total} files were imported before that",
                 fault.message
             ),
             ..fault
         })?;
+        with_files.retain(|page| !kept.contains(page.path()));
         Ok((stored, with_files))
     }
 
@@ -241,6 +279,7 @@ impl ImportRun<'_> {
         &mut self,
         input: &ImportInput,
         pages: Vec<ImportPage>,
+        kept: &mut HashSet<String>,
     ) -> Result<Vec<WrittenPage>, Fault> {
         let (service, tally) = (self.service, &mut self.tally);
         let Some(record) = self.record.clone() else {
@@ -253,16 +292,11 @@ impl ImportRun<'_> {
             transaction.mark_as_bulk();
             let mut effects = Vec::with_capacity(pages.len());
             let mut before = Vec::new();
-            for ImportPage { slug, frontmatter, verified_frontmatter, page, .. } in &pages {
-                let existing = transaction.page(&id, slug)?;
-                let former = FormerState::of(slug, existing.as_ref());
-                let effect = write_effect(
-                    existing,
-                    |page| transaction.content(page),
-                    &[frontmatter, verified_frontmatter],
-                    &page.content.body,
-                )?;
-                if matches!(effect, WriteEffect::Write(_)) {
+            for page in &pages {
+                let existing = transaction.page(&id, &page.slug)?;
+                let former = FormerState::of(&page.slug, existing.as_ref());
+                let effect = ImportEffect::of(page, existing, &InTransaction(transaction))?;
+                if matches!(effect, ImportEffect::Write(_)) {
                     before.push(former);
                 }
                 effects.push(effect);
@@ -271,9 +305,10 @@ impl ImportRun<'_> {
             let mut out = Vec::with_capacity(pages.len());
             for (ImportPage { slug, page, .. }, effect) in pages.iter().zip(effects) {
                 out.push(match effect {
-                    WriteEffect::Unchanged(record) => Some(WrittenPage::unchanged(*record)),
-                    WriteEffect::Blank => None,
-                    WriteEffect::Write(_) => Some(transaction.write_page(&id, slug, page, now)?),
+                    ImportEffect::Unchanged(record) => Ok(WrittenPage::unchanged(*record)),
+                    ImportEffect::Blank => Err(BLANK),
+                    ImportEffect::Keep => Err(KEPT),
+                    ImportEffect::Write(_) => Ok(transaction.write_page(&id, slug, page, now)?),
                 });
             }
             Ok(out)
@@ -281,14 +316,17 @@ impl ImportRun<'_> {
         let mut changed = Vec::with_capacity(applied.len());
         for (path, applied) in paths.into_iter().zip(applied) {
             match applied {
-                Some(WrittenPage { status: WriteStatus::Unchanged, .. }) => {
+                Ok(WrittenPage { status: WriteStatus::Unchanged, .. }) => {
                     tally.count(WriteStatus::Unchanged);
                 }
-                Some(page) => {
+                Ok(page) => {
                     tally.count(page.status);
                     changed.push(page);
                 }
-                None => tally.refuse_blank(input.name(&path)),
+                Err(reason) => {
+                    kept.insert(path.clone());
+                    tally.failures.add(input.name(&path), reason);
+                }
             }
         }
         Ok(changed)
@@ -316,7 +354,10 @@ impl SyncService {
         let mut found = self.import_files(&input, &home)?;
         let documents = match (&input.kind, &request.format) {
             (InputKind::Markdown(_), None) => {
-                take_documents(&input.path, &mut found, |path| self.is_document(path))
+                let has_converter = self.env.converter.exists();
+                take_documents(&input.path, &mut found, |path| {
+                    self.is_document(path, has_converter)
+                })
             }
             _ => Vec::new(),
         };
@@ -408,14 +449,14 @@ impl SyncService {
         tally: &mut ImportTally,
     ) -> Result<(), Fault> {
         let reader = self.store.read(Visibility::All)?;
-        for ImportPage { path, slug, frontmatter, verified_frontmatter, page, .. } in pages {
-            let existing = reader.page_even_deleted(source, slug)?;
-            let content = |page: &PageRecord| reader.content(page);
-            let frontmatters = [frontmatter, verified_frontmatter];
-            match write_effect(existing, content, &frontmatters, &page.content.body)? {
-                WriteEffect::Unchanged(_) => tally.count(WriteStatus::Unchanged),
-                WriteEffect::Blank => tally.refuse_blank(input.name(path)),
-                WriteEffect::Write(status) => tally.count(status),
+        for page in pages {
+            let existing = reader.page_even_deleted(source, &page.slug)?;
+            let name = input.name(&page.path);
+            match ImportEffect::of(page, existing, &reader)? {
+                ImportEffect::Unchanged(_) => tally.count(WriteStatus::Unchanged),
+                ImportEffect::Blank => tally.failures.add(name, BLANK),
+                ImportEffect::Keep => tally.failures.add(name, KEPT),
+                ImportEffect::Write(status) => tally.count(status),
             }
         }
         Ok(())

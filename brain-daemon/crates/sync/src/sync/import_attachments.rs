@@ -137,6 +137,11 @@ impl SyncService {
 }
 
 impl PageWithFiles {
+    /// Returns the path of its file, relative to the imported directory.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Returns the paths of the files that the frontmatter lists, relative to `dir`.
     pub(super) fn listed_files(&self, dir: &Path) -> Vec<String> {
         let file = |name: &String| {

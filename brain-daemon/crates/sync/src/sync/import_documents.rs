@@ -110,11 +110,12 @@ fn split_extension(path: &str) -> (&str, &str) {
 }
 
 impl SyncService {
-    /// Returns whether a file of an imported directory may be a document.
-    pub(super) fn is_document(&self, path: &str) -> bool {
+    /// Returns whether a file of an imported directory may be a document that can be read.
+    pub(super) fn is_document(&self, path: &str, has_converter: bool) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         let extension = split_extension(path).1.to_lowercase();
-        let is_known = EXTENSIONS.contains(&extension.as_str()) || self.processor(path).is_some();
+        let is_known = has_converter && EXTENSIONS.contains(&extension.as_str());
+        let is_known = is_known || self.processor(path).is_some();
         // macOS leaves files `._NAME` on other systems' disks.
         is_known && !name.starts_with('.')
     }

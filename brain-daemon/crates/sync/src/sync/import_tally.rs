@@ -9,7 +9,6 @@ use brain_protocol::{IgnoredFiles, Import, ImportFailure, ImportReply, SyncStatu
 use brain_service::batch::Failures;
 
 use super::import_input::{ImportInput, InputKind, reasons};
-use super::import_page::ImportPage;
 use super::losses::Losses;
 
 /// The maximum number of warnings in a reply.
@@ -34,11 +33,6 @@ pub(super) struct ImportTally {
 }
 
 impl ImportTally {
-    /// Returns the page, or records the failure of its file.
-    pub(super) fn accept(&mut self, file: Result<ImportPage, ImportFailure>) -> Option<ImportPage> {
-        file.map_err(|ImportFailure { path, reason }| self.failures.add(path, reason)).ok()
-    }
-
     /// Adds what the input and its listing found.
     pub(super) fn add_problems(
         &mut self,
@@ -79,10 +73,6 @@ impl ImportTally {
             self.lost.add(path, reason);
         }
         self.lost.total += unnamed;
-    }
-
-    pub(super) fn refuse_blank(&mut self, path: &str) {
-        self.failures.add(path, "it is empty, and would blank the page of that slug");
     }
 
     /// Waits for a thread that writes files, and adds its problems.
