@@ -1,6 +1,5 @@
 //! The files of a directory or of a ZIP archive, read in the same way.
 
-mod kinds;
 mod part;
 mod replaced;
 

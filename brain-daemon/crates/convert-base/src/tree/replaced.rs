@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 
-use super::Archive;
+use zip::ZipArchive;
+
 use super::part::Part;
 
 /// How the entry of a file in the directory of an archive begins, and its length without the name
@@ -15,7 +16,10 @@ const LENGTH: u64 = 46;
 const LENGTHS: [usize; 3] = [28, 30, 32];
 
 /// Returns the names of the files that another file with the same name replaces.
-pub(super) fn replaced(part: &Part, archive: &Archive) -> io::Result<Vec<Vec<u8>>> {
+pub(super) fn replaced(
+    part: &Part,
+    archive: &ZipArchive<BufReader<Part>>,
+) -> io::Result<Vec<Vec<u8>>> {
     let mut replaced = Vec::new();
     if !archive.has_duplicate_names() {
         return Ok(replaced);

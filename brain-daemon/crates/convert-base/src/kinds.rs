@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Entry, Tree};
+use crate::{Entry, Tree};
 
 /// Endings of files that are imported each by itself, unless they belong to an export.
 const DOCUMENTS: [&str; 17] = [
