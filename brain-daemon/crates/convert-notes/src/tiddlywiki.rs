@@ -34,6 +34,9 @@ pub(crate) const FORMAT: Format = Format {
     convert,
 };
 
+/// How many tiddlers of a folder are looked at to recognise the format. Those of the program itself
+/// have no times.
+const MAX_LOOKS: usize = 50;
 /// The setting that makes links of words such as `CamelCase`.
 const WIKI_WORDS: &str = "$:/config/WikiParserRules/Inline/wikilink";
 /// Fields that have a place of their own in a page.
@@ -47,8 +50,9 @@ fn recognise(sample: &Sample) -> bool {
         return info.trim_start().starts_with('{')
             || names
                 .iter()
-                .find(|name| is_tid(name))
-                .is_some_and(|name| is_tid_head(&sample.text_of(name)))
+                .filter(|name| is_tid(name))
+                .take(MAX_LOOKS)
+                .any(|name| is_tid_head(&sample.text_of(name)))
                 && sample.tree().is_some_and(|tree| tree.is_mostly(|it| is_tiddler(tree, it)));
     }
     let text = sample.text();

@@ -235,3 +235,14 @@ fn links_out_of_the_folder_are_not_followed() {
     assert!(!converted.page("c.txt").contains("secret"));
     assert!(converted.lost()[0].starts_with("b.txt: it is a symbolic link"));
 }
+
+#[test]
+fn a_folder_of_tiddlers_can_begin_with_those_of_the_program() {
+    let files = brain_convert_testing::directory(&[
+        ("$__SiteTitle.tid", "title: $:/SiteTitle\n\nHarbour"),
+        ("A.tid", "created: 20240101000000000\ntitle: A\n\ntext"),
+        ("B.md", "text"),
+        ("B.md.meta", "title: B\ntype: text/x-markdown\n"),
+    ]);
+    assert!(Converted::of(&FORMATS, files.path()).paths().contains(&"B"));
+}
