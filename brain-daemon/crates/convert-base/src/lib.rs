@@ -5,6 +5,7 @@
 //! `docs/import.md` describes the lines that an output has.
 
 mod format;
+mod kinds;
 mod output;
 mod page;
 mod paths;

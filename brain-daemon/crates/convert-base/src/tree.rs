@@ -1,6 +1,7 @@
 //! The files of a directory or of a ZIP archive, read in the same way.
 
 mod part;
+mod replaced;
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -96,7 +97,7 @@ impl Tree {
             }
             tree.list_archives(&part)?;
         }
-        tree.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        tree.sort();
         Ok(Some(tree))
     }
 
@@ -214,13 +215,16 @@ impl Tree {
         let mut outer = open_archive(part.clone())?;
         let inner = inner_archives(part, &mut outer)?;
         let mut archives = match inner.is_empty() {
-            true => vec![(String::new(), outer)],
+            true => vec![(String::new(), part.clone(), outer)],
             false => inner,
         };
-        for (number, (folder, archive)) in archives.iter_mut().enumerate() {
+        for (number, (folder, part, archive)) in archives.iter_mut().enumerate() {
+            for name in replaced::replaced(part, archive)? {
+                self.add_replaced(format!("{folder}{}", file_name(&name, None)));
+            }
             self.list_archive(number, folder, archive)?;
         }
-        let archives = archives.into_iter().map(|(_, archive)| archive).collect();
+        let archives = archives.into_iter().map(|(_, _, archive)| archive).collect();
         self.place = Place::Archives(RefCell::new(archives));
         Ok(())
     }
@@ -249,6 +253,26 @@ impl Tree {
         Ok(())
     }
 
+    /// Sorts the files. Of those with one path in an archive, only the last is kept, as programs
+    /// that unpack archives do.
+    fn sort(&mut self) {
+        self.entries.sort_unstable_by(|a, b| (&a.path, b.number).cmp(&(&b.path, a.number)));
+        let mut replaced = Vec::new();
+        self.entries.dedup_by(|earlier, kept| {
+            let is_same = earlier.path == kept.path;
+            if is_same {
+                replaced.push(std::mem::take(&mut earlier.path));
+            }
+            is_same
+        });
+        replaced.into_iter().for_each(|path| self.add_replaced(path));
+    }
+
+    fn add_replaced(&mut self, path: String) {
+        let reason = "the archive has a later file of the same name, which is read".to_owned();
+        self.problems.push((path, reason));
+    }
+
     fn add(&mut self, entry: Entry) -> io::Result<()> {
         if self.entries.len() == MAX_ENTRIES {
             return Err(io::Error::other(format!("it has more than {MAX_ENTRIES} files")));
@@ -270,8 +294,9 @@ fn open_archive(part: Part) -> io::Result<Archive> {
     ZipArchive::new(BufReader::new(part)).map_err(zip_error)
 }
 
-/// Returns the archives in an archive that has nothing else, with the path of their folder.
-fn inner_archives(part: &Part, outer: &mut Archive) -> io::Result<Vec<(String, Archive)>> {
+/// Returns the archives in an archive that has nothing else, with the path of their folder and their
+/// bytes.
+fn inner_archives(part: &Part, outer: &mut Archive) -> io::Result<Vec<(String, Part, Archive)>> {
     let mut found = Vec::new();
     for number in 0..outer.len() {
         let file = outer.by_index_raw(number).map_err(zip_error)?;
@@ -303,7 +328,7 @@ fn inner_archives(part: &Part, outer: &mut Archive) -> io::Result<Vec<(String, A
                 Part::in_memory(bytes)
             }
         };
-        found.push((folder, open_archive(inner)?));
+        found.push((folder, inner.clone(), open_archive(inner)?));
     }
     Ok(found)
 }
@@ -429,6 +454,33 @@ mod tests {
             let error = Tree::open(file.path()).err().unwrap().to_string();
             assert!(error.contains("the ZIP archive is damaged"), "{error}");
         }
+    }
+
+    #[test]
+    fn files_of_one_name_are_reported_but_for_the_last() {
+        let files: &[(&str, &[u8])] = &[("x.md", b"one"), ("y.md", b"two"), ("z.md", b"three")];
+        let mut bytes = zip(CompressionMethod::Stored, files);
+        for at in 0..bytes.len() - 4 {
+            if &bytes[at..at + 4] == b"y.md" {
+                bytes[at] = b'x';
+            }
+        }
+        let tree = tree(&bytes);
+        assert_eq!(paths(&tree), ["x.md", "z.md"]);
+        assert_eq!(tree.read(&tree.entries()[0], 10).unwrap().unwrap(), b"two");
+        assert_eq!(tree.problems.len(), 1);
+        assert_eq!(tree.problems[0].0, "x.md");
+    }
+
+    #[test]
+    fn archives_in_an_archive_can_have_the_same_file() {
+        let inner = |text: &[u8]| zip(CompressionMethod::Stored, &[("a.md", text)]);
+        let (one, two) = (inner(b"one"), inner(b"two"));
+        let files: &[(&str, &[u8])] = &[("1.zip", &one), ("2.zip", &two)];
+        let tree = tree(&zip(CompressionMethod::Stored, files));
+        assert_eq!(paths(&tree), ["a.md"]);
+        assert_eq!(tree.read(&tree.entries()[0], 10).unwrap().unwrap(), b"two");
+        assert_eq!(tree.problems.len(), 1);
     }
 
     #[test]

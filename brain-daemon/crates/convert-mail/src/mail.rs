@@ -74,7 +74,7 @@ fn has_only(sample: &Sample, kind: Kind) -> bool {
             _ => return false,
         }
     }
-    has_any
+    has_any && !tree.has_markdown()
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {

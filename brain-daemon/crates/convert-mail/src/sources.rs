@@ -38,7 +38,7 @@ pub(crate) fn has_only(sample: &Sample, extensions: &[&str], line: &str) -> bool
         }
         has_any = true;
     }
-    has_any
+    has_any && !tree.has_markdown()
 }
 
 fn is_side(name: &str) -> bool {

@@ -47,7 +47,10 @@ fn recognise(sample: &Sample) -> bool {
     let has_old = paths().any(|path| is_below(path, "attic/") && path.ends_with(".txt.gz"));
     let has_program = paths().any(|path| path.ends_with("conf/local.php") || path == "doku.php");
     let has_index = paths().any(|path| is_below(path, "media_meta/"));
-    has_pages && (has_changes || has_old || has_program || has_index)
+    // What lies beside the folder of a wiki would be left out.
+    let root = data.strip_suffix("data/").unwrap_or(data);
+    let is_whole = root.is_empty() || tree.is_mostly(|entry| entry.path.starts_with(root));
+    has_pages && (has_changes || has_old || has_program || has_index) && is_whole
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {

@@ -32,10 +32,14 @@ const MAX_LOOKS: usize = 20;
 
 fn recognise(sample: &Sample) -> bool {
     let Some(tree) = sample.tree() else { return is_note(&sample.text()) };
-    let notes = tree.entries().iter().filter(|entry| entry.path.ends_with(".note"));
+    let mut notes = tree.entries().iter().filter(|entry| is_named(entry)).take(MAX_LOOKS);
     notes
-        .take(MAX_LOOKS)
         .any(|entry| is_note(&String::from_utf8_lossy(&tree.head(entry, 1024).unwrap_or_default())))
+        && tree.is_mostly(is_named)
+}
+
+fn is_named(entry: &brain_convert_base::Entry) -> bool {
+    entry.path.ends_with(".note")
 }
 
 fn is_note(text: &str) -> bool {

@@ -28,10 +28,11 @@ const MAX_LOOKS: usize = 20;
 fn recognise(sample: &Sample) -> bool {
     if let Some(tree) = sample.tree() {
         let mut days = tree.entries().iter().filter(|entry| is_day_file(&entry.path));
-        return days.by_ref().take(MAX_LOOKS).any(|entry| {
+        let has_day = days.by_ref().take(MAX_LOOKS).any(|entry| {
             let head = tree.head(entry, 4096).unwrap_or_default();
             String::from_utf8_lossy(&head).lines().next().and_then(heading).is_some()
         });
+        return has_day && tree.is_mostly(|entry| is_day_file(&entry.path));
     }
     let text = sample.text();
     let start = text.trim_start();

@@ -42,15 +42,9 @@ fn recognise(sample: &Sample) -> bool {
     let Some(tree) = sample.tree() else {
         return is_org(&sample.path().to_string_lossy()) && has_content(&sample.text());
     };
-    let entries = || tree.entries().iter().filter(|entry| !is_hidden(&entry.path));
-    let mut count = 0;
-    let mut markdown = 0;
-    for entry in entries() {
-        count += usize::from(is_org(&entry.path));
-        markdown += usize::from(brain_page::is_markdown(Path::new(&entry.path)));
-    }
-    let mut org = entries().filter(|entry| is_org(&entry.path)).take(MAX_LOOKS);
-    count > markdown
+    let entries = tree.entries().iter().filter(|entry| !is_hidden(&entry.path));
+    let mut org = entries.filter(|entry| is_org(&entry.path)).take(MAX_LOOKS);
+    tree.is_mostly(|entry| is_org(&entry.path))
         && org.any(|entry| {
             let head = tree.head(entry, MAX_HEAD).unwrap_or_default();
             has_content(&String::from_utf8_lossy(&head))

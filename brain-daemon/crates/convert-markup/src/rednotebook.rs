@@ -45,7 +45,7 @@ fn recognise(sample: &Sample) -> bool {
     months.any(|entry| {
         let head = tree.head(entry, 4096).unwrap_or_default();
         is_month(&entry.path, &String::from_utf8_lossy(&head))
-    })
+    }) && tree.is_mostly(|entry| month_of(&entry.path).is_some() || is_copy(&entry.path))
 }
 
 /// Returns whether a text begins with a day that has keys: `1:` before `  text:`, or on one line.

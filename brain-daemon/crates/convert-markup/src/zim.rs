@@ -31,12 +31,15 @@ const MAX_LOOKS: usize = 200;
 
 fn recognise(sample: &Sample) -> bool {
     let Some(tree) = sample.tree() else { return is_page(sample.head()) };
-    let mut texts = tree
-        .entries()
-        .iter()
-        .filter(|entry| entry.path.ends_with(".txt") && !is_hidden(&entry.path))
-        .take(MAX_LOOKS);
-    texts.any(|entry| is_page(&tree.head(entry, 100).unwrap_or_default()))
+    let is_zim = |entry: &brain_convert_base::Entry| {
+        entry.path.ends_with(".txt")
+            && !is_hidden(&entry.path)
+            && is_page(&tree.head(entry, 100).unwrap_or_default())
+    };
+    let texts = tree.entries().iter().filter(|entry| entry.path.ends_with(".txt"));
+    let is_marked = |root: &str| tree.entry(&format!("{root}notebook.zim")).is_some();
+    texts.take(MAX_LOOKS).any(is_zim)
+        && (is_marked("") || is_marked(tree.root()) || tree.is_mostly(is_zim))
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {

@@ -46,7 +46,9 @@ fn recognise(sample: &Sample) -> bool {
         // evernote-backup 1.14 writes a directory for each stack of notebooks.
         is_export || sample.inside(name).is_some()
     });
-    is_ours && has_export
+    // A folder in the directory can have anything.
+    let is_export = |entry: &brain_convert_base::Entry| files::is_export(Path::new(&entry.path));
+    is_ours && has_export && sample.tree().is_some_and(|tree| tree.is_mostly(is_export))
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {

@@ -48,7 +48,10 @@ fn has_items(tree: &Tree) -> bool {
     let entries = tree.entries().iter();
     let named = entries
         .filter(|entry| entry.path.strip_prefix(root).is_some_and(|it| ITEMS.id(it).is_some()));
-    named.take(MAX_LOOKED_AT).any(is_item)
+    let is_ours = |entry: &Entry| {
+        entry.path.strip_prefix(root).is_some_and(|path| entry_kind(path).is_some())
+    };
+    named.take(MAX_LOOKED_AT).any(is_item) && tree.is_mostly(is_ours)
 }
 
 /// Returns whether the first files of a tar are items or attachments of Joplin.

@@ -36,7 +36,13 @@ const KEEP: &str = "Keep";
 const TAKEOUT: &str = "Takeout";
 
 fn recognise(sample: &Sample) -> bool {
-    sample.tree().is_some_and(|tree| folder(tree).is_some())
+    let Some(tree) = sample.tree() else { return false };
+    let Some(folder) = folder(tree) else { return false };
+    // Keep writes each note as JSON and as HTML.
+    let is_note = |entry: &Entry| {
+        entry.folder() == folder && matches!(entry.extension().as_str(), "json" | "html")
+    };
+    folder.starts_with(TAKEOUT) || tree.is_mostly(is_note)
 }
 
 /// Returns the path of the folder with the notes.

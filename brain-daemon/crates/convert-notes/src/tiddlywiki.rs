@@ -19,7 +19,7 @@ use std::path::Path;
 
 use brain_page::{MediaType, payload};
 
-use brain_convert_base::{ConvertError, Format, Output, Sample};
+use brain_convert_base::{ConvertError, Format, Output, Sample, Tree};
 use brain_convert_base::{Page, Paths, Value};
 use brain_convert_base::{fenced, literal_text};
 use entry::{Found, Location, load};
@@ -34,6 +34,9 @@ pub(crate) const FORMAT: Format = Format {
     convert,
 };
 
+/// How many tiddlers of a folder are looked at to recognise the format. Those of the program itself
+/// have no times.
+const MAX_LOOKS: usize = 50;
 /// The setting that makes links of words such as `CamelCase`.
 const WIKI_WORDS: &str = "$:/config/WikiParserRules/Inline/wikilink";
 /// Fields that have a place of their own in a page.
@@ -47,8 +50,10 @@ fn recognise(sample: &Sample) -> bool {
         return info.trim_start().starts_with('{')
             || names
                 .iter()
-                .find(|name| is_tid(name))
-                .is_some_and(|name| is_tid_head(&sample.text_of(name)));
+                .filter(|name| is_tid(name))
+                .take(MAX_LOOKS)
+                .any(|name| is_tid_head(&sample.text_of(name)))
+                && sample.tree().is_some_and(|tree| tree.is_mostly(|it| is_tiddler(tree, it)));
     }
     let text = sample.text();
     let start = text.trim_start();
@@ -67,6 +72,11 @@ fn recognise(sample: &Sample) -> bool {
             || text.contains("content=\"TiddlyWiki\"");
     }
     is_tid_head(&text)
+}
+
+/// Returns whether a file is a tiddler by its name, or has its fields in a file beside it.
+fn is_tiddler(tree: &Tree, entry: &brain_convert_base::Entry) -> bool {
+    entry.extension() == "tid" || tree.entry(&format!("{}.meta", entry.path)).is_some()
 }
 
 /// Returns whether a text begins with the fields of a tiddler: a title, and a time or a type.

@@ -77,7 +77,7 @@ fn recognise(sample: &Sample) -> bool {
     match sample.tree() {
         None => kind_of(sample.head()).is_some(),
         // Pocket exports a ZIP archive with its tables.
-        Some(tree) => tree.entries().iter().any(|entry| is_table(tree, entry)),
+        Some(tree) => tree.is_mostly(|entry| is_table(tree, entry)),
     }
 }
 

@@ -12,6 +12,8 @@ use crate::json_array::{Element, for_each_element};
 const MAX_LOOK: usize = 64 * 1024;
 /// How many files of a directory or archive are looked at.
 const MAX_LOOKS: usize = 3;
+/// Files beside the conversations in the exports of ChatGPT and Claude.
+const MARKS: [&str; 3] = ["chat.html", "user.json", "users.json"];
 
 /// Returns whether a file has conversations by its name: `conversations.json`, or one of the parts
 /// `conversations-000.json`, `conversations-001.json` and so on.
@@ -37,8 +39,18 @@ pub(crate) fn begins_with_words(sample: &Sample, words: &[&str], others: &[&str]
     let entries = tree.entries().iter().filter(|it| has_conversations(it.name()));
     entries.take(MAX_LOOKS).any(|entry| {
         let head = tree.head(entry, MAX_LOOK).unwrap_or_default();
-        has_words(&String::from_utf8_lossy(&head))
+        has_words(&String::from_utf8_lossy(&head)) && is_export(tree, entry.folder())
     })
+}
+
+/// Returns whether a folder with conversations is that of an export: it has a file of the account,
+/// or there is no markdown. Markdown beside the account is a file of a conversation.
+fn is_export(tree: &Tree, folder: &str) -> bool {
+    let has = |name: &str| {
+        let is_root = folder.is_empty();
+        tree.entry(&if is_root { name.to_owned() } else { format!("{folder}/{name}") }).is_some()
+    };
+    MARKS.iter().any(|name| has(name)) || !tree.has_markdown()
 }
 
 /// An export of conversations.

@@ -42,7 +42,7 @@ const MAX_LIST: usize = 1_000_000;
 
 fn recognise(sample: &Sample) -> bool {
     match sample.tree() {
-        Some(tree) => is_archive(tree),
+        Some(tree) => is_archive(tree) && !tree.has_markdown(),
         None => {
             let text = sample.text();
             ["window.YTD.tweet.", "window.YTD.tweets."].iter().any(|it| text.starts_with(it))

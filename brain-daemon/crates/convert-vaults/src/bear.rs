@@ -9,7 +9,7 @@ mod info;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -31,6 +31,8 @@ pub(crate) const FORMAT: Format = Format {
 /// The names of the text in a bundle.
 const TEXTS: [&str; 3] = ["text.md", "text.markdown", "text.txt"];
 const INFO: &str = "info.json";
+/// The end of a bundle's name.
+const BUNDLE: &str = ".textbundle";
 /// Maximum size of `info.json`, in bytes. Of an encrypted note it has the text.
 const MAX_INFO: usize = 8_000_000;
 /// The beginning of addresses of notes.
@@ -38,15 +40,24 @@ const NOTE_ADDRESS: &str = "bear://x-callback-url/open-note?";
 
 fn recognise(sample: &Sample) -> bool {
     let Some(tree) = sample.tree() else { return false };
-    let mut bundles = tree.entries().iter().filter(|entry| {
+    let bundles = tree.entries().iter().filter(|entry| {
         let is_info = entry.name() == INFO;
         is_info && text_of(tree, entry.folder()).is_some()
     });
-    bundles.next().is_some_and(|entry| {
+    let bundles: Vec<&Entry> = bundles.collect();
+    let has_mark = bundles.first().is_some_and(|entry| {
         let info = tree.read(entry, MAX_INFO).ok().flatten().unwrap_or_default();
         String::from_utf8_lossy(&info).contains("net.daringfireball.markdown")
-            || entry.folder().ends_with(".textbundle")
-    })
+            || entry.folder().ends_with(BUNDLE)
+            || entry.folder().is_empty() && sample.path().to_string_lossy().ends_with(BUNDLE)
+    });
+    let folders: HashSet<&str> = bundles.iter().map(|entry| entry.folder()).collect();
+    // The files of a bundle lie in its folder, or in folders of that.
+    let is_in_bundle = |entry: &Entry| {
+        let ends = entry.path.match_indices('/').filter_map(|(end, _)| entry.path.get(..end));
+        folders.contains("") || ends.into_iter().any(|folder| folders.contains(folder))
+    };
+    has_mark && tree.is_mostly(is_in_bundle)
 }
 
 /// Returns the number of the text of a bundle.

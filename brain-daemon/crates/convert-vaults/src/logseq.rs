@@ -26,7 +26,9 @@ pub(crate) const FORMAT: Format =
 const CONFIG: &str = "logseq/config.edn";
 
 fn recognise(sample: &Sample) -> bool {
-    sample.tree().is_some_and(|tree| root(tree).is_some())
+    let Some(tree) = sample.tree() else { return false };
+    // Markdown beside the folder of a graph would be left out.
+    root(tree).is_some_and(|root| tree.is_mostly(|entry| entry.path.starts_with(root)))
 }
 
 /// Returns the path of the graph in a tree: empty, or a folder with `/`.

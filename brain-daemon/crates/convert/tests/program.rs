@@ -75,6 +75,65 @@ fn each_format_names_an_input_of_another_one() {
     }
 }
 
+/// Files of formats whose directories have no file that marks them.
+const LONE_FILES: [(&str, &str); 17] = [
+    ("data/tweets.js", "window.YTD.tweets.part0 = [ ]"),
+    ("a.enex", NOTE),
+    (
+        "0123456789abcdef0123456789abcdef.md",
+        "A\n\ntext\n\nid: 0123456789abcdef0123456789abcdef\ntype_: 1",
+    ),
+    ("a.eml", "From: a@x.example\nTo: b@x.example\nDate: Tue, 3 Mar 2026 09:00:00 +0000\n\nx\n"),
+    ("graph/logseq/config.edn", "{}"),
+    (
+        "a.note",
+        "<note version=\"0.3\" xmlns=\"http://beatniksoftware.com/tomboy\"><title>A</title></note>",
+    ),
+    ("Page.txt", "Content-Type: text/x-zim-wiki\nWiki-Format: zim 0.6\n\ntext\n"),
+    ("a.org", "* A heading\n"),
+    ("2026-11.txt", "1:\n  text: a day\n"),
+    ("2026/11/01.txt", "[2026-11-01 09:00] A day\n\ntext\n"),
+    ("a.tid", "created: 20240101000000000\ntitle: A\n\ntext"),
+    ("part.csv", "title,url,time_added,tags,status\na,https://x.example,1700000000,,unread\n"),
+    ("a.ics", "BEGIN:VCALENDAR\nEND:VCALENDAR\n"),
+    ("a.vcf", "BEGIN:VCARD\nFN:A\nEND:VCARD\n"),
+    ("a.json", "{\"isTrashed\":false,\"isPinned\":false,\"isArchived\":false}"),
+    ("conversations.json", "[{\"uuid\":\"1\",\"name\":\"a\",\"chat_messages\":[]}]"),
+    ("A.textbundle/info.json", "{\"type\":\"net.daringfireball.markdown\"}"),
+];
+
+/// All other files of the directory would be left out.
+#[test]
+fn one_file_of_a_format_does_not_take_over_a_directory() {
+    for (name, content) in LONE_FILES {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        write(name, content);
+        if name.ends_with("info.json") {
+            write("A.textbundle/text.md", "text");
+        }
+        let alone = convert(&[path(dir.path())]);
+        assert_ne!(alone.status.code(), Some(3), "{name} alone: {alone:?}");
+        for other in ["a.md", "b/c.md"] {
+            write(other, "# A\n");
+            let output = convert(&[path(dir.path())]);
+            assert_eq!(output.status.code(), Some(3), "{name} with {other}: {output:?}");
+            fs::remove_file(dir.path().join(other)).unwrap();
+        }
+        write("a.docx", "x");
+        write("b.docx", "x");
+        // Files of a bundle and JSON count, and a name with an id is of Notion, with attachments.
+        let output = convert(&[path(dir.path())]);
+        if ![".json", ".js", ".md"].iter().any(|end| name.ends_with(end)) {
+            assert_eq!(output.status.code(), Some(3), "{name} with documents: {output:?}");
+        }
+    }
+}
+
 #[test]
 fn a_pipe_is_no_input() {
     let dir = tempfile::tempdir().unwrap();

@@ -38,6 +38,9 @@ pub struct NoteDates {
     pub commits: Option<FileCommits>,
     /// When the note's file was made, and when it was last changed.
     pub file: Option<(i64, i64)>,
+    /// Whether the note was converted from a file of another program. Then it has no `file`, and
+    /// its text is not new.
+    pub is_converted: bool,
 }
 
 /// The commits of a file, in Unix milliseconds.
@@ -80,7 +83,7 @@ impl NoteDates {
         };
         let date = first(DATE_KEYS).or_else(in_name);
         let created = first(CREATED_KEYS).or(date).or_else(|| first(CAPTURED_KEYS));
-        Self { created, updated: first(UPDATED_KEYS), date, commits: None, file: None }
+        Self { created, updated: first(UPDATED_KEYS), date, ..Self::default() }
     }
 
     /// Returns the times at which the note was created and its text last changed, for a version
@@ -93,6 +96,8 @@ impl NoteDates {
     ///   cannot contain the change. A file that was changed since its commit has its own time, if
     ///   that is later;
     /// - for the last change of a new note with a file, the stated `date`;
+    /// - for the last change of a new note that was converted, the stated `date`, else the stated
+    ///   creation date;
     /// - the time of the file, or `now` for a note without a file.
     #[must_use]
     pub fn resolve(&self, former: Option<FormerDates>, now: i64) -> (i64, i64) {
@@ -113,6 +118,9 @@ impl NoteDates {
             }
             (None, Some((_, last))) => {
                 last_edit.or(last_commit).or(stated(self.date)).unwrap_or(last)
+            }
+            (None, None) if self.is_converted => {
+                stated(self.date).or_else(|| stated(self.created)).unwrap_or(now)
             }
             (_, None) => now,
         });
@@ -390,6 +398,28 @@ mod tests {
         assert_eq!(first(stated("x", "updated: 2021-03-04\n")), (AT, AT));
         // A change is not older than the note.
         assert_eq!(first(stated("x", "created: 2021-03-04\nupdated: 2020-01-01\n")), (AT, AT));
+    }
+
+    #[test]
+    fn a_converted_note_has_the_one_date_that_it_states() {
+        let now = AT + 1000 * DAY;
+        let resolve = |raw: &str, former: Option<FormerDates>| {
+            NoteDates { is_converted: true, ..stated("x", raw) }.resolve(former, now)
+        };
+        for raw in
+            ["date: \"2021-03-04\"\n", "date: 2021-03-04T00:00:00Z\n", "created: 2021-03-04\n"]
+        {
+            assert_eq!(resolve(raw, None), (AT, AT), "{raw}");
+        }
+        assert_eq!(resolve("date: 2021-03-04\nupdated: 2021-03-05\n", None), (AT, AT + DAY));
+        assert_eq!(resolve("date: 2021-03-05\ncreated: 2021-03-04\n", None), (AT, AT + DAY));
+        // An event of the future, and a note without a date.
+        assert_eq!(resolve("date: 2999-01-01\n", None), (now, now));
+        assert_eq!(resolve("", None), (now, now));
+        // Nothing says when the text of a note with a former version changed.
+        let former = |is_same_text| Some(FormerDates { created: AT, updated: AT, is_same_text });
+        assert_eq!(resolve("date: 2021-03-04\n", former(true)), (AT, AT));
+        assert_eq!(resolve("date: 2021-03-04\n", former(false)), (AT, now));
     }
 
     #[test]

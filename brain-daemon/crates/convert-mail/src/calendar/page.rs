@@ -61,8 +61,8 @@ pub(super) fn task(main: &Timed<'_>, due: Option<String>) -> Draft {
     let mut draft = draft(component, "task");
     let status = component.text("STATUS").to_uppercase();
     let percent = component.text("PERCENT-COMPLETE");
-    let is_done =
-        status == "COMPLETED" || percent == "100" || component.line("COMPLETED").is_some();
+    let completed = component.line("COMPLETED").map(Line::text);
+    let is_done = status == "COMPLETED" || percent == "100" || completed.is_some();
     let mut more = Vec::new();
     more.extend(due.map(|due| format!("due {due}")));
     more.extend(main.start.as_ref().map(|start| format!("from {}", start.shown())));
@@ -78,6 +78,10 @@ pub(super) fn task(main: &Timed<'_>, due: Option<String>) -> Draft {
         (_, true) => format!("- [x] {text}"),
         (_, false) => format!("- [ ] {text}"),
     };
+    if let Some(text) = completed.filter(|text| !text.is_empty()) {
+        let shown = time(component, "COMPLETED").map_or(text, |time| time.to_string());
+        draft.page.fields.push(("completed".to_owned(), Value::Text(shown)));
+    }
     draft.page.created = time(component, "CREATED");
     draft.page.updated = time(component, "LAST-MODIFIED");
     let blocks = vec![line, list(&facts(component)), description(component)];

@@ -138,7 +138,8 @@ fn tasks_and_journals_are_pages() {
         "BEGIN:VTODO\nUID:1\nSUMMARY:Oil #hinge\nDUE;VALUE=DATE:20260110\n\
          CREATED:20260101T080000Z\n\
          CATEGORIES:boat\nDESCRIPTION:thin oil\nEND:VTODO\n\
-         BEGIN:VTODO\nUID:2\nSUMMARY:Paint\nSTATUS:COMPLETED\nEND:VTODO\n\
+         BEGIN:VTODO\nUID:2\nSUMMARY:Paint\nSTATUS:COMPLETED\n\
+         COMPLETED:20260109T101500Z\nEND:VTODO\n\
          BEGIN:VTODO\nUID:3\nSUMMARY:Sell\nSTATUS:CANCELLED\nEND:VTODO\n\
          BEGIN:VJOURNAL\nUID:1\nSUMMARY:Log\nDTSTART;VALUE=DATE:20260111\nDESCRIPTION:Calm\n\
          END:VJOURNAL\n\
@@ -149,7 +150,9 @@ fn tasks_and_journals_are_pages() {
         "---\ntitle: \"Oil #hinge\"\ncreated: 2026-01-01T08:00:00Z\ntags: [\"boat\"]\n\
          type: \"task\"\n---\n\n- [ ] Oil \\#hinge (due 2026-01-10)\n\nthin oil\n"
     );
-    assert!(converted.page("calendar/Paint").ends_with("- [x] Paint\n"));
+    let paint = converted.page("calendar/Paint");
+    assert!(paint.contains("\ncompleted: \"2026-01-09T10:15:00Z\"\n"), "{paint}");
+    assert!(paint.ends_with("- [x] Paint\n"));
     assert!(converted.page("calendar/Sell").ends_with("\n- Sell\n\n- Status: CANCELLED\n"));
     assert!(converted.page("calendar/2026-01-11 Log").ends_with("\nCalm\n"));
     assert!(converted.lost()[0].ends_with("entries of the kind VFREEBUSY are not read: 1"));

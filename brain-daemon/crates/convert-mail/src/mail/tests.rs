@@ -45,7 +45,8 @@ fn a_thread_is_a_page_in_order_of_date() {
     assert_eq!(converted.paths(), ["mail/box/2026-03-03 Ferry", "mail/box/2026-03-03 Ferry 2"]);
     assert_eq!(
         converted.page("mail/box/2026-03-03 Ferry"),
-        "---\nsource_kind: \"import:others\"\ntitle: \"Ferry\"\ncreated: 2026-03-03T09:00:00Z\nupdated: 2026-03-03T11:00:00Z\n\
+        "---\nsource_kind: \"import:others\"\n\
+         title: \"Ferry\"\ncreated: 2026-03-03T09:00:00Z\nupdated: 2026-03-03T11:00:00Z\n\
          type: \"email\"\nfrom: [\"ida (ida@x.example)\", \"bo (bo@x.example)\"]\n\
          to: [\"crew@x.example\"]\n---\n\n## ida, 2026-03-03 10:00 +0100\n\nTo: \
          crew@x.example\n\nAt six.\n\n## bo, 2026-03-03 12:00 +0100\n\nTo: crew@x.example\n\n\

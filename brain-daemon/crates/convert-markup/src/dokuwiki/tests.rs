@@ -100,3 +100,14 @@ fn the_program_is_one_line_of_the_report() {
         ]
     );
 }
+
+#[test]
+fn a_wiki_does_not_take_over_the_notes_beside_it() {
+    let wiki = [("wiki/data/pages/a.txt", "text"), ("wiki/data/meta/a.changes", "")];
+    let is_recognised = |more: &[(&str, &str)]| {
+        let dir = directory(&[&wiki[..], more].concat());
+        brain_convert_base::recognise(&FORMATS, dir.path()).unwrap().is_some()
+    };
+    assert!(is_recognised(&[("wiki/lib/README.md", "of the program")]));
+    assert!(!is_recognised(&[("notes/a.md", "mine")]));
+}

@@ -170,6 +170,7 @@ fn a_file_of_ids_alone_has_no_page() {
 fn other_files_are_named_and_hidden_ones_counted() {
     let done = converted(&[
         ("a.org", "* A\n"),
+        ("b.org", "* B\n"),
         ("b.org.gpg", "x"),
         ("c.csv", "x"),
         (".git/x", "1"),

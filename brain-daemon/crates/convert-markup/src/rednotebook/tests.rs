@@ -84,6 +84,7 @@ fn what_is_before_an_error_of_yaml_is_kept() {
 fn a_file_of_the_journal_is_attached() {
     let done = converted(&[
         ("2026-02.txt", "1:\n  text: '[\"\"pic\"\".png?40] [pdf \"\"a b.pdf\"\"]'\n"),
+        ("2026-03.txt", "1:\n  text: x\n"),
         ("pic.png", "PNG"),
         ("a b.pdf", "PDF"),
     ]);

@@ -100,6 +100,7 @@ fn links_lead_to_the_nearest_page_of_a_name() {
 fn what_is_no_page_is_a_file_or_named() {
     let done = converted(&[
         ("A.txt", "HEADCreation-Date: 2011-01-01T10:00:00.12\n\ntext"),
+        ("notebook.zim", "[Notebook]\n"),
         ("A/plain.txt", "no header"),
         ("A/with blank.txt", "HEAD\n"),
         ("stray.txt", "no header"),

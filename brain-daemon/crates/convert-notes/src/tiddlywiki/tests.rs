@@ -225,12 +225,24 @@ fn links_out_of_the_folder_are_not_followed() {
     let wiki = dir.path().join("wiki");
     fs::create_dir_all(&wiki).unwrap();
     fs::write(wiki.join("a.tid"), "created: 20240101000000000\ntitle: A\n\ntext").unwrap();
+    fs::write(wiki.join("b.tid"), "created: 20240101000000000\ntitle: B\n\ntext").unwrap();
     std::os::unix::fs::symlink(&secret, wiki.join("b.txt")).unwrap();
     fs::write(wiki.join("c.txt"), "own").unwrap();
     fs::write(&secret, "title: Secret\nkey: secret").unwrap();
     std::os::unix::fs::symlink(&secret, wiki.join("c.txt.meta")).unwrap();
     let converted = Converted::of(&FORMATS, &wiki);
-    assert_eq!(converted.paths(), ["A", "c.txt"]);
+    assert_eq!(converted.paths(), ["A", "B", "c.txt"]);
     assert!(!converted.page("c.txt").contains("secret"));
     assert!(converted.lost()[0].starts_with("b.txt: it is a symbolic link"));
+}
+
+#[test]
+fn a_folder_of_tiddlers_can_begin_with_those_of_the_program() {
+    let files = brain_convert_testing::directory(&[
+        ("$__SiteTitle.tid", "title: $:/SiteTitle\n\nHarbour"),
+        ("A.tid", "created: 20240101000000000\ntitle: A\n\ntext"),
+        ("B.md", "text"),
+        ("B.md.meta", "title: B\ntype: text/x-markdown\n"),
+    ]);
+    assert!(Converted::of(&FORMATS, files.path()).paths().contains(&"B"));
 }

@@ -42,7 +42,8 @@ fn im12_the_chain_is_walked_before_nodes_are_left_out() {
     assert_eq!(found.paths(), ["ChatGPT/Kettle"]);
     assert_eq!(
         found.page("ChatGPT/Kettle"),
-        "---\nsource_kind: \"import:others\"\ntitle: \"Kettle\"\ncreated: 2023-11-14T22:13:20.5Z\nupdated: 2023-11-14T22:13:23Z\n\
+        "---\nsource_kind: \"import:others\"\n\
+         title: \"Kettle\"\ncreated: 2023-11-14T22:13:20.5Z\nupdated: 2023-11-14T22:13:23Z\n\
         ---\n\n\
          ## You, 2023-11-14 22:13:21 UTC\n\nDoes it whistle?\n\n\
          ## ChatGPT, 2023-11-14 22:13:23 UTC\n\nAt 100 degrees.\n"

@@ -24,7 +24,8 @@ fn im14_the_text_of_attachments_is_kept() {
     assert_eq!(found.paths(), ["Claude/Bring 40 m of blue rope"]);
     assert_eq!(
         found.page("Claude/Bring 40 m of blue rope"),
-        "---\nsource_kind: \"import:others\"\ntitle: \"Bring 40 m of blue rope.\"\ncreated: 2026-02-01T08:00:00Z\n\
+        "---\nsource_kind: \"import:others\"\n\
+         title: \"Bring 40 m of blue rope.\"\ncreated: 2026-02-01T08:00:00Z\n\
          updated: 2026-02-01T08:01:00Z\nconversation: \"c1\"\n---\n\n\
          ## You, 2026-02-01 08:00:00 UTC\n\n`paste.txt`:\n\n```\nBring 40 m of blue rope.\n```\n\n\
          ## Claude, 2026-02-01 08:01:00 UTC\n\nNoted.\n\n(file: dock.png)\n"

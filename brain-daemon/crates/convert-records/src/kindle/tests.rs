@@ -24,7 +24,8 @@ fn im20_the_last_record_of_a_highlight_counts() {
     assert_eq!(found.paths(), ["Kindle/The Weir"]);
     assert_eq!(
         found.page("Kindle/The Weir"),
-        "---\nsource_kind: \"import:others\"\ntitle: \"The Weir\"\nauthor: \"Ole Strand\"\ncreated: \"2026-03-02\"\n\
+        "---\nsource_kind: \"import:others\"\n\
+         title: \"The Weir\"\nauthor: \"Ole Strand\"\ncreated: \"2026-03-02\"\n\
          updated: \"2026-03-02\"\n---\n\n> the gate was shut and nobody had the key\n>\n\
          > — page 12, location 170-176, 2026-03-02 21:15:09\n"
     );

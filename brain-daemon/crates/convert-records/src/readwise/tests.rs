@@ -23,7 +23,8 @@ fn a_book_is_a_page_in_the_order_of_its_places() {
     assert_eq!(found.paths(), ["Readwise/The Weir", "Readwise/The Weir 2"]);
     assert_eq!(
         found.page("Readwise/The Weir 2"),
-        "---\nsource_kind: \"import:others\"\ntitle: \"The Weir\"\ncreated: 2023-04-05T06:07:08Z\nupdated: 2023-04-06T06:07:08Z\n\
+        "---\nsource_kind: \"import:others\"\n\
+         title: \"The Weir\"\ncreated: 2023-04-05T06:07:08Z\nupdated: 2023-04-06T06:07:08Z\n\
          tags: [\"old\", \"water\"]\nauthor: \"Ole Strand\"\nasin: \"B01\"\n---\n\n\
          > one\n>\n> — location 3, 2023-04-06 06:07:08 UTC\n\n\
          > \\# two, \"gates\"\n>\n> — location 20, 2023-04-05 06:07:08 UTC, yellow, tag: a, tag: \

@@ -54,6 +54,18 @@ fn notes_have_dates_tags_links_and_files() {
 }
 
 #[test]
+fn a_bundle_itself_is_read() {
+    let dir = directory(&[
+        ("A.textbundle/info.json", "{\"version\":2}"),
+        ("A.textbundle/text.md", "# A\n![](assets/p.png)"),
+        ("A.textbundle/assets/p.png", "png"),
+    ]);
+    let converted = Converted::of(&FORMATS, &dir.path().join("A.textbundle"));
+    assert_eq!((converted.format, converted.paths()), ("bear", vec!["A"]));
+    assert_eq!(converted.files().len(), 1);
+}
+
+#[test]
 fn hard_input_gives_pages_or_reasons() {
     let converted = Converted::of(
         &FORMATS,

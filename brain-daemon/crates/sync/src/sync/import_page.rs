@@ -65,9 +65,10 @@ pub(super) fn read_page(
         let page = build_new_page(slug, document, provenance, None, change)
             .map_err(|fault| fault.message)?;
         // The times of converted files say nothing.
-        let file = (!input.is_converted()).then(|| file_times(&meta));
+        let is_converted = input.is_converted();
+        let file = (!is_converted).then(|| file_times(&meta));
         let commits = commits.get(path).copied();
-        let dates = NoteDates { commits, file, ..page.dates };
+        let dates = NoteDates { commits, file, is_converted, ..page.dates };
         let page = NewPage { dates, ..page };
         let (path, slug) = (path.to_owned(), slug.clone());
         Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page, named_files })
