@@ -352,28 +352,11 @@ impl SyncService {
         let mut input = self.import_input(request, &home, progress)?;
         let source = self.target_source(caller, request, &input.path)?;
         let mut found = self.import_files(&input, &home)?;
-        let documents = match (&input.kind, &request.format) {
-            (InputKind::Markdown(_), None) => {
-                let has_converter = self.env.converter.exists();
-                take_documents(&input.path, &mut found, |path| {
-                    self.is_document(path, has_converter)
-                })
-            }
-            _ => Vec::new(),
-        };
-        if let InputKind::Markdown(files) = &mut input.kind {
-            let links: HashSet<&String> = found.links.iter().collect();
-            let others = found.other_paths.iter().filter(|path| !links.contains(path));
-            let documents = documents.iter().map(|document| &document.path);
-            *files = LocalFiles::of(others.chain(documents));
-        }
-        let record = match request.dry_run {
-            true => None,
-            false => {
-                let now = self.env.clock.now();
-                Some(ImportRecords::new(&home).begin(&request.path, &source, now)?)
-            }
-        };
+        let documents = self.sort_other_files(request, &mut input, &mut found);
+        let now = self.env.clock.now();
+        let records = ImportRecords::new(&home);
+        let begin = || records.begin(&request.path, &source, now);
+        let record = (!request.dry_run).then(begin).transpose()?;
         let _running = record.as_ref().map(|record| self.run_record(&record.id)).transpose()?;
         let files = (found.files.len() + documents.len()) as u64;
         let mut run = ImportRun {
@@ -416,6 +399,28 @@ impl SyncService {
             reply.warnings.push(format!("the report is not kept: {}", fault.message));
         }
         Ok(reply)
+    }
+
+    /// Returns the documents of an imported directory, and notes which files its notes can name.
+    fn sort_other_files(
+        &self,
+        request: &Import,
+        input: &mut ImportInput,
+        found: &mut ScanReport,
+    ) -> Vec<Document> {
+        let InputKind::Markdown(files) = &mut input.kind else { return Vec::new() };
+        let has_converter = self.env.converter.exists();
+        let documents = match request.format {
+            Some(_) => Vec::new(),
+            None => {
+                let is_document = |path: &str| self.is_document(path, has_converter);
+                take_documents(&input.path, found, is_document)
+            }
+        };
+        let links: HashSet<&String> = found.links.iter().collect();
+        let others = found.other_paths.iter().filter(|path| !links.contains(path));
+        *files = LocalFiles::of(others.chain(documents.iter().map(|document| &document.path)));
+        documents
     }
 
     /// Returns the source that gets the pages. Refuses one whose directory overlaps `dir`.

@@ -248,7 +248,8 @@ impl<'a> SyncRun<'a> {
         }
         beside::warn(survey, &mut self.tally);
         if survey.files == 0 && self.options.is_whole() && self.options.watched.is_none() {
-            self.service.export_warning(&self.root).map(|warning| self.tally.warn(warning));
+            let warning = self.service.export_warning(&self.root);
+            self.tally.report.warnings.extend(warning);
         }
         if self.options.is_whole() {
             self.service.sources.note_links(self.id, &survey.found.links);
