@@ -28,7 +28,7 @@ pub enum Value {
 pub struct Page {
     /// The file that it comes from, and the entry in it: "notes.enex, note 3".
     pub from: String,
-    /// Its path from [`Paths::add`].
+    /// Its path from [`crate::Paths::add`].
     pub path: String,
     /// Its title, as the program shows it. Empty if it has none.
     pub title: String,
