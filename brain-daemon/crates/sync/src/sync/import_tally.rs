@@ -73,6 +73,8 @@ impl ImportTally {
             self.lost.add(path, reason);
         }
         self.lost.total += unnamed;
+        // A warning counts links to notes and directories.
+        self.lost.total = self.lost.total.saturating_sub(found.links.len() as u64);
     }
 
     /// Waits for a thread that writes files, and adds its problems.
