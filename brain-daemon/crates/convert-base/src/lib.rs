@@ -6,6 +6,7 @@
 
 mod format;
 mod kinds;
+mod months;
 mod output;
 mod page;
 mod paths;
@@ -16,6 +17,7 @@ mod unique_names;
 
 pub use brain_page::is_entity;
 pub use format::{ConvertError, Format, convert, convert_with, recognise};
+pub use months::MONTHS;
 pub use output::Output;
 pub use page::{Page, Value, link, link_address};
 pub use paths::Paths;

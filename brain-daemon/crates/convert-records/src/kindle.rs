@@ -14,14 +14,14 @@ mod words;
 mod tests;
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use brain_convert_base::{ConvertError, Format, Output, Page, Paths, Sample, Value, literal_line};
 
 use jiff::civil::DateTime;
 
+use crate::highlight_file::HighlightFile;
 use crate::highlights::{quotation, remark};
 use crate::long_page::{LongPage, Target};
 use kind::Kind;
@@ -40,8 +40,6 @@ pub(crate) const FORMAT: Format = Format {
 const FOLDER: &str = "Kindle";
 /// The line between records.
 const SEPARATOR: &str = "==========";
-/// Maximum size of the file, in bytes. It is read into memory.
-const MAX_FILE: u64 = 32 * 1024 * 1024;
 
 fn recognise(sample: &Sample) -> bool {
     let text = sample.text();
@@ -55,16 +53,9 @@ fn recognise(sample: &Sample) -> bool {
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
-    let name = path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
+    let HighlightFile { name, text } = HighlightFile::read(path)?;
     let malformed =
         |reason: &str| ConvertError::Malformed { from: name.clone(), reason: reason.to_owned() };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(ConvertError::read(path))?;
-    file.take(MAX_FILE).read_to_end(&mut bytes).map_err(ConvertError::read(path))?;
-    if bytes.len() as u64 == MAX_FILE {
-        return Err(malformed("it has more than 32 MiB"));
-    }
-    let text = String::from_utf8_lossy(&bytes);
     let (records, is_cut) = records(&text, SEPARATOR);
     let mut paths = Paths::default();
     for book in books(records) {

@@ -8,6 +8,7 @@ mod embedded;
 mod export;
 #[cfg(test)]
 mod faults;
+mod highlight_file;
 mod highlights;
 mod json;
 mod json_array;

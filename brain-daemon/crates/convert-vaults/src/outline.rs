@@ -163,7 +163,7 @@ fn pairs(bytes: &[u8], open: &[u8], close: &[u8]) -> HashMap<usize, usize> {
     found
 }
 
-/// Returns the text with `change` applied to all that is no code.
+/// Returns the text with `change` applied to everything but code.
 pub(crate) fn map_text(text: &str, change: &dyn Fn(&str) -> String) -> String {
     let mut scanner = Scanner::of(text);
     let mut out = String::with_capacity(text.len());

@@ -1,23 +1,9 @@
 //! A rule of recurrence in words.
 
+use brain_convert_base::MONTHS;
 use jiff::civil::Weekday;
 
 use super::rule::{Frequency, Rule};
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 /// Returns a rule in words, without its end: `every 2 weeks on Monday`.
 pub(super) fn words(rule: &Rule) -> String {

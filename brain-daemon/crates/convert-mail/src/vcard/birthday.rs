@@ -1,20 +1,7 @@
 //! Dates of birth, with or without a year.
 
-/// Names of the months.
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+use brain_convert_base::MONTHS;
+
 /// The year that Apple's programs write for none.
 const NO_YEAR: &str = "1604";
 

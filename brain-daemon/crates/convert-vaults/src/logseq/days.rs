@@ -1,24 +1,11 @@
 //! Days: the names of files of journals, and the titles that Logseq shows for them.
 
+use brain_convert_base::MONTHS;
 use jiff::civil::Date;
 
 /// The form of a title if the graph sets none.
 pub(super) const DEFAULT_FORMAT: &str = "MMM do, yyyy";
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 

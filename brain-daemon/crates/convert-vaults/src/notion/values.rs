@@ -1,20 +1,6 @@
-//! Values of properties: dates, and lists of pages or files.
+//! Values of properties: dates, and lists of pages or files. Most exports have English dates.
 
-/// Names of months in English, the language of most exports.
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
+use brain_convert_base::MONTHS;
 
 /// Returns a date, or a range of two dates, in the form of ISO 8601, or `None` if the value is not
 /// clearly one: `May 4, 2024`, `May 4, 2024 3:00 PM (GMT+2)`, `2024/05/04`. A time without zone gets
@@ -57,7 +43,11 @@ fn moment(text: &str) -> Option<String> {
 
 fn month_number(name: &str) -> Option<usize> {
     let name = name.to_lowercase();
-    MONTHS.iter().position(|month| *month == name || month.get(..3) == Some(&name)).map(|at| at + 1)
+    let is_name = |month: &str| {
+        month.eq_ignore_ascii_case(&name)
+            || month.get(..3).is_some_and(|short| short.eq_ignore_ascii_case(&name))
+    };
+    MONTHS.iter().position(|month| is_name(month)).map(|at| at + 1)
 }
 
 fn day_of(year: &str, month: usize, day: &str) -> Option<String> {

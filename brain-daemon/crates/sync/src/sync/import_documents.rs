@@ -138,7 +138,7 @@ impl SyncService {
         should_continue: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<DocumentResult>, Fault> {
         let pages = Mutex::new(pages);
-        let converter = vec![self.env.converter.display().to_string()];
+        let converter = self.converter_command();
         let results = map_in_parallel(documents, |document| {
             let processor = self.processor(&document.path);
             let program = processor.map_or(&converter, |processor| &processor.program);

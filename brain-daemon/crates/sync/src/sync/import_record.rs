@@ -44,8 +44,8 @@ pub(super) struct FormerState {
     /// Whether it was deleted.
     #[serde(default)]
     pub(super) is_deleted: bool,
-    /// When the import wrote it, in Unix milliseconds.
-    #[serde(default)]
+    /// When the import wrote it, in Unix milliseconds: the time of its line.
+    #[serde(skip)]
     pub(super) written_at: i64,
 }
 
