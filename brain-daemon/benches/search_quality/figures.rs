@@ -1,5 +1,6 @@
 //! Runs the questions of a set and measures the quality of the answers.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use brain_protocol::{Reply, Request, Search};
@@ -22,6 +23,8 @@ pub(crate) struct Figures {
     pub(crate) mrr10: f64,
     /// The share of questions whose first hit is an answer.
     pub(crate) first: f64,
+    /// The share of excluded pages among the first 5 hits. `None` if no question excludes any.
+    pub(crate) unwanted5: Option<f64>,
     /// Median time of a search with passages, in microseconds.
     pub(crate) median_us: u128,
 }
@@ -31,6 +34,7 @@ pub(crate) struct Figures {
 pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, prints_misses: bool) -> Figures {
     let mut sum = Figures::default();
     let mut times = Vec::new();
+    let mut unwanted5 = (!set.unwanted.is_empty()).then_some(0.0);
     for query in &set.queries {
         let Some(answers) = set.wanted.get(&query.id) else { continue };
         let request = Request::Search(Search {
@@ -57,6 +61,9 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, prints_misses: 
         sum.recall10 += recall_at(10);
         sum.mrr10 += grades.iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i as f64 + 1.0));
         sum.first += f64::from(u8::from(grades.first().is_some_and(|g| *g > 0.0)));
+        if let (Some(sum), Some(unwanted)) = (&mut unwanted5, set.unwanted.get(&query.id)) {
+            *sum += unwanted_share(&ids[..ids.len().min(5)], unwanted);
+        }
         sum.questions += 1;
         if prints_misses && recall_at(5) < 1.0 {
             let expected: Vec<&String> = answers.keys().collect();
@@ -76,8 +83,14 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, prints_misses: 
         recall10: mean(sum.recall10, sum.questions),
         mrr10: mean(sum.mrr10, sum.questions),
         first: mean(sum.first, sum.questions),
+        unwanted5: unwanted5.map(|share| mean(share, sum.questions)),
         median_us: times.get(times.len() / 2).copied().unwrap_or(0),
     }
+}
+
+/// Returns the share of `hits` that are unwanted; 0 if there are no hits.
+fn unwanted_share(hits: &[&str], unwanted: &HashSet<String>) -> f64 {
+    hits.iter().filter(|id| unwanted.contains(**id)).count() as f64 / hits.len().max(1) as f64
 }
 
 /// Returns the discounted cumulative gain of the first 10 grades.

@@ -45,6 +45,8 @@ fn obsidian_form(set: &Set) -> Set {
         docs: docs.collect(),
         queries: set.queries.clone(),
         wanted: set.wanted.clone(),
+        unwanted: set.unwanted.clone(),
+        has_sources: set.has_sources,
     }
 }
 

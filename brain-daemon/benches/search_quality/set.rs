@@ -1,6 +1,6 @@
 //! A set of pages and questions with their answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
@@ -48,6 +48,20 @@ pub(crate) struct Set {
     pub(crate) queries: Vec<Query>,
     /// The relevance of each answer: id of the question → id of the document → relevance.
     pub(crate) wanted: HashMap<String, HashMap<String, f64>>,
+    /// Documents that a question excludes: id of the question → ids of the documents. If the set
+    /// has any, the share of them among the first hits is measured.
+    pub(crate) unwanted: HashMap<String, HashSet<String>>,
+    /// Whether the first part of each id is a source.
+    pub(crate) has_sources: bool,
+}
+
+/// A question with its answers, and with pages that it must not show.
+pub(crate) struct Question {
+    pub(crate) text: String,
+    /// The ids of the answers.
+    pub(crate) wanted: Vec<String>,
+    /// The ids of the pages that it excludes.
+    pub(crate) unwanted: Vec<String>,
 }
 
 impl Set {
@@ -60,7 +74,25 @@ impl Set {
             wanted.insert(id.clone(), answers.iter().map(|a| (a.clone(), 1.0)).collect());
             queries.push(Query { id, text: text.clone(), scope: None, prefix: false });
         }
-        Self { name: name.to_owned(), docs, queries, wanted }
+        let (name, unwanted) = (name.to_owned(), HashMap::new());
+        Self { name, docs, queries, wanted, unwanted, has_sources: false }
+    }
+
+    /// Creates a set of questions of which some exclude pages.
+    pub(crate) fn with_unwanted(name: &str, docs: Vec<Doc>, questions: Vec<Question>) -> Self {
+        let mut unwanted = HashMap::new();
+        let mut pairs = Vec::new();
+        for (number, question) in questions.into_iter().enumerate() {
+            unwanted.insert(format!("q{number}"), question.unwanted.into_iter().collect());
+            pairs.push((question.text, question.wanted));
+        }
+        Self { unwanted, ..Self::new(name, docs, &pairs) }
+    }
+
+    /// Returns the set with a source for each folder.
+    pub(crate) fn with_sources(mut self) -> Self {
+        self.has_sources = true;
+        self
     }
 
     /// Returns the set with questions that are being typed.
@@ -69,9 +101,9 @@ impl Set {
         self
     }
 
-    /// Returns whether questions have scopes. Then each scope is a source.
+    /// Returns whether the first part of each id is a source. So it is if questions have scopes.
     pub(crate) fn has_scopes(&self) -> bool {
-        self.queries.iter().any(|query| query.scope.is_some())
+        self.has_sources || self.queries.iter().any(|query| query.scope.is_some())
     }
 }
 
@@ -99,6 +131,8 @@ pub(crate) fn read(dir: &Path) -> Set {
         docs: read_lines(&dir.join("docs.jsonl")),
         queries: read_lines(&dir.join("queries.jsonl")),
         wanted,
+        unwanted: HashMap::new(),
+        has_sources: false,
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Lexicon {
     pub(crate) end: &'static str,
 }
 
-pub(crate) const LEXICONS: [Lexicon; 12] = [
+pub(crate) const LEXICONS: [Lexicon; 14] = [
     Lexicon {
         code: "en",
         orders: "svop|tsvo|svotp|psvo",
@@ -238,6 +238,47 @@ pub(crate) const LEXICONS: [Lexicon; 12] = [
         places: "길의 끝에서|정원 안에서|강 건너편에서|교회 뒤에서|학교 앞에서|집에서|다리 밑에서|\
             바닷가에서|시장 근처에서",
         times: "월요일에|한밤중에|여름 전에|일주일 전에|새해 초에|다시 한번|저녁에|폭풍 뒤에",
+        space: " ",
+        end: ". ",
+    },
+    Lexicon {
+        code: "fr",
+        orders: "svop|tsvo|svotp|psvo",
+        conjunctions: "et puis|mais ensuite|parce que|de sorte que|pendant que",
+        subjects: "le nouveau voisin|ma sœur|la directrice de l'école|un vieil ami|\
+            l'équipe du nord|personne du bureau|le jardinier|la capitaine du port|notre médecin|\
+            le comité|une visiteuse|l'invitée|le gardien de nuit",
+        verbs: "cherche toujours|n'a pas encore trouvé|a déjà vendu|voulait voir|va réparer|\
+            apportera|oublie souvent|ne peut pas payer|a peint|garde|n'a jamais demandé|a caché",
+        objects: "la liste des bateaux|une lettre de la banque|les clés de la maison|\
+            le reste de l'argent|une carte de l'île|tous les vieux livres|trois caisses de pommes|\
+            le compte rendu de la réunion|un nouveau toit|le chemin de la gare|l'horloge cassée|\
+            le prix du billet|la deuxième moitié du plan",
+        places: "au bout de la rue|dans le jardin|de l'autre côté du fleuve|derrière l'église|\
+            devant l'école|à la maison|sous le pont|au bord de la mer|près du marché",
+        times: "lundi|au milieu de la nuit|avant l'été|il y a une semaine|au début de l'année|\
+            encore une fois|le soir|après la tempête",
+        space: " ",
+        end: ". ",
+    },
+    Lexicon {
+        code: "es",
+        orders: "svop|tsvo|svotp|psvo",
+        conjunctions: "y luego|pero después|porque|de modo que|mientras",
+        subjects: "el nuevo vecino|mi hermana|la directora de la escuela|un viejo amigo|\
+            el equipo del norte|nadie de la oficina|el jardinero|la capitana del puerto|\
+            nuestra doctora|el comité|una visitante|la huésped|el vigilante nocturno",
+        verbs: "todavía busca|aún no encontró|ya vendió|quería ver|va a reparar|traerá|\
+            olvida a menudo|no puede pagar|pintó|guarda|nunca preguntó por|escondió",
+        objects: "la lista de los barcos|una carta del banco|las llaves de la casa|\
+            el resto del dinero|un mapa de la isla|todos los libros viejos|\
+            tres cajas de manzanas|el acta de la reunión|un techo nuevo|\
+            el camino a la estación|el reloj roto|el precio del billete|\
+            la segunda mitad del plan",
+        places: "al final de la calle|en el jardín|al otro lado del río|detrás de la iglesia|\
+            delante de la escuela|en casa|debajo del puente|junto al mar|cerca del mercado",
+        times: "el lunes|en medio de la noche|antes del verano|hace una semana|\
+            a principios de año|una vez más|por la tarde|después de la tormenta",
         space: " ",
         end: ". ",
     },
