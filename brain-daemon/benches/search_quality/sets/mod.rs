@@ -1,10 +1,12 @@
 //! Generated sets: invented pages and questions with known answers, one file for each subject. They
 //! are always the same, and need no data from elsewhere.
 
+mod commands;
 mod dates;
 mod lexicon;
 mod names;
 mod phrases;
+mod prose;
 mod quotes;
 mod relations;
 
@@ -20,5 +22,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(names::sets());
     sets.extend(dates::sets());
     sets.extend(relations::sets());
+    sets.extend(commands::sets());
     sets
 }

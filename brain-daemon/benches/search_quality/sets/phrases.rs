@@ -36,7 +36,7 @@ fn phrase_set(lexicon: &Lexicon) -> Set {
 
 /// Returns four to six words of `text`, or 8 to 24 characters in a script without spaces. `None` if
 /// they cross the end of a sentence or a heading, or if the text is too short.
-fn phrase(lexicon: &Lexicon, text: &str, rng: &mut Rng) -> Option<String> {
+pub(super) fn phrase(lexicon: &Lexicon, text: &str, rng: &mut Rng) -> Option<String> {
     let length = 4 + rng.below(3);
     let pieces: Vec<&str> = match lexicon.space {
         "" => text.split_inclusive(|_| true).collect(),
@@ -53,8 +53,8 @@ fn phrase(lexicon: &Lexicon, text: &str, rng: &mut Rng) -> Option<String> {
     (!phrase.contains(['\n', '#', '.', '。'])).then(|| phrase.trim().to_owned())
 }
 
-fn note(lexicon: &Lexicon, number: usize, rng: &mut Rng) -> Doc {
-    // One note in eight is long.
+/// Returns a note of random sentences; one in eight is long.
+pub(super) fn note(lexicon: &Lexicon, number: usize, rng: &mut Rng) -> Doc {
     let sentences = if number.is_multiple_of(8) { 60 } else { 6 } + rng.below(14);
     let title = random_part(lexicon.objects, rng);
     let mut text = String::new();
