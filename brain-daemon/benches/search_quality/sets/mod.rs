@@ -6,6 +6,8 @@ mod dates;
 mod lexicon;
 mod names;
 mod phrases;
+mod properties;
+mod properties_words;
 mod prose;
 mod quotes;
 mod relations;
@@ -23,5 +25,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(dates::sets());
     sets.extend(relations::sets());
     sets.extend(commands::sets());
+    sets.extend(properties::sets());
     sets
 }
