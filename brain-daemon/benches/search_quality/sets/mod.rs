@@ -5,12 +5,14 @@ mod commands;
 mod dates;
 mod lexicon;
 mod names;
+mod numbers;
 mod phrases;
 mod properties;
 mod properties_words;
 mod prose;
 mod quotes;
 mod relations;
+mod versions;
 
 use crate::films;
 use crate::set::Set;
@@ -26,5 +28,7 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(relations::sets());
     sets.extend(commands::sets());
     sets.extend(properties::sets());
+    sets.extend(versions::sets());
+    sets.extend(numbers::sets());
     sets
 }
