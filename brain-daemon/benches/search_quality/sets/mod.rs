@@ -3,8 +3,10 @@
 
 mod commands;
 mod dates;
+mod exclusions;
 mod lexicon;
 mod names;
+mod negations;
 mod numbers;
 mod phrases;
 mod properties;
@@ -30,5 +32,7 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(properties::sets());
     sets.extend(versions::sets());
     sets.extend(numbers::sets());
+    sets.extend(exclusions::sets());
+    sets.extend(negations::sets());
     sets
 }
