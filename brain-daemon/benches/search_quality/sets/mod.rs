@@ -5,6 +5,7 @@ mod commands;
 mod dates;
 mod exclusions;
 mod lexicon;
+mod mentions;
 mod names;
 mod negations;
 mod numbers;
@@ -34,5 +35,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(numbers::sets());
     sets.extend(exclusions::sets());
     sets.extend(negations::sets());
+    sets.extend(mentions::sets());
     sets
 }
