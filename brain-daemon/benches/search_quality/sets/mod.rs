@@ -4,6 +4,7 @@
 mod commands;
 mod dates;
 mod exclusions;
+mod joined;
 mod lexicon;
 mod mentions;
 mod names;
@@ -36,5 +37,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(exclusions::sets());
     sets.extend(negations::sets());
     sets.extend(mentions::sets());
+    sets.extend(joined::sets());
     sets
 }
