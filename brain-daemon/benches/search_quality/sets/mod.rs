@@ -3,6 +3,7 @@
 
 mod commands;
 mod dates;
+mod day_phrases;
 mod exclusions;
 mod joined;
 mod lexicon;
@@ -38,5 +39,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(negations::sets());
     sets.extend(mentions::sets());
     sets.extend(joined::sets());
+    sets.extend(day_phrases::sets());
     sets
 }
