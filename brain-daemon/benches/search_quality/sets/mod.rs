@@ -10,6 +10,7 @@ mod lexicon;
 mod mentions;
 mod names;
 mod negations;
+mod newest;
 mod numbers;
 mod phrases;
 mod properties;
@@ -40,5 +41,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(mentions::sets());
     sets.extend(joined::sets());
     sets.extend(day_phrases::sets());
+    sets.extend(newest::sets());
     sets
 }
