@@ -18,6 +18,7 @@ mod properties_words;
 mod prose;
 mod quotes;
 mod relations;
+mod tagged;
 mod versions;
 
 use crate::films;
@@ -42,5 +43,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(joined::sets());
     sets.extend(day_phrases::sets());
     sets.extend(newest::sets());
+    sets.extend(tagged::sets());
     sets
 }
