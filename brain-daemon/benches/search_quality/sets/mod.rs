@@ -5,6 +5,7 @@ mod commands;
 mod dates;
 mod day_phrases;
 mod exclusions;
+mod gaps;
 mod joined;
 mod lexicon;
 mod mentions;
@@ -44,5 +45,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(day_phrases::sets());
     sets.extend(newest::sets());
     sets.extend(tagged::sets());
+    sets.extend(gaps::sets());
     sets
 }
