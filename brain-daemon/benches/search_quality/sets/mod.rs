@@ -17,6 +17,7 @@ mod phrases;
 mod properties;
 mod properties_words;
 mod prose;
+mod quoted;
 mod quotes;
 mod relations;
 mod tagged;
@@ -46,5 +47,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(newest::sets());
     sets.extend(tagged::sets());
     sets.extend(gaps::sets());
+    sets.extend(quoted::sets());
     sets
 }
