@@ -4,6 +4,7 @@
 mod commands;
 mod dates;
 mod day_phrases;
+mod essays;
 mod exclusions;
 mod gaps;
 mod joined;
@@ -48,5 +49,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(tagged::sets());
     sets.extend(gaps::sets());
     sets.extend(quoted::sets());
+    sets.extend(essays::sets());
     sets
 }
