@@ -4,8 +4,9 @@
 //! `cargo bench -p brain-daemon --bench search_quality -- --write docs/search-quality.md`
 //!
 //! `--sets` measures the generated sets only, without vectors. With `--sets`, `--check FILE` fails
-//! if a figure is more than a point (0.01) below that in FILE. `--only NAMES` selects sets.
-//! `--misses` prints questions with answers that are not among the first 5 hits.
+//! if a figure is more than a point (0.01) worse than that in FILE. `--only NAMES` selects sets.
+//! `--misses` prints questions with answers that are not among the first 5 hits, and questions to
+//! `ask` without a right answer.
 //!
 //! Environment variables:
 //!
@@ -23,6 +24,7 @@
     clippy::print_stderr
 )]
 
+mod answers;
 mod brain_home;
 mod figures;
 mod films;
@@ -34,6 +36,7 @@ mod sets;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use answers::AnswerRow;
 use brain_home::BrainHome;
 use figures::Figures;
 use set::Set;
@@ -49,6 +52,13 @@ pub(crate) struct Row {
     with_vectors: Option<Figures>,
 }
 
+/// The figures of the generated sets.
+pub(crate) struct Generated {
+    rows: Vec<Row>,
+    /// The figures of the questions to `ask`, if they are selected.
+    answers: Option<AnswerRow>,
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     // A test runner may list or run tests; there are none.
@@ -60,12 +70,17 @@ fn main() {
     let only = value_of("--only");
     let is_selected =
         |set: &Set| only.is_none_or(|only| only.split(',').any(|name| set.name == name));
+    let ask_set = sets::ask::ask_set();
     let prints_misses = args.iter().any(|a| a == "--misses");
     let generated: Vec<Row> = sets::sets()
         .iter()
         .filter(|set| is_selected(set))
         .map(|set| measure(set, None, prints_misses))
         .collect();
+    let generated = Generated {
+        rows: generated,
+        answers: is_selected(&ask_set.vault).then(|| answers::measure(&ask_set, prints_misses)),
+    };
     let path = |flag: &str| value_of(flag).map(|path| root.join(path));
     if args.iter().any(|a| a == "--sets") {
         if let Some(path) = path("--write") {

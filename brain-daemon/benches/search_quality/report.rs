@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use crate::Row;
+use crate::answers::AnswerRow;
 use crate::figures::Figures;
-use crate::obsidian;
+use crate::{Generated, Row, obsidian};
 
 /// Goals: name of the set, whether with vectors, measure, minimum. Goals without vectors are the
 /// best full-text figures known before this program. Goals with vectors are the best figures of a
@@ -64,6 +64,18 @@ cargo test --workspace --bench search_quality -- --sets --check docs/search-qual
 
 | set | documents | questions | first | recall@5 | recall@10 | nDCG@10 | unwanted | median µs |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
+";
+
+/// The section about answers of `ask`.
+const ANSWERS: &str = "## Answers without a model
+
+Questions to `brain ask` about an invented vault of people, meetings, projects, books and days, with
+no language model. An answer is right if it has all names that it should have, and no other one of
+their kind. If the vault does not say it, an answer without a list is right. *Wrong* is the share of
+questions with another answer; the rest get passages only. CI holds both figures.
+
+| set | documents | questions | right | wrong |
+|---|---:|---:|---:|---:|
 ";
 
 /// The section about measured alternatives.
@@ -163,15 +175,19 @@ fn commit() -> String {
 }
 
 /// Returns `page` with the section of the generated sets added or replaced.
-pub(crate) fn with_generated(page: &str, rows: &[Row]) -> String {
+pub(crate) fn with_generated(page: &str, generated: &Generated) -> String {
     let alternatives = page.find(ALTERNATIVES.trim_start()).unwrap_or(page.len());
     let begin = page.find(GENERATED).unwrap_or(alternatives);
     let mut out = page[..begin].to_owned();
     out.push_str(GENERATED);
-    for row in rows {
+    for row in &generated.rows {
         let _ = writeln!(out, "{}", generated_line(row));
     }
     out.push('\n');
+    if let Some(AnswerRow { name, docs, questions, right, wrong }) = &generated.answers {
+        out.push_str(ANSWERS);
+        let _ = writeln!(out, "| {name} | {docs} | {questions} | {right:.3} | {wrong:.3} |\n");
+    }
     out.push_str(&page[alternatives..]);
     out
 }
@@ -189,34 +205,46 @@ fn generated_line(row: &Row) -> String {
 
 /// Returns a line for each figure that is more than [`MAX_LOSS`] worse than that in `page`, and for
 /// each set that only `page` has.
-pub(crate) fn regressions(page: &str, rows: &[Row]) -> Vec<String> {
-    let section = page.split_once(GENERATED).map_or("", |(_, rest)| rest);
-    let section = section.split("\n\n").next().unwrap_or_default();
+pub(crate) fn regressions(page: &str, generated: &Generated) -> Vec<String> {
     let mut regressions = Vec::new();
-    for line in section.lines() {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    for cells in table_rows(page, GENERATED) {
         let [_, name, _, _, figures @ .., _, _] = cells.as_slice() else { continue };
-        let Some(row) = rows.iter().find(|row| row.name == *name) else {
+        let Some(row) = generated.rows.iter().find(|row| row.name == *name) else {
             regressions.push(format!("{name}: not measured"));
             continue;
         };
         let f = &row.without_vectors;
-        if let (Some(now), Some(Ok(before))) =
-            (f.unwanted5, figures.get(4).map(|f| f.parse::<f64>()))
-            && now > before + MAX_LOSS
-        {
-            regressions.push(format!("{name}: unwanted was {before:.3}, now {now:.3}"));
-        }
-        let now = [f.first, f.recall5, f.recall10, f.ndcg10];
-        let names = ["first", "recall@5", "recall@10", "nDCG@10"];
-        for ((figure, now), label) in figures.iter().zip(now).zip(names) {
-            let before: f64 = figure.parse().unwrap_or_default();
-            if now < before - MAX_LOSS {
-                regressions.push(format!("{name}: {label} was {before:.3}, now {now:.3}"));
-            }
+        let now = [Some(f.first), Some(f.recall5), Some(f.recall10), Some(f.ndcg10), f.unwanted5];
+        let labels = ["first", "recall@5", "recall@10", "nDCG@10", "unwanted"];
+        for ((before, now), label) in figures.iter().zip(now).zip(labels) {
+            regressions.extend(regression(name, label, before, now));
         }
     }
+    for cells in table_rows(page, ANSWERS) {
+        let [_, name, _, _, right, wrong, _] = cells.as_slice() else { continue };
+        let Some(row) = &generated.answers else {
+            regressions.push(format!("{name}: not measured"));
+            continue;
+        };
+        regressions.extend(regression(name, "right", right, Some(row.right)));
+        regressions.extend(regression(name, "wrong", wrong, Some(row.wrong)));
+    }
     regressions
+}
+
+/// Returns the cells of the rows of the table at the end of `heading` in `page`.
+fn table_rows<'a>(page: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
+    let table = page.split_once(heading).map_or("", |(_, rest)| rest);
+    let table = table.split("\n\n").next().unwrap_or_default();
+    table.lines().map(|line| line.split('|').map(str::trim).collect()).collect()
+}
+
+/// Returns a line if a figure is worse than before. An empty cell has no figure.
+fn regression(name: &str, label: &str, before: &str, now: Option<f64>) -> Option<String> {
+    let before: f64 = before.parse().ok()?;
+    let now = now?;
+    let loss = if ["unwanted", "wrong"].contains(&label) { now - before } else { before - now };
+    (loss > MAX_LOSS).then(|| format!("{name}: {label} was {before:.3}, now {now:.3}"))
 }
 
 /// Writes a table that compares sets with their Obsidian form.

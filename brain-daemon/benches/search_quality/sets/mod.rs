@@ -1,6 +1,8 @@
 //! Generated sets: invented pages and questions with known answers, one file for each subject. They
 //! are always the same, and need no data from elsewhere.
 
+pub(crate) mod ask;
+mod ask_vault;
 mod commands;
 mod dates;
 mod day_phrases;
