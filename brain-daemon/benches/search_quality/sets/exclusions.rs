@@ -45,7 +45,7 @@ const LANGUAGES: [Language; 4] = [
             "This is about A.",
             "A came up again today.",
             "I read a long piece on A.",
-            "A question about A.",
+            "Another question about A.",
         ],
         mentions: [
             "For A, B matters most; A and B go together.",

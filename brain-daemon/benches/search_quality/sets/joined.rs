@@ -10,7 +10,7 @@ struct Language {
     code: &'static str,
     /// Compounds with a space between their parts.
     words: &'static str,
-    /// Sentences with a compound `W`.
+    /// Sentences with a compound.
     sentences: [&'static str; 4],
     /// Sentences in which the parts `A` and `B` stand apart.
     apart: [&'static str; 2],
@@ -26,13 +26,19 @@ const LANGUAGES: [Language; 4] = [
             back end|pass word|web site|green house|rain water|sea weed|flow chart|\
             road map|name space|stop watch|eye witness|wind mill|hand book|cross word",
         sentences: [
-            "The W needs attention.",
-            "We talked about the W for an hour.",
-            "A new W arrived.",
-            "Nobody likes the W.",
+            "The {word} needs attention.",
+            "We talked about the {word} for an hour.",
+            "A new {word} arrived.",
+            "Nobody likes the {word}.",
         ],
         apart: ["The A was fine, but the B was not.", "First the B, much later the A."],
-        forms: &["W", "W problems", "notes on W", "the new W", "what about the W?"],
+        forms: &[
+            "{word}",
+            "{word} problems",
+            "notes on {word}",
+            "the new {word}",
+            "what about the {word}?",
+        ],
     },
     Language {
         code: "de",
@@ -40,13 +46,13 @@ const LANGUAGES: [Language; 4] = [
             Fahrrad schlauch|Steuer bescheid|Garten zaun|Bücher regal|Netz teil|Kern seife|\
             Wind mühle|Apfel ernte|Schlüssel bund|Fenster laden|Brief kasten|Wärme pumpe",
         sentences: [
-            "Die Sache mit W ist offen.",
-            "Wir sprachen lange über W.",
-            "W kam heute an.",
-            "Niemand mag W.",
+            "Die Sache mit {word} ist offen.",
+            "Wir sprachen lange über {word}.",
+            "{word} kam heute an.",
+            "Niemand mag {word}.",
         ],
         apart: ["A war gut, B war es nicht.", "Zuerst B, viel später A."],
-        forms: &["W", "Notizen zu W", "Probleme mit W"],
+        forms: &["{word}", "Notizen zu {word}", "Probleme mit {word}"],
     },
     Language {
         code: "fr",
@@ -54,13 +60,13 @@ const LANGUAGES: [Language; 4] = [
             haut parleur|pluri annuel|plate forme|tire bouchon|week end|électro ménager|anti gel|\
             porte feuille|auto école|anti vol|contre poids|extra terrestre|rétro éclairage",
         sentences: [
-            "La question de W reste ouverte.",
-            "On a parlé de W une heure.",
-            "W est arrivé.",
-            "Personne n'aime W.",
+            "La question de {word} reste ouverte.",
+            "On a parlé de {word} une heure.",
+            "{word} est arrivé.",
+            "Personne n'aime {word}.",
         ],
         apart: ["A allait bien, B non.", "D'abord B, bien plus tard A."],
-        forms: &["W", "notes sur W", "problèmes de W"],
+        forms: &["{word}", "notes sur {word}", "problèmes de {word}"],
     },
     Language {
         code: "es",
@@ -69,13 +75,13 @@ const LANGUAGES: [Language; 4] = [
             super mercado|saca corchos|foto copia|medio día|auto escuela|porta equipajes|\
             agua nieve|porta aviones",
         sentences: [
-            "Lo de W sigue abierto.",
-            "Hablamos de W una hora.",
-            "W llegó hoy.",
-            "A nadie le gusta W.",
+            "Lo de {word} sigue abierto.",
+            "Hablamos de {word} una hora.",
+            "{word} llegó hoy.",
+            "A nadie le gusta {word}.",
         ],
         apart: ["A iba bien, B no.", "Primero B, mucho más tarde A."],
-        forms: &["W", "notas sobre W", "problemas con W"],
+        forms: &["{word}", "notas sobre {word}", "problemas con {word}"],
     },
 ];
 
@@ -126,7 +132,7 @@ fn compounds(number: usize, language: &Language, in_another: bool) -> Set {
     for (number, compound) in language.words.split('|').enumerate() {
         let spellings = spellings(compound);
         let written = number % 3;
-        let sentence = language.sentences[number % 4].replace('W', &spellings[written]);
+        let sentence = language.sentences[number % 4].replace("{word}", &spellings[written]);
         let id = add(&sentence, &mut rng);
         for apart in language.apart {
             let (first, second) = spellings[0].split_once(' ').unwrap_or_default();
@@ -143,7 +149,7 @@ fn compounds(number: usize, language: &Language, in_another: bool) -> Set {
             let asked = if round == 1 { asked.to_lowercase() } else { asked.clone() };
             for form in [number + round, number * 2 + round + 1] {
                 let form = language.forms[form % language.forms.len()];
-                questions.push((form.replace('W', &asked), vec![id.clone()]));
+                questions.push((form.replace("{word}", &asked), vec![id.clone()]));
             }
         }
     }

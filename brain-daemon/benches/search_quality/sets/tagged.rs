@@ -9,7 +9,7 @@ use crate::set::Set;
 struct Language {
     /// Tags, which are also words.
     tags: &'static str,
-    /// Sentences in which a tag `T` is a word.
+    /// Sentences in which a tag is a word.
     sentences: [&'static str; 3],
     /// Questions about the pages with a tag.
     forms: &'static [&'static str],
@@ -20,57 +20,65 @@ const WORDS: [Language; 4] = [
         tags: "evergreen|draft|family|recipe|reading-list|to-sort|garden|idea|finance|health|\
             project/alpha|travel",
         sentences: [
-            "Somebody said T, and T again.",
-            "The word T is on the sign.",
-            "T, said the old man: T.",
+            "Somebody said {tag}, and {tag} again.",
+            "The word {tag} is on the sign.",
+            "{tag}, said the old man: {tag}.",
         ],
         forms: &[
-            "notes tagged T",
-            "everything with the tag T",
-            "pages tagged #T",
-            "tagged with T",
-            "what is tagged T?",
-            "show all notes with tag T",
-            "which pages have the tag T",
-            "all T-tagged pages",
+            "notes tagged {tag}",
+            "everything with the tag {tag}",
+            "pages tagged #{tag}",
+            "tagged with {tag}",
+            "what is tagged {tag}?",
+            "show all notes with tag {tag}",
+            "which pages have the tag {tag}",
+            "all {tag}-tagged pages",
         ],
     },
     Language {
         tags: "immergrün|entwurf|familie|rezept|leseliste|garten|idee|finanzen|gesundheit|reise",
-        sentences: ["Jemand sagte T, und wieder T.", "Auf dem Schild steht T.", "T, rief er: T."],
+        sentences: [
+            "Jemand sagte {tag}, und wieder {tag}.",
+            "Auf dem Schild steht {tag}.",
+            "{tag}, rief er: {tag}.",
+        ],
         forms: &[
-            "Notizen mit dem Tag T",
-            "alles mit Tag T",
-            "Seiten mit dem Schlagwort T",
-            "mit T getaggte Notizen",
-            "was ist mit T getaggt?",
-            "welche Seiten haben den Tag #T",
+            "Notizen mit dem Tag {tag}",
+            "alles mit Tag {tag}",
+            "Seiten mit dem Schlagwort {tag}",
+            "mit {tag} getaggte Notizen",
+            "was ist mit {tag} getaggt?",
+            "welche Seiten haben den Tag #{tag}",
         ],
     },
     Language {
         tags: "permanent|brouillon|famille|recette|lecture|jardin|idée|finances|santé|voyage",
         sentences: [
-            "Quelqu'un a dit T, encore T.",
-            "Il y a T sur le panneau.",
-            "T, disait-il : T.",
+            "Quelqu'un a dit {tag}, encore {tag}.",
+            "Il y a {tag} sur le panneau.",
+            "{tag}, disait-il : {tag}.",
         ],
         forms: &[
-            "notes avec le tag T",
-            "tout ce qui a l'étiquette T",
-            "pages étiquetées T",
-            "notes taguées T",
-            "quelles pages ont le tag #T ?",
+            "notes avec le tag {tag}",
+            "tout ce qui a l'étiquette {tag}",
+            "pages étiquetées {tag}",
+            "notes taguées {tag}",
+            "quelles pages ont le tag #{tag} ?",
         ],
     },
     Language {
         tags: "permanente|borrador|familia|receta|lectura|huerto|idea|finanzas|salud|viaje",
-        sentences: ["Alguien dijo T, y otra vez T.", "En el cartel pone T.", "T, decía: T."],
+        sentences: [
+            "Alguien dijo {tag}, y otra vez {tag}.",
+            "En el cartel pone {tag}.",
+            "{tag}, decía: {tag}.",
+        ],
         forms: &[
-            "notas con la etiqueta T",
-            "todo lo que tiene la etiqueta T",
-            "páginas etiquetadas como T",
-            "notas etiquetadas T",
-            "¿qué páginas tienen el tag #T?",
+            "notas con la etiqueta {tag}",
+            "todo lo que tiene la etiqueta {tag}",
+            "páginas etiquetadas como {tag}",
+            "notas etiquetadas {tag}",
+            "¿qué páginas tienen el tag #{tag}?",
         ],
     },
 ];
@@ -99,7 +107,7 @@ fn tag_set(language: usize) -> Set {
                 2 => (String::new(), format!("{body}\n\n#{tag}")),
                 // Another tag, and this one as words.
                 _ => {
-                    let sentence = words.sentences[number % 3].replace('T', tag);
+                    let sentence = words.sentences[number % 3].replace("{tag}", tag);
                     (format!("tags: [archive-{}]\n", letters(number)), format!("{body} {sentence}"))
                 }
             };
@@ -111,7 +119,7 @@ fn tag_set(language: usize) -> Set {
         // The word in a title, and beside a word of the questions.
         let text = format!("{} {other}. {}", prose(code, &mut rng, 5), prose(code, &mut rng, 2));
         docs.push(page(format!("titles/{}", letters(number)), &format!("{tag} 1"), text, ""));
-        let asked = words.forms[number % words.forms.len()].replace('T', other);
+        let asked = words.forms[number % words.forms.len()].replace("{tag}", other);
         let text =
             format!("{} \"{asked}\". {}", prose(code, &mut rng, 3), prose(code, &mut rng, 4));
         let title = prose(code, &mut rng, 1);
@@ -119,7 +127,7 @@ fn tag_set(language: usize) -> Set {
         let rounds = if language == 0 { 7 } else { 4 };
         for round in 0..rounds {
             let form = words.forms[(number + round) % words.forms.len()];
-            questions.push((form.replace('T', tag), answers.clone()));
+            questions.push((form.replace("{tag}", tag), answers.clone()));
         }
     }
     Set::new(&format!("tags-in-words-{code}"), docs, &questions)

@@ -20,28 +20,56 @@ const SHARED: [&str; 12] = [
 ];
 const PROGRAMS: [&str; 2] = ["Vellum", "Tidewater"];
 
-/// Questions about the version `V` of any program, of each language.
+/// Questions about a version of any program, of each language.
 const ANY: [&[&str]; 4] = [
-    &["V", "vV", "version V", "what changed in V", "release V", "changelog V", "bug in V?"],
-    &["V", "Version V", "was ist neu in V", "Fehler in der Version V"],
-    &["vV", "version V", "quoi de neuf dans la V ?", "problème avec la version V"],
-    &["V", "versión V", "qué cambió en la V", "notas de la versión V"],
+    &[
+        "{version}",
+        "v{version}",
+        "version {version}",
+        "what changed in {version}",
+        "release {version}",
+        "changelog {version}",
+        "bug in {version}?",
+    ],
+    &[
+        "{version}",
+        "Version {version}",
+        "was ist neu in {version}",
+        "Fehler in der Version {version}",
+    ],
+    &[
+        "v{version}",
+        "version {version}",
+        "quoi de neuf dans la {version} ?",
+        "problème avec la version {version}",
+    ],
+    &[
+        "{version}",
+        "versión {version}",
+        "qué cambió en la {version}",
+        "notas de la versión {version}",
+    ],
 ];
-/// Questions about the version `V` of the program `P`.
+/// Questions about a version of a program.
 const NAMED: [&[&str]; 4] = [
-    &["P V", "P vV", "release notes P V", "is P V safe to install"],
-    &["P V", "Neuerungen in P V", "P Version V"],
-    &["P V", "nouveautés de P V", "P version V"],
-    &["P V", "novedades de P V", "P versión V"],
+    &[
+        "{program} {version}",
+        "{program} v{version}",
+        "release notes {program} {version}",
+        "is {program} {version} safe to install",
+    ],
+    &["{program} {version}", "Neuerungen in {program} {version}", "{program} Version {version}"],
+    &["{program} {version}", "nouveautés de {program} {version}", "{program} version {version}"],
+    &["{program} {version}", "novedades de {program} {version}", "{program} versión {version}"],
 ];
 
 /// Sentences of a page with a version: with and without `v`, in a heading, in a name.
 const MENTIONS: [&str; 5] = [
-    "P vV is out.",
-    "Installed P V on the old laptop.",
-    "## V\n\nThe release of P has three changes.",
-    "The file is `PP-V.tar.gz`.",
-    "P, version V: see the notes.",
+    "{program} v{version} is out.",
+    "Installed {program} {version} on the old laptop.",
+    "## {version}\n\nThe release of {program} has three changes.",
+    "The file is `{file}-{version}.tar.gz`.",
+    "{program}, version {version}: see the notes.",
 ];
 
 /// Returns all sets.
@@ -60,9 +88,10 @@ fn releases(language: usize, rng: &mut Rng) -> (Vec<Doc>, Vec<(&'static str, Str
         for (number, version) in numbers.iter().enumerate() {
             let id = format!("log/{}-{}", program.to_lowercase(), letters(number));
             let mention = MENTIONS[(number + language) % MENTIONS.len()];
-            // First the version: the name of a program can contain a `V`.
-            let mention = mention.replace('V', version).replace("PP", &program.to_lowercase());
-            let mention = mention.replace('P', program);
+            let mention = mention
+                .replace("{version}", version)
+                .replace("{file}", &program.to_lowercase())
+                .replace("{program}", program);
             let text = format!("{}\n\n{mention}\n\n{}", prose(code, rng, 3), prose(code, rng, 4));
             // A third has the version in the title.
             let title = match number % 3 {
@@ -114,13 +143,13 @@ fn version_set(language: usize) -> Set {
             // A version in another order of digits must not be among the hits of a bare version.
             let unwanted =
                 ids(&|_, other| !has_words && other != *version && same_digits(other, version));
-            questions.push(Question { text: form.replace('V', version), wanted, unwanted });
+            questions.push(Question { text: form.replace("{version}", version), wanted, unwanted });
         }
     }
     for (number, version) in SHARED.iter().enumerate() {
         for (round, program) in PROGRAMS.iter().enumerate() {
             let form = NAMED[language][(number + round) % NAMED[language].len()];
-            let text = form.replace('V', version).replace('P', program);
+            let text = form.replace("{version}", version).replace("{program}", program);
             let wanted = ids(&|other, v| other == *program && v == *version);
             questions.push(Question { text, wanted, unwanted: Vec::new() });
         }
