@@ -23,7 +23,8 @@ pub(crate) struct Figures {
     pub(crate) mrr10: f64,
     /// The share of questions whose first hit is an answer.
     pub(crate) first: f64,
-    /// The share of excluded pages among the first 5 hits. `None` if no question excludes any.
+    /// The share of excluded pages among the first 5 hits, over the questions that exclude some.
+    /// `None` if no question does.
     pub(crate) unwanted5: Option<f64>,
     /// Median time of a search with passages, in microseconds.
     pub(crate) median_us: u128,
@@ -83,7 +84,7 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, prints_misses: 
         recall10: mean(sum.recall10, sum.questions),
         mrr10: mean(sum.mrr10, sum.questions),
         first: mean(sum.first, sum.questions),
-        unwanted5: unwanted5.map(|share| mean(share, sum.questions)),
+        unwanted5: unwanted5.map(|share| mean(share, set.unwanted.len())),
         median_us: times.get(times.len() / 2).copied().unwrap_or(0),
     }
 }

@@ -54,9 +54,25 @@ const MAX_LOSS: f64 = 0.01;
 
 const GENERATED: &str = "## Generated sets
 
-Invented pages, made by `brain-daemon/benches/search_quality/sets/`, without vectors. *First* is the
-share of questions whose first hit is an answer. *Unwanted* is the share of the first 5 hits that
-the question excludes (`trust without game`). CI fails if a figure gets worse by more than a point:
+Invented pages, made by `brain-daemon/benches/search_quality/sets/`, without vectors:
+
+| sets | questions |
+|---|---|
+| `films`, `relations` | pages that links connect with a named page |
+| `phrase`, `quote-in-prose`, `phrase-with-gap`, `quoted-piece` | phrases; with a word left out or exchanged; quotes inside a question |
+| `names`, `typos`, `apostrophe-names`, `accents` | names and words, in another order or mistyped |
+| `dates`, `months`, `days-in-text`, `days-impossible`, `newest` | days, months, the newest or oldest of a kind |
+| `commands` | pasted command lines |
+| `properties`, `tags-in-words` | values of frontmatter, and tags |
+| `versions`, `numbers` | versions and numbers, beside pages with the same digits in another order |
+| `without`, `negation-in-title` | exclusion in words, and titles with `not` that exclude nothing |
+| `mentions` | what links to a page or mentions it |
+| `joined`, `code-names` | words joined, split, hyphenated; `camelCase`; controls as written |
+| `essays-beside-chats`, `chats-beside-essays` | pages that repeat a phrase of the question, and pages that answer it |
+
+*First* is the share of questions whose first hit is an answer. *Unwanted* is the share of the first
+5 hits that the question excludes (`trust without game`). CI fails if a figure gets worse by more
+than a point:
 
 ```sh
 cargo test --workspace --bench search_quality -- --sets --check docs/search-quality.md

@@ -83,7 +83,9 @@ impl Set {
         let mut unwanted = HashMap::new();
         let mut pairs = Vec::new();
         for (number, question) in questions.into_iter().enumerate() {
-            unwanted.insert(format!("q{number}"), question.unwanted.into_iter().collect());
+            if !question.unwanted.is_empty() {
+                unwanted.insert(format!("q{number}"), question.unwanted.into_iter().collect());
+            }
             pairs.push((question.text, question.wanted));
         }
         Self { unwanted, ..Self::new(name, docs, &pairs) }

@@ -262,13 +262,15 @@ fn pasted() -> Set {
     for (number, (command, id)) in commands.iter().enumerate() {
         questions.push(((*command).to_owned(), vec![id.clone()]));
         let words: Vec<&str> = command.split(' ').collect();
-        let changed = match number % 5 {
+        let without_last = words[..words.len() - 1].join(" ");
+        let changed = match number % 6 {
             0 => format!("$ {command}"),
             1 => format!("sudo {command}"),
-            2 if words.len() > 4 => words[..words.len() - 1].join(" "),
+            2 if words.len() > 4 => without_last,
             3 => format!("`{command}`"),
             4 => command.replace('"', "”").replace(" -", " –"),
-            _ => format!("{command}\n"),
+            5 if words.len() > 3 => format!("{without_last} other"),
+            _ => format!("cd ~/work\n{command}\n"),
         };
         questions.push((changed, vec![id.clone()]));
     }

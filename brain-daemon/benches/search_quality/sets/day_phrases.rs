@@ -6,7 +6,7 @@ use super::versions::letters;
 use crate::films::Rng;
 use crate::set::{Doc, Set};
 
-/// The months of the pages: from April 2020 to March 2021.
+/// The months of the pages: from April 2021 to March 2022, after the time of all files.
 const MONTHS: usize = 12;
 /// Pages of a month.
 const PER_MONTH: usize = 4;
@@ -209,7 +209,7 @@ fn months(language: usize) -> Set {
     let mut rng = Rng(20_261_280 + language as u64);
     let (mut docs, mut questions) = (Vec::new(), Vec::new());
     for at in 0..MONTHS {
-        let (year, month) = (2020 + (at + 3) / 12, (at + 3) % 12);
+        let (year, month) = (2021 + (at + 3) / 12, (at + 3) % 12);
         let mut answers = Vec::new();
         for number in 0..PER_MONTH {
             let date = format!("{year}-{:02}-{:02}", month + 1, 2 + number * 7 + rng.below(6));
