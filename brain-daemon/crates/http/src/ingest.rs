@@ -198,7 +198,7 @@ async fn job(
 /// Checks a request and queues its item.
 async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpError> {
     let caller = auth::authenticate(app, &request, Resource::Service)?;
-    app.shared.limits.check_client(&caller.name)?;
+    app.shared.limits.check_client(&caller.name, Scope::Write)?;
     auth::permit(app, &caller, INGEST, Resource::Service)?;
     app.shared.quota.check(&caller.name, app.brain.now())?;
     let (parts, body) = request.into_parts();

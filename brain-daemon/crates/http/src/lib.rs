@@ -128,7 +128,7 @@ impl HttpState {
             conversions: Semaphore::new(MAX_CONVERSIONS),
             large_messages: mcp::large_messages(),
             guard: Guard::new(config),
-            limits: RateLimits::new(config.ingest.rate),
+            limits: RateLimits::new(config.search.rate, config.ingest.rate),
             quota: Quota::new(config.ingest.daily_pages, config.ingest.daily_bytes),
             health: HealthProbe::new(brain),
             counters: Counters::default(),

@@ -55,7 +55,7 @@ pub(super) fn routes() -> Router<AppState> {
 /// Checks a request and passes it to the MCP server.
 async fn message(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
     let caller = auth::authenticate(&app, &request, Resource::Mcp)?;
-    app.shared.limits.check_client(&caller.name)?;
+    app.shared.limits.check_client(&caller.name, Scope::Read)?;
     auth::permit(&app, &caller, Mcp::INFO, Resource::Mcp)?;
     let (mut parts, body) = request.into_parts();
     let (mut bytes, mut _permit) = (Bytes::new(), None);
@@ -74,11 +74,12 @@ async fn message(State(app): State<AppState>, request: Request) -> Result<Respon
             if let Some(Err(refusal)) = operation.map(permit) {
                 return Ok(head.to_error(refusal));
             }
-            if operation.is_some_and(|operation| operation.scope == Scope::Write)
-                && let Err(refusal) =
-                    app.shared.quota.charge(&caller.name, bytes.len(), app.brain.now())
-            {
-                return Ok(head.to_error(refusal));
+            if operation.is_some_and(|operation| operation.scope == Scope::Write) {
+                app.shared.limits.check_client(&caller.name, Scope::Write)?;
+                let charged = app.shared.quota.charge(&caller.name, bytes.len(), app.brain.now());
+                if let Err(refusal) = charged {
+                    return Ok(head.to_error(refusal));
+                }
             }
         }
         widen_accept(&mut parts.headers);

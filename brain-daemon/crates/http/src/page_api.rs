@@ -345,7 +345,7 @@ fn json_text(bytes: &[u8]) -> Result<String, HttpError> {
 /// 401 without a valid token, 403 if its scopes do not suffice, 429 after too many calls.
 fn admit<O: Operation>(app: &AppState, request: &Request) -> Result<Caller, HttpError> {
     let caller = auth::authenticate(app, request, Resource::Service)?;
-    app.shared.limits.check_client(&caller.name)?;
+    app.shared.limits.check_client(&caller.name, O::INFO.scope)?;
     auth::permit(app, &caller, O::INFO, Resource::Service)?;
     Ok(caller)
 }

@@ -4,6 +4,7 @@
 
 use super::toml;
 use super::yaml::{self, BadText, Mapping, Value};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization;
 
@@ -230,6 +231,24 @@ impl Frontmatter {
                 Value::Text(text) => std::slice::from_ref(text),
                 Value::List(list) => list,
                 Value::Null | Value::Other => &[],
+            };
+            (e.key.as_str(), values)
+        })
+    }
+
+    /// Returns every top-level key with its texts: those of [`Frontmatter::list`], or nested YAML as
+    /// written.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&str, Cow<'_, [String]>)> {
+        self.map.entries.iter().map(|e| {
+            let values = match &e.value {
+                Value::Text(text) => Cow::Borrowed(std::slice::from_ref(text)),
+                Value::List(list) if e.is_complete => Cow::Borrowed(list.as_slice()),
+                Value::List(_) | Value::Other => {
+                    let block = self.raw.get(e.block.clone()).unwrap_or_default();
+                    let nested = block.split_once(':').map_or("", |(_, nested)| nested);
+                    Cow::Owned(vec![nested.to_owned()])
+                }
+                Value::Null => Cow::Borrowed(&[][..]),
             };
             (e.key.as_str(), values)
         })

@@ -24,6 +24,7 @@ mod document;
 mod edit;
 mod embedded_files;
 mod fence;
+mod fields;
 mod file;
 mod file_slug;
 mod foreign_file;
@@ -72,6 +73,7 @@ pub use edit::{
     EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter,
 };
 pub use embedded_files::embedded_files;
+pub use fields::{Field, fields};
 pub use file::{earlier_file_hash, file_hash, file_path, is_markdown};
 pub use file_slug::{assign_slugs, distinct_slug, plain_slug};
 pub use foreign_file::{ForeignFormat, is_html};

@@ -13,9 +13,10 @@ use std::time::Duration;
 use brain_protocol::{Command, Fault, FaultCode, Slug, SourceId, hint};
 use parking_lot::Mutex;
 
+use crate::provenance::INGEST_KEYS;
 use brain_base::caller::{Caller, Visibility};
 use brain_config::Config;
-use brain_page::{file_title, is_first_sentence, page_dates};
+use brain_page::{fields, file_title, is_first_sentence, page_dates};
 use brain_search::{Index, IndexChange, IndexError, IndexPage, Options};
 use brain_store::{Change, CommitHook, Content, PageRecord, Reader, Store, StoreError};
 
@@ -308,6 +309,10 @@ fn index_change(change: &Change) -> IndexChange {
                 &page.record.source_path,
                 page.record.provenance.source_uri.as_deref(),
             ),
+            fields: fields(&page.content.frontmatter, INGEST_KEYS)
+                .into_iter()
+                .map(|field| (field.key, field.values))
+                .collect(),
             aliases: page.record.aliases.clone(),
             tags: page.record.tags.clone(),
             page_type: page.record.page_type.clone(),

@@ -8,5 +8,6 @@ pub mod named;
 mod parsed_question;
 pub mod relation_words;
 pub mod times;
+pub mod unwanted;
 
 pub use parsed_question::ParsedQuestion;

@@ -25,7 +25,11 @@ pub struct ParsedQuestion {
 impl ParsedQuestion {
     /// Parses a question that is asked on the day `today`.
     pub fn new(text: impl Into<String>, today: Date) -> Self {
-        let query = Query::parse(text);
+        Self::of(Query::parse(text), today)
+    }
+
+    /// As [`Self::new`], for a question whose words are parsed.
+    pub fn of(query: Arc<Query>, today: Date) -> Self {
         let times = Times::of(&query.text, today);
         // Filters and operators move the words, and can have days of their own.
         let period = match query.plain == query.text {

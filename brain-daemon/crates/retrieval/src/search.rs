@@ -1,7 +1,7 @@
 //! `search`: finds pages by words, vectors and links, and reads them from the store.
 //!
 //! A question is parsed once, into a [`ParsedQuestion`]. A question without its period, a corrected
-//! one and a pasted line are other questions.
+//! one and a command line are other questions.
 //!
 //! | file | purpose |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | `target_pages` | the kind of the pages that a question asks for, and which links answer it |
 //! | `fuse` | merges the rankings |
 //! | `rerank` | orders the first pages by a second model, if one is configured |
-//! | `pasted` | a question that is a line of a page, such as a command line with options |
+//! | `reading` | how a question is read: command lines, excluded words, quoted phrases, fields |
 //! | `hits` | reads the pages to show; pages with the same text are one hit |
 //! | `health` | the check of the index for `doctor` |
 //!
@@ -26,7 +26,7 @@ mod health;
 mod hits;
 mod neighbours;
 mod originals;
-mod pasted;
+mod reading;
 mod relations;
 mod rerank;
 mod run;

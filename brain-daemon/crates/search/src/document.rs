@@ -11,16 +11,19 @@ use parking_lot::Mutex;
 use super::{
     IndexPage,
     days::keys_of_day,
-    encoding::{GAP, GAP_MARK, TERM_MARK, Terms, key, key_of},
+    encoding::{HashedTerm, TERM_MARK, Terms, field_value, key, key_of},
     exact,
     fold::{BuildTermHasher, hash},
     language::{Lang, Stems, alphabet, detect},
     name_key::{name_key, tag_key, words_in_any_order},
+    numbers,
     token::{self, Kind},
 };
 
 /// Maximum bytes of a name that are read.
 const MAX_NAME_BYTES: usize = 600;
+/// Maximum bytes of a value of a field that a filter finds by one of its words.
+const MAX_FILTER_BYTES: usize = 80;
 
 /// The terms of a page.
 #[derive(Debug)]
@@ -66,6 +69,20 @@ impl Analyzer {
         self.default
     }
 
+    /// Returns the terms of a folded word of letters in each of `languages`.
+    pub(super) fn forms(&mut self, word: &str, languages: &[Lang]) -> Vec<HashedTerm> {
+        let mut forms: Vec<HashedTerm> = Vec::with_capacity(2);
+        let alphabet = alphabet(word);
+        for lang in languages {
+            self.stems.with(word, lang.of_word(alphabet, self.default), |stem| {
+                if !forms.iter().any(|form| form.text == stem) {
+                    forms.push(HashedTerm::new(stem));
+                }
+            });
+        }
+        forms
+    }
+
     /// Extracts the terms of `page`.
     pub(super) fn document(&mut self, page: &IndexPage) -> PageTerms {
         let lang = detect(&page.body, self.default);
@@ -77,21 +94,14 @@ impl Analyzer {
         let mut title = Terms::default();
         self.terms(&page.title, lang, &mut title, &mut words);
         for alias in &page.aliases {
-            let before = title.encoded.len();
             let mut more = Terms::default();
             self.terms(alias, lang, &mut more, &mut words);
-            if more.count == 0 {
-                continue;
-            }
-            if before > 0 {
-                title.hashes.extend([0; GAP]);
-                title.encoded.push(char::from(GAP_MARK));
-                title.encoded.push_str(&more.encoded[1..]);
-            } else {
-                title.encoded.push_str(&more.encoded);
-            }
-            title.hashes.extend(&more.hashes);
-            title.count += more.count;
+            title.append_behind_gap(&more);
+        }
+        for (key, values) in &page.fields {
+            let mut more = Terms::default();
+            self.terms(&format!("{key}: {}", values.join(", ")), lang, &mut more, &mut words);
+            body.append_behind_gap(&more);
         }
         body.encoded.shrink_to_fit();
         body.hashes.shrink_to_fit();
@@ -114,19 +124,22 @@ impl Analyzer {
         // The previous word, and its end.
         let mut before = (String::new(), usize::MAX);
         token::scan(text, &mut |t| {
-            if t.kind != Kind::Word {
-                terms.push(t.text, TERM_MARK);
-                return;
-            }
             let mut add = |key: String| {
                 if word_hashes.insert(hash(key.as_bytes())) {
                     words.push(char::from(TERM_MARK));
                     words.push_str(&key);
                 }
             };
+            if t.kind != Kind::Word {
+                terms.push(t.text, TERM_MARK);
+                if t.kind == Kind::Whole {
+                    numbers::each_beginning(t.text, &mut |it| add(exact::key_of_part(it)));
+                }
+                return;
+            }
             let source = &text[t.start..t.end];
             exact::each_key(source, t.text, &text[t.end..], &mut add);
-            // Words that an apostrophe divides are one or three bytes apart.
+            // Words that an apostrophe or a hyphen divides are one or three bytes apart.
             if t.start > before.1 && t.start - before.1 <= 3 {
                 let second = (t.text, t.start..t.end);
                 exact::joined_key(text, (&before.0, before.1), second).map(&mut add);
@@ -224,6 +237,14 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
     }
     for key in page.days.iter().flat_map(|day| keys_of_day(*day)) {
         add(key::DAY, &key);
+    }
+    for (name, values) in &page.fields {
+        for value in values {
+            add(key::FIELD, &field_value(name, value));
+            if value.len() <= MAX_FILTER_BYTES {
+                token::scan(value, &mut |t| add(key::FIELD, &field_value(name, t.text)));
+            }
+        }
     }
     token::scan(page.slug.name(), &mut |t| {
         // Dates and hashes in a slug are not words.

@@ -3,7 +3,7 @@
 //! The disk index gets terms as text, which its tokenizer only splits. The overlay gets them as
 //! hashes by position.
 
-use super::{fold::hash, token};
+use super::{fold::hash, name_key::tag_key, token};
 
 /// Precedes a term.
 pub(super) const TERM_MARK: u8 = 1;
@@ -57,6 +57,22 @@ impl Terms {
         self.encoded.reserve_exact(bytes);
     }
 
+    /// Adds the terms of another text, so far behind that no phrase spans both.
+    pub(super) fn append_behind_gap(&mut self, more: &Self) {
+        if more.count == 0 {
+            return;
+        }
+        if self.count > 0 {
+            self.hashes.extend([0; GAP]);
+            self.encoded.push(char::from(GAP_MARK));
+            self.encoded.push_str(&more.encoded[1..]);
+        } else {
+            self.encoded.push_str(&more.encoded);
+        }
+        self.hashes.extend(&more.hashes);
+        self.count += more.count;
+    }
+
     pub(super) fn push(&mut self, term: &str, mark: u8) {
         if mark == GAP_MARK {
             self.hashes.extend([0; GAP]);
@@ -82,6 +98,15 @@ pub(super) mod key {
     pub(crate) const SOURCE: char = 's';
     pub(crate) const LANGUAGE: char = 'l';
     pub(crate) const DAY: char = 'd';
+    /// A key and a value of a field, or a word of the value; see [`super::field_value`].
+    pub(crate) const FIELD: char = 'f';
+}
+
+/// Returns the value of [`key::FIELD`] for a field's key and value: without case, and with `_` for
+/// a space or a hyphen in the key.
+pub(super) fn field_value(key: &str, value: &str) -> String {
+    let key = key.trim().to_lowercase().replace([' ', '-'], "_");
+    format!("{key}={}", tag_key(value))
 }
 
 /// Returns the key `value` in `namespace`.

@@ -5,6 +5,9 @@
 //! They are in the index's field of words, after [`MARK`], only where they differ from the folded
 //! words, or are one letter that a language can have as its name. A page with the exact form of a
 //! question's word ranks before pages with the folded one.
+//!
+//! Words with a hyphen are there as one word (`selfauthored` finds `self-authored`), and beginnings
+//! of versions (`1.8` finds `v1.8.3`).
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -25,6 +28,16 @@ pub(super) fn key(source: &str, folded: &str, rest: &str) -> String {
     }
     key.push_str(signs(rest));
     key
+}
+
+/// Returns the key under which a page has the beginnings of its numbers.
+pub(super) fn key_of_number(number: &str) -> String {
+    format!("{MARK}{}", super::numbers::without_v(number))
+}
+
+/// Returns the key of a beginning of a number, or of words that a page divides.
+pub(super) fn key_of_part(text: &str) -> String {
+    format!("{MARK}{text}")
 }
 
 /// Returns whether a key tells a word apart from others that differ from it in signs alone.
@@ -58,20 +71,25 @@ pub(super) fn each_key(source: &str, folded: &str, rest: &str, add: &mut impl Fn
     }
 }
 
-/// Returns the key of a name that an apostrophe divides into two words, such as `D'Angelo`.
+/// Returns the key of two words as one, if an apostrophe with a name after it divides them, such as
+/// `D'Angelo`, or a hyphen, such as `self-authored`.
 ///
 /// `first` is the first folded word and its end in `text`; `second` is the second one and its range
-/// in `text`. Returns `None` if there is no apostrophe between them, or no name after it.
+/// in `text`.
 pub(super) fn joined_key(
     text: &str,
     first: (&str, usize),
     second: (&str, std::ops::Range<usize>),
 ) -> Option<String> {
-    let between = text.get(first.1..second.1.start)?;
-    let mut chars = between.chars();
-    let is_apostrophe_alone = chars.next().is_some_and(is_apostrophe) && chars.next().is_none();
+    let mut between = text.get(first.1..second.1.start)?.chars();
+    let sign = between.next().filter(|_| between.as_str().is_empty())?;
     let is_name = || text.get(second.1).is_some_and(|name| name.starts_with(char::is_uppercase));
-    (is_apostrophe_alone && is_name()).then(|| format!("{MARK}{}{}", first.0, second.0))
+    let is_letters = |word: &str| word.chars().all(char::is_alphabetic);
+    let is_joined = match sign {
+        '-' | '\u{2010}' | '\u{2011}' => is_letters(first.0) && is_letters(second.0),
+        _ => is_apostrophe(sign) && is_name(),
+    };
+    is_joined.then(|| format!("{MARK}{}{}", first.0, second.0))
 }
 
 /// Returns the signs at the beginning of the text after a word, if they belong to the word.
@@ -143,5 +161,8 @@ mod tests {
         );
         assert_eq!(joined_key("D’Angelo", ("d", 1), ("angelo", 4..10)), Some("=dangelo".into()));
         assert_eq!(joined_key("l'avion", ("l", 1), ("avion", 2..7)), None);
+        let hyphen = joined_key("self-made", ("self", 4), ("made", 5..9));
+        assert_eq!(hyphen, Some("=selfmade".into()));
+        assert_eq!(joined_key("a - b", ("a", 1), ("b", 4..5)), None);
     }
 }

@@ -23,10 +23,10 @@ use super::{
     match_table::{MatchTable, PlanMatches},
     overlay,
     plan::Plan,
-    rank::rank,
+    rank::{RankLimits, group_shares, rank},
     restricted_search,
     schema::Fields,
-    typos,
+    splits, typos,
     view::{Op, View, languages},
     visible_pages::{VisibleDocsCache, VisiblePages},
 };
@@ -276,13 +276,35 @@ impl Index {
         if spelling.is_some() {
             found = self.find(view, &plan, visible, max_candidates)?;
         }
+        let seen = (view, visible);
+        let divided =
+            self.divided_words(question, (&plan, &found.stats), seen, languages, analyzer)?;
         let overlay_entry = |id| match visible {
             Some(visible) => visible.overlay_entries.iter().find(|entry| entry.id == id).cloned(),
             None => view.overlay.get(&id).and_then(|slot| slot.entry.clone()),
         };
+        let limits = RankLimits {
+            candidates: max_candidates,
+            pages: question.limit,
+            explain: question.explain,
+        };
+        let mut hits = rank(&found, &plan, limits, &overlay_entry)?;
+        let mut truncated = found.hits.candidates.len() > question.limit;
+        if let (Some(spelling), Some(first)) = (&mut spelling, hits.first()) {
+            spelling.explain(&group_shares(&found, &plan, first.id));
+        }
+        for split in divided {
+            let word_idf = split.word_idf(&plan, &found.stats);
+            let mut plan = split.plan(question, languages, analyzer);
+            let found = self.find(view, &plan, visible, max_candidates)?;
+            split.weigh(&mut plan, &found.stats, word_idf);
+            let pages = rank(&found, &plan, limits, &overlay_entry)?;
+            truncated |= hits.len() + pages.len() > question.limit;
+            splits::merge(&mut hits, pages, question.limit);
+        }
         Ok(SearchResults {
-            hits: rank(&found, &plan, question.limit, question.explain, &overlay_entry)?,
-            truncated: found.hits.candidates.len() > question.limit,
+            hits,
+            truncated,
             spelling,
             snippets: Snippeter::new(&plan, Some(&found.stats)),
         })

@@ -235,6 +235,12 @@ pub(super) fn of_question(words: &[&str], languages: &[Lang]) -> Option<Lang> {
     best.map(|(_, lang)| lang)
 }
 
+/// Returns whether a folded word is a stop word in one of `languages`.
+pub(super) fn is_stop_word(word: &str, languages: &[Lang]) -> bool {
+    let bits = STOP.get(word).copied().unwrap_or(0);
+    languages.iter().any(|lang| bits & lang.bit() != 0)
+}
+
 /// Returns the words of a question that are stop words in one language: that of `languages` in
 /// which most of them are. Empty when all words are stop words.
 pub(super) fn stop_words<'a>(words: &[&'a str], languages: &[Lang]) -> HashSet<&'a str> {

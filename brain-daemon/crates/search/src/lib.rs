@@ -18,12 +18,15 @@
 //! | `disk` | Opens, checks and replaces the index on disk; `schema` has its fields |
 //! | `token`, `fold`, `exact`, `language`, `stopwords` | Turn a text into terms |
 //! | `document`, `encoding` | The terms of a page, and their form in the index |
-//! | `query` | Parses a question into units and words, once |
+//! | `query` | Parses a question into units and words, once; `command` tells pasted command lines |
+//! | `numbers` | The forms of numbers and versions |
 //! | `plan`, `days` | Turn a parsed question into groups of terms and conditions |
+//! | `fields` | Decides whether `status:active` is a filter |
 //! | `quotes` | Decides whether quoted phrases of a question are conditions |
 //! | `disk_search`, `terms`, `doc_bit_set` | Run a plan on disk; `overlay`: on newer pages |
 //! | `names` | Pages that a question names (`name_query`); forms of names are in `name_key` |
-//! | `typos` | Other spellings of words that are in no page |
+//! | `typos`, `near_words` | Other spellings of words that are in no page |
+//! | `splits` | Words of the question that pages write as several words |
 //! | `visible_pages`, `restricted_search` | Search for callers who can see only some sources |
 //! | `match_table` | The pages that match, and where the words of the question occur in them |
 //! | `rank`, `bm25` | The scoring function; `runs`: adjacent words in the order of the question |
@@ -34,6 +37,7 @@ mod begin;
 mod bm25;
 #[cfg(test)]
 mod bulk_tests;
+mod command;
 mod days;
 mod disk;
 mod disk_search;
@@ -43,7 +47,11 @@ mod doc_bit_set;
 mod document;
 mod encoding;
 mod exact;
+mod fields;
 mod fold;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod form_tests;
 mod index;
 mod index_state;
 mod index_writer;
@@ -57,10 +65,17 @@ mod name_query;
 #[cfg(test)]
 mod name_tests;
 mod names;
+mod near_words;
+mod numbers;
 mod overlay;
 mod plan;
 mod query;
+#[cfg(test)]
+mod query_tests;
 mod question_terms;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod quote_tests;
 mod quotes;
 mod rank;
 mod restricted_search;
@@ -69,6 +84,7 @@ mod schema;
 mod snippet;
 #[cfg(test)]
 mod snippet_tests;
+mod splits;
 mod stopwords;
 mod terms;
 #[cfg(test)]
@@ -95,6 +111,7 @@ pub use document::count_terms;
 pub use index::Index;
 pub use query::Query;
 pub use question_terms::{QuestionTerms, QuestionWord, Subject, each_word};
+pub use quotes::Quotes;
 pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
 pub use typos::Spelling;
 
@@ -119,6 +136,9 @@ pub struct IndexPage {
     pub tags: Vec<String>,
     /// Its type, for the filter `type:`.
     pub page_type: String,
+    /// Its fields, each with its key and values: `author` and `Nadia Holt`. Their words are found
+    /// as those of the body, and a value by the filter `author:"Nadia Holt"`.
+    pub fields: Vec<(String, Vec<String>)>,
     /// The markdown below the frontmatter.
     pub body: Arc<str>,
     /// When it was last changed, in Unix milliseconds.
@@ -207,7 +227,7 @@ pub struct Question {
     pub days: Option<(Date, Date)>,
     /// Whether to return the parts of the scores.
     pub explain: bool,
-    /// Whether quoted phrases only rank; see [`Index::unmet_quotes`].
+    /// Whether quoted phrases only rank; see [`Index::quotes`].
     pub prefer_quotes: bool,
     /// Whether the question is being typed: its last word may be the beginning of a word of a name.
     pub is_being_typed: bool,

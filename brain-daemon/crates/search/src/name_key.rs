@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::token::{Kind, scan};
+use super::{
+    numbers::without_v,
+    token::{Kind, scan},
+};
 
 /// Articles and other short words that people omit from names.
 const LITTLE_WORDS: [&str; 26] = [
@@ -53,14 +56,20 @@ pub(super) fn tag_key(text: &str) -> String {
     tag.to_lowercase().nfc().collect()
 }
 
-/// Returns the words of a name in alphabetical order. Omits little words if at least two other
-/// words are left. `name` has the form of [`name_key`].
+/// Returns the words of a name in alphabetical order, and then its numbers in their own order:
+/// `1.8.3` is not `1.3.8`. Omits little words if at least two other words are left, and the `v`
+/// before a version. `name` has the form of [`name_key`].
 pub(super) fn words_in_any_order(name: &str) -> String {
     let mut words: Vec<&str> = name.split(' ').filter(|word| !is_little(word)).collect();
     if words.len() < 2 {
         words = name.split(' ').collect();
     }
+    let has_digit = |word: &str| word.bytes().any(|b| b.is_ascii_digit());
+    let is_version = words.iter().filter(|word| has_digit(word)).count() > 1;
+    let is_number = |word: &&str| has_digit(word);
+    let (numbers, mut words): (Vec<&str>, Vec<&str>) = words.into_iter().partition(is_number);
     words.sort_unstable();
+    words.extend(numbers.into_iter().map(|it| if is_version { without_v(it) } else { it }));
     words.join(" ")
 }
 
@@ -80,6 +89,15 @@ fn is_little(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_of_a_name_keep_their_order() {
+        let in_any_order = |name: &str| words_in_any_order(&name_key(name));
+        assert_eq!(in_any_order("Release 1.8.3"), in_any_order("v1.8.3 release"));
+        assert_eq!(in_any_order("2021 Oslo trip"), in_any_order("trip Oslo 2021"));
+        assert_ne!(in_any_order("1.8.1"), in_any_order("1.1.8"));
+        assert_ne!(in_any_order("v2 api"), in_any_order("2 api"));
+    }
 
     #[test]
     fn name_keys_ignore_case_and_spacing() {

@@ -27,6 +27,8 @@ pub(super) struct WordGroup {
     pub(super) exact: Option<HashedTerm>,
     /// The weight of its exact form.
     pub(super) exact_weight: f32,
+    /// Whether it is adjacent words of the question as one word: it counts in texts and titles only.
+    pub(super) is_joined: bool,
 }
 
 impl WordGroup {

@@ -5,13 +5,18 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{
+    command,
+    encoding::field_value,
     exact,
     name_key::{name_key, tag_key},
+    numbers,
     token::{self, Kind, divides_hebrew, head},
 };
 
 /// Maximum bytes read of a question.
 pub(super) const MAX_QUESTION_BYTES: usize = 4096;
+/// Maximum bytes of the key of a field in a question.
+const MAX_FIELD_BYTES: usize = 40;
 /// Maximum units read of a question.
 const MAX_UNITS: usize = 256;
 
@@ -46,6 +51,8 @@ pub(super) enum Filter {
     Tag,
     Type,
     Source,
+    /// A value of a field; see [`super::encoding::field_value`].
+    Field,
 }
 
 /// A field name before a colon.
@@ -91,6 +98,8 @@ pub(super) struct Word {
     /// The position among the tokens of its unit.
     pub(super) position: u32,
     pub(super) kind: Kind,
+    /// Whether it is a part of a number, which is searched whole only.
+    pub(super) is_number_part: bool,
 }
 
 /// A question, parsed once into units and words. No index is needed for that.
@@ -108,11 +117,57 @@ impl Query {
     /// Parses a question.
     #[must_use]
     pub fn parse(text: impl Into<String>) -> Arc<Self> {
+        Self::parse_with_fields(text, &mut |_, _| false)
+    }
+
+    /// As [`Self::parse`]; a word `key:value` is a filter if `has_value` says that pages have the
+    /// value.
+    pub(super) fn parse_with_fields(
+        text: impl Into<String>,
+        has_value: &mut dyn FnMut(&str, &str) -> bool,
+    ) -> Arc<Self> {
         let text = text.into();
-        let units = parse(&text);
+        let mut units = parse(&text, has_value);
+        let has_filters = units.iter().any(|unit| matches!(unit, Unit::Filter { .. }));
+        if !has_filters && command::is_command(head(&text, MAX_QUESTION_BYTES)) {
+            units = vec![Unit::Words(head(&text, MAX_QUESTION_BYTES).to_owned())];
+        }
+        Self::of(text, units)
+    }
+
+    /// Creates a question whose text is plain words, without operators.
+    #[must_use]
+    pub fn of_words(text: impl Into<String>) -> Arc<Self> {
+        let text = text.into();
+        let units = vec![Unit::Words(head(&text, MAX_QUESTION_BYTES).to_owned())];
+        Self::of(text, units)
+    }
+
+    fn of(text: String, units: Vec<Unit>) -> Arc<Self> {
         let plain = units.iter().filter_map(Unit::plain_text).collect::<Vec<_>>().join(" ");
         let words: Vec<_> = units.iter().map(|unit| words(unit.text())).collect();
         Arc::new(Self { text, plain, units: units.into_iter().zip(words).collect() })
+    }
+
+    /// Returns the words that a dash excludes, without those in quotes.
+    pub fn excluded_words(&self) -> impl Iterator<Item = &str> {
+        let is_bare = |word: &&str| {
+            let word = format!("-{word}");
+            self.text.split_whitespace().any(|it| it.trim_end_matches('*') == word)
+        };
+        let excluded = self.units.iter().filter_map(|(unit, _)| match unit {
+            Unit::Excluded(text, Reach::Anywhere) | Unit::ExcludedPrefix(text, Reach::Anywhere) => {
+                Some(text.as_str())
+            }
+            _ => None,
+        });
+        excluded.filter(is_bare)
+    }
+
+    /// Returns whether the question has words only: no phrases, prefixes, exclusions or filters.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.units.iter().all(|(unit, _)| matches!(unit, Unit::Words(_)))
     }
 
     /// Returns whether the question has no words beside quoted phrases, prefixes, exclusions and
@@ -162,14 +217,21 @@ pub(super) fn simple_words(words: &[Word]) -> impl Iterator<Item = (&str, Range<
 
 /// Returns the tokens of a unit with positions. The last character of a run without spaces is left
 /// out, because the pair before it has it, too.
-fn words(text: &str) -> Vec<Word> {
+pub(super) fn words(text: &str) -> Vec<Word> {
     let mut out = Vec::new();
-    let mut position = 0;
+    let (mut position, mut number_end) = (0, 0);
     token::scan(text, &mut |t| {
+        let is_number = t.kind == Kind::Whole && numbers::is_number(t.text);
+        if is_number {
+            number_end = t.end;
+        }
         // A skipped token takes a position, as in pages.
         if t.kind != Kind::Tail {
-            let exact = (t.kind == Kind::Word)
-                .then(|| exact::key(&text[t.start..t.end], t.text, &text[t.end..]));
+            let exact = match t.kind {
+                Kind::Word => Some(exact::key(&text[t.start..t.end], t.text, &text[t.end..])),
+                Kind::Whole if is_number => Some(exact::key_of_number(t.text)),
+                _ => None,
+            };
             out.push(Word {
                 text: t.text.to_owned(),
                 range: t.start..t.end,
@@ -177,6 +239,7 @@ fn words(text: &str) -> Vec<Word> {
                 is_alone: false,
                 position,
                 kind: t.kind,
+                is_number_part: t.kind != Kind::Whole && t.start < number_end,
             });
         }
         position += 1;
@@ -194,12 +257,12 @@ fn words(text: &str) -> Vec<Word> {
 }
 
 /// Returns the units of `question`, in order.
-fn parse(question: &str) -> Vec<Unit> {
+fn parse(question: &str, has_value: &mut dyn FnMut(&str, &str) -> bool) -> Vec<Unit> {
     let question = head(question, MAX_QUESTION_BYTES);
     let mut units = Vec::new();
     let mut rest = question.trim_start();
     while !rest.is_empty() && units.len() < MAX_UNITS {
-        let (unit, after) = unit(rest);
+        let (unit, after) = unit(rest, has_value);
         match (unit, units.last_mut()) {
             // Adjacent words stay together, so that their order can count.
             (Some(Unit::Words(word)), Some(Unit::Words(words))) => {
@@ -216,7 +279,10 @@ fn parse(question: &str) -> Vec<Unit> {
 
 /// Parses the first unit of `text`, which does not begin with white space; returns the rest, too.
 /// An empty quotation, and a quote that is not closed, yield no unit.
-fn unit(text: &str) -> (Option<Unit>, &str) {
+fn unit<'t>(
+    text: &'t str,
+    has_value: &mut dyn FnMut(&str, &str) -> bool,
+) -> (Option<Unit>, &'t str) {
     let (excluded, body) = match text.strip_prefix('-') {
         Some(body)
             if body.starts_with(|c: char| c.is_alphanumeric() || is_quote(c) || c == '#') =>
@@ -233,6 +299,13 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
         }
         // `tag:` without a value, or `source:???`, is plain words.
         return (Some(Unit::Words(body[..word_end].to_owned())), &body[word_end..]);
+    }
+    if let Some((name, after)) = possible_field(body) {
+        let (value, _, rest) = value(after);
+        if !value.is_empty() && has_value(name, value) {
+            let value = field_value(name, value);
+            return (Some(Unit::Filter { field: Filter::Field, value, excluded }), rest);
+        }
     }
     if body.starts_with(is_quote) {
         let (value, quoted, rest) = value(body);
@@ -282,6 +355,15 @@ fn field(text: &str) -> Option<(Field, &str)> {
     Some((field, after))
 }
 
+/// Parses the key of a page's field and its colon; returns the rest.
+fn possible_field(text: &str) -> Option<(&str, &str)> {
+    let (name, after) = text.split_once(':')?;
+    let is_name = name.starts_with(char::is_alphabetic)
+        && name.len() <= MAX_FIELD_BYTES
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    is_name.then_some((name, after))
+}
+
 /// Parses a value, quoted or up to white space. Returns it, whether it was quoted, and the rest.
 fn value(text: &str) -> (&str, bool, &str) {
     if text.starts_with(is_quote) {
@@ -315,7 +397,7 @@ fn field_unit(field: &Field, value: &str, quoted: bool, excluded: bool) -> Optio
         Field::Filter(filter) => {
             let value = match filter {
                 Filter::Tag => tag_key(value),
-                Filter::Type => value.trim().to_lowercase(),
+                Filter::Type | Filter::Field => value.trim().to_lowercase(),
                 Filter::Source => {
                     brain_protocol::SourceId::parse(value.to_lowercase()).ok()?.as_str().to_owned()
                 }
@@ -334,102 +416,4 @@ fn find_quote(text: &str) -> Option<usize> {
 
 fn is_quote(c: char) -> bool {
     matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」' | '『' | '』')
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super::name_key::key_of_words;
-    use super::*;
-
-    fn words(text: &str) -> Unit {
-        Unit::Words(text.into())
-    }
-
-    fn required(text: &str, scope: Reach) -> Unit {
-        Unit::Required(text.into(), scope)
-    }
-
-    fn filter(field: Filter, value: &str, excluded: bool) -> Unit {
-        Unit::Filter { field, value: value.into(), excluded }
-    }
-
-    #[test]
-    fn all_query_forms_are_parsed() {
-        use Reach::{Anywhere, Title};
-        assert_eq!(
-            parse("a \"b c\" -d e* -\"f g\""),
-            [
-                words("a"),
-                required("b c", Anywhere),
-                Unit::Excluded("d".into(), Anywhere),
-                Unit::Prefix("e".into(), Anywhere),
-                Unit::Excluded("f g".into(), Anywhere),
-            ]
-        );
-        assert_eq!(
-            parse(
-                "title:x TITLE:\"a b\" tag:\"Machine Learning\" type:Person source:notes -tag:old t"
-            ),
-            [
-                required("x", Title),
-                required("a b", Title),
-                filter(Filter::Tag, "machine learning", false),
-                filter(Filter::Type, "person", false),
-                filter(Filter::Source, "notes", false),
-                filter(Filter::Tag, "old", true),
-                words("t"),
-            ]
-        );
-        assert_eq!(parse("title:al*"), [Unit::Prefix("al".into(), Title)]);
-    }
-
-    #[test]
-    fn unparsable_text_is_plain_words() {
-        assert_eq!(parse("how are   you?"), [words("how are you?")]);
-        assert_eq!(parse("http://example.com/x:y"), [words("http://example.com/x:y")]);
-        assert_eq!(parse("tag: x"), [words("tag: x")]);
-        assert_eq!(parse("source:??? x"), [words("source:??? x")]);
-        assert_eq!(parse("an \"open quote"), [words("an open quote")]);
-        assert_eq!(parse("a - b -- c * d"), [words("a - b -- c * d")]);
-        assert_eq!(parse("-5"), [Unit::Excluded("5".into(), Reach::Anywhere)]);
-        assert_eq!(parse("\"\" \"?\""), []);
-        assert_eq!(parse(""), []);
-        assert_eq!(parse("   "), []);
-    }
-
-    #[test]
-    fn plain_text_has_no_operators() {
-        assert_eq!(Query::parse("who -old \"met Ada\" title:x tag:y lat*").plain, "who met Ada x");
-        assert_eq!(Query::parse("lat* title:al*").plain, "");
-        assert_eq!(Query::parse("tag:x -z").plain, "");
-    }
-
-    proptest! {
-        #[test]
-        fn parse_never_panics(text in "\\PC{0,80}|[-a-c:*\"“”é東 taglesourcyp]{0,60}") {
-            parse(&text);
-        }
-
-        #[test]
-        fn a_run_of_words_has_the_key_of_its_text(
-            text in "\\PC{0,30}|[a-zA-Z0-9 .'’\"@_+^東京かﾞ²₂\u{3099}ไที่é\u{301}\u{200b}צה-]{0,30}",
-        ) {
-            let all = super::words(&text);
-            let all: Vec<(&str, Range<usize>)> = simple_words(&all).collect();
-            for from in 0..all.len() {
-                for to in from + 1..=all.len() {
-                    let run = &text[all[from].1.start..all[to - 1].1.end];
-                    // A mark that follows a letter in the text begins no word by itself.
-                    let alone = super::words(run);
-                    if simple_words(&alone).next().map(|(word, _)| word) != Some(all[from].0) {
-                        continue;
-                    }
-                    let words = all[from..to].iter().cloned();
-                    assert_eq!(key_of_words(words), name_key(run), "{run:?} in {text:?}");
-                }
-            }
-        }
-    }
 }

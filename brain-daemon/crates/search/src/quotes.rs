@@ -1,21 +1,31 @@
 //! Quoted phrases beside other words: `What did Ann say about "launch budget"?`
 //!
-//! If a question is only a phrase, the phrase is required. Beside other words, it is required if a
-//! page then matches. Otherwise it only affects the ranking.
+//! If a question is only a phrase, or a few words beside it, the phrase is required. In a sentence,
+//! and if no page then matches, it only affects the ranking.
 
 use super::{
     Index, IndexError, Question,
+    language::{Lang, stop_words},
     plan::Plan,
     query::{Reach, Unit},
+    token::Kind,
 };
 
+/// What the quoted phrases of a question mean.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Quotes {
+    /// Whether they only affect the ranking; set [`Question::prefer_quotes`] then.
+    pub are_preferences: bool,
+    /// The phrases, if no page meets the question's conditions with them.
+    pub unmet: Vec<String>,
+}
+
 impl Index {
-    /// Returns the quoted phrases of `question` if they must not be conditions, because it has
-    /// other words and no page meets its conditions. Set [`Question::prefer_quotes`] then.
+    /// Decides whether the quoted phrases of `question` are conditions.
     ///
     /// # Errors
     /// As [`Index::search`].
-    pub fn unmet_quotes(&self, question: &Question) -> Result<Vec<String>, IndexError> {
+    pub fn quotes(&self, question: &Question) -> Result<Quotes, IndexError> {
         let query = &question.query;
         let quotes: Vec<String> = query
             .units
@@ -26,12 +36,31 @@ impl Index {
             })
             .collect();
         if quotes.is_empty() || !query.has_words(true) {
-            return Ok(Vec::new());
+            return Ok(Quotes::default());
         }
         self.with_view(question.view.as_deref(), |view, visible, languages, analyzer| {
             let plan = Plan::conditions(question, languages, analyzer);
             let found = self.find(view, &plan, visible, 1)?;
-            Ok(if found.hits.candidates.is_empty() { quotes.clone() } else { Vec::new() })
+            let unmet = match found.hits.candidates.is_empty() {
+                true => quotes.clone(),
+                false => Vec::new(),
+            };
+            let are_preferences = !unmet.is_empty() || is_sentence(question, languages);
+            Ok(Quotes { are_preferences, unmet })
         })
     }
+}
+
+/// Returns whether the words beside quoted phrases are those of a sentence: there are stop words
+/// among them, and others.
+fn is_sentence(question: &Question, languages: &[Lang]) -> bool {
+    let units = question.query.units.iter();
+    let words: Vec<&str> = units
+        .filter(|(unit, _)| matches!(unit, Unit::Words(_)))
+        .flat_map(|(_, words)| words)
+        .filter(|word| word.kind == Kind::Word)
+        .map(|word| word.text.as_str())
+        .collect();
+    let stop = stop_words(&words, languages);
+    !stop.is_empty() && words.iter().any(|word| !stop.contains(word))
 }

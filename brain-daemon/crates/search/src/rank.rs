@@ -11,7 +11,7 @@ use super::{
     RankedPage,
     bm25::{Stats, saturation},
     document::PageToIndex,
-    match_table::{CellCounts, MatchTable, PlanMatches},
+    match_table::{Cell, CellCounts, MatchTable, PlanMatches},
     plan::Plan,
     query::Reach,
     runs::{WordRun, runs},
@@ -27,25 +27,36 @@ pub(super) const SLUG_WEIGHT: f32 = 0.2;
 const PAIR_WEIGHT: f32 = 0.2;
 /// Weight of a run of the whole question, where the best score without runs is 1.
 const RUN_WEIGHT: f32 = 1.5;
+/// Maximum weight of a run of a part of the question, where the page's own score without it is 1: a
+/// chat that repeats words of the question is no better answer than a page about it.
+const MAX_PARTIAL_RUN: f32 = 0.25;
 /// Score of one tier of a name: more than any score of words.
 const TIER_SCORE: f32 = 1000.0;
 
 /// Tier, score and index of a candidate.
 type ScoredCandidate = (u8, f32, usize);
 
-/// Returns the best `limit` candidates, best first. `overlay_entry` returns a page of the overlay.
+/// What a ranking returns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RankLimits {
+    /// Maximum number of candidates that are compared by pairs and runs, the best by their words.
+    /// Without it, the ranking would depend on how many candidates are in the overlay.
+    pub(super) candidates: usize,
+    /// Maximum number of pages.
+    pub(super) pages: usize,
+    /// Whether to return the parts of the scores.
+    pub(super) explain: bool,
+}
+
+/// Returns the best candidates, best first. `overlay_entry` returns a page of the overlay.
 pub(super) fn rank(
     found: &PlanMatches<'_>,
     plan: &Plan,
-    limit: usize,
-    explain: bool,
+    limits: RankLimits,
     overlay_entry: &dyn Fn(u64) -> Option<Arc<PageToIndex>>,
 ) -> tantivy::Result<Vec<RankedPage>> {
+    let RankLimits { candidates, pages: limit, explain } = limits;
     let hits = &found.hits;
-    let mut scorer = Scorer::new(hits, &found.stats, plan);
-    let mut scored: Vec<ScoredCandidate> = (0..hits.candidates.len())
-        .map(|i| (hits.candidates[i].names.tier(), scorer.score(i, &mut |_, _, _| {}), i))
-        .collect();
     let order = |a: &ScoredCandidate, b: &ScoredCandidate| {
         let (x, y) = (&hits.candidates[a.2], &hits.candidates[b.2]);
         b.0.cmp(&a.0)
@@ -53,6 +64,18 @@ pub(super) fn rank(
             .then(y.updated_at.cmp(&x.updated_at))
             .then(x.id.cmp(&y.id))
     };
+    let weights = Weights::new(&found.stats, plan);
+    let mut scored: Vec<ScoredCandidate> = (0..hits.candidates.len())
+        .map(|i| (hits.candidates[i].names.tier(), weights.score_of_words(hits, i), i))
+        .collect();
+    if scored.len() > candidates && candidates > 0 {
+        scored.select_nth_unstable_by(candidates - 1, order);
+        scored.truncate(candidates);
+    }
+    let mut scorer = Scorer::new(found, weights, &scored);
+    for (_, score, candidate) in &mut scored {
+        *score = scorer.score(*candidate, &mut |_, _, _| {});
+    }
     if plan.sequences.iter().any(|sequence| sequence.words.len() > 1) {
         scorer.add_runs(found, &mut scored, overlay_entry)?;
     }
@@ -63,6 +86,21 @@ pub(super) fn rank(
     scored.sort_unstable_by(order);
     let ranked = |(tier, score, i)| scorer.ranked(i, tier, score, explain);
     Ok(scored.into_iter().map(ranked).collect())
+}
+
+/// Returns the share of each group in the score of the words of page `id`; empty if it is no
+/// candidate.
+pub(super) fn group_shares(found: &PlanMatches<'_>, plan: &Plan, id: u64) -> Vec<f32> {
+    let hits = &found.hits;
+    let weights = Weights::new(&found.stats, plan);
+    let Some(index) = hits.candidates.iter().position(|it| it.id == id) else { return Vec::new() };
+    let candidate = &hits.candidates[index];
+    let score = |(g, cell): (usize, &Cell)| {
+        weights.score(g, cell.counts(), candidate.body_len, candidate.title_len)
+    };
+    let scores: Vec<f32> = hits.row(index).iter().enumerate().map(score).collect();
+    let sum: f32 = scores.iter().sum();
+    scores.iter().map(|score| score / sum.max(f32::MIN_POSITIVE)).collect()
 }
 
 /// Scores the groups of a question by the statistics, without pairs and runs.
@@ -93,6 +131,15 @@ impl<'a> Weights<'a> {
             total += score;
         });
         total
+    }
+
+    /// Returns the score of a candidate by its words and its name.
+    fn score_of_words(&self, hits: &MatchTable, index: usize) -> f32 {
+        let candidate = &hits.candidates[index];
+        let cells = hits.row(index).iter().enumerate();
+        let scores = cells
+            .map(|(g, cell)| self.score(g, cell.counts(), candidate.body_len, candidate.title_len));
+        scores.sum::<f32>() + candidate.names.score()
     }
 
     /// Calls `add` with the parts of that score. The title is part of the text: `len` covers both.
@@ -144,8 +191,8 @@ struct Scorer<'a> {
     pair_idf: Vec<f32>,
     /// The best run of each candidate.
     runs: HashMap<usize, WordRun>,
-    /// The score of a run of the whole question.
-    run_score: f32,
+    /// The score of the run of each candidate.
+    run_scores: HashMap<usize, f32>,
 }
 
 /// Where a part of a score comes from.
@@ -162,18 +209,30 @@ enum Reason {
 }
 
 impl<'a> Scorer<'a> {
-    fn new(hits: &'a MatchTable, stats: &Stats, plan: &'a Plan) -> Self {
+    fn new(
+        found: &'a PlanMatches<'_>,
+        weights: Weights<'a>,
+        candidates: &[ScoredCandidate],
+    ) -> Self {
+        let (hits, plan) = (&found.hits, weights.plan);
         let count = plan.pairs.len();
         let mut pair_counts = Vec::with_capacity(hits.candidates.len() * count);
         for candidate in 0..hits.candidates.len() {
             pair_counts.extend(plan.pairs.iter().map(|pair| hits.count_pair(candidate, *pair)));
         }
         // Nearly all pages with a pair are candidates, so their number is counted here.
-        let pages =
-            |pair| pair_counts.iter().skip(pair).step_by(count).filter(|n| **n > 0).count() as u64;
-        let pair_idf = (0..count).map(|pair| stats.rarity(pages(pair))).collect();
-        let weights = Weights::new(stats, plan);
-        Self { hits, plan, weights, pair_counts, pair_idf, runs: HashMap::new(), run_score: 0.0 }
+        let has_pair = |candidate: usize, pair| pair_counts[candidate * count + pair] > 0;
+        let pages = |pair| candidates.iter().filter(|it| has_pair(it.2, pair)).count() as u64;
+        let pair_idf = (0..count).map(|pair| found.stats.rarity(pages(pair))).collect();
+        Self {
+            hits,
+            plan,
+            weights,
+            pair_counts,
+            pair_idf,
+            runs: HashMap::new(),
+            run_scores: HashMap::new(),
+        }
     }
 
     /// Finds the runs of the candidates, and adds their scores.
@@ -191,9 +250,14 @@ impl<'a> Scorer<'a> {
         let of_words = |(_, score, candidate): &ScoredCandidate| {
             score - self.hits.candidates[*candidate].names.score()
         };
-        self.run_score = RUN_WEIGHT * scored.iter().map(of_words).fold(0.0, f32::max);
-        for (_, score, candidate) in scored.iter_mut() {
-            *score += found.get(candidate).map_or(0.0, |run| run.share * self.run_score);
+        let best = scored.iter().map(of_words).fold(0.0, f32::max);
+        for page in scored.iter_mut() {
+            let Some(run) = found.get(&page.2) else { continue };
+            let score = run.share * RUN_WEIGHT * best;
+            let bound = if run.is_whole { f32::INFINITY } else { MAX_PARTIAL_RUN * of_words(page) };
+            let score = score.min(bound);
+            self.run_scores.insert(page.2, score);
+            page.1 += score;
         }
         self.runs = found;
         Ok(())
@@ -226,8 +290,8 @@ impl<'a> Scorer<'a> {
                 );
             }
         }
-        if let Some(run) = self.runs.get(&index) {
-            add(Reason::Run, 0, run.share * self.run_score);
+        if let Some(score) = self.run_scores.get(&index) {
+            add(Reason::Run, 0, *score);
         }
         total
     }

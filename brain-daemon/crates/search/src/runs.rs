@@ -1,4 +1,5 @@
-//! Runs: words of a question that are adjacent in a page, in the question's order.
+//! Runs: words of a question that are adjacent in a page, in the question's order. One word may be
+//! left out, added or exchanged: people remember phrases like that.
 //!
 //! The first pass ranks by single words and pairs, without stop words. To find a phrase that was
 //! typed without quotes, the second pass compares the positions of all its words, with stop words.
@@ -30,6 +31,9 @@ const MAX_CHECKED: usize = 50;
 const STOP_WEIGHT: f32 = 0.3;
 /// Factor for the value of a run that is only a part of the question.
 const PARTIAL_RUN_FACTOR: f32 = 0.4;
+/// Factor for the value of a run with one difference: a word of the page that the question leaves
+/// out, or a word of the question that the page has not or otherwise.
+const SLIP_FACTOR: f32 = 0.7;
 
 /// The best run of a candidate.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +44,8 @@ pub(super) struct WordRun {
     pub(super) sequence: usize,
     /// Indexes of its words in the sequence.
     pub(super) words: Range<usize>,
+    /// Whether it is the whole question.
+    pub(super) is_whole: bool,
 }
 
 /// Finds the best run of each candidate that has one. `ranked` has the indexes of the candidates,
@@ -87,12 +93,13 @@ pub(super) fn runs(
                     })
                     .collect();
                 let is_long_enough = |len| is_long(sequence, is_whole, len);
-                let Some(words) = heaviest_run(sequence, &weights, &places, is_long_enough) else {
+                let Some(found) = heaviest_run(sequence, &weights, &places, is_long_enough) else {
                     continue;
                 };
-                let is_all = is_whole && words.len() == sequence.words.len();
-                let share = value_of_run(&weights[words.clone()], total, is_all);
-                let run = WordRun { share, sequence: number, words };
+                let is_all = is_whole && found.words.len() == sequence.words.len();
+                let share = value_of_run(&found, total, is_all);
+                let words = found.words;
+                let run = WordRun { share, sequence: number, words, is_whole: is_all };
                 if runs.get(&candidate).is_none_or(|best| best.share < share) {
                     runs.insert(candidate, run);
                 }
@@ -102,13 +109,12 @@ pub(super) fn runs(
     Ok(runs)
 }
 
-/// Returns the value of a run of words with these weights, 0 to 1. `total` is the weight of the
-/// question.
-fn value_of_run(weights: &[f32], total: f32, is_all: bool) -> f32 {
-    let weight: f32 = weights.iter().sum();
-    let length_factor = ((weights.len() - 1) as f32 / (MIN_WORDS - 1) as f32).min(1.0);
-    let share = weight / total.max(f32::MIN_POSITIVE);
-    length_factor * length_factor * if is_all { share } else { PARTIAL_RUN_FACTOR * share * share }
+/// Returns the value of a run, 0 to 1. `total` is the weight of the question.
+fn value_of_run(run: &HeavyRun, total: f32, is_all: bool) -> f32 {
+    let length_factor = ((run.matched - 1) as f32 / (MIN_WORDS - 1) as f32).min(1.0);
+    let share = run.weight / total.max(f32::MIN_POSITIVE);
+    let of_part = if is_all { share } else { PARTIAL_RUN_FACTOR * share * share };
+    length_factor * length_factor * of_part * if run.has_slip { SLIP_FACTOR } else { 1.0 }
 }
 
 /// Number of fields: body and title.
@@ -165,52 +171,109 @@ impl ContentWords {
         has_pair: impl Fn(usize) -> bool,
         accepted_length: &impl Fn(Range<usize>) -> Option<usize>,
     ) -> Option<usize> {
-        let (mut longest, mut begin) = (None, 0);
+        let mut longest = None;
+        // Where a run without a slip begins, and one with a slip.
+        let (mut begin, mut begin_with_slip) = (0, 0);
+        let mut was_broken = false;
         for (at, &(word, pair)) in self.words.iter().enumerate() {
             let next = self.words.get(at + 1).map_or(sequence.words.len(), |next| next.0);
-            longest = longest.max(accepted_length(begin..next));
+            let begin_at = if sequence.is_quoted { begin } else { begin_with_slip };
+            longest = longest.max(accepted_length(begin_at..next));
             // Words that form no pair, such as a repeated one, are assumed to be adjacent.
-            if pair.is_some_and(|pair| !has_pair(pair)) {
+            let is_broken = pair.is_some_and(|pair| !has_pair(pair));
+            if is_broken {
+                // A word that the page has not breaks the pairs on both sides.
+                if !was_broken {
+                    begin_with_slip = begin;
+                }
                 begin = word + 1;
             }
+            was_broken = is_broken;
         }
         longest
     }
 }
 
-/// Returns the words of the heaviest run that is long enough. `places` has the positions of each
-/// word in one field of a page.
+/// A run that was found in one field of a page.
+#[derive(Debug, Clone, PartialEq)]
+struct HeavyRun {
+    /// Indexes of its words in the sequence, with a word that the page has not.
+    words: Range<usize>,
+    /// Number of words that the page has.
+    matched: usize,
+    /// Sum of their weights.
+    weight: f32,
+    has_slip: bool,
+}
+
+/// The runs that end at a word: each with its last position in the page.
+type RunEnds = Vec<(u32, HeavyRun)>;
+
+/// Returns the heaviest run that is long enough. `places` has the positions of each word in one
+/// field of a page. A run that is not quoted may have one slip.
 fn heaviest_run(
     sequence: &Sequence,
     weights: &[f32],
     places: &[&[u32]],
     is_long_enough: impl Fn(usize) -> bool,
-) -> Option<Range<usize>> {
-    let mut best: Option<(f32, Range<usize>)> = None;
-    // Each position of the previous word, and the first word of the run that ends there.
-    let mut ends: Vec<(u32, usize)> = Vec::new();
-    let mut next: Vec<(u32, usize)> = Vec::new();
-    let mut previous_position = 0;
+) -> Option<HeavyRun> {
+    let mut best: Option<HeavyRun> = None;
+    // The runs that end at the previous word, and at the one before it.
+    let (mut previous, mut earlier): (RunEnds, RunEnds) = (Vec::new(), Vec::new());
+    let position = |word: usize| sequence.words[word].position;
     for (word, places) in places.iter().enumerate() {
-        let position = sequence.words[word].position;
-        next.clear();
+        let mut ends: RunEnds = Vec::with_capacity(places.len());
         for &place in *places {
-            let former = place
-                .checked_sub(position - previous_position)
-                .and_then(|at| ends.binary_search_by_key(&at, |(place, _)| *place).ok());
-            let first = former.map_or(word, |former| ends[former].1);
-            next.push((place, first));
-            if is_long_enough(word + 1 - first) {
-                let weight: f32 = weights[first..=word].iter().sum();
-                if best.as_ref().is_none_or(|(best, _)| *best < weight) {
-                    best = Some((weight, first..word + 1));
+            let new = HeavyRun {
+                words: word..word + 1,
+                matched: 1,
+                weight: weights[word],
+                has_slip: false,
+            };
+            let mut run = new;
+            let mut extend = |ends: &RunEnds, distance: u32, is_slip: bool| {
+                let at = place.checked_sub(distance);
+                let former = at.and_then(|at| ends.binary_search_by_key(&at, |(at, _)| *at).ok());
+                let Some((_, former)) = former.map(|former| &ends[former]) else { return };
+                let weight = former.weight + weights[word];
+                if !(is_slip && (former.has_slip || sequence.is_quoted)) && weight > run.weight {
+                    run = HeavyRun {
+                        words: former.words.start..word + 1,
+                        matched: former.matched + 1,
+                        weight,
+                        has_slip: former.has_slip || is_slip,
+                    };
                 }
+            };
+            if word > 0 {
+                let distance = position(word) - position(word - 1);
+                extend(&previous, distance, false);
+                extend(&previous, distance + 1, true);
             }
+            if word > 1 {
+                let distance = position(word) - position(word - 2);
+                extend(&earlier, distance, true);
+                extend(&earlier, distance - 1, true);
+            }
+            let is_long = match run.has_slip {
+                true => run.matched >= MIN_WORDS,
+                false => is_long_enough(run.matched),
+            };
+            if is_long && best.as_ref().is_none_or(|best| best.value() < run.value()) {
+                best = Some(run.clone());
+            }
+            ends.push((place, run));
         }
-        std::mem::swap(&mut ends, &mut next);
-        previous_position = position;
+        earlier = std::mem::replace(&mut previous, ends);
     }
-    best.map(|(_, words)| words)
+    best
+}
+
+impl HeavyRun {
+    /// Returns the weight that is compared between runs of one page.
+    fn value(&self) -> f32 {
+        self.weight * if self.has_slip { SLIP_FACTOR } else { 1.0 }
+    }
 }
 
 /// Returns the forms of a word whose positions are not in the table of matches.

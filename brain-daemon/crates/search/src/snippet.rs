@@ -52,7 +52,7 @@ pub struct Snippeter {
     terms: HashMap<u64, usize, BuildTermHasher>,
     /// Prefixes and their groups.
     prefixes: Vec<(String, usize)>,
-    /// Weight of each group.
+    /// Weight of each group; 0 if no page has it.
     weights: Vec<f32>,
     languages: Vec<Lang>,
     /// Cache of groups by the words' hashes: texts repeat their words.
@@ -77,7 +77,11 @@ impl Snippeter {
             terms: HashMap::default(),
             prefixes: Vec::new(),
             weights: (0..plan.groups.len())
-                .map(|g| stats.map_or(1.0, |s| s.idf(g)).max(0.05))
+                .map(|g| match stats {
+                    Some(stats) if stats.pages_with(g) == 0 => 0.0,
+                    Some(stats) => stats.idf(g).max(0.05),
+                    None => 1.0,
+                })
                 .collect(),
             languages: plan.languages.clone(),
             stemmed: RefCell::default(),
@@ -149,6 +153,12 @@ impl Snippeter {
         Snippet { text, highlights, chunk: number(index), line: number(line), range }
     }
 
+    /// Returns the weight of the question's words in a text; 0 if it has none of them.
+    #[must_use]
+    pub fn weight(&self, text: &str) -> f32 {
+        self.weigh(&self.matches(text, 0))
+    }
+
     /// Returns the matches in `text`, which begins at `offset` in the body.
     fn matches(&self, text: &str, offset: usize) -> Vec<Match> {
         let mut matches = Vec::new();
@@ -213,9 +223,10 @@ impl Snippeter {
         })
     }
 
-    /// Whether every group of the question is among the matches.
+    /// Whether every group of the question that pages have is among the matches.
     fn has_all(&self, matches: &[Match]) -> bool {
-        (0..self.weights.len()).all(|group| matches.iter().any(|found| found.group == group))
+        let has = |group| matches.iter().any(|found| found.group == group);
+        (0..).zip(&self.weights).all(|(group, weight)| *weight == 0.0 || has(group))
     }
 
     /// Returns the weight of matches: that of each distinct group, and a little for repetitions.

@@ -20,6 +20,9 @@ use super::{
 /// Maximum terms of a prefix, per field and segment.
 const MAX_EXPANSIONS: usize = 256;
 
+/// Maximum bytes of an exact form that is looked up only if no page has its word.
+const SHORT_EXACT_BYTES: usize = 6;
+
 type Result<T> = tantivy::Result<T>;
 
 /// A segment opened for a plan.
@@ -115,14 +118,15 @@ impl<'a> Segment<'a> {
                 }
                 found.title = expand(&segment.title, prefix, max_expansions)?;
             }
-            if is_anywhere {
+            if is_anywhere && !group.is_joined {
                 found.tag = segment.find(&segment.keys, fields.keys, &group.tag.text)?;
                 found.slug = segment.find(&segment.keys, fields.keys, &group.slug.text)?;
-                // Exact ASCII forms find names with an apostrophe. They are needed only if no page
-                // has the word. `open_whole` always looks them up, so that pages that the caller
+                // Exact ASCII forms find names with an apostrophe and words with a hyphen. For short
+                // words they are needed only if no page has the word. `open_whole` always looks them up, so that pages that the caller
                 // cannot see have no influence.
                 let is_needed = |exact: &&HashedTerm| {
                     !exact.text.is_ascii()
+                        || exact.text.len() > SHORT_EXACT_BYTES
                         || group.tells_signs()
                         || found.body.is_empty()
                         || max_expansions == usize::MAX

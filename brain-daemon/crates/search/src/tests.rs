@@ -18,6 +18,7 @@ pub(super) fn page(id: u64, seq: u64, title: &str, body: &str) -> IndexPage {
         slug: Slug::parse(format!("p/{id}")).unwrap(),
         title: title.into(),
         file_name: id.to_string(),
+        fields: Vec::new(),
         aliases: Vec::new(),
         tags: Vec::new(),
         page_type: "note".into(),
@@ -151,33 +152,6 @@ fn a_page_with_the_question_as_a_phrase_is_first() {
         let view = Some(vec![SourceId::default()]);
         let limited = Question { view, ..explained };
         assert_eq!(index.search(&limited).unwrap().hits[0].id, 2);
-    });
-}
-
-#[test]
-fn unmet_quotes_names_phrases_that_no_page_satisfies() {
-    let changes = [
-        note(1, "Ann said that the launch budget is too small."),
-        note(2, "Boris said that the launch budget is fine."),
-        note(3, "Ann said that the safety of the margin matters."),
-    ];
-    at_every_stage(&changes, |index| {
-        let unmet = |text: &str| index.unmet_quotes(&question(text)).unwrap();
-        let nothing = Vec::<String>::new();
-        assert_eq!(unmet("What did Ann say about the \"launch budget\"?"), nothing);
-        assert_eq!(unmet("\"safety margin\""), nothing, "the whole question");
-        assert_eq!(unmet("\"safety margin\" type:note -draft"), nothing, "filters are not words");
-        assert_eq!(unmet("Carol \"launch budget\""), nothing, "other words need not match");
-        assert_eq!(unmet("what is the \"safety margin\""), ["safety margin"]);
-        let text = "What did Ann say about the \"safety margin\"?";
-        assert_eq!(unmet(text), ["safety margin"]);
-        assert_eq!(ids(index, text), Vec::<u64>::new());
-        let preferred = Question { prefer_quotes: true, ..question(text) };
-        assert_eq!(index.search(&preferred).unwrap().hits[0].id, 3);
-        assert_eq!(index.matching_pages(&preferred).unwrap(), None);
-        let view = Some(vec![SourceId::parse("work").unwrap()]);
-        let of_other_source = Question { view, ..question("Ann \"launch budget\"") };
-        assert_eq!(index.unmet_quotes(&of_other_source).unwrap(), ["launch budget"]);
     });
 }
 

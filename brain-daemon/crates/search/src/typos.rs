@@ -12,7 +12,6 @@ use tantivy::{
     postings::TermInfo,
     schema::{Field, IndexRecordOption},
 };
-use tantivy_fst::Automaton;
 
 use super::{
     Question,
@@ -21,7 +20,9 @@ use super::{
     document::{Analyzer, PageTerms},
     encoding::{GAP_MARK, TERM_MARK},
     fold::{BuildTermHasher, hash},
+    language::{is_stop_word, stem},
     name_query::NameQuery,
+    near_words::{ComparedPart, NearWords},
     plan::Plan,
     query::{Query, Unit},
     schema::Fields,
@@ -45,6 +46,10 @@ const MIN_PAGE_RATIO: u64 = 20;
 const MAX_SPELLINGS: usize = 3;
 /// Weights of corrections at edit distance 1 and 2; the typed word has weight 1.
 const WEIGHTS: [f32; 2] = [0.6, 0.4];
+/// Minimum share of a spelling in the score of the first hit that needs an explanation.
+const MIN_EXPLAINING_SHARE: f32 = 0.2;
+/// Maximum words that are compared with a stem.
+const MAX_COMPARED_WORDS: usize = 200;
 /// Maximum text of the overlay that is compared, in bytes. During an import, the overlay's pages
 /// can have hundreds of megabytes. Names are compared at once, texts once they are in the index.
 const MAX_OVERLAY_BYTES: usize = 1 << 20;
@@ -58,6 +63,20 @@ pub struct Spelling {
     pub query: Arc<Query>,
     /// The spellings that were also searched, the most likely of each word first.
     pub spellings: Vec<String>,
+    /// Those that explain why the first hit was found, as words of pages rather than stems.
+    pub explaining: Vec<String>,
+    /// The groups of the plan that were added, each with its spelling.
+    pub(super) groups: Vec<(usize, String)>,
+}
+
+impl Spelling {
+    /// Sets the spellings that explain the first hit, where `shares` has the share of each group in
+    /// its score.
+    pub(super) fn explain(&mut self, shares: &[f32]) {
+        let share = |group: usize| shares.get(group).copied().unwrap_or(0.0);
+        let groups = self.groups.iter().filter(|(group, _)| share(*group) >= MIN_EXPLAINING_SHARE);
+        self.explaining.extend(groups.map(|(_, word)| word.clone()));
+    }
 }
 
 /// Adds other spellings of rare words to `plan`. Returns them and that of a half-typed name; `None`
@@ -71,9 +90,10 @@ pub(super) fn correct(
 ) -> Result<Option<Spelling>> {
     let few = 1 + stats.docs / RARE_DIVISOR;
     let (mut text, mut spellings) = (question.query.text.to_owned(), Vec::new());
+    let (mut groups, mut explaining) = (Vec::new(), Vec::new());
     let mut is_certain = true;
     let rare: Vec<(usize, u64)> = (0..plan.groups.len())
-        .filter(|&group| !plan.groups[group].terms.is_empty())
+        .filter(|&group| !plan.groups[group].terms.is_empty() && !plan.groups[group].is_joined)
         .map(|group| (group, stats.pages_with(group)))
         .filter(|&(_, pages)| pages <= few)
         .collect();
@@ -91,6 +111,7 @@ pub(super) fn correct(
         if pages > 0 {
             neighbours.retain(|it| it.pages() >= pages * MIN_PAGE_RATIO);
         }
+        neighbours.retain(|it| !is_stop_word(&it.text, &plan.languages));
         let nearest = neighbours.first().map_or(0, |it| it.distance);
         neighbours.retain(|it| it.distance == nearest);
         neighbours.truncate(MAX_SPELLINGS);
@@ -99,7 +120,11 @@ pub(super) fn correct(
         is_certain &= pages == 0;
         for neighbour in neighbours {
             let weight = WEIGHTS[usize::from(neighbour.distance > 1)];
+            let index = plan.groups.len();
             plan.add_spelling(group, &neighbour.text, weight, analyzer);
+            if plan.groups.len() > index {
+                groups.push((index, displayed(&neighbour, plan, view, fields)?));
+            }
             spellings.push(neighbour.text);
         }
     }
@@ -107,6 +132,7 @@ pub(super) fn correct(
         let names = neighbours(&word, ComparedPart::Beginning, view, visible, fields)?;
         if let Some(name) = names.into_iter().next().filter(|name| name.distance > 0) {
             text = with_word(&text, &word, &name.text);
+            explaining.push(name.text.clone());
             spellings.push(name.text);
         }
     }
@@ -118,7 +144,31 @@ pub(super) fn correct(
         let is_being_typed = question.is_being_typed && query.ends_with_words();
         plan.names = NameQuery::new(&query, is_being_typed);
     }
-    Ok(Some(Spelling { query, spellings }))
+    Ok(Some(Spelling { query, spellings, explaining, groups }))
+}
+
+/// Returns a spelling as a word of a page: a stem is replaced by a word that has it.
+fn displayed(spelling: &SimilarWord, plan: &Plan, view: &View, fields: Fields) -> Result<String> {
+    let text = &spelling.text;
+    if spelling.is_word {
+        return Ok(text.clone());
+    }
+    // Stems keep the beginning of a word, except for its last letter.
+    let last = text.char_indices().next_back().map_or(0, |(at, _)| at);
+    for reader in view.searcher.segment_readers() {
+        let index = reader.inverted_index(fields.words)?;
+        let mut stream = index.terms().range().ge(&text.as_bytes()[..last]).into_stream()?;
+        for _ in 0..MAX_COMPARED_WORDS {
+            if !stream.advance() || !stream.key().starts_with(&text.as_bytes()[..last]) {
+                break;
+            }
+            let Ok(word) = std::str::from_utf8(stream.key()) else { continue };
+            if plan.languages.iter().any(|lang| stem(word, *lang) == text.as_str()) {
+                return Ok(word.to_owned());
+            }
+        }
+    }
+    Ok(text.clone())
 }
 
 /// Returns the folded words of the question that may be mistyped. Excludes quoted words, numbers,
@@ -171,7 +221,7 @@ fn has_capitals(text: &str) -> bool {
 }
 
 /// Returns `text` with each `word` replaced by `spelling`.
-fn with_word(text: &str, word: &str, spelling: &str) -> String {
+pub(super) fn with_word(text: &str, word: &str, spelling: &str) -> String {
     let (mut out, mut end) = (String::with_capacity(text.len()), 0);
     token::scan(text, &mut |t| {
         if t.text == word && t.start >= end {
@@ -193,6 +243,8 @@ struct SimilarWord {
     in_names: u64,
     /// Number of pages that have it in their texts.
     in_texts: u64,
+    /// Whether it is known to be a word rather than a stem.
+    is_word: bool,
 }
 
 impl SimilarWord {
@@ -202,11 +254,13 @@ impl SimilarWord {
     }
 }
 
-/// The compared part of words: all letters, in texts and names; or a beginning, in names only.
+/// What a field has.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum ComparedPart {
-    Whole,
-    Beginning,
+enum FieldKind {
+    Names,
+    /// Words that differ from their stems.
+    Words,
+    Stems,
 }
 
 /// Returns the words of the pages that are near `word`, the most likely first: smaller edit
@@ -229,7 +283,12 @@ fn neighbours(
         };
         for &field in searched {
             let index = reader.inverted_index(field)?;
-            found.add_from_index(&index, docs, field == fields.names)?;
+            let kind = match field {
+                _ if field == fields.names => FieldKind::Names,
+                _ if field == fields.words => FieldKind::Words,
+                _ => FieldKind::Stems,
+            };
+            found.add_from_index(&index, docs, kind)?;
         }
     }
     match visible {
@@ -262,10 +321,17 @@ struct Neighbours {
 
 impl Neighbours {
     /// Adds `pages` to the number of pages with a near word, in names or in texts.
-    fn add(&mut self, text: &str, distance: usize, pages: u64, is_name: bool) {
-        let new = || SimilarWord { text: text.to_owned(), distance, in_names: 0, in_texts: 0 };
+    fn add(&mut self, text: &str, distance: usize, pages: u64, field: FieldKind) {
+        let new = || SimilarWord {
+            text: text.to_owned(),
+            distance,
+            in_names: 0,
+            in_texts: 0,
+            is_word: false,
+        };
         let neighbour = self.all.entry(text.to_owned()).or_insert_with(new);
-        if is_name {
+        neighbour.is_word |= field != FieldKind::Stems;
+        if field == FieldKind::Names {
             neighbour.in_names += pages;
         } else {
             neighbour.in_texts += pages;
@@ -296,7 +362,7 @@ impl Neighbours {
         &mut self,
         index: &InvertedIndexReader,
         docs: Option<&DocBitSet>,
-        is_name: bool,
+        field: FieldKind,
     ) -> Result<()> {
         let word = self.word.clone();
         let near = NearWords { word: &word, part: self.part };
@@ -309,7 +375,7 @@ impl Neighbours {
                 None => u64::from(stream.value().doc_freq),
             };
             if pages > 0 {
-                self.add(text, distance, pages, is_name);
+                self.add(text, distance, pages, field);
             }
         }
         Ok(())
@@ -325,7 +391,11 @@ impl Neighbours {
         let mut compared: HashMap<u64, (Option<usize>, [usize; 2]), BuildTermHasher> =
             HashMap::default();
         for (number, document) in (1..).zip(documents) {
-            let fields = [(&document.names, 0), (&document.words, 1), (&document.body.encoded, 1)];
+            let fields = [
+                (&document.names, FieldKind::Names),
+                (&document.words, FieldKind::Words),
+                (&document.body.encoded, FieldKind::Stems),
+            ];
             let bytes = document.words.len() + document.body.encoded.len();
             let are_texts_compared = self.part == ComparedPart::Whole && bytes <= left;
             if are_texts_compared {
@@ -337,11 +407,12 @@ impl Neighbours {
                     let (distance, last) = compared
                         .entry(hash(text.as_bytes()))
                         .or_insert_with(|| (self.distance(text), [0; 2]));
+                    let last = &mut last[usize::from(field != FieldKind::Names)];
                     if let Some(distance) = *distance
-                        && last[field] != number
+                        && *last != number
                     {
-                        last[field] = number;
-                        self.add(text, distance, 1, field == 0);
+                        *last = number;
+                        self.add(text, distance, 1, field);
                     }
                 }
             }
@@ -358,66 +429,4 @@ fn count_within(index: &InvertedIndexReader, info: &TermInfo, docs: &DocBitSet) 
         postings.advance();
     }
     Ok(count)
-}
-
-/// An automaton that accepts terms near a word, or terms with a beginning near it.
-struct NearWords<'a> {
-    word: &'a EditDistance,
-    part: ComparedPart,
-}
-
-/// The state after a part of a term was read.
-#[derive(Clone)]
-struct PartialTerm {
-    row: brain_protocol::EditRow,
-    /// The bytes of an incomplete character.
-    bytes: [u8; 4],
-    /// Number of these bytes.
-    count: usize,
-    /// Whether a beginning of the term is near.
-    has_near_beginning: bool,
-}
-
-impl Automaton for NearWords<'_> {
-    type State = Option<PartialTerm>;
-
-    fn start(&self) -> Self::State {
-        let row = self.word.start();
-        Some(PartialTerm { row, bytes: [0; 4], count: 0, has_near_beginning: false })
-    }
-
-    fn is_match(&self, state: &Self::State) -> bool {
-        state.as_ref().is_some_and(|it| {
-            it.has_near_beginning || (it.count == 0 && self.word.at_end(&it.row).is_some())
-        })
-    }
-
-    fn can_match(&self, state: &Self::State) -> bool {
-        state.as_ref().is_some_and(|it| it.has_near_beginning || self.word.can_match(&it.row))
-    }
-
-    fn will_always_match(&self, state: &Self::State) -> bool {
-        state.as_ref().is_some_and(|it| it.has_near_beginning)
-    }
-
-    fn accept(&self, state: &Self::State, byte: u8) -> Self::State {
-        let mut next = state.clone()?;
-        if next.has_near_beginning {
-            return Some(next);
-        }
-        *next.bytes.get_mut(next.count)? = byte;
-        next.count += 1;
-        match std::str::from_utf8(&next.bytes[..next.count]) {
-            Ok(text) => {
-                next.row = self.word.read(&next.row, text.chars().next()?);
-                next.count = 0;
-                next.has_near_beginning =
-                    self.part == ComparedPart::Beginning && self.word.at_end(&next.row).is_some();
-                Some(next)
-            }
-            // More bytes of the character follow.
-            Err(error) if error.error_len().is_none() => Some(next),
-            Err(_) => None,
-        }
-    }
 }

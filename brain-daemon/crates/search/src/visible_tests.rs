@@ -22,6 +22,7 @@ fn page(id: u64, seq: u64, source: &SourceId, title: &str, body: &str) -> IndexC
         slug: Slug::parse(format!("p/{}", id % 7)).unwrap(),
         title: title.into(),
         file_name: format!("{}", id % 7),
+        fields: Vec::new(),
         aliases: if id.is_multiple_of(3) { vec!["harbour master".into()] } else { Vec::new() },
         tags: if id.is_multiple_of(4) { vec!["boat".into()] } else { Vec::new() },
         page_type: "note".into(),

@@ -59,7 +59,7 @@ section! {
     IngestConfig [ingest]
 
     rate: Option<Rate> = rate(), "100/10s",
-        "maximum calls of one client to /ingest, /mcp, /search and /pages in a period, or \"off\"";
+        "maximum writing calls of one client over HTTP in a period, or \"off\"";
     daily_pages: Option<u64> = limit(1_000_000_000), "50000",
         "maximum pages that one client writes over HTTP in a day (UTC); 0: no limit";
     daily_bytes: Option<u64> = limit(1_000_000_000_000), "1073741824",

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::rules::{dollars, endpoint, limit, number, optional, path, span, text, word};
-use crate::values::{Dollars, HomePath};
+use crate::rules::{dollars, endpoint, limit, number, optional, path, rate, span, text, word};
+use crate::values::{Dollars, HomePath, Rate};
 
 /// The API of the language models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +107,9 @@ section! {
 
     language: String = text(), "en",
         "ISO 639-1 language of pages that are too short to detect";
+    rate: Option<Rate> = rate(), "6000/10s",
+        "maximum reading calls of one client over HTTP, and messages to /mcp, in a period, or \
+         \"off\"";
     rerank: Option<RerankProvider> = word(&[
             ("off", None),
             ("endpoint", Some(RerankProvider::Endpoint)),

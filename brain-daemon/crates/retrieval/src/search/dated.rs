@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use brain_page::{line_with_date, page_dates};
-use brain_search::{Index, IndexError, Query, Question, QuestionTerms, RankedPage};
+use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage};
 use brain_store::{Content, Reader, StoreError, unless_damaged};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -62,7 +62,8 @@ impl DatedPages {
         zone: &TimeZone,
     ) -> Result<Self, IndexError> {
         let Some(period) = parsed.times.period.clone() else { return Ok(Self::default()) };
-        let query = Query::parse(parsed.times.rest(&parsed.query.text));
+        let rest = parsed.times.rest(&parsed.query.text);
+        let query = index.parse(&rest, question.view.as_deref())?;
         let rest = Question { query, limit: DEPTH, explain: false, ..question.clone() };
         let on_days = Question { days: Some((period.first, period.last)), ..rest.clone() };
         let with_words = index.search(&on_days)?.hits;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use brain_base::clock::rfc3339;
-use brain_page as page;
+use brain_page::{self as page, FrontmatterText};
 use brain_protocol::{Hit, Slug, SourceId, TrustLevel};
 use brain_search::{Snippet, Snippeter};
 use brain_store::{Content, Hash, PageRecord, Reader, StoreError};
@@ -13,7 +13,7 @@ use super::dated::DatedPages;
 use super::fuse::RankingEntry;
 use brain_base::caller::Caller;
 use brain_pages::files::FileService;
-use brain_pages::provenance::{trust_of_lines, trust_of_row};
+use brain_pages::provenance::{INGEST_KEYS, trust_of_lines, trust_of_row};
 
 /// Pages with the same text become one hit if the text has at least this many bytes, or if their
 /// titles are equal. Shorter texts are the same by chance: an empty daily note, a list of one word.
@@ -76,9 +76,17 @@ impl HitReader<'_> {
         let line = dated.line(page.id, &body);
         let window = line.or(page.window());
         let snippet = passage(&body, window, snippets);
+        let of_field = field_passage(&frontmatter, &snippet.text, snippets);
         let url = page::page_url(&frontmatter, record.provenance.source_uri.as_deref());
         let path = self.files.visible_path(self.caller, &source, &record);
-        let trust = trust_of_snippet(&record, &frontmatter, &body, snippet.range);
+        let trust = match &of_field {
+            Some(_) => {
+                let above = page::lines_above_body(&page::file_text(&frontmatter, &body), &body);
+                trust_of_lines(&record, 1, above)
+            }
+            None => trust_of_snippet(&record, &frontmatter, &body, snippet.range.clone()),
+        };
+        let snippet = of_field.unwrap_or(snippet);
         list.by_text.entry(record.content_hash).or_insert(list.hits.len());
         let mut hit = hit(source, slug, record, page.score);
         hit.path = path;
@@ -127,6 +135,24 @@ pub(super) fn passage(body: &str, window: Option<Range<usize>>, snippets: &Snipp
     let chunk = chunks.iter().position(|chunk| window.start < chunk.end).unwrap_or(0);
     snippet.chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
     snippet
+}
+
+/// Returns the field with more of the question's words than the passage that is shown, as
+/// `author: Nadia Holt`.
+fn field_passage(
+    frontmatter: &FrontmatterText,
+    shown: &str,
+    snippets: &Snippeter,
+) -> Option<Snippet> {
+    let weight_of_shown = snippets.weight(shown);
+    if snippets.weight(frontmatter) <= weight_of_shown {
+        return None;
+    }
+    let lines = page::fields(frontmatter, INGEST_KEYS).into_iter().map(|field| field.line());
+    let (weight, line) = lines
+        .map(|line| (snippets.weight(&line), line))
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    (weight > weight_of_shown).then(|| snippets.snippet(&line, &[]))
 }
 
 fn hit(source: SourceId, slug: Slug, record: PageRecord, score: f32) -> Hit {

@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
 
 use brain_protocol::{Command, Fault, Hit, SourceId};
 
@@ -11,7 +10,7 @@ use super::dated::{DatedPages, order_answers};
 use super::fuse::{RankingEntry, Rankings, fuse};
 use super::hits::{HitList, HitReader};
 use super::originals::original_first;
-use super::pasted::pasted_text;
+use super::reading::Reading;
 use super::relations::relations;
 use crate::embedding::{CallerPages, VectorResults};
 use brain_base::caller::Caller;
@@ -43,8 +42,8 @@ pub(super) struct SearchRun<'a> {
     parsed: ParsedQuestion,
     /// The question to the index.
     question: Question,
-    /// Phrases of the question that no page has.
-    unmet_quotes: Vec<String>,
+    /// How the question was read, if that is not obvious.
+    notes: Vec<String>,
 }
 
 /// The pages to show, and what the caller must know about them.
@@ -70,27 +69,24 @@ struct Findings {
 }
 
 impl<'a> SearchRun<'a> {
-    /// Decides which pages `question` finds: whether it is a line of a page, and whether its quoted
-    /// phrases are conditions.
+    /// Decides how `question` is read.
+    ///
+    /// # Errors
+    /// If the index or the store cannot answer.
     pub(super) fn new(
         service: &'a SearchService,
         caller: &'a Caller,
         index: &'a Index,
-        mut question: Question,
-        mut parsed: ParsedQuestion,
+        question: Question,
+        parsed: ParsedQuestion,
     ) -> Result<Self, Fault> {
         let reader = service.store.read(caller.visibility())?;
-        if let Some(text) = pasted_text(index, &question, &reader)? {
-            parsed = ParsedQuestion::new(text, parsed.today);
-            question.query = Arc::clone(&parsed.query);
-        }
-        drop(reader);
+        let Reading { question, mut parsed, notes } =
+            Reading::of(index, question, parsed, &reader)?;
         if question.is_being_typed {
             parsed.times = Times::default();
         }
-        let unmet_quotes = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
-        question.prefer_quotes = !unmet_quotes.is_empty();
-        Ok(Self { service, caller, index, parsed, question, unmet_quotes })
+        Ok(Self { service, caller, index, parsed, question, notes })
     }
 
     /// Finds the pages and reads those to show.
@@ -124,7 +120,7 @@ impl<'a> SearchRun<'a> {
             truncated,
             degraded: [degradation, reranking, damaged].into_iter().flatten().collect(),
             default_source: preferred(&reader.sources()?),
-            note: note(&self.unmet_quotes, spelling.as_ref()),
+            note: note(&self.notes, spelling.as_ref()),
         })
     }
 
@@ -300,18 +296,11 @@ impl<'a> SearchRun<'a> {
 }
 
 /// Returns a note on how the question was interpreted, if that is not obvious.
-fn note(unmet_quotes: &[String], spelling: Option<&Spelling>) -> Option<String> {
-    let spelling = spelling.map(|it| format!("also searched: {}", it.spellings.join(", ")));
-    let notes: Vec<String> = unmet_quotes_note(unmet_quotes).into_iter().chain(spelling).collect();
+fn note(notes: &[String], spelling: Option<&Spelling>) -> Option<String> {
+    let spelling = spelling.filter(|it| !it.explaining.is_empty());
+    let spelling = spelling.map(|it| format!("also searched: {}", it.explaining.join(", ")));
+    let notes: Vec<String> = notes.iter().cloned().chain(spelling).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
-}
-
-/// Returns the note on phrases of the question that no page has.
-fn unmet_quotes_note(phrases: &[String]) -> Option<String> {
-    let quoted: Vec<String> = phrases.iter().map(|phrase| format!("\"{phrase}\"")).collect();
-    (!quoted.is_empty()).then(|| {
-        format!("no page has {}: pages with similar words are shown", quoted.join(" and "))
-    })
 }
 
 /// The pages that match a question's filters. They are searched at the first use.

@@ -9,9 +9,10 @@ use super::{
         document::Analyzer,
         encoding::{HashedTerm, hashed_key, key},
         exact,
-        language::{Lang, alphabet, of_question, stop_words},
+        language::{Lang, of_question, stop_words},
         name_key::{key_of_words, tag_key},
         name_query::NameQuery,
+        numbers,
         query::{Filter, Query, Reach, Unit, Word, simple_words},
         token::Kind,
     },
@@ -24,6 +25,10 @@ const EXACT_WEIGHT: f32 = 0.6;
 const SIGNS_WEIGHT: f32 = 1.2;
 /// Weight of the exact form of `C`, `C++` or `C#` alone: more than many occurrences of another one.
 const ALONE_WEIGHT: f32 = 4.0;
+/// Weight of adjacent words as one word; half of it with a stop word.
+const JOINED_WEIGHT: f32 = 0.8;
+/// Maximum words of a question in which three words may be one.
+const MAX_WORDS_OF_SHORT: usize = 5;
 /// Maximum groups of a plan.
 const MAX_GROUPS: usize = 64;
 /// Maximum words of a phrase.
@@ -104,6 +109,7 @@ impl Plan {
             is_alone: false,
             position: 0,
             kind: Kind::Word,
+            is_number_part: false,
         };
         let mut spelled = WordGroup { multiplier: 0.0, ..builder.word_group(&word, scope) };
         // The text may be a stem.
@@ -151,6 +157,11 @@ impl<'a> Builder<'a> {
             let is_title = matches!(unit, Unit::Required(_, Reach::Title));
             let scope = if is_title { Reach::Title } else { Reach::Anywhere };
             self.add_ranked_words(words, scope, is_stop);
+        }
+        for (unit, words) in texts.iter().copied() {
+            if let Unit::Words(_) = unit {
+                self.add_joined_words(words, is_stop);
+            }
         }
         for (unit, words) in texts.iter().copied() {
             match unit {
@@ -203,7 +214,8 @@ impl<'a> Builder<'a> {
     /// Adds the words of a text as a sequence.
     fn add_sequence(&mut self, words: &[Word], is_quoted: bool, is_stop: impl Fn(&Word) -> bool) {
         let mut sequence = Sequence { words: Vec::with_capacity(words.len()), is_quoted };
-        for word in words.iter().filter(|word| word.kind != Kind::Lone).take(MAX_SEQUENCE) {
+        let is_searched = |word: &&Word| word.kind != Kind::Lone && !word.is_number_part;
+        for word in words.iter().filter(is_searched).take(MAX_SEQUENCE) {
             let forms = self.forms(word);
             let group = (!is_stop(word))
                 .then(|| self.plan.groups.iter().position(|group| group.terms == forms))
@@ -222,7 +234,7 @@ impl<'a> Builder<'a> {
     fn add_ranked_words(&mut self, words: &[Word], scope: Reach, is_stop: impl Fn(&Word) -> bool) {
         let mut previous: Option<(usize, u32)> = None;
         for word in words {
-            if is_stop(word) {
+            if is_stop(word) || word.is_number_part {
                 continue;
             }
             let group = self.word_group(word, scope);
@@ -234,6 +246,37 @@ impl<'a> Builder<'a> {
                 }
             }
             previous = Some((index, word.position));
+        }
+    }
+
+    /// Adds a group for adjacent words as one word: pages that have `database` or `cachedMetadata`
+    /// are found by `data base` and `cached metadata`.
+    fn add_joined_words(&mut self, words: &[Word], is_stop: impl Fn(&Word) -> bool) {
+        let is_plain =
+            |word: &Word| word.kind == Kind::Word && !word.is_number_part && word.text.len() > 1;
+        let max_words = if words.len() <= MAX_WORDS_OF_SHORT { 3 } else { 2 };
+        for count in 2..=max_words {
+            for window in words.windows(count) {
+                let distance = window[count - 1].position - window[0].position;
+                let stop_words = window.iter().filter(|word| is_stop(word)).count();
+                let is_adjacent = distance as usize == count - 1 && window.iter().all(is_plain);
+                if !is_adjacent || stop_words == count {
+                    continue;
+                }
+                let text: String = window.iter().map(|word| word.text.as_str()).collect();
+                let forms = self.forms_of(&text);
+                let is_known = |it: &WordGroup| it.terms == forms;
+                if self.plan.groups.len() < MAX_GROUPS && !self.plan.groups.iter().any(is_known) {
+                    let weight = if stop_words > 0 { 0.5 } else { 1.0 } * JOINED_WEIGHT;
+                    self.plan.groups.push(WordGroup {
+                        terms: forms,
+                        multiplier: weight,
+                        is_joined: true,
+                        prefix: None,
+                        ..self.prefix_group(&text, Reach::Anywhere)
+                    });
+                }
+            }
         }
     }
 
@@ -287,29 +330,26 @@ impl<'a> Builder<'a> {
             slug: hashed_key(key::SLUG_WORD, text),
             exact: None,
             exact_weight: EXACT_WEIGHT,
+            is_joined: false,
         }
     }
 
     /// Returns the terms of `word` in each language.
     fn forms(&mut self, word: &Word) -> Vec<HashedTerm> {
-        if word.kind != Kind::Word {
-            return vec![HashedTerm::new(&word.text)];
+        if word.kind != Kind::Word || word.text.bytes().all(|b| b.is_ascii_digit()) {
+            let forms = numbers::other_forms(&word.text);
+            return [word.text.clone()].into_iter().chain(forms).map(HashedTerm::new).collect();
         }
-        let mut forms: Vec<HashedTerm> = Vec::with_capacity(2);
-        let default = self.analyzer.default_language();
-        let alphabet = alphabet(&word.text);
-        for &lang in &self.plan.languages {
-            self.analyzer.stems.with(&word.text, lang.of_word(alphabet, default), |stem| {
-                if !forms.iter().any(|f| f.text == stem) {
-                    forms.push(HashedTerm::new(stem));
-                }
-            });
-        }
-        forms
+        self.forms_of(&word.text)
+    }
+
+    /// Returns the terms of a word of letters in each language.
+    fn forms_of(&mut self, word: &str) -> Vec<HashedTerm> {
+        self.analyzer.forms(word, &self.plan.languages)
     }
 
     fn phrase(&mut self, words: &[Word], scope: Reach) -> Phrase {
-        let words = words.iter().take(MAX_PHRASE);
+        let words = words.iter().filter(|word| !word.is_number_part).take(MAX_PHRASE);
         Phrase { words: words.map(|word| (word.position, self.forms(word))).collect(), scope }
     }
 
@@ -334,6 +374,9 @@ impl<'a> Builder<'a> {
                 }
                 Unit::Filter { field: Filter::Tag, value, .. } => {
                     PageCondition::Keys(vec![hashed_key(key::TAG, value)])
+                }
+                Unit::Filter { field: Filter::Field, value, .. } => {
+                    PageCondition::Keys(vec![hashed_key(key::FIELD, value)])
                 }
                 Unit::Filter { field: Filter::Type, value, excluded } => {
                     if !excluded {

@@ -1,0 +1,230 @@
+//! Words that a question excludes in plain words: `trust without game`, `sqlite but not datasette`,
+//! `graph, not canvas`. No I/O.
+
+use std::ops::Range;
+
+/// What a question wants, and what it excludes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unwanted {
+    /// The question without the excluded words.
+    pub wanted: String,
+    /// The excluded words or phrases.
+    pub words: Vec<String>,
+    /// The last wanted word, the words that exclude, and what follows. If a page has this phrase,
+    /// the question excludes nothing: it is a name, such as `life without principle`.
+    pub phrase: String,
+}
+
+/// Words after which everything is excluded, also in whole sentences.
+const CLEAR_MARKS: [&[&str]; 16] = [
+    &["but", "not"],
+    &["and", "not"],
+    &["but", "without"],
+    &["except"],
+    &["excluding"],
+    &["aber", "nicht"],
+    &["aber", "ohne"],
+    &["und", "nicht"],
+    &["außer"],
+    &["ausser"],
+    &["mais", "pas"],
+    &["mais", "sans"],
+    &["sauf"],
+    &["pero", "no"],
+    &["pero", "sin"],
+    &["excepto"],
+];
+/// Words after which something is excluded if the question is a list of words.
+const MARKS: [&str; 4] = ["without", "ohne", "sans", "sin"];
+/// Words that exclude after a comma.
+const MARKS_AFTER_COMMA: [&str; 5] = ["not", "nicht", "kein", "pas", "no"];
+/// Words of sentences: with one of them, `without` is part of what the question wants.
+const SENTENCE_WORDS: [&str; 66] = [
+    "how", "what", "why", "when", "who", "which", "where", "is", "are", "was", "were", "can",
+    "could", "do", "does", "did", "to", "i", "you", "we", "they", "he", "she", "it", "my",
+    "should", "will", "wie", "warum", "wann", "wer", "welche", "welcher", "welches", "wo", "ist",
+    "sind", "kann", "man", "ich", "wir", "du", "mein", "comment", "pourquoi", "quand", "qui",
+    "quel", "quelle", "où", "est", "sont", "peut", "je", "nous", "on", "cómo", "por", "cuándo",
+    "quién", "qué", "dónde", "es", "son", "puedo", "se",
+];
+/// Words between excluded ones.
+const CONJUNCTIONS: [&str; 9] = ["or", "and", "nor", "oder", "und", "ou", "et", "o", "y"];
+/// Words before an excluded one that say nothing about it.
+const FILLERS: [&str; 27] = [
+    "the",
+    "a",
+    "an",
+    "any",
+    "mentioning",
+    "about",
+    "with",
+    "in",
+    "mit",
+    "über",
+    "avec",
+    "con",
+    "der",
+    "die",
+    "das",
+    "den",
+    "dem",
+    "le",
+    "la",
+    "les",
+    "el",
+    "los",
+    "las",
+    "un",
+    "una",
+    "une",
+    "ein",
+];
+/// Maximum words that are excluded together.
+const MAX_WORDS: usize = 3;
+
+/// Returns what the question excludes in plain words; `None` if it excludes nothing.
+pub fn unwanted(question: &str) -> Option<Unwanted> {
+    let words = Words::of(question);
+    let (first, mark_end) = (1..words.all.len()).find_map(|at| Some((at, words.mark_at(at)?)))?;
+    let is_clear = words.is_clear_mark(first);
+    let is_question = question.trim_end().ends_with('?');
+    let is_sentence =
+        words.all[..first].iter().any(|it| SENTENCE_WORDS.contains(&it.text.as_str()));
+    if !is_clear && (is_question || is_sentence || words.is_action(mark_end)) {
+        return None;
+    }
+    let rest = &words.all[mark_end..];
+    let items: Vec<String> = rest
+        .split(|word| CONJUNCTIONS.contains(&word.text.as_str()))
+        .flat_map(|item| item.split_inclusive(|word| word.has_comma))
+        .map(|item| {
+            let names = item.iter().skip_while(|it| FILLERS.contains(&it.text.as_str()));
+            names.map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+        })
+        .filter(|item| !item.is_empty())
+        .collect();
+    let is_short = |item: &String| item.split(' ').count() <= MAX_WORDS;
+    if items.is_empty() || !items.iter().all(is_short) {
+        return None;
+    }
+    let from = words.all[first - 1].range.start;
+    let wanted = question[..words.all[first - 1].range.end].trim_end_matches(',').trim();
+    Some(Unwanted {
+        wanted: wanted.to_owned(),
+        words: items,
+        phrase: question[from..].trim_end_matches(['?', '!', '.']).trim().to_owned(),
+    })
+}
+
+/// A word in lower case, without punctuation.
+struct Word {
+    text: String,
+    range: Range<usize>,
+    /// Whether a comma or semicolon follows.
+    has_comma: bool,
+}
+
+/// The words of a question.
+struct Words {
+    all: Vec<Word>,
+}
+
+impl Words {
+    fn of(question: &str) -> Self {
+        let mut all = Vec::new();
+        for part in question.split_whitespace() {
+            let start = part.as_ptr() as usize - question.as_ptr() as usize;
+            let text = part.trim_matches(|c: char| !c.is_alphanumeric() && c != '+' && c != '#');
+            if text.is_empty() {
+                continue;
+            }
+            all.push(Word {
+                text: text.to_lowercase(),
+                range: start..start + part.len(),
+                has_comma: part.ends_with([',', ';']),
+            });
+        }
+        Self { all }
+    }
+
+    /// Returns the end of the words at `at` that exclude what follows.
+    fn mark_at(&self, at: usize) -> Option<usize> {
+        let word = self.all[at].text.as_str();
+        if let Some(mark) = CLEAR_MARKS.iter().find(|mark| self.begins(at, mark)) {
+            return Some(at + mark.len());
+        }
+        let is_after_comma = self.all[at - 1].has_comma && MARKS_AFTER_COMMA.contains(&word);
+        (MARKS.contains(&word) || is_after_comma).then_some(at + 1)
+    }
+
+    fn is_clear_mark(&self, at: usize) -> bool {
+        CLEAR_MARKS.iter().any(|mark| self.begins(at, mark))
+    }
+
+    fn begins(&self, at: usize, mark: &[&str]) -> bool {
+        let words = self.all[at..].iter().map(|word| word.text.as_str());
+        words.take(mark.len()).eq(mark.iter().copied())
+    }
+
+    /// Whether the excluded words name an action: `without saving`, `ohne zu speichern`.
+    fn is_action(&self, at: usize) -> bool {
+        let word = self.all.get(at).map(|word| word.text.as_str());
+        word.is_some_and(|word| (word.len() > 5 && word.ends_with("ing")) || word == "zu")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(question: &str) -> Option<(String, Vec<String>)> {
+        unwanted(question).map(|found| (found.wanted, found.words))
+    }
+
+    #[test]
+    fn questions_exclude_in_four_languages() {
+        for (question, wanted, words) in [
+            ("trust without game", "trust", &["game"][..]),
+            ("sqlite but not datasette", "sqlite", &["datasette"]),
+            ("graph, not canvas", "graph", &["canvas"]),
+            ("notes about gardens without the tomatoes", "notes about gardens", &["tomatoes"]),
+            ("python except django or flask", "python", &["django", "flask"]),
+            (
+                "which notes are about sqlite but not datasette?",
+                "which notes are about sqlite",
+                &["datasette"],
+            ),
+            ("Garten ohne Tomaten", "Garten", &["tomaten"]),
+            ("Rezepte, aber nicht mit Fleisch", "Rezepte", &["fleisch"]),
+            ("Vertrauen, nicht Spieltheorie", "Vertrauen", &["spieltheorie"]),
+            ("recettes sans gluten", "recettes", &["gluten"]),
+            ("jardin mais pas tomates", "jardin", &["tomates"]),
+            ("huerto sin tomates", "huerto", &["tomates"]),
+            ("bases de datos pero no sqlite", "bases de datos", &["sqlite"]),
+        ] {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            assert_eq!(parts(question), Some((wanted.to_owned(), words)), "{question}");
+        }
+    }
+
+    #[test]
+    fn sentences_and_actions_exclude_nothing() {
+        for question in [
+            "how do I sync without icloud",
+            "vim exit without saving",
+            "not invented here",
+            "without a trace",
+            "why does git not work",
+            "to be or not to be",
+            "is it a bug, not a feature?",
+            "Warum geht es ohne Strom nicht",
+            "trust without",
+            "notes without the long list of things that nobody wants",
+            "",
+        ] {
+            assert_eq!(parts(question), None, "{question}");
+        }
+        let name = unwanted("life without principle").map(|found| found.phrase);
+        assert_eq!(name.as_deref(), Some("life without principle"));
+    }
+}

@@ -1,0 +1,123 @@
+//! Numbers, versions, days and addresses: `12,345`, `v1.8.3`, `2026-11-20`, `192.168.0.1`.
+//!
+//! Their digits have a meaning only in their order, so a question's number is searched whole, in
+//! all forms that pages write. Its parts are not searched: `1.1.8` is not `1.8.1`.
+
+/// Number of digits between two signs that group them.
+const GROUP_DIGITS: usize = 3;
+/// Maximum digits of a number that pages may write in groups.
+const MAX_GROUPED: usize = 18;
+
+/// Returns whether a whole compound is a number: all its parts begin with a digit, the first one
+/// after an optional `v`.
+pub(super) fn is_number(whole: &str) -> bool {
+    let parts = without_v(whole).split(|c: char| !c.is_alphanumeric());
+    parts.fold(true, |all, part| all && part.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns a version without its `v`; any other text as it is.
+pub(super) fn without_v(text: &str) -> &str {
+    match text.strip_prefix('v') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => rest,
+        _ => text,
+    }
+}
+
+/// Returns the other forms in which pages write a number or version: `v1.8.3` for `1.8.3`, `12,345`
+/// and `12.345` for `12345`.
+pub(super) fn other_forms(number: &str) -> Vec<String> {
+    let bare = without_v(number);
+    let mut forms = Vec::new();
+    if bare.len() < number.len() {
+        forms.push(bare.to_owned());
+    } else if is_number(number) && number.contains('.') && !number.contains([',', '-', '/', ':']) {
+        forms.push(format!("v{number}"));
+    }
+    let digits = ungrouped(number);
+    if let Some(digits) = digits.filter(|it| (GROUP_DIGITS + 1..=MAX_GROUPED).contains(&it.len())) {
+        let all = [digits.clone(), grouped(&digits, ','), grouped(&digits, '.')];
+        forms.extend(all.into_iter().filter(|form| form != number));
+    }
+    forms
+}
+
+/// Calls `add` with the beginnings of a version or day of at least two parts: `1.8` of `v1.8.3`,
+/// and with `v1`.
+pub(super) fn each_beginning(whole: &str, add: &mut impl FnMut(&str)) {
+    if !is_number(whole) {
+        return;
+    }
+    let bare = without_v(whole);
+    let is_sign = |c: char| !c.is_alphanumeric();
+    bare.match_indices(is_sign).skip(1).for_each(|(at, _)| add(&bare[..at]));
+    if bare.len() < whole.len() {
+        let first = whole.find(is_sign).unwrap_or(whole.len());
+        add(&whole[..first]);
+    }
+}
+
+/// Returns the digits of a number that may be in groups of three; `None` for any other text.
+fn ungrouped(number: &str) -> Option<String> {
+    let sign = number.chars().find(|c| !c.is_ascii_digit());
+    let Some(sign) = sign else { return Some(number.to_owned()) };
+    let mut groups = number.split(sign);
+    let first = groups.next()?;
+    let is_grouped = matches!(sign, ',' | '.')
+        && (1..=GROUP_DIGITS).contains(&first.len())
+        && groups
+            .all(|group| group.len() == GROUP_DIGITS && group.bytes().all(|b| b.is_ascii_digit()));
+    is_grouped.then(|| number.replace(sign, ""))
+}
+
+/// Returns `digits` in groups of three.
+fn grouped(digits: &str, sign: char) -> String {
+    let mut out = String::with_capacity(digits.len() * 4 / 3 + 1);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(GROUP_DIGITS) {
+            out.push(sign);
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_from_names() {
+        for number in ["1.8.3", "v1.8.3", "2026-11-20", "12,345", "09:30", "10^3", "2.0rc1"] {
+            assert!(is_number(number), "{number}");
+        }
+        for other in ["alice@example.com", "snake_case", "v.2", "h.264", "vim", "a1.b2", "1.x"] {
+            assert!(!is_number(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn pages_write_numbers_in_several_forms() {
+        assert_eq!(other_forms("1.8.3"), ["v1.8.3"]);
+        assert_eq!(other_forms("v1.8.3"), ["1.8.3"]);
+        assert_eq!(other_forms("12345"), ["12,345", "12.345"]);
+        assert_eq!(other_forms("12,345"), ["12345", "12.345"]);
+        assert_eq!(other_forms("1.234.567"), ["v1.234.567", "1234567", "1,234,567"]);
+        assert_eq!(other_forms("2026-11-20"), Vec::<String>::new());
+        assert_eq!(other_forms("12,34"), Vec::<String>::new());
+        assert_eq!(other_forms("vim"), Vec::<String>::new());
+        assert_eq!(other_forms("300"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_version_is_found_by_its_beginning() {
+        let beginnings = |whole: &str| {
+            let mut all = Vec::new();
+            each_beginning(whole, &mut |beginning| all.push(beginning.to_owned()));
+            all
+        };
+        assert_eq!(beginnings("v1.8.3"), ["1.8", "v1"]);
+        assert_eq!(beginnings("2026-11-20"), ["2026-11"]);
+        assert_eq!(beginnings("1.8"), Vec::<String>::new());
+        assert_eq!(beginnings("alice@example.com"), Vec::<String>::new());
+    }
+}

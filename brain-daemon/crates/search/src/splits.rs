@@ -1,0 +1,233 @@
+//! Words of a question that pages write as several words: `data base` for `database`, `cached
+//! metadata` for `cachedMetadata`.
+//!
+//! If pages have the parts next to each other, a second search finds these pages.
+
+use std::collections::{HashMap, HashSet};
+
+use tantivy::Term;
+
+use super::{
+    Index, Question, RankedPage,
+    bm25::Stats,
+    document::Analyzer,
+    encoding::HashedTerm,
+    fold::BuildTermHasher,
+    language::Lang,
+    plan::{PageCondition, Phrase, Plan, WordGroup},
+    query::{Query, Reach, Unit},
+    token::Kind,
+    typos::with_word,
+    view::View,
+    visible_pages::VisiblePages,
+};
+
+type Result<T> = tantivy::Result<T>;
+
+/// Minimum letters of a word that may be several.
+const MIN_LETTERS: usize = 6;
+/// Minimum letters of each of its parts.
+const MIN_PART_LETTERS: usize = 2;
+/// A word may be several if at most `1 + pages / RARE_DIVISOR` pages have it.
+const RARE_DIVISOR: u64 = 100;
+/// Maximum words of a question that are divided.
+const MAX_WORDS: usize = 2;
+/// Weight of a page that has the parts; a page that has the word has 1.
+const SPLIT_WEIGHT: f32 = 0.8;
+
+/// A word of the question, and the parts that pages have in its place.
+#[derive(Debug)]
+pub(super) struct Split {
+    word: String,
+    parts: Vec<String>,
+    /// The parts as a condition of pages.
+    condition: Option<PageCondition>,
+}
+
+impl Index {
+    /// Returns words of the question that visible pages have as a phrase of several words.
+    pub(super) fn divided_words(
+        &self,
+        question: &Question,
+        (plan, stats): (&Plan, &Stats),
+        (view, visible): (&View, Option<&VisiblePages>),
+        languages: &[Lang],
+        analyzer: &mut Analyzer,
+    ) -> Result<Vec<Split>> {
+        let mut divided = Vec::new();
+        let mut splits = splits(question, plan, stats);
+        if splits.is_empty() {
+            return Ok(divided);
+        }
+        let known = self.known_parts(&splits, view, analyzer)?;
+        splits.retain(|split| {
+            let forms = split.parts.iter().map(|part| analyzer.forms(part, languages));
+            forms.fold(true, |all, forms| all && forms.iter().any(|it| known.contains(&it.hash)))
+        });
+        for mut split in splits {
+            let forms = split.parts.iter().map(|part| analyzer.forms(part, languages));
+            let phrase = Phrase { words: (0..).zip(forms).collect(), scope: Reach::Anywhere };
+            let condition = PageCondition::Phrase(phrase);
+            let pages = Plan { required: vec![condition.clone()], ..Plan::default() };
+            if !self.find(view, &pages, visible, 1)?.hits.candidates.is_empty() {
+                split.condition = Some(condition);
+                divided.push(split);
+            }
+            if divided.len() == MAX_WORDS {
+                break;
+            }
+        }
+        Ok(divided)
+    }
+
+    /// Returns the hashes of the terms of parts that a page has.
+    fn known_parts(
+        &self,
+        splits: &[Split],
+        view: &View,
+        analyzer: &mut Analyzer,
+    ) -> Result<HashSet<u64, BuildTermHasher>> {
+        let languages = view.corpus_languages(analyzer);
+        let mut terms: HashMap<u64, HashedTerm, BuildTermHasher> = HashMap::default();
+        for part in splits.iter().flat_map(|split| &split.parts) {
+            terms.extend(analyzer.forms(part, &languages).into_iter().map(|it| (it.hash, it)));
+        }
+        let mut known: HashSet<u64, BuildTermHasher> = HashSet::default();
+        let fields = self.fields();
+        for reader in view.searcher.segment_readers() {
+            for field in [fields.body, fields.title] {
+                let index = reader.inverted_index(field)?;
+                for (hash, term) in &terms {
+                    let term = Term::from_field_text(field, &term.text);
+                    if !known.contains(hash) && index.get_term_info(&term)?.is_some() {
+                        known.insert(*hash);
+                    }
+                }
+            }
+        }
+        let entries = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
+        for document in entries.filter_map(|entry| entry.analyzed_document()) {
+            let hashes = document.body.hashes.iter().chain(&document.title.hashes);
+            known.extend(hashes.filter(|hash| terms.contains_key(hash)));
+        }
+        Ok(known)
+    }
+}
+
+impl Split {
+    /// Returns the plan for pages that have the parts in place of the word.
+    pub(super) fn plan(
+        &self,
+        question: &Question,
+        languages: &[Lang],
+        analyzer: &mut Analyzer,
+    ) -> Plan {
+        let text = with_word(&question.query.text, &self.word, &self.parts.join(" "));
+        let question = Question { query: Query::parse(text), ..question.clone() };
+        let mut plan = Plan::new(&question, languages, analyzer);
+        plan.required.extend(self.condition.clone());
+        plan.names = None;
+        plan.sequences.clear();
+        plan
+    }
+
+    /// Makes the parts together count a little less than the word.
+    pub(super) fn weigh(&self, plan: &mut Plan, stats: &Stats, word_idf: f32) {
+        let is_part = |group: &WordGroup| self.parts.contains(&group.label);
+        let groups = (0..plan.groups.len()).filter(|&group| is_part(&plan.groups[group]));
+        let parts: Vec<usize> = groups.collect();
+        let sum: f32 = parts.iter().map(|&group| stats.idf(group)).sum();
+        for &group in &parts {
+            plan.groups[group].multiplier = SPLIT_WEIGHT * word_idf / sum.max(f32::MIN_POSITIVE);
+        }
+        plan.pairs.retain(|pair| !(parts.contains(&pair.first) && parts.contains(&pair.second)));
+    }
+
+    /// Returns the inverse document frequency of the word in the question's plan.
+    pub(super) fn word_idf(&self, plan: &Plan, stats: &Stats) -> f32 {
+        let group = plan.groups.iter().position(|group| group.label == self.word);
+        group.map_or(0.0, |group| stats.idf(group))
+    }
+}
+
+/// Adds pages that were found by the parts of a word, and keeps the best `limit`.
+pub(super) fn merge(hits: &mut Vec<RankedPage>, divided: Vec<RankedPage>, limit: usize) {
+    for page in divided {
+        match hits.iter().position(|hit| hit.id == page.id) {
+            Some(at) if hits[at].score >= page.score => {}
+            Some(at) => hits[at] = page,
+            None => hits.push(page),
+        }
+    }
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+    hits.truncate(limit);
+}
+
+/// Returns the ways in which rare words of the question can be divided. A word with capitals within
+/// it is divided there, even if it is not rare.
+fn splits(question: &Question, plan: &Plan, stats: &Stats) -> Vec<Split> {
+    let few = 1 + stats.docs / RARE_DIVISOR;
+    let mut all = Vec::new();
+    for (unit, words) in &question.query.units {
+        let Unit::Words(text) = unit else { continue };
+        for word in words.iter().filter(|word| word.kind == Kind::Word && !word.is_number_part) {
+            let split = |parts| Split { word: word.text.clone(), parts, condition: None };
+            let source = text.get(word.range.clone()).unwrap_or_default();
+            let parts = camel_parts(source);
+            if parts.len() > 1 {
+                all.push(split(parts));
+                continue;
+            }
+            let group = plan.groups.iter().position(|group| group.label == word.text);
+            let is_rare = group.is_some_and(|group| stats.pages_with(group) <= few);
+            if is_rare && word.text.chars().all(char::is_alphabetic) {
+                all.extend(halves(&word.text).map(split));
+            }
+        }
+    }
+    all
+}
+
+/// Returns the two parts of each division of a word.
+fn halves(word: &str) -> impl Iterator<Item = Vec<String>> {
+    let letters = word.chars().count();
+    let ends = word.char_indices().map(|(at, _)| at).zip(0..);
+    let is_division = move |count: &usize| {
+        letters >= MIN_LETTERS && (MIN_PART_LETTERS..=letters - MIN_PART_LETTERS).contains(count)
+    };
+    let ends = ends.filter(move |(_, count)| is_division(count));
+    ends.map(|(at, _)| vec![word[..at].to_owned(), word[at..].to_owned()])
+}
+
+/// Returns the folded parts of a word that begin with a capital after a small letter.
+fn camel_parts(word: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut was_small = true;
+    for c in word.chars() {
+        if parts.is_empty() || (was_small && c.is_uppercase()) {
+            parts.push(String::new());
+        }
+        was_small = c.is_lowercase();
+        if let Some(part) = parts.last_mut() {
+            super::fold::fold(c, part);
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_divided_at_each_letter_or_at_capitals() {
+        let of = |word: &str| halves(word).map(|parts| parts.join(" ")).collect::<Vec<_>>();
+        assert_eq!(of("backup"), ["ba ckup", "bac kup", "back up"]);
+        assert_eq!(of("über"), Vec::<String>::new());
+        assert_eq!(camel_parts("cachedMetadata"), ["cached", "metadata"]);
+        assert_eq!(camel_parts("getUserID"), ["get", "user", "id"]);
+        assert_eq!(camel_parts("GitHub"), ["git", "hub"]);
+        assert_eq!(camel_parts("NASA"), ["nasa"]);
+        assert_eq!(camel_parts("plain"), ["plain"]);
+    }
+}
