@@ -121,6 +121,13 @@ impl Analyzer {
 
     fn terms(&mut self, text: &str, lang: Lang, terms: &mut Terms, words: &mut String) {
         let Self { stems, default, word_hashes } = self;
+        numbers::each_code(text, &mut |code| {
+            let key = exact::key_of_code(code);
+            if word_hashes.insert(hash(key.as_bytes())) {
+                words.push(char::from(TERM_MARK));
+                words.push_str(&key);
+            }
+        });
         // The previous word, and its end.
         let mut before = (String::new(), usize::MAX);
         token::scan(text, &mut |t| {

@@ -35,7 +35,18 @@ pub(super) fn key_of_number(number: &str) -> String {
     format!("{MARK}{}", super::numbers::without_v(number))
 }
 
-/// Returns the key of a beginning of a number, or of words that a page divides.
+/// Returns the key of a code in any groups; see [`super::numbers::each_code`].
+pub(super) fn key_of_code(code: &str) -> String {
+    format!("{MARK}#{code}")
+}
+
+/// Returns whether a key is that of a number or a code.
+pub(super) fn is_number(key: &str) -> bool {
+    let rest = key.strip_prefix(MARK).unwrap_or(key);
+    rest.starts_with(|c: char| c == '#' || c.is_ascii_digit())
+}
+
+/// Returns the key of a beginning of a number.
 pub(super) fn key_of_part(text: &str) -> String {
     format!("{MARK}{text}")
 }

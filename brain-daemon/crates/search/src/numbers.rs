@@ -8,6 +8,13 @@ const GROUP_DIGITS: usize = 3;
 /// Maximum digits of a number that pages may write in groups.
 const MAX_GROUPED: usize = 18;
 
+/// Number of digits of a code; with fewer, it is a number.
+const MIN_CODE_DIGITS: usize = 7;
+/// Maximum digits of a code.
+const MAX_CODE_DIGITS: usize = 24;
+/// Maximum letters before a code.
+const MAX_CODE_LETTERS: usize = 3;
+
 /// Returns whether a whole compound is a number: all its parts begin with a digit, the first one
 /// after an optional `v`.
 pub(super) fn is_number(whole: &str) -> bool {
@@ -41,19 +48,75 @@ pub(super) fn other_forms(number: &str) -> Vec<String> {
     forms
 }
 
-/// Calls `add` with the beginnings of a version or day of at least two parts: `1.8` of `v1.8.3`,
-/// and with `v1`.
+/// Calls `add` with the beginnings of a version, a day or a file's name of at least two numbers:
+/// `1.8` of `v1.8.3`, and with `v1`; `2.0` and `2.0.1` of `2.0.1.tar.gz`.
 pub(super) fn each_beginning(whole: &str, add: &mut impl FnMut(&str)) {
-    if !is_number(whole) {
-        return;
-    }
     let bare = without_v(whole);
-    let is_sign = |c: char| !c.is_alphanumeric();
-    bare.match_indices(is_sign).skip(1).for_each(|(at, _)| add(&bare[..at]));
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut end = 0;
+    let parts = bare.split_inclusive(|c: char| !c.is_alphanumeric());
+    for (count, part) in parts.take_while(|part| part.starts_with(is_digit)).enumerate() {
+        let number = part.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let number_end = end + number.len();
+        if count > 0 && number_end < bare.len() {
+            add(&bare[..number_end]);
+        }
+        end += part.len();
+    }
     if bare.len() < whole.len() {
-        let first = whole.find(is_sign).unwrap_or(whole.len());
+        let first = whole.find(|c: char| !c.is_alphanumeric()).unwrap_or(whole.len());
         add(&whole[..first]);
     }
+}
+
+/// Calls `add` with the digits of each code of a text, such as an ISBN or a number of a telephone
+/// or an order, in whatever groups it is written; and with a letter before them, as one text.
+pub(super) fn each_code(text: &str, add: &mut impl FnMut(&str)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(found) = bytes[at..].iter().position(u8::is_ascii_digit) {
+        let start = at + found;
+        let (code, end) = code_at(text, start);
+        at = end;
+        if !(MIN_CODE_DIGITS..=MAX_CODE_DIGITS).contains(&code.len()) {
+            continue;
+        }
+        add(&code);
+        let letters = letters_before(&text[..start]);
+        if !letters.is_empty() {
+            add(&format!("{}{code}", letters.to_lowercase()));
+        }
+    }
+}
+
+/// Returns the digits from `start` on, in groups with one sign between them, and their end.
+fn code_at(text: &str, start: usize) -> (String, usize) {
+    let (mut code, mut end) = (String::new(), start);
+    let mut rest = text[start..].char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        if c.is_ascii_digit() {
+            code.push(c);
+            end = start + at + 1;
+        } else if !(is_code_sign(c) && rest.peek().is_some_and(|(_, c)| c.is_ascii_digit())) {
+            break;
+        }
+    }
+    (code, end)
+}
+
+/// Whether a sign can divide the digits of a code.
+fn is_code_sign(c: char) -> bool {
+    matches!(c, ' ' | '-' | '/' | '.' | '\u{a0}' | '\u{202f}' | '\u{2009}')
+}
+
+/// Returns up to three ASCII letters at the end of a text, before a hyphen or at once, if no other
+/// letter or digit stands before them.
+fn letters_before(text: &str) -> &str {
+    let text = text.strip_suffix('-').unwrap_or(text);
+    let count = text.bytes().rev().take_while(u8::is_ascii_alphabetic).count();
+    let start = text.len() - count;
+    let is_alone = !text[..start].ends_with(char::is_alphanumeric);
+    if is_alone && count <= MAX_CODE_LETTERS { &text[start..] } else { "" }
 }
 
 /// Returns the digits of a number that may be in groups of three; `None` for any other text.
@@ -118,6 +181,25 @@ mod tests {
         assert_eq!(beginnings("v1.8.3"), ["1.8", "v1"]);
         assert_eq!(beginnings("2026-11-20"), ["2026-11"]);
         assert_eq!(beginnings("1.8"), Vec::<String>::new());
+        assert_eq!(beginnings("2.0.1.tar.gz"), ["2.0", "2.0.1"]);
         assert_eq!(beginnings("alice@example.com"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn codes_are_found_in_any_groups() {
+        let codes = |text: &str| {
+            let mut all = Vec::new();
+            each_code(text, &mut |code| all.push(code.to_owned()));
+            all
+        };
+        assert_eq!(codes("ISBN 978-3-16-148410-0."), ["9783161484100"]);
+        assert_eq!(codes("call +49 30 123/4567, or 030 1234"), ["49301234567", "0301234"]);
+        assert_eq!(
+            codes("order #A-0204945 and A0204945"),
+            ["0204945", "a0204945", "0204945", "a0204945"]
+        );
+        assert_eq!(codes("1 234\u{202f}567"), ["1234567"]);
+        assert_eq!(codes("v1.8.3, 12,345 of 2021"), Vec::<String>::new());
+        assert_eq!(codes("abcd1234567"), ["1234567"]);
     }
 }

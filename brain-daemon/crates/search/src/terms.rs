@@ -12,6 +12,7 @@ use tantivy::{
 use super::{
     doc_bit_set::DocBitSet,
     encoding::HashedTerm,
+    exact,
     plan::{PageCondition, Phrase, Plan},
     query::Reach,
     schema::Fields,
@@ -127,6 +128,7 @@ impl<'a> Segment<'a> {
                 let is_needed = |exact: &&HashedTerm| {
                     !exact.text.is_ascii()
                         || exact.text.len() > SHORT_EXACT_BYTES
+                        || exact::is_number(&exact.text)
                         || group.tells_signs()
                         || found.body.is_empty()
                         || max_expansions == usize::MAX

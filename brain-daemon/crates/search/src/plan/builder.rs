@@ -25,10 +25,12 @@ const EXACT_WEIGHT: f32 = 0.6;
 const SIGNS_WEIGHT: f32 = 1.2;
 /// Weight of the exact form of `C`, `C++` or `C#` alone: more than many occurrences of another one.
 const ALONE_WEIGHT: f32 = 4.0;
+/// Weight of a code in any groups.
+const CODE_WEIGHT: f32 = 2.0;
 /// Weight of adjacent words as one word; half of it with a stop word.
 const JOINED_WEIGHT: f32 = 0.8;
-/// Maximum words of a question in which three words may be one.
-const MAX_WORDS_OF_SHORT: usize = 5;
+/// Maximum words that may be one word.
+const MAX_JOINED_WORDS: usize = 3;
 /// Maximum groups of a plan.
 const MAX_GROUPS: usize = 64;
 /// Maximum words of a phrase.
@@ -159,8 +161,9 @@ impl<'a> Builder<'a> {
             self.add_ranked_words(words, scope, is_stop);
         }
         for (unit, words) in texts.iter().copied() {
-            if let Unit::Words(_) = unit {
+            if let Unit::Words(text) = unit {
                 self.add_joined_words(words, is_stop);
+                self.add_codes(text);
             }
         }
         for (unit, words) in texts.iter().copied() {
@@ -249,18 +252,32 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Adds a group for each code, so that pages with other groups of its digits are found.
+    fn add_codes(&mut self, text: &str) {
+        let mut codes = Vec::new();
+        numbers::each_code(text, &mut |code| codes.push(code.to_owned()));
+        for code in codes {
+            let group = WordGroup {
+                exact: Some(HashedTerm::new(exact::key_of_code(&code))),
+                exact_weight: CODE_WEIGHT,
+                prefix: None,
+                ..self.prefix_group(&code, Reach::Anywhere)
+            };
+            self.add_group(group);
+        }
+    }
+
     /// Adds a group for adjacent words as one word: pages that have `database` or `cachedMetadata`
     /// are found by `data base` and `cached metadata`.
     fn add_joined_words(&mut self, words: &[Word], is_stop: impl Fn(&Word) -> bool) {
         let is_plain =
             |word: &Word| word.kind == Kind::Word && !word.is_number_part && word.text.len() > 1;
-        let max_words = if words.len() <= MAX_WORDS_OF_SHORT { 3 } else { 2 };
-        for count in 2..=max_words {
+        for count in 2..=MAX_JOINED_WORDS {
             for window in words.windows(count) {
                 let distance = window[count - 1].position - window[0].position;
                 let stop_words = window.iter().filter(|word| is_stop(word)).count();
                 let is_adjacent = distance as usize == count - 1 && window.iter().all(is_plain);
-                if !is_adjacent || stop_words == count {
+                if !is_adjacent || stop_words > usize::from(count == 2) {
                     continue;
                 }
                 let text: String = window.iter().map(|word| word.text.as_str()).collect();
