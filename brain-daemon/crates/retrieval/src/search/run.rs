@@ -10,6 +10,7 @@ use super::SearchService;
 use super::dated::{DatedPages, order_answers};
 use super::fuse::{RankingEntry, Rankings, fuse};
 use super::hits::{HitList, HitReader};
+use super::no_day::without_no_day;
 use super::originals::original_first;
 use super::pasted::pasted_text;
 use super::relations::relations;
@@ -45,6 +46,8 @@ pub(super) struct SearchRun<'a> {
     question: Question,
     /// Phrases of the question that no page has.
     unmet_quotes: Vec<String>,
+    /// The note on a day that is not in the calendar.
+    no_day: Option<String>,
 }
 
 /// The pages to show, and what the caller must know about them.
@@ -88,9 +91,16 @@ impl<'a> SearchRun<'a> {
         if question.is_being_typed {
             parsed.times = Times::default();
         }
+        let mut no_day = None;
+        if let Some((other, note)) =
+            without_no_day(index, &question, &parsed).map_err(|e| index_fault(&e))?
+        {
+            question.query = Arc::clone(&other.query);
+            (parsed, no_day) = (other, Some(note));
+        }
         let unmet_quotes = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
         question.prefer_quotes = !unmet_quotes.is_empty();
-        Ok(Self { service, caller, index, parsed, question, unmet_quotes })
+        Ok(Self { service, caller, index, parsed, question, unmet_quotes, no_day })
     }
 
     /// Finds the pages and reads those to show.
@@ -124,7 +134,11 @@ impl<'a> SearchRun<'a> {
             truncated,
             degraded: [degradation, reranking, damaged].into_iter().flatten().collect(),
             default_source: preferred(&reader.sources()?),
-            note: note(&self.unmet_quotes, spelling.as_ref()),
+            note: note(
+                &self.unmet_quotes,
+                spelling.as_ref(),
+                self.no_day.or_else(|| dated.note(&self.parsed.query.text)),
+            ),
         })
     }
 
@@ -141,8 +155,7 @@ impl<'a> SearchRun<'a> {
         conditions: &Conditions<'_>,
     ) -> Result<Findings, Fault> {
         let vectors = self.pages_by_meaning(&terms, conditions)?;
-        let zone = brain_base::clock::zone();
-        let dated = DatedPages::find(self.index, &self.question, &self.parsed, &zone)
+        let dated = DatedPages::find(self.index, &self.question, &self.parsed)
             .map_err(|e| index_fault(&e))?;
         self.parsed.remove_period_names(&mut terms);
         let has_times = self.parsed.times != Times::default();
@@ -300,9 +313,14 @@ impl<'a> SearchRun<'a> {
 }
 
 /// Returns a note on how the question was interpreted, if that is not obvious.
-fn note(unmet_quotes: &[String], spelling: Option<&Spelling>) -> Option<String> {
+fn note(
+    unmet_quotes: &[String],
+    spelling: Option<&Spelling>,
+    times: Option<String>,
+) -> Option<String> {
     let spelling = spelling.map(|it| format!("also searched: {}", it.spellings.join(", ")));
-    let notes: Vec<String> = unmet_quotes_note(unmet_quotes).into_iter().chain(spelling).collect();
+    let notes: Vec<String> =
+        unmet_quotes_note(unmet_quotes).into_iter().chain(times).chain(spelling).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
