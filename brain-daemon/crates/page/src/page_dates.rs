@@ -16,6 +16,8 @@ use super::shared_text::FrontmatterText;
 const MAX_DAYS: usize = 1_000;
 /// Maximum number of dates that are kept of a text. A text with more is a log or a table.
 const MAX_MENTIONED: usize = 64;
+/// A text is searched for dates up to this length, in bytes.
+const MAX_TEXT: usize = 1 << 20;
 /// Earlier years are numbers rather than dates.
 const FIRST_YEAR: i16 = 1000;
 /// A value of the frontmatter is searched for a day up to this length, in bytes.
@@ -53,12 +55,12 @@ pub fn page_months(slug: &Slug, title: &str) -> Vec<Date> {
     months.into_iter().collect()
 }
 
-/// Returns the days and months that stand in the text of a page, as their first and last day, in
-/// order and at most 64.
+/// Returns the days and months that stand in the first MiB of a page's text, as their first and last
+/// day, in order. The first 64 different ones are returned.
 #[must_use]
 pub fn mentioned_dates(body: &str) -> Vec<(Date, Date)> {
     let mut dates = BTreeSet::new();
-    for date in dates_in(body) {
+    for date in dates_in(&body[..body.floor_char_boundary(MAX_TEXT)]) {
         dates.insert((date.first, date.last));
         if dates.len() >= MAX_MENTIONED {
             break;

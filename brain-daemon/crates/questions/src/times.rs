@@ -71,7 +71,8 @@ pub struct Times {
     /// A day that is not in the calendar, such as 2021-02-30, as a byte range of the question. Only
     /// if the question names no period.
     pub no_day: Option<Range<usize>>,
-    /// Whether it asks when something was written.
+    /// Whether it asks for pages by the time at which they were written: it has a word for writing,
+    /// or for pages.
     pub is_about_writing: bool,
 }
 
@@ -92,7 +93,7 @@ impl Times {
             };
             Some((order, token.text.clone()))
         });
-        let is_about_writing = tokens.iter().any(|token| topic::is_writing(&token.text));
+        let is_about_writing = tokens.iter().any(|token| topic::is_about_pages(&token.text));
         Self { period, order, no_day, is_about_writing }
     }
 

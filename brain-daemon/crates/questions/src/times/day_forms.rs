@@ -45,7 +45,10 @@ impl TimeParser<'_> {
         let numbers = [self.digits(at)?, self.digits(at + 1)?, self.digits(at + 2)?];
         let mark = self.mark_after(at)?;
         let [one, two, three] = numbers;
+        // `2021.3.4` is a version of a program.
+        let is_version = one.is_year() && mark == '.' && (two.digits != 2 || three.digits != 2);
         let is_date = two.digits <= 2
+            && !is_version
             && ((one.is_year() && three.digits <= 2) || (three.is_year() && one.digits <= 2));
         (is_date && self.mark_after(at + 1) == Some(mark)).then_some((numbers, mark))
     }

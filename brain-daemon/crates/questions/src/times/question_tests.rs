@@ -159,7 +159,7 @@ fn days_that_do_not_exist_are_no_period() {
         assert_eq!(times.period, None, "{text}");
         assert_eq!(times.no_day.map(|at| &text[at]), Some(day), "{text}");
     }
-    for text in ["29 February", "may 99", "1.2.3", "10-20-30", "tea"] {
+    for text in ["29 February", "may 99", "1.2.3", "2021.13.1", "10-20-30", "tea"] {
         assert_eq!(Times::of(text, today()).no_day, None, "{text}");
     }
 }

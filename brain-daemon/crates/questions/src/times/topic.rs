@@ -341,13 +341,9 @@ const GRAMMAR: [&str; 172] = [
     "ho",
 ];
 
-fn is_about_pages(word: &str) -> bool {
-    PAGES.contains(&word) || is_writing(word)
-}
-
-/// Returns whether a word is about writing.
-pub(super) fn is_writing(word: &str) -> bool {
-    WRITING.contains(&word)
+/// Returns whether a word is about pages or writing.
+pub(super) fn is_about_pages(word: &str) -> bool {
+    PAGES.contains(&word) || WRITING.contains(&word)
 }
 
 fn is_general(word: &str) -> bool {

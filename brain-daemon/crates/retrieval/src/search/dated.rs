@@ -21,6 +21,9 @@ use brain_questions::times::{Order, Period};
 const DEPTH: usize = 200;
 /// Maximum number of newest pages of a period that are considered in addition, for each role.
 const MAX_PAGES: usize = 1_000;
+/// Weight of a page that states a day of the period, if the question has no other words. The text
+/// of a page that only mentions the day matches the question's words, too, and must not outweigh it.
+const NO_TOPIC_WEIGHT: f32 = 1.25;
 /// Weight of a page of the period that has none of the question's other words.
 const DAY_ONLY_WEIGHT: f32 = 0.25;
 /// The weight of each page of the period if none has one of these words.
@@ -30,10 +33,12 @@ const SOME_WORDS_WEIGHT: f32 = 0.3;
 const ALL_WORDS_WEIGHT: f32 = 0.4;
 /// Added for a page of the kind that the question names.
 const KIND_WEIGHT: f32 = 0.5;
-/// The factor of pages whose text mentions the day, and of those that were written on it. A
-/// question about writing (`what did I write in March`) exchanges them.
-const SECOND_ROLE_FACTOR: f32 = 0.65;
-const THIRD_ROLE_FACTOR: f32 = 0.4;
+/// The factors of pages whose text mentions the day, and of those that were written on it.
+const MENTIONED_FACTOR: f32 = 0.65;
+const WRITTEN_FACTOR: f32 = 0.4;
+/// The same for a question about writing: `what did I write in March`, `notes from May`.
+const MENTIONED_FACTOR_FOR_WRITING: f32 = 0.2;
+const WRITTEN_FACTOR_FOR_WRITING: f32 = 0.74;
 /// Maximum number of pages that are put into order.
 const MAX_ORDERED: usize = 40;
 /// Pages below this share of the best one do not answer the question.
@@ -42,7 +47,7 @@ const MIN_SHARE: f32 = 0.4;
 /// Pages of the period of a question.
 #[derive(Debug, Default)]
 pub(super) struct DatedPages {
-    /// How much of the question each page answers, by page id: 0 to 1.5.
+    /// How much of the question each page answers, by page id: 0 to 1.75.
     pub(super) weights: BTreeMap<u64, f32>,
     pub(super) period: Option<Period>,
     /// The factor of each page for its role.
@@ -80,6 +85,10 @@ impl DatedPages {
         };
         let mut factors = BTreeMap::new();
         for (role, factor) in roles(parsed.times.is_about_writing) {
+            // So many pages of better roles leave no place for others.
+            if factors.len() >= MAX_PAGES {
+                break;
+            }
             let pages = index.matching_pages(&on_days(&[role]))?;
             let mut pages: Vec<u64> = pages.into_iter().flatten().collect();
             // Newer pages have greater ids.
@@ -95,6 +104,7 @@ impl DatedPages {
         let mut weights = BTreeMap::new();
         for (&page, &factor) in &factors {
             let weight = match with_words.is_empty() || is_without_topic {
+                true if is_without_topic && factor >= 1.0 => NO_TOPIC_WEIGHT,
                 true if is_without_topic => factor,
                 true => NO_WORDS_WEIGHT * factor,
                 // Beside pages with the words, a page without them must state the day.
@@ -105,7 +115,7 @@ impl DatedPages {
         }
         if !is_without_topic {
             weights.extend(shares(&with_words).map(|(page, share)| {
-                let factor = factors.get(&page).copied().unwrap_or(THIRD_ROLE_FACTOR);
+                let factor = factors.get(&page).copied().unwrap_or(WRITTEN_FACTOR);
                 (page, (SOME_WORDS_WEIGHT + ALL_WORDS_WEIGHT * share) * factor)
             }));
         }
@@ -127,7 +137,11 @@ impl DatedPages {
             if !words.clone().any(|word| names(&word)) {
                 continue;
             }
-            let factor = self.factors.get(&id).copied().unwrap_or(THIRD_ROLE_FACTOR);
+            let factor = self.factors.get(&id).copied().unwrap_or(WRITTEN_FACTOR);
+            // `notes from May` asks for pages of these days rather than for the folder `notes`.
+            if self.topic.is_empty() && factor < 1.0 {
+                continue;
+            }
             // A question for nothing but a kind of pages is answered without the word in the text.
             if words.all(|word| names(&word) || !self.topic.contains(&word.text)) {
                 *weight = weight.max(factor);
@@ -148,11 +162,17 @@ impl DatedPages {
 
 /// Returns the roles of pages with their factors, best first.
 fn roles(is_about_writing: bool) -> [(DayRole, f32); 3] {
-    let (second, third) = match is_about_writing {
-        true => (DayRole::Written, DayRole::Mentioned),
-        false => (DayRole::Mentioned, DayRole::Written),
-    };
-    [(DayRole::Stated, 1.0), (second, SECOND_ROLE_FACTOR), (third, THIRD_ROLE_FACTOR)]
+    let stated = (DayRole::Stated, 1.0);
+    match is_about_writing {
+        true => [
+            stated,
+            (DayRole::Written, WRITTEN_FACTOR_FOR_WRITING),
+            (DayRole::Mentioned, MENTIONED_FACTOR_FOR_WRITING),
+        ],
+        false => {
+            [stated, (DayRole::Mentioned, MENTIONED_FACTOR), (DayRole::Written, WRITTEN_FACTOR)]
+        }
+    }
 }
 
 /// Names a period for a reader: `2021-05-24`, `May 2021`, `2021-03-01 to 2021-05-31`.
