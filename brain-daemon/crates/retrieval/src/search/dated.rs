@@ -1,6 +1,6 @@
 //! Pages of the days that a question names, and pages in the order that it asks for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use brain_page::{line_with_date, page_dates};
@@ -83,32 +83,20 @@ impl DatedPages {
             let condition = DayCondition { spans: period.spans().collect(), roles: roles.to_vec() };
             Question { days: Some(condition), ..rest.clone() }
         };
-        let mut factors = BTreeMap::new();
-        for (role, factor) in roles(parsed.times.is_about_writing) {
-            // So many pages of better roles leave no place for others.
-            if factors.len() >= MAX_PAGES {
-                break;
-            }
-            let pages = index.matching_pages(&on_days(&[role]))?;
-            let mut pages: Vec<u64> = pages.into_iter().flatten().collect();
-            // Newer pages have greater ids.
-            pages.sort_unstable_by(|one, other| other.cmp(one));
-            pages.truncate(MAX_PAGES);
-            for page in pages {
-                factors.entry(page).or_insert(factor);
-            }
-        }
+        let roles = roles(parsed.times.is_about_writing);
+        let factors = factors(&roles, |role| index.matching_pages(&on_days(&[role])))?;
         let mut with_words = index.search(&on_days(&DayRole::ALL))?.hits;
         with_words.retain(|hit| !hit.matched.is_empty());
         let is_without_topic = topic.is_empty();
+        let is_day = period.first == period.last;
         let mut weights = BTreeMap::new();
         for (&page, &factor) in &factors {
             let weight = match with_words.is_empty() || is_without_topic {
                 true if is_without_topic && factor >= 1.0 => NO_TOPIC_WEIGHT,
                 true if is_without_topic => factor,
                 true => NO_WORDS_WEIGHT * factor,
-                // Beside pages with the words, a page without them must state the day.
-                false if factor >= 1.0 => DAY_ONLY_WEIGHT,
+                // Beside pages with the words, a page without them must state the period.
+                false if is_day || factor >= 1.0 => DAY_ONLY_WEIGHT * factor,
                 false => continue,
             };
             weights.insert(page, weight);
@@ -158,6 +146,28 @@ impl DatedPages {
         let readings: Vec<String> = period.spans().map(span_name).collect();
         Some(format!("\"{words}\" was read as {}", readings.join(" or ")))
     }
+}
+
+/// Returns the factor of the best role of each page. `pages` finds the pages of a role.
+fn factors(
+    roles: &[(DayRole, f32)],
+    pages: impl Fn(DayRole) -> Result<Option<HashSet<u64>>, IndexError>,
+) -> Result<BTreeMap<u64, f32>, IndexError> {
+    let mut factors = BTreeMap::new();
+    for (role, factor) in roles {
+        // So many pages of better roles leave no place for others.
+        if factors.len() >= MAX_PAGES {
+            break;
+        }
+        let mut pages: Vec<u64> = pages(*role)?.into_iter().flatten().collect();
+        // Newer pages have greater ids.
+        pages.sort_unstable_by(|one, other| other.cmp(one));
+        pages.truncate(MAX_PAGES);
+        for page in pages {
+            factors.entry(page).or_insert(*factor);
+        }
+    }
+    Ok(factors)
 }
 
 /// Returns the roles of pages with their factors, best first.
