@@ -291,7 +291,7 @@ fn is_gap(c: char) -> bool {
 
 /// Returns the number of the month that a word names, in any case and with or without accents.
 fn month(word: &str) -> Option<i8> {
-    let letters = word.nfd().filter(|c| c.is_ascii()).map(|c| c.to_ascii_lowercase());
+    let letters = word.nfd().filter(char::is_ascii).map(|c| c.to_ascii_lowercase());
     month_named(&letters.collect::<String>())
 }
 

@@ -139,10 +139,14 @@ impl DatedPages {
         Ok(())
     }
 
-    /// Returns how the period was read, if the question leaves that open.
+    /// Returns how the period was read, if the question leaves that open. A word such as `march`
+    /// alone is explained only if it found something.
     pub(super) fn note(&self, text: &str) -> Option<String> {
         let period = self.period.as_ref().filter(|it| it.is_assumed || it.other.is_some())?;
         let words = text.get(period.range.clone())?;
+        if self.weights.is_empty() && words == text.trim() {
+            return None;
+        }
         let readings: Vec<String> = period.spans().map(span_name).collect();
         Some(format!("\"{words}\" was read as {}", readings.join(" or ")))
     }
@@ -266,7 +270,8 @@ mod tests {
 
     fn note(text: &str) -> Option<String> {
         let parsed = ParsedQuestion::new(text, "2026-11-23".parse().unwrap());
-        DatedPages { period: parsed.times.period, ..DatedPages::default() }.note(text)
+        let weights = BTreeMap::from([(1, 1.0)]);
+        DatedPages { period: parsed.times.period, weights, ..DatedPages::default() }.note(text)
     }
 
     #[test]

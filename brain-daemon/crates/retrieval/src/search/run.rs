@@ -16,6 +16,7 @@ use super::pasted::pasted_text;
 use super::relations::relations;
 use crate::embedding::{CallerPages, VectorResults};
 use brain_base::caller::Caller;
+use brain_page::month_named;
 use brain_pages::index::index_fault;
 use brain_pages::preferred_source::preferred;
 use brain_questions::ParsedQuestion;
@@ -138,6 +139,7 @@ impl<'a> SearchRun<'a> {
                 &self.unmet_quotes,
                 spelling.as_ref(),
                 self.no_day.or_else(|| dated.note(&self.parsed.query.text)),
+                dated.period.is_some(),
             ),
         })
     }
@@ -317,11 +319,21 @@ fn note(
     unmet_quotes: &[String],
     spelling: Option<&Spelling>,
     times: Option<String>,
+    has_period: bool,
 ) -> Option<String> {
-    let spelling = spelling.map(|it| format!("also searched: {}", it.spellings.join(", ")));
+    let spelling = spelling.and_then(|it| spelling_note(it, has_period));
     let notes: Vec<String> =
         unmet_quotes_note(unmet_quotes).into_iter().chain(times).chain(spelling).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Returns the note on other spellings. If the question names a period, a month in another language
+/// (`october` for `Oktober`) explains nothing.
+fn spelling_note(spelling: &Spelling, has_period: bool) -> Option<String> {
+    let explains = |word: &&str| !has_period || month_named(word).is_none();
+    let spellings: Vec<&str> =
+        spelling.spellings.iter().map(String::as_str).filter(explains).collect();
+    (!spellings.is_empty()).then(|| format!("also searched: {}", spellings.join(", ")))
 }
 
 /// Returns the note on phrases of the question that no page has.
