@@ -92,8 +92,8 @@ fn home_with_texts() -> (TestHome, Daemon) {
     for n in 0..8 {
         home.put(
             &format!("talk/{n}"),
-            "# Talk\n\nNotes: what did I write in October? The notes from October 2021 are lost, and \
-             so are the entries of May, 24 in all, from 2020.\n",
+            "# Talk\n\nNotes: what did I write in October? The notes from October 2021 are lost, \
+             and so are the entries of May, 24 in all, from 2020.\n",
         );
     }
     (home, daemon)

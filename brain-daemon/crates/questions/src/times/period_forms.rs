@@ -117,7 +117,7 @@ impl TimeParser<'_> {
         found.filter(|_| is_quarter).map(|found| ParsedTime { is_weak: false, ..found })
     }
 
-    /// Reads `early May 2021`, `Ende 2020`, `the last week of May`: the whole month, season or year.
+    /// Reads `early May 2021`, `Ende 2020`, `last week of May`: the whole month, season or year.
     pub(super) fn part(&self, at: usize) -> Option<ParsedTime> {
         let unit = words::unit(self.word(at + 1));
         let is_unit_of = matches!(unit, Some(CalendarUnit::Week | CalendarUnit::Day))
