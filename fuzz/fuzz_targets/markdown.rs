@@ -1,8 +1,9 @@
-//! Links, tags, timeline, title, chunks and slug from a page's body.
+//! Links, tags, timeline, dates, title, chunks and slug from a page's body.
 #![no_main]
 
 use brain_page::{
-    body_tags, chunks, decode_text, derive_title, links, timeline, Frontmatter, MAX_TITLE,
+    body_tags, chunks, decode_text, derive_title, line_with_date, links, mentioned_dates, timeline,
+    Frontmatter, MAX_TITLE,
 };
 use brain_protocol::Slug;
 use libfuzzer_sys::fuzz_target;
@@ -16,6 +17,9 @@ fuzz_target!(|data: &[u8]| {
     }
     for entry in timeline(text) {
         assert_eq!(entry.date.len(), 10);
+    }
+    for (first, last) in mentioned_dates(text) {
+        assert!(first <= last && line_with_date(text, first, last).is_some());
     }
     assert!(derive_title(text).chars().count() <= MAX_TITLE);
     let mut chunk_end = 0;

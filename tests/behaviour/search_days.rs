@@ -79,3 +79,73 @@ fn the_last_and_the_first_page_are_found() {
         assert_eq!(first_slugs(&home, question, 1), [slug], "{question}");
     }
 }
+
+fn home_with_texts() -> (TestHome, Daemon) {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("journal/2021-10-05", "Repaired the bicycle.\n");
+    home.put("thoughts/kiln", "---\ndate: 2021-10-20\n---\n# Kiln\n\nThe glaze ran.\n");
+    home.put("journal/2021-11-02", "Painted the fence.\n");
+    home.put("things/editor", "# Editor\n\nReleased on 24 May 2020, with tabs.\n");
+    home.put("things/radio", "# Radio\n\nGebaut am 3. März 2018.\n");
+    home.put("things/visa", "# Visa\n\nSigned 07/08/2019.\n");
+    for n in 0..8 {
+        home.put(
+            &format!("talk/{n}"),
+            "# Talk\n\nNotes: what did I write in October? The notes from October 2021 are lost, \
+             and so are the entries of May, 24 in all, from 2020.\n",
+        );
+    }
+    (home, daemon)
+}
+
+#[test]
+fn words_for_any_page_do_not_outweigh_the_days() {
+    let (home, _daemon) = home_with_texts();
+    for question in [
+        "notes from October 2021",
+        "What did I write in October 2021?",
+        "Was habe ich im Oktober 2021 geschrieben?",
+        "mes notes d'octobre 2021",
+        "10/2021",
+    ] {
+        let mut found = first_slugs(&home, question, 2);
+        found.sort();
+        assert_eq!(found, ["journal/2021-10-05", "thoughts/kiln"], "{question}");
+    }
+    assert_eq!(first_slugs(&home, "notes about glaze, October 2021", 1), ["thoughts/kiln"]);
+}
+
+#[test]
+fn a_day_in_the_text_is_found_in_every_form() {
+    let (home, _daemon) = home_with_texts();
+    for question in ["24 May 2020", "May 24, 2020", "2020-05-24", "24. Mai 2020", "2020-05"] {
+        assert_eq!(first_slugs(&home, question, 1), ["things/editor"], "{question}");
+    }
+    assert_eq!(first_slugs(&home, "2018-03-03", 1), ["things/radio"]);
+    assert_eq!(first_slugs(&home, "7 August 2019", 1), ["things/visa"]);
+    assert_eq!(first_slugs(&home, "July 8, 2019", 1), ["things/visa"]);
+    let found = hits(&home, "2020-05-24");
+    assert!(found[0]["snippet"].as_str().unwrap().contains("Released on"), "{found:?}");
+}
+
+#[test]
+fn a_day_that_does_not_exist_is_no_other_day() {
+    let (home, _daemon) = home_with_texts();
+    home.put("journal/2021-02-03", "Snow.\n");
+    home.put("log", "# Log\n\nOn 2021-02-28 and 2020-02-30, more snow.\n");
+    let answer = home.json(["search", "2021-02-30"]);
+    assert_eq!(answer["hits"].as_array().unwrap().len(), 0, "{answer}");
+    assert_eq!(answer["note"], "2021-02-30 is not a day of the calendar");
+    assert_eq!(home.search("2020-02-30"), ["log"]);
+    assert_eq!(first_slugs(&home, "glaze on 30 February 2021", 1), ["thoughts/kiln"]);
+}
+
+#[test]
+fn a_note_says_which_year_was_taken() {
+    let (home, _daemon) = home_with_texts();
+    let note = |question: &str| home.json(["search", question])["note"].clone();
+    let read = note("what did I write in October");
+    assert!(read.as_str().unwrap().starts_with("\"in October\" was read as October 20"), "{read}");
+    assert_eq!(note("notes from October 2021"), Value::Null);
+}

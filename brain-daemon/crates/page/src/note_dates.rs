@@ -174,7 +174,7 @@ fn parse_date(text: &str, zone: &TimeZone) -> Option<i64> {
 /// Returns the day with which the name of a post or a daily note begins, as `YYYY-MM-DD`:
 /// `2021-03-04`, `2021_03_04` (Logseq), `20210304`, also with a time (`202103041530`), or after the
 /// English name of the weekday (`Thu 2021-03-04`).
-fn day_in_name(name: &str) -> Option<String> {
+pub(super) fn day_in_name(name: &str) -> Option<String> {
     const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     let name = match name.split_once(['-', '_']) {
         Some((first, rest))

@@ -13,10 +13,11 @@ use std::time::Duration;
 use brain_protocol::{Command, Fault, FaultCode, Slug, SourceId, hint};
 use parking_lot::Mutex;
 
+use crate::page_days::page_days;
 use crate::provenance::INGEST_KEYS;
 use brain_base::caller::{Caller, Visibility};
 use brain_config::Config;
-use brain_page::{fields, file_title, is_first_sentence, page_dates};
+use brain_page::{fields, file_title, is_first_sentence};
 use brain_search::{Index, IndexChange, IndexError, IndexPage, Options};
 use brain_store::{Change, CommitHook, Content, PageRecord, Reader, Store, StoreError};
 
@@ -318,12 +319,7 @@ fn index_change(change: &Change) -> IndexChange {
             page_type: page.record.page_type.clone(),
             body: page.content.body.to_arc(),
             updated_at: page.record.updated_at,
-            days: page_dates(
-                &page.slug,
-                &page.record.title,
-                &page.content.frontmatter,
-                page.content.body.timeline().iter().map(|entry| entry.date.as_str()),
-            ),
+            days: page_days(&page.slug, &page.record, &page.content),
         })),
     }
 }

@@ -9,6 +9,7 @@
 pub mod file_input;
 pub mod files;
 pub mod index;
+mod page_days;
 pub mod pages;
 pub mod preferred_source;
 pub mod presence;

@@ -1,17 +1,24 @@
 //! Times in questions: `which meetings took place in March 2025`, `what did Ann do last week`,
 //! `notes between 3 and 10 May`. No I/O; the caller passes the current day.
 //!
-//! A month, a year or a day of the week alone is a time only after a preposition, or if it is the
-//! whole question. A time without a year is the last one that has begun.
+//! A month, a year or a day of the week alone is a time only after a preposition, or if the rest of
+//! the question says nothing about a page (`October notes`). A time without a year is the last one
+//! that has begun. A day that is not in the calendar is no time, nor is a part of it.
 
+mod calendar;
+mod day_forms;
 mod parser;
+mod period_forms;
+mod relative_forms;
 mod tokens;
+mod topic;
 mod words;
 
 use std::ops::Range;
 
 use jiff::civil::Date;
 
+use self::calendar::Calendar;
 use self::parser::TimeParser;
 use self::tokens::{TimeToken, tokens};
 
@@ -25,8 +32,24 @@ pub struct Period {
     pub first: Date,
     /// The last day.
     pub last: Date,
+    /// The first and the last day of another reading: `03/04/2021`, `winter 2020`.
+    pub other: Option<(Date, Date)>,
+    /// Whether the question leaves open which year, or which day with this name, it means.
+    pub is_assumed: bool,
     /// The words that name it, as a byte range of the question.
     pub range: Range<usize>,
+}
+
+impl Period {
+    /// Returns the first and the last day of each reading.
+    pub fn spans(&self) -> impl Iterator<Item = (Date, Date)> + '_ {
+        std::iter::once((self.first, self.last)).chain(self.other)
+    }
+
+    /// Returns whether a day is in the period.
+    pub fn contains(&self, day: Date) -> bool {
+        self.spans().any(|(first, last)| (first..=last).contains(&day))
+    }
 }
 
 /// Whether a question asks for the newest or the oldest pages.
@@ -45,14 +68,20 @@ pub struct Times {
     pub period: Option<Period>,
     /// The order that it asks for, and the word for it.
     pub order: Option<(Order, String)>,
+    /// A day that is not in the calendar, such as 2021-02-30, as a byte range of the question. Only
+    /// if the question names no period.
+    pub no_day: Option<Range<usize>>,
+    /// Whether it asks for pages by the time at which they were written: it has a word for writing,
+    /// or for pages.
+    pub is_about_writing: bool,
 }
 
 impl Times {
     /// Reads the times of a question.
     pub fn of(text: &str, today: Date) -> Self {
         let tokens = tokens(&text[..text.floor_char_boundary(MAX_TEXT)]);
-        let parser = TimeParser { text, tokens: &tokens, today };
-        let period = (0..tokens.len()).find_map(|at| parser.period(at));
+        let parser = TimeParser { text, tokens: &tokens, calendar: Calendar { today } };
+        let (period, no_day) = parser.first_period();
         let in_period = |token: &TimeToken| {
             period.as_ref().is_some_and(|p| p.range.contains(&token.range.start))
         };
@@ -64,7 +93,8 @@ impl Times {
             };
             Some((order, token.text.clone()))
         });
-        Self { period, order }
+        let is_about_writing = tokens.iter().any(|token| topic::is_about_pages(&token.text));
+        Self { period, order, no_day, is_about_writing }
     }
 
     /// Returns the question without its period.
@@ -75,6 +105,12 @@ impl Times {
             }
             None => text.to_owned(),
         }
+    }
+
+    /// Returns the question without its period, and without words that say nothing about the text
+    /// of a page, such as `notes` and `wrote`.
+    pub fn topic(&self, text: &str) -> String {
+        topic::topic(&self.rest(text))
     }
 }
 
@@ -88,5 +124,8 @@ pub(crate) fn asks_for_day(word: &str) -> bool {
     words::WHEN.contains(&word)
 }
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod question_tests;
 #[cfg(test)]
 mod tests;

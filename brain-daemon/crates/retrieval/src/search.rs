@@ -8,6 +8,7 @@
 //! | `run` | a search in progress: asks the index and the model, and merges their results |
 //! | `answers` | the pages that links alone give as an answer |
 //! | `dated` | the pages of the days that a question names |
+//! | `no_day` | questions with a day that is not in the calendar |
 //! | `relations`, `neighbours` | pages that links connect with a named page, and their sentences |
 //! | `target_pages` | the kind of the pages that a question asks for, and which links answer it |
 //! | `fuse` | merges the rankings |
@@ -25,6 +26,7 @@ mod fuse;
 mod health;
 mod hits;
 mod neighbours;
+mod no_day;
 mod originals;
 mod reading;
 mod relations;

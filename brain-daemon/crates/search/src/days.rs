@@ -6,14 +6,74 @@ use jiff::civil::Date;
 /// the number of keys of a period small.
 const YEARS: [i16; 2] = [1000, 2999];
 
-/// Returns the keys of a day: itself, its month and its year.
-pub(super) fn keys_of_day(day: Date) -> [String; 3] {
-    [key(day, "%Y-%m-%d"), key(day, "%Y-%m"), key(day, "%Y")]
+/// How a page is connected with days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DayRole {
+    /// The page states the day as its own: in its frontmatter, its slug, its title or its timeline.
+    Stated,
+    /// The page was created or last changed on the day.
+    Written,
+    /// The day stands in the page's text.
+    Mentioned,
+}
+
+/// Days of a page: one, or those of a month.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageDays {
+    /// The first day.
+    pub first: Date,
+    /// The last day.
+    pub last: Date,
+    /// How the page is connected with them.
+    pub role: DayRole,
+}
+
+/// A condition: only pages with a day of these periods, in one of these roles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayCondition {
+    /// The first and the last day of each period.
+    pub spans: Vec<(Date, Date)>,
+    /// The roles that count.
+    pub roles: Vec<DayRole>,
+}
+
+impl DayRole {
+    /// All roles.
+    pub const ALL: [Self; 3] = [Self::Stated, Self::Written, Self::Mentioned];
+
+    /// The beginning of the keys of this role. Those of stated days have none.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Stated => "",
+            Self::Written => "w",
+            Self::Mentioned => "m",
+        }
+    }
+}
+
+/// Returns the keys of days of a page: the day, its month and its year, or the month and its year.
+/// Days that are no whole month count as the first of them.
+pub(super) fn keys_of_days(days: PageDays) -> impl Iterator<Item = String> {
+    let PageDays { first, last, role } = days;
+    let is_month = first == first.first_of_month() && last == first.last_of_month();
+    let patterns = if is_month { &["%Y-%m", "%Y"][..] } else { &["%Y-%m-%d", "%Y-%m", "%Y"] };
+    patterns.iter().map(move |pattern| format!("{}{}", role.prefix(), key(first, pattern)))
+}
+
+/// Returns the keys of which a page has one if it meets `condition`.
+pub(super) fn keys_of_condition(condition: &DayCondition) -> Vec<String> {
+    let spans = condition.spans.iter();
+    let keys: Vec<String> = spans.flat_map(|(first, last)| keys_of_period(*first, *last)).collect();
+    let with_role = |role: &DayRole| {
+        let prefix = role.prefix();
+        keys.iter().map(move |key| format!("{prefix}{key}")).collect::<Vec<_>>()
+    };
+    condition.roles.iter().flat_map(with_role).collect()
 }
 
 /// Returns the keys of a period: whole years, whole months, and days. A page has one of them if one
 /// of its days is from `first` to `last`.
-pub(super) fn keys_of_period(first: Date, last: Date) -> Vec<String> {
+fn keys_of_period(first: Date, last: Date) -> Vec<String> {
     let year = |year: i16, month, day| Date::new(year, month, day).unwrap_or(Date::MAX);
     let mut day = first.max(year(YEARS[0], 1, 1));
     let last = last.min(year(YEARS[1], 12, 31));
@@ -59,10 +119,14 @@ mod tests {
         assert_eq!(period("-009999-01-01", "9999-12-31").len(), 2000);
     }
 
+    fn days_of_page(first: &str, last: &str, role: DayRole) -> Vec<String> {
+        let days = PageDays { first: first.parse().unwrap(), last: last.parse().unwrap(), role };
+        keys_of_days(days).collect()
+    }
+
     #[test]
     fn a_day_has_keys_for_itself_its_month_and_its_year() {
-        let day: Date = "2025-03-14".parse().unwrap();
-        let keys = keys_of_day(day);
+        let keys = days_of_page("2025-03-14", "2025-03-14", DayRole::Stated);
         for (first, last) in [
             ("2025-03-14", "2025-03-14"),
             ("2025-03-01", "2025-04-10"),
@@ -74,5 +138,27 @@ mod tests {
         for (first, last) in [("2025-03-15", "2026-12-31"), ("2020-01-01", "2025-03-13")] {
             assert!(!period(first, last).iter().any(|key| keys.contains(key)), "{first} {last}");
         }
+    }
+
+    #[test]
+    fn a_month_is_found_by_whole_months_only() {
+        let keys = days_of_page("2025-03-01", "2025-03-31", DayRole::Stated);
+        assert_eq!(keys, ["2025-03", "2025"]);
+        assert!(period("2025-03-01", "2025-04-02").iter().any(|key| keys.contains(key)));
+        assert!(!period("2025-03-01", "2025-03-30").iter().any(|key| keys.contains(key)));
+    }
+
+    #[test]
+    fn a_condition_has_the_keys_of_its_roles() {
+        let day: Date = "2025-03-14".parse().unwrap();
+        let keys = |roles: &[DayRole]| {
+            let spans = vec![(day, day), (day.tomorrow().unwrap(), day.tomorrow().unwrap())];
+            keys_of_condition(&DayCondition { spans, roles: roles.to_vec() })
+        };
+        assert_eq!(keys(&[DayRole::Mentioned]), ["m2025-03-14", "m2025-03-15"]);
+        let mentioned = days_of_page("2025-03-14", "2025-03-14", DayRole::Mentioned);
+        let stated = keys(&[DayRole::Stated, DayRole::Written]);
+        assert!(!stated.iter().any(|key| mentioned.contains(key)));
+        assert!(keys(&DayRole::ALL).iter().any(|key| mentioned.contains(key)));
     }
 }

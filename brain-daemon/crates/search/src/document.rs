@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::{
     IndexPage,
-    days::keys_of_day,
+    days::keys_of_days,
     encoding::{HashedTerm, TERM_MARK, Terms, field_value, key, key_of},
     exact,
     fold::{BuildTermHasher, hash},
@@ -242,7 +242,7 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
         add(key::TAG, &tag_key(tag));
         token::scan(tag, &mut |t| add(key::TAG_WORD, t.text));
     }
-    for key in page.days.iter().flat_map(|day| keys_of_day(*day)) {
+    for key in page.days.iter().flat_map(|days| keys_of_days(*days)) {
         add(key::DAY, &key);
     }
     for (name, values) in &page.fields {

@@ -104,8 +104,7 @@ mod word_tests;
 use std::sync::Arc;
 
 use brain_protocol::{ScorePart, Slug, SourceId};
-use jiff::civil::Date;
-
+pub use days::{DayCondition, DayRole, PageDays};
 pub use disk::known_changes;
 pub use document::count_terms;
 pub use index::Index;
@@ -143,8 +142,8 @@ pub struct IndexPage {
     pub body: Arc<str>,
     /// When it was last changed, in Unix milliseconds.
     pub updated_at: i64,
-    /// The days that the page states.
-    pub days: Vec<Date>,
+    /// The days that the page states and mentions, and those on which it was written.
+    pub days: Vec<PageDays>,
 }
 
 /// A change to index.
@@ -223,8 +222,8 @@ pub struct Question {
     pub since: Option<i64>,
     /// Only pages changed at or before this moment.
     pub until: Option<i64>,
-    /// Only pages that state a day from the first to the second.
-    pub days: Option<(Date, Date)>,
+    /// Only pages with these days.
+    pub days: Option<DayCondition>,
     /// Whether to return the parts of the scores.
     pub explain: bool,
     /// Whether quoted phrases only rank; see [`Index::quotes`].

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The day on which the questions are asked, a Monday.
-fn today() -> Date {
+pub(super) fn today() -> Date {
     jiff::civil::date(2026, 11, 23)
 }
 
@@ -18,10 +18,13 @@ fn period(text: &str) -> String {
 }
 
 /// Asserts the period of each question.
-fn check(rows: &[(&str, &str)]) {
-    for (text, expected) in rows {
-        assert_eq!(period(text), *expected, "{text}");
-    }
+pub(super) fn check(rows: &[(&str, &str)]) {
+    let found: Vec<(&str, String)> = rows.iter().map(|(text, _)| (*text, period(text))).collect();
+    let wrong = found.iter().zip(rows).filter(|((_, found), (_, expected))| found != expected);
+    let wrong: Vec<String> = wrong
+        .map(|((text, found), (_, expected))| format!("{text}: {found:?}, not {expected:?}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

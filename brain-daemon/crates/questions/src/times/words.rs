@@ -1,7 +1,13 @@
 //! Words of times in English, German, French, Spanish, Portuguese, Italian and Dutch, in lower case
 //! and without accents. No I/O.
 
+use std::ops::RangeInclusive;
+
+pub(super) use brain_page::month_named as month;
 use jiff::civil::Weekday;
+
+/// Numbers of four digits that can be years.
+pub(super) const YEARS: RangeInclusive<i16> = 1800..=2199;
 
 /// A unit of the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,22 +18,6 @@ pub(super) enum CalendarUnit {
     Quarter,
     Year,
 }
-
-/// The names of the months, from January.
-const MONTHS: [&[&str]; 12] = [
-    &["january", "jan", "januar", "janner", "janvier", "enero", "janeiro", "gennaio", "januari"],
-    &["february", "feb", "februar", "fevrier", "febrero", "fevereiro", "febbraio", "februari"],
-    &["march", "mar", "marz", "mars", "marzo", "marco", "maart"],
-    &["april", "apr", "avril", "abril", "aprile"],
-    &["may", "mai", "mayo", "maio", "maggio", "mei"],
-    &["june", "jun", "juni", "juin", "junio", "junho", "giugno"],
-    &["july", "jul", "juli", "juillet", "julio", "julho", "luglio"],
-    &["august", "aug", "aout", "agosto", "augustus"],
-    &["september", "sep", "sept", "septembre", "septiembre", "setembro", "settembre"],
-    &["october", "oct", "oktober", "okt", "octobre", "octubre", "outubro", "ottobre"],
-    &["november", "nov", "novembre", "noviembre", "novembro"],
-    &["december", "dec", "dezember", "dez", "decembre", "diciembre", "dezembro", "dicembre"],
-];
 
 /// The days of the week, from Monday. Portuguese days are two words; see [`FEIRA`].
 const WEEKDAYS: [&[&str]; 7] = [
@@ -42,6 +32,46 @@ const WEEKDAYS: [&[&str]; 7] = [
 /// Days of the week that are followed by [`FEIRA`], from Monday.
 const NUMBERED_WEEKDAYS: [&str; 5] = ["segunda", "terca", "quarta", "quinta", "sexta"];
 const FEIRA: &str = "feira";
+
+/// The seasons, from spring. The Italian word for summer is left out: it is `estate`.
+const SEASONS: [&[&str]; 4] = [
+    &["spring", "fruhling", "fruhjahr", "printemps", "primavera", "voorjaar"],
+    &["summer", "sommer", "ete", "verano", "verao", "zomer"],
+    &["autumn", "fall", "herbst", "automne", "otono", "outono", "autunno", "herfst", "najaar"],
+    &["winter", "hiver", "invierno", "inverno"],
+];
+/// The number of the winter among the seasons.
+pub(super) const WINTER: i8 = 3;
+
+/// Words for a part of a month, a season or a year.
+pub(super) const PARTS: [&str; 20] = [
+    "early",
+    "mid",
+    "late",
+    "beginning",
+    "start",
+    "middle",
+    "end",
+    "anfang",
+    "mitte",
+    "ende",
+    "debut",
+    "milieu",
+    "mi",
+    "fin",
+    "principios",
+    "mediados",
+    "finales",
+    "inicio",
+    "fine",
+    "inizio",
+];
+/// Words between a part of a period and the period: `the last week of May`.
+pub(super) const OF: [&str; 8] = ["of", "de", "du", "des", "del", "di", "van", "im"];
+/// Words before the number of a week, beside those for a week.
+pub(super) const NUMBERED_WEEK: [&str; 3] = ["kw", "kalenderwoche", "wk"];
+/// Words for half a year.
+pub(super) const HALF: [&str; 5] = ["half", "halbjahr", "semestre", "halfjaar", "semester"];
 
 const UNITS: [(CalendarUnit, &[&str]); 5] = [
     (
@@ -92,8 +122,8 @@ const UNITS: [(CalendarUnit, &[&str]); 5] = [
     (
         CalendarUnit::Year,
         &[
-            "year", "years", "jahr", "jahre", "jahren", "an", "ans", "annee", "annees", "ano",
-            "anos", "anno", "anni", "jaar", "jaren",
+            "year", "years", "jahr", "jahre", "jahren", "jahres", "an", "ans", "annee", "annees",
+            "ano", "anos", "anno", "anni", "jaar", "jaren",
         ],
     ),
 ];
@@ -120,6 +150,14 @@ const PREPOSITIONS: [&str; 27] = [
     "pendant", "el", "durante", "nel", "nell", "a", "no", "na", "em", "op", "tijdens", "de", "le",
     "del",
 ];
+
+/// Endings of the number of a day: `14th`, `1er`, `14ten`, `1º`.
+pub(super) const DAY_ENDINGS: [&str; 8] = ["", "st", "nd", "rd", "th", "er", "ten", "o"];
+/// Prepositions before a day without a year: `le 24/05`, `on 5/24`.
+pub(super) const DAY_PREPOSITIONS: [&str; 9] =
+    ["on", "from", "am", "vom", "le", "du", "el", "del", "op"];
+/// Prepositions before a day with points: `am 24.5.`.
+pub(super) const DAY_PREPOSITIONS_DOTS: [&str; 3] = ["am", "vom", "op"];
 
 pub(super) const LAST: [&str; 28] = [
     "last",
@@ -188,6 +226,9 @@ pub(super) const AND: [&str; 15] = [
     "and", "to", "und", "bis", "et", "y", "e", "a", "en", "au", "al", "hasta", "ate", "tot",
     "through",
 ];
+/// Words between two ends of a period without a word before it: `March to May`.
+pub(super) const TO: [&str; 11] =
+    ["to", "through", "thru", "until", "till", "bis", "au", "al", "hasta", "ate", "tot"];
 /// Words after an age: `3 days ago`, `3 giorni fa`.
 pub(super) const AGO: [&str; 5] = ["ago", "fa", "geleden", "atras", "zuvor"];
 /// Words before an age: `vor 3 Tagen`, `hace 3 días`, `il y a 3 jours`, `há 3 dias`.
@@ -272,11 +313,6 @@ pub(super) const OLDEST: [&str; 24] = [
 /// Words that ask for a day.
 pub(super) const WHEN: [&str; 7] = ["when", "wann", "quand", "cuando", "quando", "wanneer", "date"];
 
-/// Returns the number of the month that `word` names, from 1.
-pub(super) fn month(word: &str) -> Option<i8> {
-    (1..).zip(MONTHS).find(|(_, names)| names.contains(&word)).map(|(month, _)| month)
-}
-
 /// Returns the day of the week whose name begins with `word`, and the number of words in the name.
 pub(super) fn weekday(word: &str, next: &str) -> Option<(Weekday, usize)> {
     let found = |at: usize, words| {
@@ -288,6 +324,20 @@ pub(super) fn weekday(word: &str, next: &str) -> Option<(Weekday, usize)> {
     }
     let at = NUMBERED_WEEKDAYS.iter().position(|name| *name == word)?;
     if next == FEIRA { found(at, 2) } else { None }
+}
+
+/// Names of months that are also other words, such as that of a planet.
+pub(super) const OTHER_WORDS: [&str; 3] = ["mars", "mayo", "mar"];
+
+/// Returns the number of the season that `word` names, from 0 for spring.
+pub(super) fn season(word: &str) -> Option<i8> {
+    (0..).zip(SEASONS).find(|(_, names)| names.contains(&word)).map(|(season, _)| season)
+}
+
+/// Returns the number of the half year that `word` names: `h1`, `s2`.
+pub(super) fn half(word: &str) -> Option<i8> {
+    let digit = word.strip_prefix(['h', 's'])?.parse().ok()?;
+    (1..=2).contains(&digit).then_some(digit)
 }
 
 /// Returns the unit that `word` names.
@@ -318,6 +368,11 @@ pub(super) fn quarter(word: &str) -> Option<(i8, bool)> {
     let named = (1..).zip(ORDINALS).find(|(_, names)| names.contains(&word));
     let digit = || word.parse::<i8>().ok().filter(|number| (1..=4).contains(number));
     named.map(|(number, _)| number).or_else(digit).map(|number| (number, false))
+}
+
+/// Returns whether `word` is `first`, `second`, `third` or `fourth`.
+pub(super) fn is_ordinal(word: &str) -> bool {
+    ORDINALS.iter().any(|names| names.contains(&word))
 }
 
 /// Returns whether a word between the parts of a time means nothing by itself.

@@ -67,8 +67,9 @@ impl SearchService {
             let days = days(&reader, &page)?;
             let day = match &times.period {
                 Some(period) => {
-                    let within = |day: &&Date| (period.first..=period.last).contains(*day);
-                    let Some(day) = days.iter().find(within) else { continue };
+                    let Some(day) = days.iter().find(|day| period.contains(**day)) else {
+                        continue;
+                    };
                     Some(*day)
                 }
                 None => days.iter().rev().find(|day| *day <= today).or(days.first()).copied(),

@@ -1,13 +1,15 @@
 //! Pages of the days that a question names, and pages in the order that it asks for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use brain_page::{line_with_date, page_dates};
-use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage};
+use brain_search::{
+    DayCondition, DayRole, Index, IndexError, Question, QuestionTerms, QuestionWord, RankedPage,
+    each_word,
+};
 use brain_store::{Content, Reader, StoreError, unless_damaged};
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 
 use super::fuse::RankingEntry;
 use super::target_pages::kinds;
@@ -17,8 +19,11 @@ use brain_questions::times::{Order, Period};
 
 /// Maximum number of pages of a period that are searched for the question's other words.
 const DEPTH: usize = 200;
-/// Maximum number of newest pages of a period that are considered in addition.
+/// Maximum number of newest pages of a period that are considered in addition, for each role.
 const MAX_PAGES: usize = 1_000;
+/// Weight of a page that states a day of the period, if the question has no other words. The text
+/// of a page that only mentions the day matches the question's words, too, and must not outweigh it.
+const NO_TOPIC_WEIGHT: f32 = 1.25;
 /// Weight of a page of the period that has none of the question's other words.
 const DAY_ONLY_WEIGHT: f32 = 0.25;
 /// The weight of each page of the period if none has one of these words.
@@ -28,8 +33,12 @@ const SOME_WORDS_WEIGHT: f32 = 0.3;
 const ALL_WORDS_WEIGHT: f32 = 0.4;
 /// Added for a page of the kind that the question names.
 const KIND_WEIGHT: f32 = 0.5;
-/// Weight of a page that was changed in the period and states no day of it.
-const CHANGED_WEIGHT: f32 = 0.4;
+/// The factors of pages whose text mentions the day, and of those that were written on it.
+const MENTIONED_FACTOR: f32 = 0.65;
+const WRITTEN_FACTOR: f32 = 0.4;
+/// The same for a question about writing: `what did I write in March`, `notes from May`.
+const MENTIONED_FACTOR_FOR_WRITING: f32 = 0.2;
+const WRITTEN_FACTOR_FOR_WRITING: f32 = 0.74;
 /// Maximum number of pages that are put into order.
 const MAX_ORDERED: usize = 40;
 /// Pages below this share of the best one do not answer the question.
@@ -38,9 +47,13 @@ const MIN_SHARE: f32 = 0.4;
 /// Pages of the period of a question.
 #[derive(Debug, Default)]
 pub(super) struct DatedPages {
-    /// How much of the question each page answers, by page id: 0 to 1.5.
+    /// How much of the question each page answers, by page id: 0 to 1.75.
     pub(super) weights: BTreeMap<u64, f32>,
     pub(super) period: Option<Period>,
+    /// The factor of each page for its role.
+    factors: BTreeMap<u64, f32>,
+    /// The words of the question that say something about a page, beside the period.
+    topic: Vec<String>,
 }
 
 impl DatedPages {
@@ -48,10 +61,11 @@ impl DatedPages {
     /// one of these pages.
     pub(super) fn line(&self, page: u64, body: &str) -> Option<Range<usize>> {
         let period = self.period.as_ref().filter(|_| self.weights.contains_key(&page))?;
-        line_with_date(body, period.first, period.last)
+        period.spans().find_map(|(first, last)| line_with_date(body, first, last))
     }
 
-    /// Finds the pages of the period that the question names.
+    /// Finds the pages of the period that the question names: those that state one of its days,
+    /// mention it, or were written on it.
     ///
     /// # Errors
     /// As [`Index::search`].
@@ -59,41 +73,42 @@ impl DatedPages {
         index: &Index,
         question: &Question,
         parsed: &ParsedQuestion,
-        zone: &TimeZone,
     ) -> Result<Self, IndexError> {
         let Some(period) = parsed.times.period.clone() else { return Ok(Self::default()) };
-        let rest = parsed.times.rest(&parsed.query.text);
-        let query = index.parse(&rest, question.view.as_deref())?;
+        let text = parsed.times.topic(&parsed.query.text);
+        let query = index.parse(&text, question.view.as_deref())?;
+        let mut topic = Vec::new();
+        each_word(&query.plain, &mut |word| topic.push(word.to_owned()));
         let rest = Question { query, limit: DEPTH, explain: false, ..question.clone() };
-        let on_days = Question { days: Some((period.first, period.last)), ..rest.clone() };
-        let with_words = index.search(&on_days)?.hits;
-        let mut all: Vec<u64> = index.matching_pages(&on_days)?.into_iter().flatten().collect();
-        // Newer pages have greater ids.
-        all.sort_unstable_by(|one, other| other.cmp(one));
-        all.truncate(MAX_PAGES);
-        let mut weights = BTreeMap::new();
-        let day_only = match with_words.first() {
-            // If the question has only question words besides the period, such as "which", all
-            // pages of the period answer it.
-            Some(page) if page.matched.is_empty() => 1.0,
-            Some(_) => DAY_ONLY_WEIGHT,
-            None => NO_WORDS_WEIGHT,
+        let on_days = |roles: &[DayRole]| {
+            let condition = DayCondition { spans: period.spans().collect(), roles: roles.to_vec() };
+            Question { days: Some(condition), ..rest.clone() }
         };
-        weights.extend(all.into_iter().map(|page| (page, day_only)));
-        weights.extend(
-            shares(&with_words)
-                .map(|(page, share)| (page, SOME_WORDS_WEIGHT + ALL_WORDS_WEIGHT * share)),
-        );
-        // The day of an edit counts, too, but less than a day that the page states.
-        let start = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond());
-        let since = question.since.max(start(period.first));
-        let end = period.last.tomorrow().ok().and_then(start).map(|next| next - 1);
-        let until = question.until.into_iter().chain(end).min();
-        let changed = index.search(&Question { since, until, ..rest })?.hits;
-        for (page, share) in shares(&changed) {
-            weights.entry(page).or_insert(CHANGED_WEIGHT * share);
+        let roles = roles(parsed.times.is_about_writing);
+        let factors = factors(&roles, |role| index.matching_pages(&on_days(&[role])))?;
+        let mut with_words = index.search(&on_days(&DayRole::ALL))?.hits;
+        with_words.retain(|hit| !hit.matched.is_empty());
+        let is_without_topic = topic.is_empty();
+        let is_day = period.first == period.last;
+        let mut weights = BTreeMap::new();
+        for (&page, &factor) in &factors {
+            let weight = match with_words.is_empty() || is_without_topic {
+                true if is_without_topic && factor >= 1.0 => NO_TOPIC_WEIGHT,
+                true if is_without_topic => factor,
+                true => NO_WORDS_WEIGHT * factor,
+                // Beside pages with the words, a page without them must state the period.
+                false if is_day || factor >= 1.0 => DAY_ONLY_WEIGHT * factor,
+                false => continue,
+            };
+            weights.insert(page, weight);
         }
-        Ok(Self { weights, period: Some(period) })
+        if !is_without_topic {
+            weights.extend(shares(&with_words).map(|(page, share)| {
+                let factor = factors.get(&page).copied().unwrap_or(WRITTEN_FACTOR);
+                (page, (SOME_WORDS_WEIGHT + ALL_WORDS_WEIGHT * share) * factor)
+            }));
+        }
+        Ok(Self { weights, period: Some(period), factors, topic })
     }
 
     /// Adds weight to the pages of a kind that the question names: `which meetings took place in
@@ -106,12 +121,85 @@ impl DatedPages {
         for (&id, weight) in &mut self.weights {
             let Some(page) = reader.by_id(id)? else { continue };
             let kinds = kinds(&page);
+            let names = |word: &&QuestionWord| kinds.iter().any(|kind| names_kind(word, kind));
             let mut words = terms.words.iter().filter(|word| !word.is_stop_word);
-            if words.any(|word| kinds.iter().any(|kind| names_kind(word, kind))) {
-                *weight += KIND_WEIGHT;
+            if !words.clone().any(|word| names(&word)) {
+                continue;
             }
+            let factor = self.factors.get(&id).copied().unwrap_or(WRITTEN_FACTOR);
+            // `notes from May` asks for pages of these days rather than for the folder `notes`.
+            if self.topic.is_empty() && factor < 1.0 {
+                continue;
+            }
+            // A question for nothing but a kind of pages is answered without the word in the text.
+            if words.all(|word| names(&word) || !self.topic.contains(&word.text)) {
+                *weight = weight.max(factor);
+            }
+            *weight += KIND_WEIGHT * factor;
         }
         Ok(())
+    }
+
+    /// Returns how the period was read, if the question leaves that open. A word such as `march`
+    /// alone is explained only if it found something.
+    pub(super) fn note(&self, text: &str) -> Option<String> {
+        let period = self.period.as_ref().filter(|it| it.is_assumed || it.other.is_some())?;
+        let words = text.get(period.range.clone())?;
+        if self.weights.is_empty() && words == text.trim() {
+            return None;
+        }
+        let readings: Vec<String> = period.spans().map(span_name).collect();
+        Some(format!("\"{words}\" was read as {}", readings.join(" or ")))
+    }
+}
+
+/// Returns the factor of the best role of each page. `pages` finds the pages of a role.
+fn factors(
+    roles: &[(DayRole, f32)],
+    pages: impl Fn(DayRole) -> Result<Option<HashSet<u64>>, IndexError>,
+) -> Result<BTreeMap<u64, f32>, IndexError> {
+    let mut factors = BTreeMap::new();
+    for (role, factor) in roles {
+        // So many pages of better roles leave no place for others.
+        if factors.len() >= MAX_PAGES {
+            break;
+        }
+        let mut pages: Vec<u64> = pages(*role)?.into_iter().flatten().collect();
+        // Newer pages have greater ids.
+        pages.sort_unstable_by(|one, other| other.cmp(one));
+        pages.truncate(MAX_PAGES);
+        for page in pages {
+            factors.entry(page).or_insert(*factor);
+        }
+    }
+    Ok(factors)
+}
+
+/// Returns the roles of pages with their factors, best first.
+fn roles(is_about_writing: bool) -> [(DayRole, f32); 3] {
+    let stated = (DayRole::Stated, 1.0);
+    match is_about_writing {
+        true => [
+            stated,
+            (DayRole::Written, WRITTEN_FACTOR_FOR_WRITING),
+            (DayRole::Mentioned, MENTIONED_FACTOR_FOR_WRITING),
+        ],
+        false => {
+            [stated, (DayRole::Mentioned, MENTIONED_FACTOR), (DayRole::Written, WRITTEN_FACTOR)]
+        }
+    }
+}
+
+/// Names a period for a reader: `2021-05-24`, `May 2021`, `2021-03-01 to 2021-05-31`.
+fn span_name((first, last): (Date, Date)) -> String {
+    match () {
+        () if first == last => first.to_string(),
+        () if first == Date::MIN => format!("{last} and earlier"),
+        () if last == Date::MAX => format!("{first} and later"),
+        () if first == first.first_of_month() && last == first.last_of_month() => {
+            first.strftime("%B %Y").to_string()
+        }
+        () => format!("{first} to {last}"),
     }
 }
 
@@ -174,4 +262,33 @@ pub(super) fn order_answers(
         merged[slot] = page;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn note(text: &str) -> Option<String> {
+        let parsed = ParsedQuestion::new(text, "2026-11-23".parse().unwrap());
+        let weights = BTreeMap::from([(1, 1.0)]);
+        DatedPages { period: parsed.times.period, weights, ..DatedPages::default() }.note(text)
+    }
+
+    #[test]
+    fn the_note_names_what_the_question_leaves_open() {
+        for (text, reading) in [
+            ("what did I write in March", "\"in March\" was read as March 2026"),
+            ("notes since June", "\"since June\" was read as 2026-06-01 and later"),
+            ("letters before May", "\"before May\" was read as 2026-04-30 and earlier"),
+            ("last spring", "\"last spring\" was read as 2026-03-01 to 2026-05-31"),
+            ("calls on Friday", "\"on Friday\" was read as 2026-11-20"),
+            ("03/04/2021", "\"03/04/2021\" was read as 2021-04-03 or 2021-03-04"),
+        ] {
+            assert_eq!(note(text).as_deref(), Some(reading), "{text}");
+        }
+        for text in ["March 2021", "yesterday", "2019", "last week", "tea", "24/05/2021"] {
+            assert_eq!(note(text), None, "{text}");
+        }
+    }
 }

@@ -51,7 +51,7 @@ pub(super) struct Rankings<'a> {
     pub(super) relations: Relations,
     /// The pages that the question names, each with its bonus, where the best text score is 1.
     pub(super) named: Vec<(u64, f32)>,
-    /// The pages of the days that the question names, each with its weight, 0 to 1.5.
+    /// The pages of the days that the question names, each with its weight, 0 to 1.75.
     pub(super) dated: &'a BTreeMap<u64, f32>,
     /// The word of the question that asks for recent pages, and the age of each page in days.
     pub(super) recency: Option<(String, HashMap<u64, f32>)>,

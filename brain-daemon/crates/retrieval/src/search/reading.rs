@@ -10,6 +10,8 @@ use brain_questions::unwanted::unwanted;
 use brain_search::{Index, Query, Question};
 use brain_store::{Reader, unless_damaged};
 
+use super::no_day::without_no_day;
+
 /// Maximum number of pages whose text is compared with a command line.
 const MAX_PAGES: usize = 10;
 
@@ -37,6 +39,13 @@ impl Reading {
             reading.set_query(reading.parse(index, &text)?);
         }
         reading.read_exclusions(index, &text, reader)?;
+        if let Some((other, note)) = without_no_day(index, &reading.question, &reading.parsed)
+            .map_err(|e| index_fault(&e))?
+        {
+            reading.set_query(Arc::clone(&other.query));
+            reading.parsed = other;
+            reading.notes.push(note);
+        }
         let quotes = index.quotes(&reading.question).map_err(|e| index_fault(&e))?;
         reading.question.prefer_quotes = quotes.are_preferences;
         if !quotes.unmet.is_empty() {

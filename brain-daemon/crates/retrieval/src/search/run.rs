@@ -14,6 +14,7 @@ use super::reading::Reading;
 use super::relations::relations;
 use crate::embedding::{CallerPages, VectorResults};
 use brain_base::caller::Caller;
+use brain_page::month_named;
 use brain_pages::index::index_fault;
 use brain_pages::preferred_source::preferred;
 use brain_questions::ParsedQuestion;
@@ -120,7 +121,12 @@ impl<'a> SearchRun<'a> {
             truncated,
             degraded: [degradation, reranking, damaged].into_iter().flatten().collect(),
             default_source: preferred(&reader.sources()?),
-            note: note(&self.notes, spelling.as_ref()),
+            note: note(
+                self.notes,
+                spelling.as_ref(),
+                dated.note(&self.parsed.query.text),
+                dated.period.is_some(),
+            ),
         })
     }
 
@@ -137,8 +143,7 @@ impl<'a> SearchRun<'a> {
         conditions: &Conditions<'_>,
     ) -> Result<Findings, Fault> {
         let vectors = self.pages_by_meaning(&terms, conditions)?;
-        let zone = brain_base::clock::zone();
-        let dated = DatedPages::find(self.index, &self.question, &self.parsed, &zone)
+        let dated = DatedPages::find(self.index, &self.question, &self.parsed)
             .map_err(|e| index_fault(&e))?;
         self.parsed.remove_period_names(&mut terms);
         let has_times = self.parsed.times != Times::default();
@@ -296,11 +301,24 @@ impl<'a> SearchRun<'a> {
 }
 
 /// Returns a note on how the question was interpreted, if that is not obvious.
-fn note(notes: &[String], spelling: Option<&Spelling>) -> Option<String> {
-    let spelling = spelling.filter(|it| !it.explaining.is_empty());
-    let spelling = spelling.map(|it| format!("also searched: {}", it.explaining.join(", ")));
-    let notes: Vec<String> = notes.iter().cloned().chain(spelling).collect();
+fn note(
+    mut notes: Vec<String>,
+    spelling: Option<&Spelling>,
+    times: Option<String>,
+    has_period: bool,
+) -> Option<String> {
+    notes.extend(times);
+    notes.extend(spelling.and_then(|it| spelling_note(it, has_period)));
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Returns the note on other spellings. If the question names a period, a month in another language
+/// (`october` for `Oktober`) explains nothing.
+fn spelling_note(spelling: &Spelling, has_period: bool) -> Option<String> {
+    let explains = |word: &&str| !has_period || month_named(word).is_none();
+    let spellings: Vec<&str> =
+        spelling.explaining.iter().map(String::as_str).filter(explains).collect();
+    (!spellings.is_empty()).then(|| format!("also searched: {}", spellings.join(", ")))
 }
 
 /// The pages that match a question's filters. They are searched at the first use.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{
     super::{
         Question,
-        days::keys_of_period,
+        days::keys_of_condition,
         document::Analyzer,
         encoding::{HashedTerm, hashed_key, key},
         exact,
@@ -66,8 +66,8 @@ impl Plan {
     /// Adds the conditions of the question's options.
     fn with_options(self, question: &Question) -> Self {
         let mut plan = self;
-        if let Some((first, last)) = question.days {
-            let keys = keys_of_period(first, last);
+        if let Some(condition) = &question.days {
+            let keys = keys_of_condition(condition);
             plan.required.push(PageCondition::Keys(
                 keys.iter().map(|day| hashed_key(key::DAY, day)).collect(),
             ));
