@@ -32,6 +32,8 @@ pub(super) struct RelationLink {
     /// The same share of the titles above it and of its list, or of its key: the labels, which name
     /// the role of the linked page.
     pub(super) label_share: f32,
+    /// Whether its sentence and the titles above it, or its key, have all content words.
+    pub(super) has_all_words: bool,
     /// Whether the link is in a list of people: `attendees`.
     pub(super) is_listed: bool,
     /// The sentence or key, as it is shown.
@@ -184,6 +186,7 @@ impl NameNeighbourhood<'_> {
             && neighbour.links.iter().all(|known| {
                 known.content_share < link.content_share
                     || known.label_share < link.label_share
+                    || (!known.has_all_words && link.has_all_words)
                     || (!known.is_listed && link.is_listed)
             })
         {
@@ -201,9 +204,10 @@ pub(super) fn frontmatter_link(
     let key = link.kind.replace('_', " ");
     let share = targets.content_share("", &[&key]);
     RelationLink {
+        has_all_words: share.has_all,
         page_slug: on.1.as_str().to_owned(),
-        content_share: share,
-        label_share: share,
+        content_share: share.mean,
+        label_share: share.mean,
         is_listed: names_people(&key),
         text: format!("its \"{key}\""),
     }
@@ -229,8 +233,9 @@ pub(super) fn body_link(
     let label_share = targets.content_share("", &[label, lead[0], lead[1]]);
     RelationLink {
         page_slug: on.1.as_str().to_owned(),
-        content_share,
-        label_share,
+        content_share: content_share.mean,
+        label_share: label_share.mean,
+        has_all_words: content_share.has_all,
         is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text)),
         text: plain_sentence(sentence, MAX_TEXT),
     }

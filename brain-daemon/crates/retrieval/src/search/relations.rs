@@ -135,6 +135,8 @@ pub(super) struct FoundPage {
     weight: f32,
     /// The share of the content words that its link has, 0 to 1.
     pub(super) content_share: f32,
+    /// Whether one of its links has all content words.
+    pub(super) has_all_words: bool,
     pub(super) is_target_kind: bool,
     /// Whether the link is in a list of people.
     pub(super) is_listed: bool,
@@ -294,6 +296,7 @@ impl LinkWords<'_> {
             }
             let explanation = format!("link on {}: {}", link.page_slug, link.text);
             let is_listed = neighbour.links.iter().any(|link| link.is_listed);
+            let has_all_words = neighbour.links.iter().any(|link| link.has_all_words);
             let noun = match self.targets.noun {
                 Some(noun) => {
                     self.terms.text.get(noun.range.clone()).unwrap_or_default().to_owned()
@@ -302,7 +305,15 @@ impl LinkWords<'_> {
             };
             found.insert(
                 id,
-                FoundPage { weight, content_share, is_target_kind, is_listed, noun, explanation },
+                FoundPage {
+                    weight,
+                    content_share,
+                    has_all_words,
+                    is_target_kind,
+                    is_listed,
+                    noun,
+                    explanation,
+                },
             );
         }
         found

@@ -1,0 +1,82 @@
+//! The newest or oldest pages of a kind: `latest release`, `the last note about gardens`.
+
+use brain_base::clock::local_date;
+use brain_protocol::Fault;
+use brain_questions::ordered::{OrderedQuestion, ordered_question};
+use brain_questions::times::Order;
+use brain_store::PageEntry;
+use jiff::civil::Date;
+
+use super::{ListReader, days};
+
+/// Maximum number of pages with the words of a question that are put into order.
+const MAX_PAGES: usize = 2_000;
+
+impl ListReader<'_> {
+    /// Returns the pages that the question asks for in order, with their days. A page without a day
+    /// has that of its creation. `None` if the question asks for no kind in order, or clearly for
+    /// something else.
+    pub(in super::super) fn ordered(&self) -> Result<Option<Vec<(PageEntry, Date)>>, Fault> {
+        let Some((order, _)) = &self.times.order else { return Ok(None) };
+        let Some(question) = ordered_question(self.terms) else { return Ok(None) };
+        if !question.is_clear {
+            return Ok(None);
+        }
+        let Some(pages) = self.pages_of_kind_with_words(&question)? else { return Ok(None) };
+        let mut dated = Vec::new();
+        for page in pages {
+            let stated = days(self.reader, &page)?;
+            let is_within = |day: &Date| {
+                let period = self.times.period.as_ref();
+                period.is_none_or(|period| (period.first..=period.last).contains(day))
+            };
+            let mut stated = stated.into_iter().filter(is_within);
+            let day = match order {
+                Order::Newest => stated.rfind(|day| *day <= self.today),
+                Order::Oldest => stated.next(),
+            };
+            let created = Some(local_date(page.2.created_at)).filter(is_within);
+            if let Some(day) = day.or(created) {
+                dated.push((page, day));
+            }
+        }
+        dated.sort_by(|(a, day), (b, other)| match order {
+            Order::Newest => other.cmp(day).then(b.2.created_at.cmp(&a.2.created_at)),
+            Order::Oldest => day.cmp(other).then(a.2.created_at.cmp(&b.2.created_at)),
+        });
+        Ok((!dated.is_empty()).then_some(dated))
+    }
+
+    /// Returns the pages of the kind that have all other words of the question.
+    fn pages_of_kind_with_words(
+        &self,
+        question: &OrderedQuestion,
+    ) -> Result<Option<Vec<PageEntry>>, Fault> {
+        let others = |kind: Option<usize>| {
+            question.others.iter().filter(move |at| Some(**at) != kind).map(|at| self.typed(*at))
+        };
+        for at in &question.kinds {
+            let Some(word) = self.terms.words.get(*at) else { continue };
+            let Some(kind) = self.kind_pages(word)? else { continue };
+            let mut pages = kind.pages;
+            if others(Some(*at)).next().is_some() {
+                let ids = self.pages_with(others(Some(*at)))?;
+                pages.retain(|page| ids.contains(&page.2.id));
+            }
+            if !pages.is_empty() {
+                return Ok(Some(pages));
+            }
+        }
+        // `the last note about gardens`, where no folder has the name `notes`
+        if !question.is_any_page || question.others.is_empty() {
+            return Ok(None);
+        }
+        let mut ids: Vec<u64> = self.pages_with(others(None))?.into_iter().collect();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        let mut pages = Vec::new();
+        for id in ids.into_iter().take(MAX_PAGES) {
+            pages.extend(self.page(id)?);
+        }
+        Ok(Some(pages))
+    }
+}
