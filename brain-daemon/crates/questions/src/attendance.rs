@@ -72,7 +72,7 @@ pub fn attended_event(terms: &QuestionTerms) -> Option<Vec<usize>> {
             && !is_function_word(&words[*at])
             && !attends(at)
             && !PEOPLE.contains(&word(*at))
-            && !["part", "teil", "took", "present", "presents"].contains(&word(*at))
+            && !["part", "teil", "took", "present", "presents", "dabei", "mit"].contains(&word(*at))
             && !super::times::is_order_word(word(*at))
     };
     let event: Vec<usize> = (0..words.len()).filter(is_event).collect();

@@ -68,6 +68,17 @@ pub fn is_function_word(word: &QuestionWord) -> bool {
             .any(|list| list.contains(&text))
 }
 
+/// Words of [`ANY_PAGE`] that also mean a folder `notes`, if there is one.
+const NOTE: [&str; 6] = ["note", "notes", "notiz", "notizen", "nota", "notas"];
+
+/// Returns the word as it names a folder: `notes` for a word of any language for it.
+pub fn folder_word(word: &QuestionWord) -> QuestionWord {
+    match NOTE.contains(&word.text.as_str()) {
+        true => QuestionWord::new("notes"),
+        false => word.clone(),
+    }
+}
+
 /// Returns whether the word stands for any page, as `notes` does.
 pub fn is_any_page(word: &QuestionWord) -> bool {
     ANY_PAGE.contains(&word.text.as_str())

@@ -40,11 +40,11 @@ pub struct OrderedQuestion {
     pub kinds: Vec<usize>,
     /// Whether one of them stands for any page, as `note` does.
     pub is_any_page: bool,
-    /// The other words with a meaning.
-    pub others: Vec<usize>,
-    /// Whether the question clearly asks for pages with the other words: they follow a word for
-    /// `about`, or there are none.
-    pub is_clear: bool,
+    /// The other words that the pages are of a kind or have a name with: `blog` in `newest blog
+    /// post`. The word for the kind is among them.
+    pub names: Vec<usize>,
+    /// The words that the text of the pages has.
+    pub about: Vec<usize>,
 }
 
 /// Returns what a question for the newest or oldest page asks for; `None` for any other question.
@@ -68,15 +68,8 @@ pub fn ordered_question(terms: &QuestionTerms) -> Option<OrderedQuestion> {
         return None;
     }
     let about = (order..words.len()).find(|&at| ABOUT.contains(&words[at].text.as_str()));
-    let others: Vec<usize> =
-        content.iter().copied().filter(|at| about.is_some_and(|about| *at > about)).collect();
-    let near = content.len() - others.len();
-    Some(OrderedQuestion {
-        is_clear: near <= 1,
-        kinds,
-        is_any_page: any_page.is_some(),
-        others: content,
-    })
+    let (about, names) = content.into_iter().partition(|at| about.is_some_and(|about| *at > about));
+    Some(OrderedQuestion { kinds, is_any_page: any_page.is_some(), names, about })
 }
 
 #[cfg(test)]
@@ -85,34 +78,37 @@ mod tests {
     use super::super::forms::tests::terms;
     use super::*;
 
-    /// Returns the nearest word for a kind, the other words, and whether the question is clear.
-    fn parsed(text: &str) -> Option<(String, String, bool)> {
+    /// Returns the likeliest word for a kind, the other words for names, and those for the text.
+    fn parsed(text: &str) -> Option<(String, String, String)> {
         let terms = terms(text);
         let question = ordered_question(&terms)?;
         let word = |at: &usize| terms.words[*at].text.clone();
-        let kind = question.kinds.first();
-        let others = question.others.iter().filter(|at| Some(*at) != kind);
-        let others: Vec<String> = others.map(word).collect();
-        Some((kind.map(word)?, others.join(" "), question.is_clear))
+        let kind = question.kinds.first()?;
+        let others = |all: &[usize]| {
+            let others = all.iter().filter(|at| *at != kind);
+            others.map(word).collect::<Vec<String>>().join(" ")
+        };
+        Some((word(kind), others(&question.names), others(&question.about)))
     }
 
     #[test]
     fn kind_and_subject_are_read() {
-        for (text, kind, others, is_clear) in [
-            ("latest release", "release", "", true),
-            ("what is the newest post?", "post", "", true),
-            ("the last note about gardens", "note", "gardens", true),
-            ("oldest recipe", "recipe", "", true),
-            ("latest daily note", "daily", "", true),
-            ("most recent release", "release", "", true),
-            ("was ist die neueste Notiz über Gärten", "notiz", "garten", true),
-            ("die letzte Sitzung", "sitzung", "", true),
-            ("la dernière note sur les jardins", "note", "jardins", true),
-            ("la nota más reciente", "nota", "", true),
-            ("último libro", "libro", "", true),
-            ("what did the last release change", "release", "change", false),
+        for (text, kind, names, about) in [
+            ("latest release", "release", "", ""),
+            ("what is the newest post?", "post", "", ""),
+            ("newest blog post", "blog", "post", ""),
+            ("the last note about gardens", "note", "", "gardens"),
+            ("oldest recipe", "recipe", "", ""),
+            ("latest daily note", "daily", "", ""),
+            ("most recent release", "release", "", ""),
+            ("was ist die neueste Notiz über Gärten", "notiz", "", "garten"),
+            ("die letzte Sitzung", "sitzung", "", ""),
+            ("la dernière note sur les jardins", "note", "", "jardins"),
+            ("la nota más reciente", "nota", "", ""),
+            ("último libro", "libro", "", ""),
+            ("what did the last release change", "release", "change", ""),
         ] {
-            let expected = Some((kind.to_owned(), others.to_owned(), is_clear));
+            let expected = Some((kind.to_owned(), names.to_owned(), about.to_owned()));
             assert_eq!(parsed(text), expected, "{text}");
         }
         for text in ["release", "at last", "first"] {

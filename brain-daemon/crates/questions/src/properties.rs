@@ -69,7 +69,18 @@ const KEYS: [&[&str]; 5] = [
     &["status", "state", "estado", "statut", "zustand"],
     &["due", "deadline", "fallig", "frist", "echeance", "vence", "plazo"],
     &["finish", "read", "gelesen", "beendet", "termin", "leido"],
-    &["lead", "leader", "leit", "dirig", "manag", "owner", "responsab", "responsib", "verantwort"],
+    &[
+        "lead",
+        "leader",
+        "led",
+        "leit",
+        "dirig",
+        "manag",
+        "owner",
+        "responsab",
+        "responsib",
+        "verantwort",
+    ],
 ];
 
 /// Returns how similar a word of the question is to a word of a key, 0 to 1.
@@ -127,7 +138,7 @@ pub fn value_question(terms: &QuestionTerms) -> Option<ValueQuestion> {
     }
     let is_day = (0..2).any(|at| asks_for_day(word(at)));
     let asks = (0..2).any(|at| WHO.contains(&word(at)) || WHICH.contains(&word(at)))
-        || ["was", "wie", "quel", "quest"].contains(&word(0));
+        || ["was", "how", "wie", "comment", "como", "quest"].contains(&word(0));
     // `status of Night Ferry`, `Night Ferry's status`, `Night Ferry status`
     let is_noun = key.len() == 1
         && terms.words.len() <= subject.words.len() + 3
@@ -187,13 +198,16 @@ mod tests {
             ("status of [Night Ferry]", "status", false),
             ("[Night Ferry]'s status", "status", false),
             ("when is [Night Ferry] due", "due", true),
+            ("how did I rate [Night Ferry]", "rate", false),
             ("wer hat [Nachtboot] geschrieben", "geschrieben", false),
             ("qui a écrit [Bateau] ?", "ecrit", false),
             ("¿quién escribió [Barco]?", "escribio", false),
         ] {
             assert_eq!(key(text), Some((expected.to_owned(), is_day)), "{text}");
         }
-        for text in ["[Night Ferry]", "how does [Night Ferry] work at night", "who wrote"] {
+        for text in
+            ["[Night Ferry]", "how does [Night Ferry] work at the harbour gate", "who wrote"]
+        {
             assert_eq!(key(text), None, "{text}");
         }
     }
@@ -206,6 +220,7 @@ mod tests {
             ("ecrit", "auteur"),
             ("due", "deadline"),
             ("leads", "lead"),
+            ("led", "lead"),
             ("finished", "finished"),
             ("directed", "director"),
         ] {

@@ -42,7 +42,16 @@ const RELATIONS: [&[&str]; 6] = [
     &["advis", "counsel", "consult", "mentor", "berat", "beirat", "conseil", "asesor", "consej"],
     ATTENDANCE,
     &[
-        "writ", "wrote", "author", "autor", "auteur", "verfass", "schreib", "schrieb", "geschrieb", "ecri",
+        "writ",
+        "wrote",
+        "author",
+        "autor",
+        "auteur",
+        "verfass",
+        "schreib",
+        "schrieb",
+        "geschrieb",
+        "ecri",
         "escrib",
     ],
 ];
@@ -74,6 +83,27 @@ const PRESENT: [&str; 21] = [
     "teilnehmer",
     "attendees",
 ];
+
+/// Keys of a person's page for the employer.
+const EMPLOYER: [&str; 12] = [
+    "company",
+    "employer",
+    "organization",
+    "organisation",
+    "firm",
+    "works at",
+    "firma",
+    "arbeitgeber",
+    "unternehmen",
+    "entreprise",
+    "employeur",
+    "empresa",
+];
+
+/// Returns whether a key of a person's page names the employer.
+pub fn is_employer(key: &str) -> bool {
+    EMPLOYER.contains(&key.to_lowercase().as_str())
+}
 
 /// Returns whether `word` is the label of a list of people at an event: `attendees`, `present`.
 pub fn names_attendance(word: &str) -> bool {

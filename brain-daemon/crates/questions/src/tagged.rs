@@ -64,16 +64,12 @@ pub fn tag_question(terms: &QuestionTerms) -> Option<TagQuestion> {
             || ["as", "als", "comme", "como", "wurden", "sind", "werden", "the", "dem"]
                 .contains(&word.text.as_str())
     };
-    let mut start = (trigger + 1..words.len()).find(|at| !is_before_tag(at))?;
-    let mut tags = Vec::new();
-    for at in start..=words.len() {
-        if at == words.len() || AND.contains(&word(at)) {
-            if start < at {
-                tags.push(start..at);
-            }
-            start = at + 1;
-        }
-    }
+    let start = (trigger + 1..words.len()).find(|at| !is_before_tag(at))?;
+    let after: Vec<usize> = (start..words.len()).collect();
+    let tags: Vec<Range<usize>> = after
+        .split(|at| AND.contains(&word(*at)))
+        .filter_map(|tag| Some(*tag.first()?..*tag.last()? + 1))
+        .collect();
     (!tags.is_empty()).then_some(TagQuestion { kind, tags })
 }
 

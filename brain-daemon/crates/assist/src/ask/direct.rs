@@ -18,7 +18,7 @@ struct CitedLines {
 /// Returns the answer: a line for each of the first entries, with its day, text and citation.
 pub(super) fn answer(direct: DirectAnswer, empty_reply: AskReply) -> AskReply {
     match direct {
-        DirectAnswer::List(list) => list_reply(list, empty_reply),
+        DirectAnswer::List(list) => list_reply(*list, empty_reply),
         DirectAnswer::Choice(choice) => choice_reply(choice, empty_reply),
     }
 }

@@ -4,19 +4,20 @@
 //! A ranking also has pages that are only similar. An answer has only pages that state it: a page
 //! or a link with all words of the question. Without them, there is no answer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use brain_protocol::{Fault, SourceId};
 use jiff::civil::Date;
 
 use super::lists::{ListAnswer, ListEntry, ListReader, NamedPersons, PageList};
 use super::relations::{RelationSearch, has_people_list, named_page_ids};
+use super::target_pages::kinds;
 use crate::search::SearchService;
 use brain_base::caller::Caller;
 use brain_pages::index::index_fault;
 use brain_questions::ParsedQuestion;
 use brain_questions::attendance::attended_event;
-use brain_questions::forms::{COUNT, question_form};
+use brain_questions::forms::{COUNT, is_person, question_form};
 use brain_questions::times::Order;
 use brain_search::{QuestionTerms, Subject};
 use brain_store::{PageEntry, Reader, StoreError};
@@ -25,12 +26,14 @@ use brain_store::{PageEntry, Reader, StoreError};
 const FIRST_WORDS: usize = 4;
 /// The share of the best match that the link of an answer must have.
 const MIN_SHARE: f32 = 0.6;
+/// Maximum number of pages that an answer names as uncertain.
+const MAX_MENTIONS: usize = 3;
 
 /// An answer without a language model.
 #[derive(Debug)]
 pub enum DirectAnswer {
     /// A list that the pages state.
-    List(ListAnswer),
+    List(Box<ListAnswer>),
     /// Several pages have the name in the question.
     Choice(PageChoice),
 }
@@ -87,7 +90,7 @@ fn direct_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> 
     }
     for list in [ListReader::attendance, ListReader::value_of_page] {
         if let Some(found) = list(lists)? {
-            return Ok(Some(DirectAnswer::List(found)));
+            return Ok(Some(DirectAnswer::List(Box::new(found))));
         }
     }
     let events = lists.possible_events()?;
@@ -99,22 +102,18 @@ fn direct_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> 
     }
     let Some(ordered) = lists.ordered()? else { return Ok(None) };
     let first = ordered.into_iter().take(1);
-    Ok(Some(DirectAnswer::List(ListAnswer {
+    Ok(Some(DirectAnswer::List(Box::new(ListAnswer {
         entries: first.map(|(page, day)| ListEntry::of_page(page, Some(day))).collect(),
         origin: "days",
         ..ListAnswer::default()
-    })))
+    }))))
 }
 
 /// Answers by values and links that relate pages to the named ones. A person can be named by the
 /// first name, if there is only one with it.
 fn related_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> {
-    let named = lists.persons()?;
-    let Some(NamedPersons { word, pages }) = named else {
-        return match related_pages(lists)? {
-            Some(list) => dated(lists, list),
-            None => Ok(None),
-        };
+    let Some(NamedPersons { word, pages }) = lists.persons()? else {
+        return related_list(lists);
     };
     let mut answers = Vec::new();
     for page in &pages {
@@ -124,9 +123,18 @@ fn related_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault>
         }
     }
     match (answers.pop(), pages.len()) {
-        (None, _) => Ok(None),
+        // The word can be a part of another name.
+        (None, _) => related_list(lists),
         (Some(list), 1) => dated(lists, list),
         (Some(_), _) => choice(lists, lists.typed(word).to_owned(), pages),
+    }
+}
+
+/// Answers by values and links that relate pages to the named ones.
+fn related_list(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> {
+    match related_pages(lists)? {
+        Some(list) => dated(lists, list),
+        None => Ok(None),
     }
 }
 
@@ -179,48 +187,72 @@ fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>,
         entries.into_iter().map(|(page, day)| ListEntry::of_page(page, day)).collect();
     let PageList { noun, origin, doubt, .. } = list;
     let answer = ListAnswer { noun, entries, origin, doubt, ..ListAnswer::default() };
-    Ok((!answer.entries.is_empty()).then_some(DirectAnswer::List(answer)))
+    Ok((!answer.entries.is_empty()).then(|| DirectAnswer::List(Box::new(answer))))
 }
 
 /// Returns the pages that values, links or lists of people relate to all named pages. `None` if the
 /// question does not clearly ask for such pages.
 fn related_pages(lists: &ListReader<'_>) -> Result<Option<PageList>, Fault> {
-    let by_values = lists.with_values()?;
-    let by_lists = lists.with_person()?;
-    let by_links = linked_pages(lists.reader, lists.terms, lists.times.order.is_some())?;
-    let by_links = match by_links {
-        Some((noun, ids)) => {
-            let mut pages = Vec::new();
-            for id in ids {
-                pages.extend(lists.page(id)?);
-            }
-            let doubt = Some("pages that say so without a link".to_owned());
-            Some(PageList { noun, pages, origin: "links", doubt, ..PageList::default() })
-        }
-        None => None,
+    let linked = linked_pages(lists.reader, lists.terms, lists.times.order.is_some())?;
+    let LinkedPages { noun, stated, mentions } = linked.unwrap_or_default();
+    let read = |ids: Vec<u64>| -> Result<Vec<PageEntry>, StoreError> {
+        ids.into_iter().filter_map(|id| lists.page(id).transpose()).collect()
     };
+    let (stated, mut mentions) = (read(stated)?, read(mentions)?);
+    let by_pages = [lists.with_values()?, lists.with_person()?].into_iter().flatten();
+    let mut doubt = "pages that say so without a link".to_owned();
     let mut found: Option<PageList> = None;
-    for list in [by_values, by_lists, by_links].into_iter().flatten() {
-        match &mut found {
-            Some(known) => {
-                let ids: HashSet<u64> = known.pages.iter().map(|page| page.2.id).collect();
-                known.pages.extend(list.pages.into_iter().filter(|p| !ids.contains(&p.2.id)));
+    for list in by_pages {
+        found.get_or_insert_with(|| PageList { pages: Vec::new(), ..list.clone() }).add(list.pages);
+    }
+    match &mut found {
+        // Other pages list their people, so a page that does not is no clear answer.
+        Some(known) => {
+            known.add(stated);
+            mentions.retain(|page| known.pages.iter().all(|known| known.2.id != page.2.id));
+            known.doubt = uncertain(&mentions).or(known.doubt.take());
+        }
+        None => {
+            if !mentions.is_empty() {
+                doubt = "whether all of them are meant: some only mention the name".into();
             }
-            None if list.pages.is_empty() => {}
-            None => found = Some(list),
+            let pages = stated.into_iter().chain(mentions).collect();
+            let doubt = Some(doubt);
+            found = Some(PageList { noun, pages, origin: "links", doubt, ..PageList::default() });
         }
     }
-    Ok(found)
+    Ok(found.filter(|list| !list.pages.is_empty()))
 }
 
-/// Returns the word for the wanted pages, and the ids of the pages that links relate to all named
-/// pages. Each link has all words of the question. `None` if the question does not clearly ask for
-/// such pages.
+/// Says of which pages the answer does not know whether they belong to it. `None` if of none.
+fn uncertain(mentions: &[PageEntry]) -> Option<String> {
+    let titles: Vec<&str> =
+        mentions.iter().take(MAX_MENTIONS).map(|page| page.2.title.as_str()).collect();
+    let more = mentions.len().saturating_sub(MAX_MENTIONS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (titles, verb) = (titles.join(", "), if mentions.len() == 1 { "is" } else { "are" });
+    (!mentions.is_empty())
+        .then(|| format!("whether {titles}{more} {verb} meant: the name is only mentioned"))
+}
+
+/// Pages that links relate to a named page.
+#[derive(Debug, Default)]
+struct LinkedPages {
+    /// The word of the question for the pages; empty if it has none.
+    noun: String,
+    /// The pages whose link states the relation.
+    stated: Vec<u64>,
+    /// Pages that only mention the named person.
+    mentions: Vec<u64>,
+}
+
+/// Returns the pages that links relate to all named pages. Each link has all words of the question.
+/// `None` if the question does not clearly ask for such pages.
 fn linked_pages(
     reader: &Reader,
     terms: &QuestionTerms,
     has_order: bool,
-) -> Result<Option<(String, Vec<u64>)>, StoreError> {
+) -> Result<Option<LinkedPages>, StoreError> {
     let Some(form) = question_form(terms) else { return Ok(None) };
     let asks = form.asks_for_persons
         || form.asks_for_kind
@@ -240,30 +272,54 @@ fn linked_pages(
         (form, subjects) = (outer, vec![middle]);
     }
     let mut noun = String::new();
-    let mut answers: Option<HashSet<u64>> = None;
+    // Whether the link to each page states the relation.
+    let mut answers: Option<HashMap<u64, bool>> = None;
     for subject in &subjects {
-        let found = search.neighbours_of(&form, subject, &named_pages)?;
-        let candidates: Vec<_> = found
-            .into_iter()
-            .filter(|(_, page)| page.is_target_kind && page.has_all_words)
-            .collect();
-        let best = candidates.iter().map(|(_, page)| page.content_share).fold(0.0, f32::max);
-        let mut ids = HashSet::new();
-        for (id, page) in candidates {
-            // A page that lists its people is not about others that it mentions. A person whose
-            // link has no word of the question is in a list of people, or not related.
-            let is_mention = best <= 0.0
-                && !page.is_listed
-                && (form.asks_for_persons || has_people_list(reader, id)?);
-            if page.content_share >= best * MIN_SHARE && !is_mention {
-                ids.insert(id);
-                noun.clone_from(&page.noun);
+        let mut found = search.neighbours_of(&form, subject, &named_pages)?;
+        found.retain(|_, page| page.is_target_kind && page.has_all_words);
+        let best = found.values().map(|page| page.content_share).fold(0.0, f32::max);
+        let asks_for_persons = form.asks_for_persons
+            || found.values().any(|page| is_person(&page.noun.to_lowercase()));
+        // A person is related by a word of the question only.
+        if best <= 0.0 && asks_for_persons {
+            return Ok(None);
+        }
+        let is_person = may_be_person(reader, subject)?;
+        let mut pages = HashMap::new();
+        for (id, page) in found {
+            // A page that lists its people is not about others that it mentions.
+            let is_mention = best <= 0.0 && is_person && !page.is_listed;
+            if page.content_share < best * MIN_SHARE || is_mention && has_people_list(reader, id)? {
+                continue;
             }
+            noun.clone_from(&page.noun);
+            pages.insert(id, !is_mention);
         }
         answers = Some(match answers {
-            Some(before) => before.intersection(&ids).copied().collect(),
-            None => ids,
+            None => pages,
+            Some(before) => {
+                let both = |(id, stated): (u64, bool)| {
+                    let is_stated_here = *pages.get(&id)?;
+                    Some((id, stated && is_stated_here))
+                };
+                before.into_iter().filter_map(both).collect()
+            }
         });
     }
-    Ok(answers.filter(|ids| !ids.is_empty()).map(|ids| (noun, ids.into_iter().collect())))
+    let answers = answers.unwrap_or_default();
+    let of = |is_stated: bool| {
+        answers.iter().filter(|(_, stated)| **stated == is_stated).map(|(id, _)| *id).collect()
+    };
+    Ok(Some(LinkedPages { noun, stated: of(true), mentions: of(false) }))
+}
+
+/// Returns whether a name can be that of a person: its pages are about persons, or of no kind.
+fn may_be_person(reader: &Reader, subject: &Subject) -> Result<bool, StoreError> {
+    for id in &subject.pages {
+        let kinds = reader.by_id(*id)?.as_ref().map(kinds).unwrap_or_default();
+        if kinds.iter().any(|kind| is_person(kind)) || kinds.iter().all(|kind| kind == "note") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -76,7 +76,7 @@ pub struct ListAnswer {
 }
 
 /// Pages of a list, before their days are known.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PageList {
     pub(super) noun: String,
     pub(super) pages: Vec<PageEntry>,
@@ -84,6 +84,14 @@ pub(super) struct PageList {
     pub(super) subjects: HashSet<u64>,
     pub(super) origin: &'static str,
     pub(super) doubt: Option<String>,
+}
+
+impl PageList {
+    /// Adds the pages that the list does not have.
+    pub(super) fn add(&mut self, pages: Vec<PageEntry>) {
+        let mut known: HashSet<u64> = self.pages.iter().map(|page| page.2.id).collect();
+        self.pages.extend(pages.into_iter().filter(|page| known.insert(page.2.id)));
+    }
 }
 
 /// What the lists of one question are read from.
@@ -116,7 +124,11 @@ impl ListReader<'_> {
             let related: Vec<_> =
                 pages.map(|id| related(id, WEIGHT, "it has what the question names")).collect();
             let subjects = list.subjects.into_iter().collect();
-            return Ok((!related.is_empty()).then_some(Relations { related, subjects }));
+            return Ok((!related.is_empty()).then_some(Relations {
+                related,
+                subjects,
+                is_list: true,
+            }));
         }
         let Some(list) = self.ordered()? else { return Ok(None) };
         let ids = list.into_iter().map(|(page, _)| page.2.id).filter(|id| admits(*id));
@@ -124,7 +136,11 @@ impl ListReader<'_> {
             .zip(ids.take(MAX_ORDERED))
             .map(|(at, id)| related(id, WEIGHT - ORDER_STEP * f32::from(at), "by its day"))
             .collect();
-        Ok((!related.is_empty()).then_some(Relations { related, subjects: Vec::new() }))
+        Ok((!related.is_empty()).then_some(Relations {
+            related,
+            subjects: Vec::new(),
+            is_list: true,
+        }))
     }
 
     /// Returns the words at these indices as they are typed.

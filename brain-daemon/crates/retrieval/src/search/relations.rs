@@ -51,6 +51,8 @@ pub(super) struct Relations {
     pub(super) related: Vec<RelatedPage>,
     /// The named pages, if the question asks for others.
     pub(super) subjects: Vec<u64>,
+    /// Whether the pages are a list that pages state, in its order, rather than linked pages.
+    pub(super) is_list: bool,
 }
 
 /// A page related to a named page.
@@ -105,7 +107,7 @@ pub(super) fn relations(
         .collect();
     related.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.page.cmp(&b.page)));
     let subjects = if related.is_empty() { Vec::new() } else { named_pages.into_iter().collect() };
-    Ok(Relations { related, subjects })
+    Ok(Relations { related, subjects, is_list: false })
 }
 
 /// Returns the pages that the question names.
@@ -138,7 +140,7 @@ pub(super) struct FoundPage {
     /// Whether one of its links has all content words.
     pub(super) has_all_words: bool,
     pub(super) is_target_kind: bool,
-    /// Whether the link is in a list of people.
+    /// Whether the link is in a list of people, or follows `with`.
     pub(super) is_listed: bool,
     /// The word of the question for the kind of the page; empty if it has none.
     pub(super) noun: String,

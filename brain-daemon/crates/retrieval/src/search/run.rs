@@ -233,7 +233,7 @@ impl<'a> SearchRun<'a> {
             true => Vec::new(),
             false => named_pages(terms),
         };
-        let explain = self.question.explain;
+        let (explain, is_list) = (self.question.explain, relations.is_list);
         let mut merged = fuse(Rankings {
             text,
             vectors,
@@ -243,7 +243,7 @@ impl<'a> SearchRun<'a> {
             recency,
             explain,
         });
-        if let Some((order, _)) = &self.parsed.times.order {
+        if let Some((order, _)) = self.parsed.times.order.as_ref().filter(|_| !is_list) {
             order_answers(&mut merged, *order, self.parsed.today, reader, terms, explain)?;
         }
         Ok(merged)

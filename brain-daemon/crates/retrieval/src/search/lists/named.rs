@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use brain_protocol::Fault;
 use brain_questions::attendance::attended_event;
-use brain_questions::forms::is_person;
+use brain_questions::forms::{is_person, names_kind};
 use brain_questions::function_words::{is_any_page, is_function_word};
 use brain_questions::times::Order;
 use brain_search::Subject;
@@ -17,6 +17,8 @@ use super::{ListReader, days, names};
 
 /// Maximum number of pages whose names are compared with a question.
 const MAX_PAGES: usize = 500;
+/// Kinds of events.
+const EVENT_KINDS: [&str; 2] = ["meeting", "event"];
 
 /// The persons whom a question names by one word.
 pub(in super::super) struct NamedPersons {
@@ -30,8 +32,17 @@ impl ListReader<'_> {
     /// several, the period or the order of the question can choose one.
     pub(super) fn events(&self, words: &[usize]) -> Result<Vec<PageEntry>, Fault> {
         let mut found: Vec<(usize, PageEntry)> = Vec::new();
-        let mut ids: Vec<u64> =
-            self.pages_with(words.iter().map(|at| self.typed(*at)))?.into_iter().collect();
+        // `the Harbour Survey meeting`: the noun can be the kind of the page alone.
+        let is_kind = |at: &usize| {
+            let word = self.terms.words.get(*at);
+            word.is_some_and(|word| EVENT_KINDS.iter().any(|kind| names_kind(word, kind)))
+        };
+        let of_name: Vec<usize> = words.iter().copied().filter(|at| !is_kind(at)).collect();
+        if of_name.is_empty() {
+            return Ok(found.into_iter().map(|(_, page)| page).collect());
+        }
+        let phrases = of_name.iter().map(|at| self.typed(*at));
+        let mut ids: Vec<u64> = self.pages_with(phrases)?.into_iter().collect();
         ids.sort_unstable_by(|a, b| b.cmp(a));
         for id in ids.into_iter().take(MAX_PAGES) {
             let Some(page) = self.page(id)? else { continue };
@@ -76,9 +87,13 @@ impl ListReader<'_> {
     /// Returns the number of words in a name of the page besides `words` and numbers, if one of its
     /// names has all of them.
     fn words_beside(&self, page: &PageEntry, words: &[usize]) -> Option<usize> {
+        let kinds = kinds(page);
         let asked = || words.iter().filter_map(|at| self.terms.words.get(*at));
         let others = |name: Vec<String>| {
-            let has_all = asked().all(|word| name.iter().any(|own| word.similarity(own) >= 1.0));
+            let has_all = asked().all(|word| {
+                name.iter().any(|own| word.similarity(own) >= 1.0)
+                    || kinds.iter().any(|kind| names_kind(word, kind))
+            });
             has_all.then(|| {
                 let is_other = |own: &&String| {
                     !own.bytes().any(|b| b.is_ascii_digit())

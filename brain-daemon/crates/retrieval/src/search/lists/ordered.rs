@@ -2,26 +2,24 @@
 
 use brain_base::clock::local_date;
 use brain_protocol::Fault;
+use brain_questions::function_words::folder_word;
 use brain_questions::ordered::{OrderedQuestion, ordered_question};
 use brain_questions::times::Order;
 use brain_store::PageEntry;
 use jiff::civil::Date;
 
-use super::{ListReader, days};
+use super::{ListReader, days, names};
 
 /// Maximum number of pages with the words of a question that are put into order.
 const MAX_PAGES: usize = 2_000;
 
 impl ListReader<'_> {
     /// Returns the pages that the question asks for in order, with their days. A page without a day
-    /// has that of its creation. `None` if the question asks for no kind in order, or clearly for
-    /// something else.
+    /// has that of its creation. `None` if the question asks for no kind in order, or if no page of
+    /// the kind has its other words.
     pub(in super::super) fn ordered(&self) -> Result<Option<Vec<(PageEntry, Date)>>, Fault> {
         let Some((order, _)) = &self.times.order else { return Ok(None) };
         let Some(question) = ordered_question(self.terms) else { return Ok(None) };
-        if !question.is_clear {
-            return Ok(None);
-        }
         let Some(pages) = self.pages_of_kind_with_words(&question)? else { return Ok(None) };
         let mut dated = Vec::new();
         for page in pages {
@@ -52,31 +50,40 @@ impl ListReader<'_> {
         &self,
         question: &OrderedQuestion,
     ) -> Result<Option<Vec<PageEntry>>, Fault> {
-        let others = |kind: Option<usize>| {
-            question.others.iter().filter(move |at| Some(**at) != kind).map(|at| self.typed(*at))
+        let with_text = match question.about.is_empty() {
+            true => None,
+            false => Some(self.pages_with(question.about.iter().map(|at| self.typed(*at)))?),
         };
+        let has_text = |id: u64| with_text.as_ref().is_none_or(|ids| ids.contains(&id));
         for at in &question.kinds {
             let Some(word) = self.terms.words.get(*at) else { continue };
-            let Some(kind) = self.kind_pages(word)? else { continue };
+            let Some(kind) = self.kind_pages(&folder_word(word))? else { continue };
             let mut pages = kind.pages;
-            if others(Some(*at)).next().is_some() {
-                let ids = self.pages_with(others(Some(*at)))?;
-                pages.retain(|page| ids.contains(&page.2.id));
-            }
+            pages.retain(|page| has_text(page.2.id) && self.has_names(page, &question.names, *at));
             if !pages.is_empty() {
                 return Ok(Some(pages));
             }
         }
         // `the last note about gardens`, where no folder has the name `notes`
-        if !question.is_any_page || question.others.is_empty() {
-            return Ok(None);
-        }
-        let mut ids: Vec<u64> = self.pages_with(others(None))?.into_iter().collect();
+        let Some(ids) = with_text.filter(|_| question.is_any_page) else { return Ok(None) };
+        let mut ids: Vec<u64> = ids.into_iter().collect();
         ids.sort_unstable_by(|a, b| b.cmp(a));
         let mut pages = Vec::new();
         for id in ids.into_iter().take(MAX_PAGES) {
             pages.extend(self.page(id)?);
         }
+        pages.retain(|page| self.has_names(page, &question.names, usize::MAX));
         Ok(Some(pages))
+    }
+
+    /// Returns whether each of `words`, except the one at `kind`, is in a name of the page or names
+    /// a kind of it.
+    fn has_names(&self, page: &PageEntry, words: &[usize], kind: usize) -> bool {
+        let names = names(page);
+        let asked = words.iter().filter(|at| **at != kind);
+        asked.filter_map(|at| self.terms.words.get(*at)).all(|word| {
+            self.is_of_kind(page, word)
+                || names.iter().flatten().any(|own| word.similarity(own) >= 1.0)
+        })
     }
 }

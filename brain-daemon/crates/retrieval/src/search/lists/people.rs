@@ -188,7 +188,18 @@ pub(super) fn link_in(text: &str) -> Option<(&str, &str)> {
     Some((target.trim(), shown.trim()))
 }
 
-/// Returns the page that a link of `page` leads to.
+/// Returns the page of a name in the source of `page`, if it is the only one.
+fn only_page_named(
+    reader: &Reader,
+    page: &PageEntry,
+    name: &str,
+) -> Result<Option<PageEntry>, StoreError> {
+    let mut pages = reader.pages_by_name(&page.0, &normalize_name(name), 2)?;
+    Ok(if pages.len() == 1 { pages.pop() } else { None })
+}
+
+/// Returns the page that a link of `page` leads to. A key such as `author` has no links, so its
+/// page is found by the name.
 pub(super) fn linked_page(
     reader: &Reader,
     page: &PageEntry,
@@ -201,7 +212,7 @@ pub(super) fn linked_page(
             return Ok(Some(*found));
         }
     }
-    Ok(None)
+    only_page_named(reader, page, target.rsplit('/').next().unwrap_or(target))
 }
 
 /// Returns the person that an item of a list names. `None` if it is no name.
@@ -220,9 +231,7 @@ fn person(reader: &Reader, page: &PageEntry, item: &str) -> Result<Option<ListEn
     if name.is_empty() || folded_words(name).len() > MAX_NAME_WORDS {
         return Ok(None);
     }
-    let mut pages = reader.pages_by_name(&page.0, &normalize_name(name), 2)?;
-    let found = if pages.len() == 1 { pages.pop() } else { None };
-    Ok(Some(match found {
+    Ok(Some(match only_page_named(reader, page, name)? {
         Some(found) => ListEntry::of_page(found, None),
         None => ListEntry { text: name.to_owned(), page: None, day: None },
     }))

@@ -9,6 +9,7 @@ use brain_questions::function_words::is_function_word;
 use brain_questions::properties::{key_similarity, property_words, value_question};
 use brain_search::{QuestionWord, Subject};
 use brain_store::{Content, PageEntry, StoreError, unless_damaged};
+use jiff::civil::Date;
 
 use super::people::{link_in, linked_page};
 use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
@@ -114,7 +115,7 @@ impl ListReader<'_> {
             });
             let Some(key) = key else { continue };
             let values = frontmatter.list(key);
-            let is_day = |value: &String| value.parse::<jiff::civil::Date>().is_ok();
+            let is_day = |value: &String| value.parse::<Date>().is_ok();
             if values.is_empty() || (question.is_day && !values.iter().all(is_day)) {
                 continue;
             }
@@ -165,9 +166,10 @@ impl Conditions<'_> {
                 let of_value = self.words_of_value(&words, list);
                 let is_day = is_day_of(&value, list);
                 let is_number = words.iter().all(|word| word.bytes().all(|b| b.is_ascii_digit()));
+                let lacks_key = is_number && of_key.is_empty();
                 let matches = subject.is_some()
-                    || is_day && !of_key.is_empty()
-                    || !of_value.is_empty() && !(is_number && of_key.is_empty());
+                    || (is_day && !of_key.is_empty())
+                    || (!of_value.is_empty() && !lacks_key);
                 if matches {
                     met_subjects.extend(subject);
                     met.extend(of_value.into_iter().chain(of_key.iter().copied()));
@@ -184,22 +186,36 @@ impl Conditions<'_> {
     /// question does not have: `inactive since May` is another value than `active`.
     fn words_of_value(&self, value: &[String], list: &ListReader<'_>) -> Vec<usize> {
         let is_asked = |own: &String| {
-            list.terms.words.iter().any(|word| word.similarity(own) >= 1.0)
+            list.terms.words.iter().any(|word| is_inflected(&word.text, own))
                 || is_function_word(&QuestionWord::new(own))
         };
         if !value.iter().all(is_asked) {
             return Vec::new();
         }
-        let has = |word: &QuestionWord| value.iter().any(|own| word.similarity(own) >= 1.0);
+        let has = |word: &QuestionWord| value.iter().any(|own| is_inflected(&word.text, own));
         self.words.iter().filter(|(_, word)| has(word)).map(|(at, _)| *at).collect()
     }
 }
 
-/// Returns whether a value is a day of the period of the question.
+/// Returns whether a value is a day of the period of the question; without a period, one that has
+/// begun: `books I have read`, where the key `read` has a day.
 fn is_day_of(value: &str, list: &ListReader<'_>) -> bool {
-    let Some(period) = &list.times.period else { return false };
-    let day = value.get(..10).and_then(|day| day.parse::<jiff::civil::Date>().ok());
-    day.is_some_and(|day| (period.first..=period.last).contains(&day))
+    let day = value.get(..10).and_then(|day| day.parse::<Date>().ok());
+    day.is_some_and(|day| match &list.times.period {
+        Some(period) => (period.first..=period.last).contains(&day),
+        None => day <= list.today,
+    })
+}
+
+/// Returns whether two words are equal but for the ending of a case, a gender or a plural: `aktive`
+/// and `aktiv`. Stems are too coarse for values: `reading` is not `read`.
+fn is_inflected(word: &str, own: &str) -> bool {
+    const ENDINGS: [&str; 10] = ["en", "em", "er", "es", "os", "as", "e", "s", "a", "o"];
+    let root = |word: &'_ str| {
+        let root = ENDINGS.iter().find_map(|ending| word.strip_suffix(ending));
+        root.filter(|root| root.len() >= 4).unwrap_or(word).to_owned()
+    };
+    word == own || root(word) == root(own)
 }
 
 /// Returns the words of a value as it is shown: of a link, its text or the name of the page.
@@ -222,4 +238,30 @@ fn is_same_name(name: &[String], other: &[String]) -> bool {
 
 fn is_key(word: &QuestionWord, own: &str) -> bool {
     key_similarity(word, own) >= MIN_SIMILARITY
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_equal_but_for_an_inflection() {
+        for (word, own) in
+            [("active", "active"), ("aktive", "aktiv"), ("activos", "activo"), ("paused", "paused")]
+        {
+            assert!(is_inflected(word, own), "{word} {own}");
+        }
+        for (word, own) in
+            [("reading", "read"), ("active", "inactive"), ("done", "undone"), ("5", "50")]
+        {
+            assert!(!is_inflected(word, own), "{word} {own}");
+        }
+    }
+
+    #[test]
+    fn a_link_has_the_words_that_it_shows() {
+        assert_eq!(value_words("[[people/mia-brown|Mia Brown]]"), ["mia", "brown"]);
+        assert_eq!(value_words("[[people/mia-brown]]"), ["mia", "brown"]);
+        assert_eq!(value_words("on hold"), ["on", "hold"]);
+    }
 }
