@@ -26,7 +26,7 @@ const FUNCTION_WORDS: [&str; 181] = [
 ];
 
 /// Nouns for any page: they name no kind.
-const ANY_PAGE: [&str; 30] = [
+const ANY_PAGE: [&str; 32] = [
     "note",
     "notes",
     "page",
@@ -39,6 +39,8 @@ const ANY_PAGE: [&str; 30] = [
     "documents",
     "everything",
     "anything",
+    "things",
+    "stuff",
     "notiz",
     "notizen",
     "seite",

@@ -95,7 +95,7 @@ pub fn key_similarity(word: &QuestionWord, key_word: &str) -> f32 {
 }
 
 /// Returns the words with a meaning in a question for pages with values, as indices of
-/// [`QuestionTerms::words`]: the kind of the pages among the first two, then keys and values.
+/// [`QuestionTerms::words`]: the kind of the pages, keys and values.
 /// `None` if the question cannot be one.
 pub fn property_words(terms: &QuestionTerms) -> Option<Vec<usize>> {
     let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());

@@ -101,10 +101,16 @@ fn direct_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> 
         return Ok(Some(answer));
     }
     let Some(ordered) = lists.ordered()? else { return Ok(None) };
-    let first = ordered.into_iter().take(1);
+    let first = ordered.pages.into_iter().take(1);
+    let doubt = match ordered.without_day {
+        0 => None,
+        1 => Some("the day of 1 page that states none".to_owned()),
+        count => Some(format!("the days of {count} pages that state none")),
+    };
     Ok(Some(DirectAnswer::List(Box::new(ListAnswer {
         entries: first.map(|(page, day)| ListEntry::of_page(page, Some(day))).collect(),
         origin: "days",
+        doubt,
         ..ListAnswer::default()
     }))))
 }
@@ -200,7 +206,7 @@ fn related_pages(lists: &ListReader<'_>) -> Result<Option<PageList>, Fault> {
     };
     let (stated, mut mentions) = (read(stated)?, read(mentions)?);
     let by_pages = [lists.with_values()?, lists.with_person()?].into_iter().flatten();
-    let mut doubt = "pages that say so without a link".to_owned();
+    let mut doubt = "whether pages say so without a link".to_owned();
     let mut found: Option<PageList> = None;
     for list in by_pages {
         found.get_or_insert_with(|| PageList { pages: Vec::new(), ..list.clone() }).add(list.pages);

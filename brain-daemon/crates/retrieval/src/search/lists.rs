@@ -131,7 +131,7 @@ impl ListReader<'_> {
             }));
         }
         let Some(list) = self.ordered()? else { return Ok(None) };
-        let ids = list.into_iter().map(|(page, _)| page.2.id).filter(|id| admits(*id));
+        let ids = list.pages.into_iter().map(|(page, _)| page.2.id).filter(|id| admits(*id));
         let related: Vec<_> = (0_u16..)
             .zip(ids.take(MAX_ORDERED))
             .map(|(at, id)| related(id, WEIGHT - ORDER_STEP * f32::from(at), "by its day"))

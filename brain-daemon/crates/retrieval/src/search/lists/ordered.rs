@@ -13,36 +13,53 @@ use super::{ListReader, days, names};
 /// Maximum number of pages with the words of a question that are put into order.
 const MAX_PAGES: usize = 2_000;
 
+/// Pages in the order that a question asks for.
+#[derive(Debug)]
+pub(in super::super) struct OrderedPages {
+    /// The pages with their days. A page without a day has that of its creation, unless most pages
+    /// have a day: then it is left out.
+    pub(in super::super) pages: Vec<(PageEntry, Date)>,
+    /// Number of pages that state no day.
+    pub(in super::super) without_day: usize,
+}
+
 impl ListReader<'_> {
-    /// Returns the pages that the question asks for in order, with their days. A page without a day
-    /// has that of its creation. `None` if the question asks for no kind in order, or if no page of
-    /// the kind has its other words.
-    pub(in super::super) fn ordered(&self) -> Result<Option<Vec<(PageEntry, Date)>>, Fault> {
+    /// Returns the pages that the question asks for in order. `None` if it asks for no kind in
+    /// order, or if no page of the kind has its other words.
+    pub(in super::super) fn ordered(&self) -> Result<Option<OrderedPages>, Fault> {
         let Some((order, _)) = &self.times.order else { return Ok(None) };
         let Some(question) = ordered_question(self.terms) else { return Ok(None) };
         let Some(pages) = self.pages_of_kind_with_words(&question)? else { return Ok(None) };
-        let mut dated = Vec::new();
+        let is_within = |day: &Date| {
+            let period = self.times.period.as_ref();
+            period.is_none_or(|period| (period.first..=period.last).contains(day))
+        };
+        let (mut dated, mut undated) = (Vec::new(), Vec::new());
         for page in pages {
-            let stated = days(self.reader, &page)?;
-            let is_within = |day: &Date| {
-                let period = self.times.period.as_ref();
-                period.is_none_or(|period| (period.first..=period.last).contains(day))
-            };
-            let mut stated = stated.into_iter().filter(is_within);
+            let mut stated = days(self.reader, &page)?.into_iter().filter(is_within);
             let day = match order {
                 Order::Newest => stated.rfind(|day| *day <= self.today),
                 Order::Oldest => stated.next(),
             };
-            let created = Some(local_date(page.2.created_at)).filter(is_within);
-            if let Some(day) = day.or(created) {
-                dated.push((page, day));
+            match day {
+                Some(day) => dated.push((page, day)),
+                None => undated.push(page),
             }
+        }
+        // Where most pages state a day, the creation of the others says little: an import made them.
+        let without_day = undated.len();
+        if dated.len() <= without_day {
+            let created = undated.into_iter().map(|page| {
+                let day = local_date(page.2.created_at);
+                (page, day)
+            });
+            dated.extend(created.filter(|(_, day)| is_within(day)));
         }
         dated.sort_by(|(a, day), (b, other)| match order {
             Order::Newest => other.cmp(day).then(b.2.created_at.cmp(&a.2.created_at)),
             Order::Oldest => day.cmp(other).then(a.2.created_at.cmp(&b.2.created_at)),
         });
-        Ok((!dated.is_empty()).then_some(dated))
+        Ok((!dated.is_empty()).then_some(OrderedPages { pages: dated, without_day }))
     }
 
     /// Returns the pages of the kind that have all other words of the question.

@@ -16,6 +16,8 @@ use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
 
 /// The similarity of a word and a key that mean the same.
 const MIN_SIMILARITY: f32 = 0.8;
+/// Number of content words in which the kind is searched: `low priority projects`.
+const KIND_WORDS: usize = 3;
 /// Keys of a page's name: their values are no answers.
 const NAME_KEYS: [&str; 6] = ["title", "aliases", "alias", "permalink", "id", "slug"];
 
@@ -32,7 +34,7 @@ impl ListReader<'_> {
     /// asks for no values, or if no page has them.
     pub(in super::super) fn with_values(&self) -> Result<Option<PageList>, Fault> {
         let Some(content) = property_words(self.terms) else { return Ok(None) };
-        for at in content.iter().take(2) {
+        for at in content.iter().take(KIND_WORDS) {
             let Some(word) = self.terms.words.get(*at) else { continue };
             let Some(kind) = self.kind_pages(word)? else { continue };
             let conditions = self.conditions(&content, *at)?;
@@ -62,7 +64,8 @@ impl ListReader<'_> {
             let without = |has: &&Vec<String>| keys.iter().all(|key| !has.contains(key));
             let count = lacking.iter().filter(without).count();
             if kind.is_cut {
-                list.doubt = Some("other pages: there are more than were read".into());
+                list.doubt =
+                    Some("whether other pages fit: more pages exist than were read".into());
             } else if count > 0 {
                 let noun = if count == 1 { "page" } else { "pages" };
                 list.doubt = Some(format!("{count} {noun} without \"{}\"", keys.join("\", \"")));
@@ -105,6 +108,10 @@ impl ListReader<'_> {
         let mut found: Option<ListAnswer> = None;
         for id in self.terms.subjects.iter().flat_map(|subject| &subject.pages) {
             let Some(page) = self.page(*id)? else { continue };
+            // `who attended the review in March`
+            if self.day(&page)?.is_none() {
+                continue;
+            }
             let content = unless_damaged(self.reader.content(&page.2))?;
             let Some(Content { frontmatter, .. }) = content else { continue };
             let Ok(frontmatter) = frontmatter.parsed() else { continue };
@@ -149,6 +156,7 @@ impl Conditions<'_> {
     fn keys_of(&self, frontmatter: &Frontmatter, list: &ListReader<'_>) -> Option<Vec<String>> {
         let (mut met, mut met_subjects) = (HashSet::new(), HashSet::new());
         let mut used = Vec::new();
+        let has_period = list.times.period.is_some();
         for key in frontmatter.keys().filter(|key| !NAME_KEYS.contains(key)) {
             let own = folded_words(&key.replace(['_', '-'], " "));
             let of_key: Vec<usize> = self
@@ -157,6 +165,11 @@ impl Conditions<'_> {
                 .filter(|(_, word)| own.iter().any(|own| is_key(word, own)))
                 .map(|(at, _)| *at)
                 .collect();
+            // `read` is the key `finished` for days of a period only.
+            let has_own_key = self
+                .words
+                .iter()
+                .any(|(_, word)| own.iter().any(|own| is_inflected(&word.text, own)));
             for value in frontmatter.list(key) {
                 let words = value_words(&value);
                 let subject = self
@@ -168,7 +181,7 @@ impl Conditions<'_> {
                 let is_number = words.iter().all(|word| word.bytes().all(|b| b.is_ascii_digit()));
                 let lacks_key = is_number && of_key.is_empty();
                 let matches = subject.is_some()
-                    || (is_day && !of_key.is_empty())
+                    || (is_day && (has_own_key || (has_period && !of_key.is_empty())))
                     || (!of_value.is_empty() && !lacks_key);
                 if matches {
                     met_subjects.extend(subject);
