@@ -11,6 +11,7 @@ mod architecture;
 mod ask_answer;
 mod ask_faults;
 mod ask_fixture;
+mod ask_lists;
 mod attachments;
 mod attachments_web;
 mod away_disks;

@@ -229,8 +229,10 @@ fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
         facts.push_str(&format!(" · copy of {}", clean(original)));
     }
     // The reason is printed for a page that contains none of the query's words.
-    let has_words =
-        hit.matched.iter().any(|reason| !matches!(reason.as_str(), "meaning" | "link" | "date"));
+    let has_words = hit
+        .matched
+        .iter()
+        .any(|reason| !matches!(reason.as_str(), "meaning" | "link" | "list" | "date"));
     if !has_words && !hit.matched.is_empty() {
         facts.push_str(&format!(" · by {}", hit.matched.join(" and ")));
     }

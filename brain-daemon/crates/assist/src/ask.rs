@@ -24,7 +24,7 @@ use brain_llm::{
     Finish, LanguageModels, Model, ModelError, ModelErrorKind, ModelQuestion, ModelReply,
     model_fault,
 };
-use brain_retrieval::search::{LinkAnswer, ParsedQuestion, SearchService};
+use brain_retrieval::search::{DirectAnswer, ParsedQuestion, SearchService};
 use brain_service::Progress;
 use brain_store::Store;
 use tokio_util::sync::CancellationToken;
@@ -87,14 +87,15 @@ impl AskService {
             cost: Spending::default(),
             degraded: results.degraded,
         };
-        // Without passages, the model is not asked.
-        if results.hits.is_empty() {
-            return Ok(AskReply { hint: Some(no_pages_hint()), ..unanswered });
-        }
-        let Some(model) = self.models.language_model(request.model.as_deref())? else {
+        let model = match results.hits.is_empty() {
+            // Without passages, the model is not asked.
+            true => None,
+            false => self.models.language_model(request.model.as_deref())?,
+        };
+        let Some(model) = model else {
             let source = request.source.as_ref();
-            let by_links = self.search.answer_by_links(caller, &question, source)?;
-            return Ok(answer_without_model(by_links, results.hits, unanswered));
+            let direct = self.search.answer_directly(caller, &question, source)?;
+            return Ok(answer_without_model(direct, results.hits, unanswered));
         };
         let passages = self.passages(caller, results.hits)?;
         if passages.is_empty() {
@@ -204,14 +205,17 @@ impl AskService {
     }
 }
 
-/// Answers by links alone, if they answer the question. Otherwise shows the passages.
+/// Answers with a list that pages state, if one answers the question. Otherwise shows the passages.
 fn answer_without_model(
-    by_links: Option<LinkAnswer>,
+    direct: Option<DirectAnswer>,
     passages: Vec<Hit>,
     unanswered: AskReply,
 ) -> AskReply {
-    if let Some(link_answer) = by_links {
-        return AskReply { passages, ..direct::answer(link_answer, unanswered) };
+    if let Some(direct) = direct {
+        return AskReply { passages, ..direct::answer(direct, unanswered) };
+    }
+    if passages.is_empty() {
+        return AskReply { hint: Some(no_pages_hint()), ..unanswered };
     }
     let hint = hint!(
         "no language model is configured, so only the passages are shown; to get answers, set \

@@ -389,10 +389,17 @@ pub(crate) mod tests {
         let (name, after) = rest.split_once(']').unwrap_or((rest, ""));
         let plain = format!("{before}{name}{after}");
         let (mut words, mut at) = (Vec::new(), 0);
+        let folded = |c: char| {
+            let mut folded = String::new();
+            each_word(c.encode_utf8(&mut [0; 4]), &mut |word| folded.push_str(word));
+            folded
+        };
         each_word(&plain, &mut |word| {
-            let lower = plain.to_lowercase();
-            let from = lower[at..].find(&word[..1]).map_or(at, |found| at + found);
-            at = from + word.len();
+            let first = &word[..word.chars().next().map_or(0, char::len_utf8)];
+            let found = plain[at..].char_indices().find(|(_, c)| folded(*c).starts_with(first));
+            let from = found.map_or(at, |(found, _)| at + found);
+            let letters = plain[from..].chars().take(word.chars().count());
+            at = from + letters.map(char::len_utf8).sum::<usize>();
             let mut word = QuestionWord::new(word);
             word.range = from..at;
             words.push(word);

@@ -40,9 +40,75 @@ const RELATIONS: [&[&str]; 6] = [
         "accionist",
     ],
     &["advis", "counsel", "consult", "mentor", "berat", "beirat", "conseil", "asesor", "consej"],
-    &["attend", "particip", "teilnehm", "teilgenomm", "anwesend", "asist"],
-    &["writ", "wrote", "author", "autor", "auteur", "verfass", "schreib", "schrieb", "escrib"],
+    ATTENDANCE,
+    &[
+        "writ",
+        "wrote",
+        "author",
+        "autor",
+        "auteur",
+        "verfass",
+        "schreib",
+        "schrieb",
+        "geschrieb",
+        "ecri",
+        "escrib",
+    ],
 ];
+
+/// Beginnings of words for attendance.
+pub(crate) const ATTENDANCE: &[&str] =
+    &["attend", "particip", "teilnehm", "teilgenomm", "anwesend", "asist"];
+/// Labels of lists of people at an event, besides those for attendance.
+const PRESENT: [&str; 21] = [
+    "present",
+    "presents",
+    "presentes",
+    "people",
+    "persons",
+    "guests",
+    "guest",
+    "who",
+    "gaste",
+    "gast",
+    "personen",
+    "leute",
+    "dabei",
+    "invites",
+    "personnes",
+    "invitados",
+    "personas",
+    "members",
+    "mitglieder",
+    "teilnehmer",
+    "attendees",
+];
+
+/// Keys of a person's page for the employer.
+const EMPLOYER: [&str; 12] = [
+    "company",
+    "employer",
+    "organization",
+    "organisation",
+    "firm",
+    "works at",
+    "firma",
+    "arbeitgeber",
+    "unternehmen",
+    "entreprise",
+    "employeur",
+    "empresa",
+];
+
+/// Returns whether a key of a person's page names the employer.
+pub fn is_employer(key: &str) -> bool {
+    EMPLOYER.contains(&key.to_lowercase().as_str())
+}
+
+/// Returns whether `word` is the label of a list of people at an event: `attendees`, `present`.
+pub fn names_attendance(word: &str) -> bool {
+    names_relation(word, ATTENDANCE) || PRESENT.contains(&word)
+}
 
 /// Returns the beginnings of the words for the relation that `word` names.
 pub fn relation_of(word: &str) -> Option<&'static [&'static str]> {

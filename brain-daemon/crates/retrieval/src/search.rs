@@ -6,7 +6,8 @@
 //! | file | purpose |
 //! |---|---|
 //! | `run` | a search in progress: asks the index and the model, and merges their results |
-//! | `answers` | the pages that links alone give as an answer |
+//! | `answers` | answers without a language model: from links and from `lists` |
+//! | `lists` | lists that pages state: mentions, tags, people at an event, values, order |
 //! | `dated` | the pages of the days that a question names |
 //! | `no_day` | questions with a day that is not in the calendar |
 //! | `relations`, `neighbours` | pages that links connect with a named page, and their sentences |
@@ -25,6 +26,7 @@ mod dated;
 mod fuse;
 mod health;
 mod hits;
+mod lists;
 mod neighbours;
 mod no_day;
 mod originals;
@@ -50,7 +52,8 @@ use brain_pages::index::{IndexFollower, index_fault};
 use brain_search::{Query, Question};
 use brain_store::Store;
 
-pub use self::answers::LinkAnswer;
+pub use self::answers::{DirectAnswer, PageChoice};
+pub use self::lists::{ListAnswer, ListEntry};
 pub use brain_questions::ParsedQuestion;
 
 /// Search by words, links and meaning.

@@ -1,107 +1,270 @@
-//! Answers to questions about many pages, from links alone: `how many meetings did I have with
-//! Mia`, `which companies did Mia found`, `the last meeting with Mia`.
+//! Answers without a language model: `how many meetings did I have with Mia`, `which companies did
+//! Mia found`, `the last meeting with Mia`, `notes tagged evergreen`.
 //!
-//! A ranking also has pages that are only similar. An answer has only pages whose link to or from
-//! the named page fits the question.
+//! A ranking also has pages that are only similar. An answer has only pages that state it: a page
+//! or a link with all words of the question. Without them, there is no answer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use brain_protocol::{Fault, SourceId};
 use jiff::civil::Date;
 
+use super::lists::{ListAnswer, ListEntry, ListReader, NamedPersons, PageList};
 use super::relations::{RelationSearch, has_people_list, named_page_ids};
+use super::target_pages::kinds;
 use crate::search::SearchService;
 use brain_base::caller::Caller;
-use brain_page::page_dates;
 use brain_pages::index::index_fault;
 use brain_questions::ParsedQuestion;
-use brain_questions::forms::{COUNT, question_form};
+use brain_questions::attendance::attended_event;
+use brain_questions::forms::{COUNT, is_person, question_form};
 use brain_questions::times::Order;
-use brain_search::QuestionTerms;
-use brain_store::{Content, PageEntry, Reader, StoreError, unless_damaged};
+use brain_search::{QuestionTerms, Subject};
+use brain_store::{PageEntry, Reader, StoreError};
 
 /// Number of words at the beginning of a question in which a word such as `many` is searched.
 const FIRST_WORDS: usize = 4;
 /// The share of the best match that the link of an answer must have.
 const MIN_SHARE: f32 = 0.6;
+/// Maximum number of pages that an answer names as uncertain.
+const MAX_MENTIONS: usize = 3;
 
-/// The pages that answer a question.
+/// An answer without a language model.
 #[derive(Debug)]
-pub struct LinkAnswer {
-    /// The word of the question for the kind of the pages; empty if it has none (`who`).
-    pub noun: String,
-    /// Whether the question asks for the number of the pages.
-    pub is_count: bool,
-    /// The pages with their days, newest first. If the question asks for the first or the last
-    /// page, only that one.
-    pub pages: Vec<(PageEntry, Option<Date>)>,
+pub enum DirectAnswer {
+    /// A list that the pages state.
+    List(Box<ListAnswer>),
+    /// Several pages have the name in the question.
+    Choice(PageChoice),
+}
+
+/// Pages with one name, of which the question means one.
+#[derive(Debug)]
+pub struct PageChoice {
+    /// The name in the question.
+    pub name: String,
+    /// The pages with their days.
+    pub pages: Vec<ListEntry>,
 }
 
 impl SearchService {
-    /// Returns the visible pages that answer `question` by their links. `None` if it does not ask
-    /// for pages that are related to a named one, if no link answers it, or while the index is not
-    /// open.
-    pub fn answer_by_links(
+    /// Returns an answer to `question` from the visible pages, without a language model. `None` if
+    /// no page or link states it with all words of the question, or while the index is not open.
+    ///
+    /// # Errors
+    /// If the index or the store cannot answer.
+    pub fn answer_directly(
         &self,
         caller: &Caller,
         question: &ParsedQuestion,
         source: Option<&SourceId>,
-    ) -> Result<Option<LinkAnswer>, Fault> {
+    ) -> Result<Option<DirectAnswer>, Fault> {
         let Some(index) = self.index.get() else { return Ok(None) };
         let view = caller.visibility().sources();
-        let ParsedQuestion { times, today, .. } = question;
         let rest = question.without_period();
         let mut terms =
             index.question_terms(&rest.query, view.as_deref()).map_err(|e| index_fault(&e))?;
         rest.remove_period_names(&mut terms);
         let reader = self.store.read(caller.visibility())?;
-        let Some((noun, ids)) = related_pages(&reader, &terms, times.order.is_some())? else {
-            return Ok(None);
-        };
-        let mut pages = Vec::new();
-        for id in ids {
-            let Some(page) = reader.by_id(id)? else { continue };
-            if source.is_some_and(|source| *source != page.0) {
-                continue;
-            }
-            let days = days(&reader, &page)?;
-            let day = match &times.period {
-                Some(period) => {
-                    let Some(day) = days.iter().find(|day| period.contains(**day)) else {
-                        continue;
-                    };
-                    Some(*day)
-                }
-                None => days.iter().rev().find(|day| *day <= today).or(days.first()).copied(),
-            };
-            pages.push((page, day));
+        let times = &question.times;
+        let today = question.today;
+        let view = view.as_deref();
+        let lists =
+            ListReader { reader: &reader, index, view, source, terms: &terms, times, today };
+        let mut answer = direct_answer(&lists)?;
+        if let Some(DirectAnswer::List(list)) = &mut answer {
+            let mut words = terms.words.iter().take(FIRST_WORDS);
+            list.is_count =
+                times.order.is_none() && words.any(|word| COUNT.contains(&word.text.as_str()));
         }
-        pages.sort_by(|(a, day), (b, other)| other.cmp(day).then(a.1.as_str().cmp(b.1.as_str())));
-        if let Some((order, _)) = &times.order {
-            pages
-                .retain(|(_, day)| day.is_some_and(|day| *order == Order::Oldest || day <= *today));
-            if *order == Order::Oldest {
-                pages.reverse();
-            }
-            pages.truncate(1);
-        }
-        let words = terms.words.iter().take(FIRST_WORDS);
-        let is_count = times.order.is_none()
-            && words.into_iter().any(|word| COUNT.contains(&word.text.as_str()));
-        Ok((!pages.is_empty()).then_some(LinkAnswer { noun, is_count, pages }))
+        Ok(answer)
     }
 }
 
-/// Returns the word for the wanted pages, and the ids of the pages that links relate to all named
-/// pages. `None` if the question does not clearly ask for such pages.
-fn related_pages(
+/// Returns the first answer, from the most specific form of a question to the least.
+fn direct_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> {
+    for list in [ListReader::mentions, ListReader::tagged] {
+        if let Some(found) = list(lists)? {
+            return dated(lists, found);
+        }
+    }
+    for list in [ListReader::attendance, ListReader::value_of_page] {
+        if let Some(found) = list(lists)? {
+            return Ok(Some(DirectAnswer::List(Box::new(found))));
+        }
+    }
+    let events = lists.possible_events()?;
+    if let Some(words) = attended_event(lists.terms).filter(|_| !events.is_empty()) {
+        return choice(lists, lists.typed_run(&words), events);
+    }
+    if let Some(answer) = related_answer(lists)? {
+        return Ok(Some(answer));
+    }
+    let Some(ordered) = lists.ordered()? else { return Ok(None) };
+    let first = ordered.pages.into_iter().take(1);
+    let doubt = match ordered.without_day {
+        0 => None,
+        1 => Some("the day of 1 page that states none".to_owned()),
+        count => Some(format!("the days of {count} pages that state none")),
+    };
+    Ok(Some(DirectAnswer::List(Box::new(ListAnswer {
+        entries: first.map(|(page, day)| ListEntry::of_page(page, Some(day))).collect(),
+        origin: "days",
+        doubt,
+        ..ListAnswer::default()
+    }))))
+}
+
+/// Answers by values and links that relate pages to the named ones. A person can be named by the
+/// first name, if there is only one with it.
+fn related_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> {
+    let Some(NamedPersons { word, pages }) = lists.persons()? else {
+        return related_list(lists);
+    };
+    let mut answers = Vec::new();
+    for page in &pages {
+        let terms = with_subject(lists.terms, word, page.2.id);
+        if let Some(list) = related_pages(&ListReader { terms: &terms, ..*lists })? {
+            answers.push(list);
+        }
+    }
+    match (answers.pop(), pages.len()) {
+        // The word can be a part of another name.
+        (None, _) => related_list(lists),
+        (Some(list), 1) => dated(lists, list),
+        (Some(_), _) => choice(lists, lists.typed(word).to_owned(), pages),
+    }
+}
+
+/// Answers by values and links that relate pages to the named ones.
+fn related_list(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> {
+    match related_pages(lists)? {
+        Some(list) => dated(lists, list),
+        None => Ok(None),
+    }
+}
+
+/// Returns the terms with the page as the only one that the word at `at` names.
+fn with_subject(terms: &QuestionTerms, at: usize, page: u64) -> QuestionTerms {
+    let mut terms = terms.clone();
+    match terms.subjects.iter_mut().find(|subject| subject.words.contains(&at)) {
+        Some(subject) => subject.pages = vec![page],
+        None => terms.subjects.push(Subject { words: at..at + 1, pages: vec![page] }),
+    }
+    terms
+}
+
+/// Asks which of several pages the question means.
+fn choice(
+    lists: &ListReader<'_>,
+    name: String,
+    pages: Vec<PageEntry>,
+) -> Result<Option<DirectAnswer>, Fault> {
+    let mut entries = Vec::new();
+    for page in pages {
+        let day = lists.day(&page)?.flatten();
+        entries.push(ListEntry::of_page(page, day));
+    }
+    entries.sort_by(|a, b| b.day.cmp(&a.day).then(a.text.cmp(&b.text)));
+    Ok(Some(DirectAnswer::Choice(PageChoice { name, pages: entries })))
+}
+
+/// Returns a list with the days of its pages, newest first. Leaves out pages of other periods and,
+/// if the question asks for the first or the last page, all others.
+fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>, Fault> {
+    let mut entries = Vec::new();
+    for page in list.pages {
+        if let Some(day) = lists.day(&page)? {
+            entries.push((page, day));
+        }
+    }
+    entries.sort_by(|(a, day), (b, other)| other.cmp(day).then(a.1.as_str().cmp(b.1.as_str())));
+    if let Some((order, _)) = &lists.times.order {
+        let has_begun = |day: &Option<Date>| {
+            day.is_some_and(|day| *order == Order::Oldest || day <= lists.today)
+        };
+        entries.retain(|(_, day)| has_begun(day));
+        if *order == Order::Oldest {
+            entries.reverse();
+        }
+        entries.truncate(1);
+    }
+    let entries: Vec<ListEntry> =
+        entries.into_iter().map(|(page, day)| ListEntry::of_page(page, day)).collect();
+    let PageList { noun, origin, doubt, .. } = list;
+    let answer = ListAnswer { noun, entries, origin, doubt, ..ListAnswer::default() };
+    Ok((!answer.entries.is_empty()).then(|| DirectAnswer::List(Box::new(answer))))
+}
+
+/// Returns the pages that values, links or lists of people relate to all named pages. `None` if the
+/// question does not clearly ask for such pages.
+fn related_pages(lists: &ListReader<'_>) -> Result<Option<PageList>, Fault> {
+    let linked = linked_pages(lists.reader, lists.terms, lists.times.order.is_some())?;
+    let LinkedPages { noun, stated, mentions } = linked.unwrap_or_default();
+    let read = |ids: Vec<u64>| -> Result<Vec<PageEntry>, StoreError> {
+        ids.into_iter().filter_map(|id| lists.page(id).transpose()).collect()
+    };
+    let (stated, mut mentions) = (read(stated)?, read(mentions)?);
+    let by_pages = [lists.with_values()?, lists.with_person()?].into_iter().flatten();
+    let mut doubt = "whether pages say so without a link".to_owned();
+    let mut found: Option<PageList> = None;
+    for list in by_pages {
+        found.get_or_insert_with(|| PageList { pages: Vec::new(), ..list.clone() }).add(list.pages);
+    }
+    match &mut found {
+        // Other pages list their people, so a page that does not is no clear answer.
+        Some(known) => {
+            known.add(stated);
+            mentions.retain(|page| known.pages.iter().all(|known| known.2.id != page.2.id));
+            known.doubt = uncertain(&mentions).or(known.doubt.take());
+        }
+        None => {
+            if !mentions.is_empty() {
+                doubt = "whether all of them are meant: some only mention the name".into();
+            }
+            let pages = stated.into_iter().chain(mentions).collect();
+            let doubt = Some(doubt);
+            found = Some(PageList { noun, pages, origin: "links", doubt, ..PageList::default() });
+        }
+    }
+    Ok(found.filter(|list| !list.pages.is_empty()))
+}
+
+/// Says of which pages the answer does not know whether they belong to it. `None` if of none.
+fn uncertain(mentions: &[PageEntry]) -> Option<String> {
+    let titles: Vec<&str> =
+        mentions.iter().take(MAX_MENTIONS).map(|page| page.2.title.as_str()).collect();
+    let more = mentions.len().saturating_sub(MAX_MENTIONS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (titles, verb) = (titles.join(", "), if mentions.len() == 1 { "is" } else { "are" });
+    (!mentions.is_empty())
+        .then(|| format!("whether {titles}{more} {verb} meant: the name is only mentioned"))
+}
+
+/// Pages that links relate to a named page.
+#[derive(Debug, Default)]
+struct LinkedPages {
+    /// The word of the question for the pages; empty if it has none.
+    noun: String,
+    /// The pages whose link states the relation.
+    stated: Vec<u64>,
+    /// Pages that only mention the named person.
+    mentions: Vec<u64>,
+}
+
+/// Returns the pages that links relate to all named pages. Each link has all words of the question.
+/// `None` if the question does not clearly ask for such pages.
+fn linked_pages(
     reader: &Reader,
     terms: &QuestionTerms,
     has_order: bool,
-) -> Result<Option<(String, Vec<u64>)>, StoreError> {
+) -> Result<Option<LinkedPages>, StoreError> {
     let Some(form) = question_form(terms) else { return Ok(None) };
-    let asks =
-        form.asks_for_persons || form.asks_for_kind || form.asks_for_first_or_last_day || has_order;
+    let asks = form.asks_for_persons
+        || form.asks_for_kind
+        || form.asks_for_first_or_last_day
+        || form.is_attached_to_name
+        || has_order;
     if !asks || terms.subjects.is_empty() {
         return Ok(None);
     }
@@ -115,40 +278,54 @@ fn related_pages(
         (form, subjects) = (outer, vec![middle]);
     }
     let mut noun = String::new();
-    let mut answers: Option<HashSet<u64>> = None;
+    // Whether the link to each page states the relation.
+    let mut answers: Option<HashMap<u64, bool>> = None;
     for subject in &subjects {
-        let found = search.neighbours_of(&form, subject, &named_pages)?;
-        let candidates: Vec<_> =
-            found.into_iter().filter(|(_, page)| page.is_target_kind).collect();
-        let best = candidates.iter().map(|(_, page)| page.content_share).fold(0.0, f32::max);
-        // Persons whose link has no word of the question are not related closely enough.
-        if best <= 0.0 && form.asks_for_persons && !form.is_attached_to_name {
+        let mut found = search.neighbours_of(&form, subject, &named_pages)?;
+        found.retain(|_, page| page.is_target_kind && page.has_all_words);
+        let best = found.values().map(|page| page.content_share).fold(0.0, f32::max);
+        let asks_for_persons = form.asks_for_persons
+            || found.values().any(|page| is_person(&page.noun.to_lowercase()));
+        // A person is related by a word of the question only.
+        if best <= 0.0 && asks_for_persons {
             return Ok(None);
         }
-        let mut ids = HashSet::new();
-        for (id, page) in candidates {
+        let is_person = may_be_person(reader, subject)?;
+        let mut pages = HashMap::new();
+        for (id, page) in found {
             // A page that lists its people is not about others that it mentions.
-            let is_mention = best <= 0.0
-                && !form.asks_for_persons
-                && !page.is_listed
-                && has_people_list(reader, id)?;
-            if page.content_share >= best * MIN_SHARE && !is_mention {
-                ids.insert(id);
-                noun.clone_from(&page.noun);
+            let is_mention = best <= 0.0 && is_person && !page.is_listed;
+            if page.content_share < best * MIN_SHARE || is_mention && has_people_list(reader, id)? {
+                continue;
             }
+            noun.clone_from(&page.noun);
+            pages.insert(id, !is_mention);
         }
         answers = Some(match answers {
-            Some(before) => before.intersection(&ids).copied().collect(),
-            None => ids,
+            None => pages,
+            Some(before) => {
+                let both = |(id, stated): (u64, bool)| {
+                    let is_stated_here = *pages.get(&id)?;
+                    Some((id, stated && is_stated_here))
+                };
+                before.into_iter().filter_map(both).collect()
+            }
         });
     }
-    Ok(answers.map(|ids| (noun, ids.into_iter().collect())))
+    let answers = answers.unwrap_or_default();
+    let of = |is_stated: bool| {
+        answers.iter().filter(|(_, stated)| **stated == is_stated).map(|(id, _)| *id).collect()
+    };
+    Ok(Some(LinkedPages { noun, stated: of(true), mentions: of(false) }))
 }
 
-/// Returns the days that a page states, in order.
-fn days(reader: &Reader, (_, slug, record): &PageEntry) -> Result<Vec<Date>, StoreError> {
-    let content = unless_damaged(reader.content(record))?;
-    Ok(content.map_or_else(Vec::new, |Content { frontmatter, .. }| {
-        page_dates(slug, &record.title, &frontmatter, std::iter::empty())
-    }))
+/// Returns whether a name can be that of a person: its pages are about persons, or of no kind.
+fn may_be_person(reader: &Reader, subject: &Subject) -> Result<bool, StoreError> {
+    for id in &subject.pages {
+        let kinds = reader.by_id(*id)?.as_ref().map(kinds).unwrap_or_default();
+        if kinds.iter().any(|kind| is_person(kind)) || kinds.iter().all(|kind| kind == "note") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

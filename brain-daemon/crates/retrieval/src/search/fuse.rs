@@ -82,7 +82,7 @@ impl RankingEntry {
     /// Returns whether the question names the page, or links lead to it. Reranking does not move it
     /// then.
     pub(super) fn is_pinned(&self) -> bool {
-        self.tier > 0 || self.matched.contains(&"link")
+        self.tier > 0 || self.matched.iter().any(|reason| matches!(*reason, "link" | "list"))
     }
 
     /// Returns the byte range of the window nearest to the question, if no word matched the text.
@@ -142,7 +142,7 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
     merged.add_near_pages(vectors, &nearness, &relations.related);
     merged.reduce_subjects(relations.subjects);
     merged.add_named(named);
-    merged.add_related(relations.related);
+    merged.add_related(relations.related, if relations.is_list { "list" } else { "link" });
     merged.add_dated(dated);
     if let Some((word, ages)) = recency {
         let weight = match vectors.near.is_empty() {
@@ -256,12 +256,12 @@ impl MergedRanking {
         }
     }
 
-    /// Adds the pages that links lead to.
-    fn add_related(&mut self, related: Vec<RelatedPage>) {
+    /// Adds the pages that links lead to, or those of a list, as `reason` says.
+    fn add_related(&mut self, related: Vec<RelatedPage>, reason: &'static str) {
         let (scale, explain) = (self.scale, self.explain);
         for related in related {
             let page = self.entry(related.page);
-            page.matched.push("link");
+            page.matched.push(reason);
             page.add(related.weight * LINK_WEIGHT * scale, explain, || related.explanation);
         }
     }
@@ -418,6 +418,7 @@ mod tests {
         let links = |weight| Relations {
             related: vec![related(3, weight), related(4, weight)],
             subjects: vec![1],
+            is_list: false,
         };
         let text = || vec![ranked(1, 9.0, 0), ranked(3, 2.0, 0), ranked(4, 1.0, 0)];
         // Page 2 resembles the named page and is nearest. Page 4 is nearer than page 3.
@@ -441,6 +442,7 @@ mod tests {
                 let links = Relations {
                     related: vec![related(3, weaker), related(4, stronger)],
                     subjects: vec![1],
+                    is_list: false,
                 };
                 let found = fuse_with(vec![ranked(1, 9.0, 0)], &near, links);
                 let entry =
@@ -469,7 +471,7 @@ mod tests {
     fn links_add_pages_and_demote_the_named_page() {
         let related =
             vec![RelatedPage { page: 7, weight: 1.0, explanation: "link on a: b".into() }];
-        let relations = Relations { related, subjects: vec![1] };
+        let relations = Relations { related, subjects: vec![1], is_list: false };
         let found = fuse_with(vec![ranked(1, 9.0, 0), ranked(2, 5.0, 0)], &vectors(&[]), relations);
         assert_eq!(ids(&found), [7, 2, 1]);
         assert_eq!(

@@ -8,6 +8,7 @@ use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError
 
 use super::target_pages::{TargetPages, kinds};
 use brain_questions::forms::is_person;
+use brain_questions::relation_words::is_employer;
 
 /// Maximum number of links to a page that are read.
 pub(super) const MAX_ROWS: usize = 10_000;
@@ -32,7 +33,9 @@ pub(super) struct RelationLink {
     /// The same share of the titles above it and of its list, or of its key: the labels, which name
     /// the role of the linked page.
     pub(super) label_share: f32,
-    /// Whether the link is in a list of people: `attendees`.
+    /// Whether its sentence and the titles above it, or its key, have all content words.
+    pub(super) has_all_words: bool,
+    /// Whether the link is in a list of people, such as `attendees`, or follows `with`.
     pub(super) is_listed: bool,
     /// The sentence or key, as it is shown.
     pub(super) text: String,
@@ -126,7 +129,10 @@ impl NameNeighbourhood<'_> {
         };
         each_link(&body, &|raw| mentioned.contains_key(raw), &mut |mention| {
             for id in mentioned.get(mention.raw).into_iter().flatten() {
-                self.add_link(*id, body_link(page, mention.sentence, mention.lead, targets));
+                self.add_link(
+                    *id,
+                    body_link(page, (mention.raw, mention.sentence), mention.lead, targets),
+                );
             }
         });
         Ok(())
@@ -172,7 +178,10 @@ impl NameNeighbourhood<'_> {
                 continue;
             };
             each_link(&body, &|raw| raws.contains(raw), &mut |mention| {
-                self.add_link(id, body_link(&from, mention.sentence, mention.lead, targets));
+                self.add_link(
+                    id,
+                    body_link(&from, (mention.raw, mention.sentence), mention.lead, targets),
+                );
             });
         }
         Ok(())
@@ -184,6 +193,7 @@ impl NameNeighbourhood<'_> {
             && neighbour.links.iter().all(|known| {
                 known.content_share < link.content_share
                     || known.label_share < link.label_share
+                    || (!known.has_all_words && link.has_all_words)
                     || (!known.is_listed && link.is_listed)
             })
         {
@@ -199,11 +209,14 @@ pub(super) fn frontmatter_link(
     targets: &TargetPages<'_>,
 ) -> RelationLink {
     let key = link.kind.replace('_', " ");
-    let share = targets.content_share("", &[&key]);
+    // `company: "[[Acme]]"` on the page of a person who works there.
+    let employer = if is_employer(&key) { "employer" } else { "" };
+    let share = targets.content_share("", &[&key, employer]);
     RelationLink {
+        has_all_words: share.has_all,
         page_slug: on.1.as_str().to_owned(),
-        content_share: share,
-        label_share: share,
+        content_share: share.mean,
+        label_share: share.mean,
         is_listed: names_people(&key),
         text: format!("its \"{key}\""),
     }
@@ -216,11 +229,20 @@ pub(super) fn list_label(sentence: &str) -> &str {
     label.map_or("", |(label, _)| label)
 }
 
+/// Returns whether the word before the link to `raw` says that somebody was there: `lunch with
+/// [[Ann]]`.
+fn follows_with(sentence: &str, raw: &str) -> bool {
+    let before = sentence.find(raw).and_then(|at| sentence.get(..at)).unwrap_or_default();
+    let before = before.trim_end_matches(['[', '(', ' ', ']']);
+    let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    ["with", "mit", "avec", "con"].contains(&word.to_lowercase().as_str())
+}
+
 /// Returns a link in the body of `on`. Its sentence and `lead`, the titles above it, are compared
 /// with the question.
 pub(super) fn body_link(
     on: &PageEntry,
-    sentence: &str,
+    (raw, sentence): (&str, &str),
     lead: [&str; 2],
     targets: &TargetPages<'_>,
 ) -> RelationLink {
@@ -229,9 +251,11 @@ pub(super) fn body_link(
     let label_share = targets.content_share("", &[label, lead[0], lead[1]]);
     RelationLink {
         page_slug: on.1.as_str().to_owned(),
-        content_share,
-        label_share,
-        is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text)),
+        content_share: content_share.mean,
+        label_share: label_share.mean,
+        has_all_words: content_share.has_all,
+        is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text))
+            || follows_with(sentence, raw),
         text: plain_sentence(sentence, MAX_TEXT),
     }
 }

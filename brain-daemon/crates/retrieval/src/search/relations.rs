@@ -51,6 +51,8 @@ pub(super) struct Relations {
     pub(super) related: Vec<RelatedPage>,
     /// The named pages, if the question asks for others.
     pub(super) subjects: Vec<u64>,
+    /// Whether the pages are a list that pages state, in its order, rather than linked pages.
+    pub(super) is_list: bool,
 }
 
 /// A page related to a named page.
@@ -105,7 +107,7 @@ pub(super) fn relations(
         .collect();
     related.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.page.cmp(&b.page)));
     let subjects = if related.is_empty() { Vec::new() } else { named_pages.into_iter().collect() };
-    Ok(Relations { related, subjects })
+    Ok(Relations { related, subjects, is_list: false })
 }
 
 /// Returns the pages that the question names.
@@ -135,8 +137,10 @@ pub(super) struct FoundPage {
     weight: f32,
     /// The share of the content words that its link has, 0 to 1.
     pub(super) content_share: f32,
+    /// Whether one of its links has all content words.
+    pub(super) has_all_words: bool,
     pub(super) is_target_kind: bool,
-    /// Whether the link is in a list of people.
+    /// Whether the link is in a list of people, or follows `with`.
     pub(super) is_listed: bool,
     /// The word of the question for the kind of the page; empty if it has none.
     pub(super) noun: String,
@@ -294,6 +298,7 @@ impl LinkWords<'_> {
             }
             let explanation = format!("link on {}: {}", link.page_slug, link.text);
             let is_listed = neighbour.links.iter().any(|link| link.is_listed);
+            let has_all_words = neighbour.links.iter().any(|link| link.has_all_words);
             let noun = match self.targets.noun {
                 Some(noun) => {
                     self.terms.text.get(noun.range.clone()).unwrap_or_default().to_owned()
@@ -302,7 +307,15 @@ impl LinkWords<'_> {
             };
             found.insert(
                 id,
-                FoundPage { weight, content_share, is_target_kind, is_listed, noun, explanation },
+                FoundPage {
+                    weight,
+                    content_share,
+                    has_all_words,
+                    is_target_kind,
+                    is_listed,
+                    noun,
+                    explanation,
+                },
             );
         }
         found

@@ -9,9 +9,10 @@ use super::SearchService;
 use super::dated::{DatedPages, order_answers};
 use super::fuse::{RankingEntry, Rankings, fuse};
 use super::hits::{HitList, HitReader};
+use super::lists::ListReader;
 use super::originals::original_first;
 use super::reading::Reading;
-use super::relations::relations;
+use super::relations::{Relations, relations};
 use crate::embedding::{CallerPages, VectorResults};
 use brain_base::caller::Caller;
 use brain_page::month_named;
@@ -217,7 +218,11 @@ impl<'a> SearchRun<'a> {
         conditions: &Conditions<'_>,
     ) -> Result<Vec<RankingEntry>, Fault> {
         let positions = positions(&text, vectors);
-        let relations = relations(reader, terms, &positions, &|id| conditions.admit(id))?;
+        let admits = |id| conditions.admit(id);
+        let relations = match self.stated_list(reader, terms, &admits)? {
+            Some(list) => list,
+            None => relations(reader, terms, &positions, &admits)?,
+        };
         conditions.result()?;
         let recency = match &self.parsed.times.order {
             Some((Order::Newest, word)) => Some((word.clone(), self.ages(reader, &positions)?)),
@@ -229,7 +234,7 @@ impl<'a> SearchRun<'a> {
             true => Vec::new(),
             false => named_pages(terms),
         };
-        let explain = self.question.explain;
+        let (explain, is_list) = (self.question.explain, relations.is_list);
         let mut merged = fuse(Rankings {
             text,
             vectors,
@@ -239,10 +244,32 @@ impl<'a> SearchRun<'a> {
             recency,
             explain,
         });
-        if let Some((order, _)) = &self.parsed.times.order {
+        if let Some((order, _)) = self.parsed.times.order.as_ref().filter(|_| !is_list) {
             order_answers(&mut merged, *order, self.parsed.today, reader, terms, explain)?;
         }
         Ok(merged)
+    }
+
+    /// Returns the pages of the list that the question asks for, such as `notes tagged evergreen`.
+    fn stated_list(
+        &self,
+        reader: &Reader,
+        terms: &QuestionTerms,
+        admits: &dyn Fn(u64) -> bool,
+    ) -> Result<Option<Relations>, Fault> {
+        if self.question.is_being_typed || self.parsed.query.is_literal() {
+            return Ok(None);
+        }
+        let lists = ListReader {
+            reader,
+            index: self.index,
+            view: self.question.view.as_deref(),
+            source: None,
+            terms,
+            times: &self.parsed.times,
+            today: self.parsed.today,
+        };
+        lists.ranked(admits)
     }
 
     /// Returns the ages of these pages in days, by page id.

@@ -14,6 +14,15 @@ const OTHER_FORM_FACTOR: f32 = 0.8;
 /// The factor for another word for the same relation.
 const SAME_RELATION_FACTOR: f32 = 0.7;
 
+/// How many of the content words a link has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WordShare {
+    /// The mean of their similarities, 0 to 1.
+    pub(super) mean: f32,
+    /// Whether it has each of them, in some form.
+    pub(super) has_all: bool,
+}
+
 /// The kind of pages that a question asks for, and the words that describe their relation.
 pub(super) struct TargetPages<'a> {
     /// Whether the question asks for persons.
@@ -68,9 +77,9 @@ impl TargetPages<'_> {
     /// Returns the share of the content words that the texts have, 0 to 1. Labels are
     /// titles of lists and keys: another word for the relation counts there. It does not count in
     /// the sentence, whose names may contain it (`Calyx Works`).
-    pub(super) fn content_share(&self, sentence: &str, labels: &[&str]) -> f32 {
+    pub(super) fn content_share(&self, sentence: &str, labels: &[&str]) -> WordShare {
         if self.content.is_empty() {
-            return 0.0;
+            return WordShare { mean: 0.0, has_all: true };
         }
         let mut best = vec![0.0_f32; self.content.len()];
         let mut compare = |text: &str, similarity: fn(&Self, usize, &str) -> f32| {
@@ -84,7 +93,10 @@ impl TargetPages<'_> {
         };
         compare(sentence, Self::similarity);
         labels.iter().for_each(|label| compare(label, Self::label_similarity));
-        best.iter().sum::<f32>() / best.len() as f32
+        WordShare {
+            mean: best.iter().sum::<f32>() / best.len() as f32,
+            has_all: best.iter().all(|best| *best > 0.0),
+        }
     }
 }
 
@@ -119,7 +131,7 @@ pub(super) fn kinds((_, slug, record): &PageEntry) -> Vec<String> {
 }
 
 /// Returns the words of `text` without spaces, folded as the words of a question are.
-fn folded(text: &str) -> String {
+pub(super) fn folded(text: &str) -> String {
     let mut out = String::new();
     each_word(text, &mut |word| out.push_str(word));
     out

@@ -1,0 +1,94 @@
+//! Words of questions that have only a grammatical function, in English, German, French and
+//! Spanish, without accents. Stop words of the index are known for the languages of the pages; a
+//! question may have another one. No I/O.
+
+use brain_search::QuestionWord;
+
+use super::forms::{COUNT, PREPOSITIONS, WHICH, WHO};
+
+/// Pronouns, articles, auxiliaries and verbs without a meaning of their own.
+const FUNCTION_WORDS: [&str; 181] = [
+    "i", "we", "you", "he", "she", "it", "they", "me", "my", "our", "your", "the", "a", "an", "is",
+    "are", "am", "was", "were", "be", "been", "do", "does", "did", "have", "has", "had", "that",
+    "there", "this", "these", "those", "where", "when", "how", "what", "please", "ever", "so",
+    "far", "held", "happened", "took", "place", "can", "could", "would", "should", "tell", "and",
+    "or", "ich", "wir", "du", "er", "sie", "es", "mir", "mein", "meine", "meinen", "meiner",
+    "unsere", "die", "das", "dem", "den", "ein", "eine", "einen", "einem", "einer", "ist", "sind",
+    "war", "waren", "hat", "habe", "haben", "hatte", "hatten", "wird", "wurde", "wurden", "gibt",
+    "gab", "fand", "fanden", "statt", "wo", "wann", "wie", "und", "oder", "hier", "bitte", "je",
+    "j", "jai", "nous", "on", "tu", "vous", "il", "elle", "ils", "elles", "mon", "ma", "mes", "le",
+    "la", "les", "l", "un", "une", "est", "sont", "etait", "etaient", "ai", "as", "avons", "avez",
+    "ont", "avait", "ete", "ou", "quand", "comment", "quest", "ce", "cet", "cette", "ces", "qu",
+    "quoi", "et", "y", "yo", "nosotros", "mi", "mis", "el", "los", "las", "lo", "una", "son",
+    "fue", "fueron", "era", "estaba", "estan", "esta", "estuvo", "hemos", "ha", "han", "hay",
+    "hubo", "tuve", "donde", "cuando", "como", "se", "quelles", "entre", "au", "aux", "al", "auf",
+    "sur", "sobre", "vers", "hacia", "als", "seit", "dont", "welche", "ins",
+];
+
+/// Nouns for any page: they name no kind.
+const ANY_PAGE: [&str; 32] = [
+    "note",
+    "notes",
+    "page",
+    "pages",
+    "entry",
+    "entries",
+    "file",
+    "files",
+    "document",
+    "documents",
+    "everything",
+    "anything",
+    "things",
+    "stuff",
+    "notiz",
+    "notizen",
+    "seite",
+    "seiten",
+    "eintrag",
+    "eintrage",
+    "dokument",
+    "dokumente",
+    "alles",
+    "fiche",
+    "fiches",
+    "tout",
+    "nota",
+    "notas",
+    "pagina",
+    "paginas",
+    "entradas",
+    "todo",
+];
+
+/// Returns whether the word has only a grammatical function, or belongs to the form of questions.
+pub fn is_function_word(word: &QuestionWord) -> bool {
+    let text = word.text.as_str();
+    word.is_stop_word
+        || [&FUNCTION_WORDS[..], &PREPOSITIONS, &WHO, &WHICH, &COUNT]
+            .iter()
+            .any(|list| list.contains(&text))
+}
+
+/// Words of [`ANY_PAGE`] that also mean a folder `notes`, if there is one.
+const NOTE: [&str; 6] = ["note", "notes", "notiz", "notizen", "nota", "notas"];
+
+/// Returns the word as it names a folder: `notes` for a word of any language for it.
+pub fn folder_word(word: &QuestionWord) -> QuestionWord {
+    match NOTE.contains(&word.text.as_str()) {
+        true => QuestionWord::new("notes"),
+        false => word.clone(),
+    }
+}
+
+/// Returns whether the word stands for any page, as `notes` does.
+pub fn is_any_page(word: &QuestionWord) -> bool {
+    ANY_PAGE.contains(&word.text.as_str())
+}
+
+/// Returns whether `word` begins with one of `beginnings` and has only a short ending.
+pub(crate) fn begins_with(word: &str, beginnings: &[&str]) -> bool {
+    beginnings
+        .iter()
+        .any(|begin| word.strip_prefix(begin).is_some_and(|end| end.len() <= begin.len() / 2 + 3))
+}

@@ -1,0 +1,140 @@
+//! The pages of a kind that a question names: `release`, `meetings`.
+
+use brain_protocol::{Fault, SourceId};
+use brain_questions::forms::names_kind;
+use brain_search::QuestionWord;
+use brain_store::{LATEST, PageEntry, PageLabel};
+
+use super::super::target_pages::{folded, kinds};
+use super::ListReader;
+
+/// Maximum number of pages of a kind that are read.
+const MAX_PAGES: usize = 5_000;
+/// Maximum depth of folders that can be kinds.
+const MAX_DEPTH: usize = 3;
+/// Maximum number of rows that are read to find the folders of a source.
+const MAX_STEPS: usize = 5_000;
+
+/// The pages of a kind.
+#[derive(Debug, Default)]
+pub(super) struct KindPages {
+    pub(super) pages: Vec<PageEntry>,
+    /// Whether there are more pages than were read.
+    pub(super) is_cut: bool,
+}
+
+impl KindPages {
+    /// Adds a page. Returns whether more may be added.
+    fn add(&mut self, page: PageEntry) -> bool {
+        if self.pages.len() >= MAX_PAGES {
+            self.is_cut = true;
+            return false;
+        }
+        if self.pages.iter().rev().all(|known| known.2.id != page.2.id) {
+            self.pages.push(page);
+        }
+        true
+    }
+}
+
+impl ListReader<'_> {
+    /// Returns the pages of the kind that `word` names: a type or a folder, else a source, else a
+    /// tag. `None` if no page is of that kind.
+    pub(super) fn kind_pages(&self, word: &QuestionWord) -> Result<Option<KindPages>, Fault> {
+        let mut found = KindPages::default();
+        for page_type in self.reader.page_types()?.iter().filter(|kind| is_kind(word, kind)) {
+            self.add_labelled(PageLabel::Type(page_type), &mut found)?;
+        }
+        let sources = self.reader.sources()?;
+        for (source, _) in &sources {
+            if self.source.is_some_and(|only| only != source) {
+                continue;
+            }
+            let mut folders = Folders { list: self, source, left: MAX_STEPS, found: Vec::new() };
+            folders.read("", MAX_DEPTH)?;
+            for folder in folders.found.iter().filter(|folder| is_kind(word, folder_name(folder))) {
+                let each = |page| Ok(found.add(page));
+                self.reader.pages_in_order_below(source, (folder, ""), each)?;
+            }
+        }
+        if found.pages.is_empty() {
+            for (source, _) in sources.iter().filter(|(source, _)| is_kind(word, source.as_str())) {
+                if self.source.is_none_or(|only| only == source) {
+                    self.reader.latest(Some(source), LATEST, |page| Ok(found.add(page)))?;
+                }
+            }
+        }
+        if found.pages.is_empty() {
+            for (tag, _) in self.reader.tag_counts(self.source)? {
+                if is_kind(word, &tag) {
+                    self.add_labelled(PageLabel::Tag(&tag), &mut found)?;
+                }
+            }
+        }
+        Ok((!found.pages.is_empty()).then_some(found))
+    }
+
+    /// Adds the pages with a label.
+    fn add_labelled(&self, label: PageLabel<'_>, found: &mut KindPages) -> Result<(), Fault> {
+        Ok(self.reader.latest_with_label(label, self.source, LATEST, |page| Ok(found.add(page)))?)
+    }
+
+    /// Returns whether a page is of the kind that `word` names.
+    pub(super) fn is_of_kind(&self, page: &PageEntry, word: &QuestionWord) -> bool {
+        let tags = page.2.tags.iter().map(String::as_str);
+        kinds(page).iter().any(|kind| names_kind(word, kind))
+            || tags.chain([page.0.as_str()]).any(|kind| is_kind(word, kind))
+    }
+}
+
+/// Returns whether `word` names the kind, written as in a store.
+fn is_kind(word: &QuestionWord, kind: &str) -> bool {
+    match kind.is_ascii() {
+        true => names_kind(word, &kind.to_lowercase()),
+        false => names_kind(word, &folded(kind)),
+    }
+}
+
+/// Returns the last part of a folder's path, which ends with a slash.
+fn folder_name(folder: &str) -> &str {
+    let path = folder.trim_end_matches('/');
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Finds the folders of a source. Reads one row for each folder and each page beside folders.
+struct Folders<'a> {
+    list: &'a ListReader<'a>,
+    source: &'a SourceId,
+    /// Number of rows that may still be read.
+    left: usize,
+    /// The folders, each with a slash at its end.
+    found: Vec<String>,
+}
+
+impl Folders<'_> {
+    /// Adds the folders below `prefix`, which is empty or ends with a slash.
+    fn read(&mut self, prefix: &str, depth: usize) -> Result<(), Fault> {
+        let mut after = String::new();
+        while depth > 0 && self.left > 0 {
+            self.left -= 1;
+            let mut next = None;
+            self.list.reader.pages_in_order_below(self.source, (prefix, &after), |page| {
+                next = Some(page.1);
+                Ok(false)
+            })?;
+            let Some(slug) = next else { break };
+            let slug = slug.as_str();
+            let rest = slug.strip_prefix(prefix).unwrap_or_default();
+            match rest.split_once('/') {
+                Some((folder, _)) => {
+                    let folder = format!("{prefix}{folder}/");
+                    self.read(&folder, depth - 1)?;
+                    after = format!("{folder}\u{10ffff}");
+                    self.found.push(folder);
+                }
+                None => after = slug.to_owned(),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! Pages that link to a page or name it: `what links to Acme`, `which notes mention the tide gauge`.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+
+use brain_protocol::Fault;
+use brain_questions::forms::is_person;
+use brain_questions::function_words::is_function_word;
+use brain_questions::mentions::mention_question;
+use brain_search::Subject;
+use brain_store::PageEntry;
+
+use super::super::neighbours::MAX_ROWS;
+use super::super::target_pages::kinds;
+use super::{ListReader, PageList, names};
+
+impl ListReader<'_> {
+    /// Returns the pages that mention what the question names. `None` if it asks for none, or if
+    /// no page has it.
+    pub(in super::super) fn mentions(&self) -> Result<Option<PageList>, Fault> {
+        let Some(question) = mention_question(self.terms) else { return Ok(None) };
+        let target = question.target.clone();
+        let is_covered = |subject: &Subject, at: usize| {
+            subject.words.contains(&at) || self.terms.words.get(at).is_none_or(is_function_word)
+        };
+        let is_target = |subject: &&Subject| {
+            target.clone().all(|at| is_covered(subject, at))
+                && subject.words.clone().any(|at| target.contains(&at))
+        };
+        let subject = self.terms.subjects.iter().find(is_target);
+        let mut ids = BTreeSet::new();
+        let mut phrases = vec![self.phrase(&target)];
+        for id in subject.into_iter().flat_map(|subject| &subject.pages) {
+            let Some(page) = self.reader.by_id(*id)? else { continue };
+            let names = self.reader.derived(*id)?.names;
+            for from in self.reader.linking(&page, MAX_ROWS)? {
+                let Some(linking) = self.page(from)? else { continue };
+                if !self.reader.links_between(&linking, &page, &names)?.is_empty() {
+                    ids.insert(from);
+                }
+            }
+            phrases.push(page.2.title.clone());
+            phrases.extend(page.2.aliases.iter().cloned());
+        }
+        let words: Vec<usize> =
+            target.filter(|at| !is_function_word(&self.terms.words[*at])).collect();
+        let mut doubt = None;
+        if !question.is_for_links {
+            for phrase in &phrases {
+                ids.extend(self.pages_with([phrase.as_str()])?);
+            }
+            if ids.is_empty() {
+                ids.extend(self.pages_with(words.iter().map(|at| self.typed(*at)))?);
+                doubt = Some("whether they mean it: no page has these words side by side".into());
+            }
+        }
+        let subjects: HashSet<u64> =
+            subject.into_iter().flat_map(|subject| subject.pages.iter().copied()).collect();
+        let kind = question.kind.and_then(|at| self.terms.words.get(at));
+        let mut pages = Vec::new();
+        for id in ids.into_iter().rev().filter(|id| !subjects.contains(id)) {
+            let Some(page) = self.page(id)? else { continue };
+            let is_named = subject.is_none() && self.is_person_named(&page, &words);
+            if !is_named && kind.is_none_or(|kind| self.is_of_kind(&page, kind)) {
+                pages.push(page);
+            }
+        }
+        let noun = question.kind.map_or("pages", |at| self.typed(at)).to_owned();
+        let origin = if question.is_for_links { "links" } else { "links and the text" };
+        let list = PageList { noun, pages, subjects, origin, doubt };
+        Ok((!list.pages.is_empty()).then_some(list))
+    }
+
+    /// Returns whether a page is about a person whose name has these words: `Greta` is no mention
+    /// on the page of Greta Holm.
+    fn is_person_named(&self, page: &PageEntry, words: &[usize]) -> bool {
+        let has = |name: &Vec<String>, at: &usize| name.contains(&self.terms.words[*at].text);
+        kinds(page).iter().any(|kind| is_person(kind))
+            && names(page).iter().any(|name| words.iter().all(|at| has(name, at)))
+    }
+
+    /// Returns the typed text of a run of words.
+    fn phrase(&self, run: &Range<usize>) -> String {
+        let words = self.terms.words.get(run.clone()).unwrap_or_default();
+        let (Some(first), Some(last)) = (words.first(), words.last()) else {
+            return String::new();
+        };
+        self.terms.text.get(first.range.start..last.range.end).unwrap_or_default().to_owned()
+    }
+}

@@ -1,0 +1,106 @@
+//! The newest or oldest pages of a kind: `latest release`, `the last note about gardens`.
+
+use brain_base::clock::local_date;
+use brain_protocol::Fault;
+use brain_questions::function_words::folder_word;
+use brain_questions::ordered::{OrderedQuestion, ordered_question};
+use brain_questions::times::Order;
+use brain_store::PageEntry;
+use jiff::civil::Date;
+
+use super::{ListReader, days, names};
+
+/// Maximum number of pages with the words of a question that are put into order.
+const MAX_PAGES: usize = 2_000;
+
+/// Pages in the order that a question asks for.
+#[derive(Debug)]
+pub(in super::super) struct OrderedPages {
+    /// The pages with their days. A page without a day has that of its creation, unless most pages
+    /// have a day: then it is left out.
+    pub(in super::super) pages: Vec<(PageEntry, Date)>,
+    /// Number of pages that state no day.
+    pub(in super::super) without_day: usize,
+}
+
+impl ListReader<'_> {
+    /// Returns the pages that the question asks for in order. `None` if it asks for no kind in
+    /// order, or if no page of the kind has its other words.
+    pub(in super::super) fn ordered(&self) -> Result<Option<OrderedPages>, Fault> {
+        let Some((order, _)) = &self.times.order else { return Ok(None) };
+        let Some(question) = ordered_question(self.terms) else { return Ok(None) };
+        let Some(pages) = self.pages_of_kind_with_words(&question)? else { return Ok(None) };
+        let is_within = |day: &Date| {
+            let period = self.times.period.as_ref();
+            period.is_none_or(|period| (period.first..=period.last).contains(day))
+        };
+        let (mut dated, mut undated) = (Vec::new(), Vec::new());
+        for page in pages {
+            let mut stated = days(self.reader, &page)?.into_iter().filter(is_within);
+            let day = match order {
+                Order::Newest => stated.rfind(|day| *day <= self.today),
+                Order::Oldest => stated.next(),
+            };
+            match day {
+                Some(day) => dated.push((page, day)),
+                None => undated.push(page),
+            }
+        }
+        // Where most pages state a day, the creation of the others says little: an import made them.
+        let without_day = undated.len();
+        if dated.len() <= without_day {
+            let created = undated.into_iter().map(|page| {
+                let day = local_date(page.2.created_at);
+                (page, day)
+            });
+            dated.extend(created.filter(|(_, day)| is_within(day)));
+        }
+        dated.sort_by(|(a, day), (b, other)| match order {
+            Order::Newest => other.cmp(day).then(b.2.created_at.cmp(&a.2.created_at)),
+            Order::Oldest => day.cmp(other).then(a.2.created_at.cmp(&b.2.created_at)),
+        });
+        Ok((!dated.is_empty()).then_some(OrderedPages { pages: dated, without_day }))
+    }
+
+    /// Returns the pages of the kind that have all other words of the question.
+    fn pages_of_kind_with_words(
+        &self,
+        question: &OrderedQuestion,
+    ) -> Result<Option<Vec<PageEntry>>, Fault> {
+        let with_text = match question.about.is_empty() {
+            true => None,
+            false => Some(self.pages_with(question.about.iter().map(|at| self.typed(*at)))?),
+        };
+        let has_text = |id: u64| with_text.as_ref().is_none_or(|ids| ids.contains(&id));
+        for at in &question.kinds {
+            let Some(word) = self.terms.words.get(*at) else { continue };
+            let Some(kind) = self.kind_pages(&folder_word(word))? else { continue };
+            let mut pages = kind.pages;
+            pages.retain(|page| has_text(page.2.id) && self.has_names(page, &question.names, *at));
+            if !pages.is_empty() {
+                return Ok(Some(pages));
+            }
+        }
+        // `the last note about gardens`, where no folder has the name `notes`
+        let Some(ids) = with_text.filter(|_| question.is_any_page) else { return Ok(None) };
+        let mut ids: Vec<u64> = ids.into_iter().collect();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        let mut pages = Vec::new();
+        for id in ids.into_iter().take(MAX_PAGES) {
+            pages.extend(self.page(id)?);
+        }
+        pages.retain(|page| self.has_names(page, &question.names, usize::MAX));
+        Ok(Some(pages))
+    }
+
+    /// Returns whether each of `words`, except the one at `kind`, is in a name of the page or names
+    /// a kind of it.
+    fn has_names(&self, page: &PageEntry, words: &[usize], kind: usize) -> bool {
+        let names = names(page);
+        let asked = words.iter().filter(|at| **at != kind);
+        asked.filter_map(|at| self.terms.words.get(*at)).all(|word| {
+            self.is_of_kind(page, word)
+                || names.iter().flatten().any(|own| word.similarity(own) >= 1.0)
+        })
+    }
+}
