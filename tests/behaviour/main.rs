@@ -167,6 +167,7 @@ mod search;
 mod search_days;
 mod search_links;
 mod search_meaning;
+mod search_reading;
 mod search_text;
 mod service;
 mod service_install;
