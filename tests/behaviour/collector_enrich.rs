@@ -4,8 +4,8 @@ use brain_base::caller::{Caller, Scopes, Visibility};
 use brain_collector::{JournalEvent, Stream};
 use brain_core::NoProgress;
 use brain_protocol::{
-    CollectorEnrich, CollectorEnrichReply, FaultCode, HistoryReply, Reply, Request, SourceId,
-    TrustLevel,
+    Append, CollectorEnrich, CollectorEnrichReply, FaultCode, HistoryReply, Origin, Reply, Request,
+    SourceId, TrustLevel,
 };
 use serde_json::{Value, json};
 
@@ -383,6 +383,27 @@ fn concurrent_enrichment_writes_each_line_once() {
         assert_eq!(body.matches("Tweeted about").count(), 5, "{body}");
     }
     assert_eq!(fixture.enrich().pages, []);
+}
+
+#[test]
+fn edits_during_an_enrichment_are_kept() {
+    let fixture = Fixture::new();
+    fixture.put("people/ann-lee", PAGE);
+    for id in 1..=20 {
+        fixture.add_post(Stream::Searches, post(id, ANN, &format!("word{id} of mine")));
+        std::thread::scope(|scope| {
+            scope.spawn(|| fixture.enrich());
+            for part in 0..5 {
+                let content = format!("Edit {id}.{part} of the owner.").into_bytes();
+                let page = page_ref("people/ann-lee");
+                let append = Append { page, content, origin: Origin::Argument, section: None };
+                fixture.ask(Request::Append(append)).unwrap();
+            }
+        });
+    }
+    let body = fixture.page("people/ann-lee").body;
+    assert_eq!(body.matches("Tweeted about").count(), 20, "{body}");
+    assert_eq!(body.matches("of the owner").count(), 100, "{body}");
 }
 
 #[test]

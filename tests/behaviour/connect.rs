@@ -77,6 +77,16 @@ fn the_client_secret_comes_from_a_file_and_stays_secret() {
     let report = test_with_secret(&fake.url(), &file).expect(1);
     assert!(!report.stdout.contains("hush"), "{}", report.stdout);
     assert_failed_at(&report.json(), "authorize", "invalid_client", "id or secret is wrong");
+    let echoing_endpoint = FakeEndpoint::new(|request, _| {
+        let error = json!({ "error": "invalid_client", "error_description": "not hush wrong" });
+        (request.path == "/token").then(|| FakeResponse::json(400, &error))
+    });
+    let report = test_with_secret(&echoing_endpoint.url(), &file).expect(1);
+    assert!(
+        report.stdout.contains("not [secret]") && !report.stdout.contains("hush"),
+        "{}",
+        report.stdout
+    );
     let refusing_endpoint = FakeEndpoint::new(|request, _| {
         (request.path == "/token")
             .then(|| FakeResponse::json(400, &json!({ "error": "invalid_target" })))

@@ -312,11 +312,16 @@ fn a_copied_store_that_is_newer_than_its_files_writes_them() {
 
 #[test]
 fn without_a_kept_copy_the_store_is_made_from_files() {
-    let mut home = TestHome::new();
+    let mut home = home_with_copies();
     home.env.push(("BRAIN_BACKUP_KEPT_MAX_MB".into(), "0".into()));
     let daemon = home.daemon();
     home.put("one", "text of one\n");
     home.put("dir/two", "text of two\n");
+    // In this time, a daemon without the limit makes its copy.
+    let other = home_with_copies();
+    let _other_daemon = other.daemon();
+    other.put("one", "text of one\n");
+    wait_for("no kept copy", || kept(&other).is_some());
     daemon.kill();
     tear(&home.path().join("brain.redb"));
     let refused = home.brain(["list"]);

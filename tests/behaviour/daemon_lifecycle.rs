@@ -120,6 +120,12 @@ fn sigterm_does_not_wait_for_idle_or_silent_clients() {
     let home = TestHome::new();
     let daemon = home.daemon();
     let _idle = home.connect().unwrap();
+    assert!(daemon.terminate().0.success());
+    // A stop that is late without a busy worker waited for the client.
+    let log = home.log();
+    assert!(log.contains("stopping") && !log.contains("busy_workers=\"\""), "{log}");
+
+    let daemon = home.daemon();
     let _silent = std::os::unix::net::UnixStream::connect(home.socket()).unwrap();
     let mut half_sent = home.connect().unwrap();
     half_sent.stream.write_all(&[0, 0, 1, 0, 9]).unwrap();

@@ -162,7 +162,8 @@ fn a_flood_of_one_client_does_not_end_other_uploads() {
         wire.send(request(address, "POST", "/token", &[("Content-Length", "1000")], b""));
         open.push(wire);
     }
-    std::thread::sleep(Duration::from_millis(500));
+    // A full listener would evict the oldest upload, if it is slow for two seconds.
+    std::thread::sleep(Duration::from_secs(4));
     slow.send("67890");
     let _ = slow.answer().expect(202);
     assert_evicted(&mut open[0]);

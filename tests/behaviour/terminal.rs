@@ -5,6 +5,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use brain_tests::{HTTP_ON_FREE_PORT, TestHome, has_program, program, run};
+use rustix::fs::OFlags;
 
 /// Runs `brain` on a terminal with `columns` columns; returns the exit code and the output. Returns
 /// `None` if python3 is not installed.
@@ -273,14 +274,24 @@ fn large_output_arrives_complete_through_a_slow_pipe() {
     let _daemon = home.daemon();
     let text = "0123456789abcde\n".repeat(300_000);
     home.put("big", &text);
-    let mut command = home.command("brain");
-    command.args(["get", "big"]).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    let mut all = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut all).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(all.ends_with(&text) && all.len() >= text.len(), "{} bytes arrived", all.len());
+    // Another process with the pipe may have put it into non-blocking mode: then a write takes only
+    // what fits.
+    for is_blocking in [true, false] {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        if !is_blocking {
+            rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+        }
+        let mut command = home.command("brain");
+        command.args(["get", "big"]).stdin(Stdio::null()).stdout(writer);
+        let mut child = command.spawn().unwrap();
+        // The command holds the end for writing.
+        drop(command);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let mut all = String::new();
+        reader.read_to_string(&mut all).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "blocking: {is_blocking}");
+        assert!(all.ends_with(&text), "blocking: {is_blocking}: {} bytes arrived", all.len());
+    }
 }
 
 #[test]
@@ -314,16 +325,19 @@ fn a_full_device_is_a_reported_failure() {
 }
 
 #[test]
-fn a_closed_standard_error_does_not_change_the_exit_code() {
-    let home = TestHome::new();
-    let brain = program("brain");
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", "exec \"$0\" capture x 2>&-"])
-        .arg(brain)
-        .env_clear()
-        .env("BRAIN_HOME", home.path())
-        .envs(HTTP_ON_FREE_PORT);
-    let result = run(command, b"").expect(0);
-    assert!(result.stdout.contains("inbox/"), "{result:?}");
+fn an_unusable_standard_error_does_not_change_the_exit_code() {
+    // The first command starts a daemon, and says so on standard error.
+    for redirection in ["2>&-", "2>/dev/full"] {
+        let home = TestHome::new();
+        let brain = program("brain");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("exec \"$0\" capture x {redirection}")])
+            .arg(brain)
+            .env_clear()
+            .env("BRAIN_HOME", home.path())
+            .envs(HTTP_ON_FREE_PORT);
+        let result = run(command, b"").expect(0);
+        assert!(result.stdout.contains("inbox/"), "{redirection}: {result:?}");
+    }
 }
