@@ -16,6 +16,7 @@ mod words;
 
 use std::ops::Range;
 
+use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use self::calendar::Calendar;
@@ -44,6 +45,25 @@ impl Period {
     /// Returns the first and the last day of each reading.
     pub fn spans(&self) -> impl Iterator<Item = (Date, Date)> + '_ {
         std::iter::once((self.first, self.last)).chain(self.other)
+    }
+
+    /// Returns the same period of the year before, if the question names no year: `March` for a brain
+    /// whose last notes of a March are older. `None` for a day of the week. `text` is the question.
+    #[must_use]
+    pub fn a_year_earlier(&self, text: &str) -> Option<Self> {
+        let words = text.get(self.range.clone())?;
+        let is_weekday = self.first == self.last && !words.contains(|c: char| c.is_numeric());
+        if !self.is_assumed || is_weekday {
+            return None;
+        }
+        let earlier = |(first, last): (Date, Date)| {
+            let new_last = last.checked_sub(1.year()).ok()?;
+            let is_end = last == last.last_of_month();
+            let last = if is_end { new_last.last_of_month() } else { new_last };
+            Some((first.checked_sub(1.year()).ok()?, last))
+        };
+        let (first, last) = earlier((self.first, self.last))?;
+        Some(Self { first, last, other: self.other.and_then(earlier), ..self.clone() })
     }
 
     /// Returns whether a day is in the period.

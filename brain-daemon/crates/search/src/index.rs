@@ -276,6 +276,7 @@ impl Index {
         if spelling.is_some() {
             found = self.find(view, &plan, visible, max_candidates)?;
         }
+        plan.weigh_joined(&found.stats);
         let seen = (view, visible);
         let divided =
             self.divided_words(question, (&plan, &found.stats), seen, languages, analyzer)?;
@@ -298,6 +299,7 @@ impl Index {
             let mut plan = split.plan(question, languages, analyzer);
             let found = self.find(view, &plan, visible, max_candidates)?;
             split.weigh(&mut plan, &found.stats, word_idf);
+            plan.weigh_joined(&found.stats);
             let pages = rank(&found, &plan, limits, &overlay_entry)?;
             truncated |= hits.len() + pages.len() > question.limit;
             splits::merge(&mut hits, pages, question.limit);

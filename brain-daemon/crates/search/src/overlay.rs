@@ -218,7 +218,7 @@ impl<'a> Finder<'a> {
             cells.push((group, TermOccurrence::Title(position)));
         });
         for (index, group) in groups.iter().enumerate() {
-            if group.scope == Reach::Title || group.is_joined {
+            if group.scope == Reach::Title || !group.joined.is_empty() {
                 continue;
             }
             if document.has_key(group.tag.hash) {

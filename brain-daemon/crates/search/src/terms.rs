@@ -119,7 +119,7 @@ impl<'a> Segment<'a> {
                 }
                 found.title = expand(&segment.title, prefix, max_expansions)?;
             }
-            if is_anywhere && !group.is_joined {
+            if is_anywhere && group.joined.is_empty() {
                 found.tag = segment.find(&segment.keys, fields.keys, &group.tag.text)?;
                 found.slug = segment.find(&segment.keys, fields.keys, &group.slug.text)?;
                 // Exact ASCII forms find names with an apostrophe and words with a hyphen. For short

@@ -93,7 +93,9 @@ pub(super) fn correct(
     let (mut groups, mut explaining) = (Vec::new(), Vec::new());
     let mut is_certain = true;
     let rare: Vec<(usize, u64)> = (0..plan.groups.len())
-        .filter(|&group| !plan.groups[group].terms.is_empty() && !plan.groups[group].is_joined)
+        .filter(|&group| {
+            !plan.groups[group].terms.is_empty() && plan.groups[group].joined.is_empty()
+        })
         .map(|group| (group, stats.pages_with(group)))
         .filter(|&(_, pages)| pages <= few)
         .collect();

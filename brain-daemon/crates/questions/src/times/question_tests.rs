@@ -196,3 +196,17 @@ fn the_topic_has_no_words_for_pages_and_writing() {
         assert_eq!(Times::of(text, today()).topic(text).trim(), topic, "{text}");
     }
 }
+
+#[test]
+fn a_period_without_a_year_can_be_of_an_earlier_one() {
+    let today: Date = "2026-11-23".parse().unwrap();
+    let earlier = |text: &str| {
+        let period = Times::of(text, today).period?.a_year_earlier(text)?;
+        Some(format!("{} {}", period.first, period.last))
+    };
+    assert_eq!(earlier("notes from February").as_deref(), Some("2025-02-01 2025-02-28"));
+    assert_eq!(earlier("what happened on 24 May").as_deref(), Some("2025-05-24 2025-05-24"));
+    assert_eq!(earlier("notes from February 2024"), None, "the year is named");
+    assert_eq!(earlier("notes from Friday"), None);
+    assert_eq!(earlier("notes before March"), None);
+}

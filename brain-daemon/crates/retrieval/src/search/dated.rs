@@ -17,6 +17,8 @@ use brain_questions::ParsedQuestion;
 use brain_questions::forms::names_kind;
 use brain_questions::times::{Order, Period};
 
+/// Maximum number of years for which pages of a month are sought if the question names no year.
+const MAX_YEARS_BACK: usize = 60;
 /// Maximum number of pages of a period that are searched for the question's other words.
 const DEPTH: usize = 200;
 /// Maximum number of newest pages of a period that are considered in addition, for each role.
@@ -74,16 +76,28 @@ impl DatedPages {
         question: &Question,
         parsed: &ParsedQuestion,
     ) -> Result<Self, IndexError> {
-        let Some(period) = parsed.times.period.clone() else { return Ok(Self::default()) };
+        let Some(mut period) = parsed.times.period.clone() else { return Ok(Self::default()) };
         let text = parsed.times.topic(&parsed.query.text);
         let query = index.parse(&text, question.view.as_deref())?;
         let mut topic = Vec::new();
         each_word(&query.plain, &mut |word| topic.push(word.to_owned()));
         let rest = Question { query, limit: DEPTH, explain: false, ..question.clone() };
-        let on_days = |roles: &[DayRole]| {
+        let on_days_of = |period: &Period, roles: &[DayRole]| {
             let condition = DayCondition { spans: period.spans().collect(), roles: roles.to_vec() };
             Question { days: Some(condition), ..rest.clone() }
         };
+        // A month without a year is the last one with pages.
+        let (mut earlier, mut years) = (Some(period.clone()), 0);
+        while let Some(candidate) = earlier.filter(|_| years < MAX_YEARS_BACK) {
+            let pages = index.matching_pages(&on_days_of(&candidate, &DayRole::ALL))?;
+            if pages.is_none_or(|pages| !pages.is_empty()) {
+                period = candidate;
+                break;
+            }
+            earlier = candidate.a_year_earlier(&parsed.query.text);
+            years += 1;
+        }
+        let on_days = |roles: &[DayRole]| on_days_of(&period, roles);
         let roles = roles(parsed.times.is_about_writing);
         let factors = factors(&roles, |role| index.matching_pages(&on_days(&[role])))?;
         let mut with_words = index.search(&on_days(&DayRole::ALL))?.hits;

@@ -25,10 +25,10 @@ const EXACT_WEIGHT: f32 = 0.6;
 const SIGNS_WEIGHT: f32 = 1.2;
 /// Weight of the exact form of `C`, `C++` or `C#` alone: more than many occurrences of another one.
 const ALONE_WEIGHT: f32 = 4.0;
+/// Weight of a number whose beginning is a number of the question.
+const NUMBER_WEIGHT: f32 = 0.9;
 /// Weight of a code in any groups.
 const CODE_WEIGHT: f32 = 2.0;
-/// Weight of adjacent words as one word; half of it with a stop word.
-const JOINED_WEIGHT: f32 = 0.8;
 /// Maximum words that may be one word.
 const MAX_JOINED_WORDS: usize = 3;
 /// Maximum groups of a plan.
@@ -280,21 +280,28 @@ impl<'a> Builder<'a> {
                 if !is_adjacent || stop_words > usize::from(count == 2) {
                     continue;
                 }
+                let parts: Vec<usize> =
+                    window.iter().filter_map(|word| self.group_of(word)).collect();
                 let text: String = window.iter().map(|word| word.text.as_str()).collect();
                 let forms = self.forms_of(&text);
                 let is_known = |it: &WordGroup| it.terms == forms;
-                if self.plan.groups.len() < MAX_GROUPS && !self.plan.groups.iter().any(is_known) {
-                    let weight = if stop_words > 0 { 0.5 } else { 1.0 } * JOINED_WEIGHT;
+                let has_place = self.plan.groups.len() < MAX_GROUPS;
+                if has_place && !parts.is_empty() && !self.plan.groups.iter().any(is_known) {
                     self.plan.groups.push(WordGroup {
                         terms: forms,
-                        multiplier: weight,
-                        is_joined: true,
+                        joined: parts,
                         prefix: None,
                         ..self.prefix_group(&text, Reach::Anywhere)
                     });
                 }
             }
         }
+    }
+
+    /// Returns the group of a word; `None` for a stop word.
+    fn group_of(&mut self, word: &Word) -> Option<usize> {
+        let forms = self.forms(word);
+        self.plan.groups.iter().position(|group| group.terms == forms)
     }
 
     /// Adds `group`, or counts it again if the plan has it. Returns its index; `None` if the plan
@@ -327,6 +334,7 @@ impl<'a> Builder<'a> {
             terms: self.forms(word),
             exact: word.exact.as_deref().map(HashedTerm::new),
             exact_weight: match (tells_signs, word.is_alone) {
+                (false, _) if word.kind == Kind::Whole => NUMBER_WEIGHT,
                 (false, _) => EXACT_WEIGHT,
                 (true, false) => SIGNS_WEIGHT,
                 (true, true) => ALONE_WEIGHT,
@@ -347,7 +355,7 @@ impl<'a> Builder<'a> {
             slug: hashed_key(key::SLUG_WORD, text),
             exact: None,
             exact_weight: EXACT_WEIGHT,
-            is_joined: false,
+            joined: Vec::new(),
         }
     }
 
