@@ -48,8 +48,8 @@ pub(super) fn other_forms(number: &str) -> Vec<String> {
     forms
 }
 
-/// Calls `add` with the beginnings of a version, a day or a file's name of at least two numbers:
-/// `1.8` of `v1.8.3`, and with `v1`; `2.0` and `2.0.1` of `2.0.1.tar.gz`.
+/// Calls `add` with a number of several parts and its beginnings of at least two: `1.8` and `1.8.3`
+/// of `v1.8.3`, and with `v1`; `2.0` and `2.0.1` of `2.0.1.tar.gz`.
 pub(super) fn each_beginning(whole: &str, add: &mut impl FnMut(&str)) {
     let bare = without_v(whole);
     let is_digit = |c: char| c.is_ascii_digit();
@@ -58,7 +58,7 @@ pub(super) fn each_beginning(whole: &str, add: &mut impl FnMut(&str)) {
     for (count, part) in parts.take_while(|part| part.starts_with(is_digit)).enumerate() {
         let number = part.trim_end_matches(|c: char| !c.is_alphanumeric());
         let number_end = end + number.len();
-        if count > 0 && number_end < bare.len() {
+        if count > 0 {
             add(&bare[..number_end]);
         }
         end += part.len();
@@ -178,9 +178,9 @@ mod tests {
             each_beginning(whole, &mut |beginning| all.push(beginning.to_owned()));
             all
         };
-        assert_eq!(beginnings("v1.8.3"), ["1.8", "v1"]);
-        assert_eq!(beginnings("2026-11-20"), ["2026-11"]);
-        assert_eq!(beginnings("1.8"), Vec::<String>::new());
+        assert_eq!(beginnings("v1.8.3"), ["1.8", "1.8.3", "v1"]);
+        assert_eq!(beginnings("2026-11-20"), ["2026-11", "2026-11-20"]);
+        assert_eq!(beginnings("1.8"), ["1.8"]);
         assert_eq!(beginnings("2.0.1.tar.gz"), ["2.0", "2.0.1"]);
         assert_eq!(beginnings("alice@example.com"), Vec::<String>::new());
     }

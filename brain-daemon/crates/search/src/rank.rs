@@ -142,6 +142,20 @@ impl<'a> Weights<'a> {
         scores.sum::<f32>() + candidate.names.score()
     }
 
+    /// Returns the share of the question's words, by their rarity, that a page has.
+    fn share_of_words(&self, row: &[Cell]) -> f32 {
+        let (mut has, mut all) = (0.0, 0.0);
+        for ((group, (idf, _)), cell) in self.plan.groups.iter().zip(&self.idf).zip(row) {
+            let is_word = group.joined.is_empty() && group.prefix.is_none();
+            let weight = if is_word { idf * group.multiplier } else { 0.0 };
+            all += weight;
+            if cell.body.count + cell.title.count > 0 {
+                has += weight;
+            }
+        }
+        if all > 0.0 { has / all } else { 1.0 }
+    }
+
     /// Calls `add` with the parts of that score. The title is part of the text: `len` covers both.
     fn parts(
         &self,
@@ -280,13 +294,19 @@ impl<'a> Scorer<'a> {
                 add(reason, g, score);
             });
         }
+        // A page that repeats a part of the question is no better answer than one with all words.
+        let share = self.weights.share_of_words(row);
         let counts = self.pair_counts.iter().skip(index * self.pair_idf.len());
         for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pair_idf).zip(counts) {
             if count > 0 {
                 add(
                     Reason::Pair(pair.second),
                     pair.first,
-                    PAIR_WEIGHT * idf * saturation(count as f32, len, self.weights.average),
+                    PAIR_WEIGHT
+                        * idf
+                        * share
+                        * share
+                        * saturation(count as f32, len, self.weights.average),
                 );
             }
         }

@@ -25,8 +25,8 @@ const EXACT_WEIGHT: f32 = 0.6;
 const SIGNS_WEIGHT: f32 = 1.2;
 /// Weight of the exact form of `C`, `C++` or `C#` alone: more than many occurrences of another one.
 const ALONE_WEIGHT: f32 = 4.0;
-/// Weight of a number whose beginning is a number of the question.
-const NUMBER_WEIGHT: f32 = 0.9;
+/// Weight of a number of which the question's number is the beginning, or all of it.
+const NUMBER_WEIGHT: f32 = 1.1;
 /// Weight of a code in any groups.
 const CODE_WEIGHT: f32 = 2.0;
 /// Maximum words that may be one word.
