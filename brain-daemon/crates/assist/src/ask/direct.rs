@@ -51,22 +51,31 @@ fn list_reply(list: ListAnswer, empty_reply: AskReply) -> AskReply {
 
 fn choice_reply(choice: PageChoice, empty_reply: AskReply) -> AskReply {
     let PageChoice { name, pages } = choice;
-    let first = pages.first().map(|page| match page.day {
-        Some(day) => format!("{} {day}", page.text),
-        None => page.text.clone(),
-    });
+    let example = pages.first().map(|page| clearer(&empty_reply.question, &name, page));
     let mut cited = CitedLines::default();
     cited.lines.push(format!("Which {name}?"));
     cited.add(pages);
     let hint = hint!(
         "several pages have this name; ask with the whole name or the day of one of them: {}",
-        Command::Ask { question: first }
+        Command::Ask { question: example }
     );
     AskReply {
         answer: Some(cited.lines.join("\n")),
         citations: cited.citations,
         hint: Some(hint),
         ..empty_reply
+    }
+}
+
+/// Returns the question with the whole name of a page in place of `name`, or with its day.
+fn clearer(question: &str, name: &str, page: &ListEntry) -> String {
+    let title = one_line(&page.text);
+    match page.day {
+        _ if question.contains(name) && title.to_lowercase() != name.to_lowercase() => {
+            question.replacen(name, &title, 1)
+        }
+        Some(day) => format!("{} on {day}", question.trim_end_matches(['?', ' '])),
+        None => title,
     }
 }
 
@@ -103,4 +112,27 @@ impl CitedLines {
 /// Returns a text on one line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_made_clearer_by_a_name_or_a_day() {
+        let entry = |text: &str, day: Option<&str>| ListEntry {
+            text: text.into(),
+            page: None,
+            day: day.and_then(|day| day.parse().ok()),
+        };
+        assert_eq!(
+            clearer("meetings with Ann?", "Ann", &entry("Ann Lee", None)),
+            "meetings with Ann Lee?"
+        );
+        let review = entry("Spring review", Some("2025-03-04"));
+        assert_eq!(
+            clearer("who attended the spring review?", "spring review", &review),
+            "who attended the spring review on 2025-03-04"
+        );
+    }
 }

@@ -65,7 +65,7 @@ impl SearchService {
         let mut terms =
             index.question_terms(&rest.query, view.as_deref()).map_err(|e| index_fault(&e))?;
         rest.remove_period_names(&mut terms);
-        let reader = self.store.read(caller.visibility())?;
+        let reader = self.store.read(caller.visibility())?.leaving_out_damage();
         let times = &question.times;
         let today = question.today;
         let view = view.as_deref();

@@ -108,39 +108,30 @@ pub(super) struct ListReader<'a> {
 }
 
 impl ListReader<'_> {
-    /// Returns the pages that a search ranks first. `None` if the question asks for no such list.
-    pub(super) fn ranked(&self, admits: &dyn Fn(u64) -> bool) -> Result<Option<Relations>, Fault> {
+    /// Returns the pages with the mentions or tags that the question asks for, as a search ranks
+    /// them. `None` if it asks for none.
+    pub(super) fn stated(&self, admits: &dyn Fn(u64) -> bool) -> Result<Option<Relations>, Fault> {
         let list = match self.mentions()? {
-            Some(list) => Some(list),
-            None => self.tagged()?,
+            Some(list) => list,
+            None => match self.tagged()? {
+                Some(list) => list,
+                None => return Ok(None),
+            },
         };
-        let related = |page: u64, weight: f32, explanation: &str| RelatedPage {
-            page,
-            weight,
-            explanation: explanation.to_owned(),
-        };
-        if let Some(list) = list {
-            let pages = list.pages.iter().map(|page| page.2.id).filter(|id| admits(*id));
-            let related: Vec<_> =
-                pages.map(|id| related(id, WEIGHT, "it has what the question names")).collect();
-            let subjects = list.subjects.into_iter().collect();
-            return Ok((!related.is_empty()).then_some(Relations {
-                related,
-                subjects,
-                is_list: true,
-            }));
-        }
+        let ids = list.pages.iter().map(|page| page.2.id).filter(|id| admits(*id));
+        let explanation = "it has what the question names";
+        Ok(relations(ids.map(|id| (id, WEIGHT)), list.subjects, explanation))
+    }
+
+    /// Returns the newest or oldest pages of the kind that the question names, as a search ranks
+    /// them. `None` if it names none.
+    pub(super) fn by_day(&self, admits: &dyn Fn(u64) -> bool) -> Result<Option<Relations>, Fault> {
         let Some(list) = self.ordered()? else { return Ok(None) };
         let ids = list.pages.into_iter().map(|(page, _)| page.2.id).filter(|id| admits(*id));
-        let related: Vec<_> = (0_u16..)
+        let weighted = (0_u16..)
             .zip(ids.take(MAX_ORDERED))
-            .map(|(at, id)| related(id, WEIGHT - ORDER_STEP * f32::from(at), "by its day"))
-            .collect();
-        Ok((!related.is_empty()).then_some(Relations {
-            related,
-            subjects: Vec::new(),
-            is_list: true,
-        }))
+            .map(|(at, id)| (id, WEIGHT - ORDER_STEP * f32::from(at)));
+        Ok(relations(weighted, HashSet::new(), "by its day"))
     }
 
     /// Returns the words at these indices as they are typed.
@@ -205,6 +196,19 @@ impl ListReader<'_> {
             }
         })
     }
+}
+
+/// Returns a list as it is merged with the other rankings. `None` if it is empty.
+fn relations(
+    pages: impl Iterator<Item = (u64, f32)>,
+    subjects: HashSet<u64>,
+    explanation: &str,
+) -> Option<Relations> {
+    let related: Vec<RelatedPage> = pages
+        .map(|(page, weight)| RelatedPage { page, weight, explanation: explanation.to_owned() })
+        .collect();
+    let subjects = subjects.into_iter().collect();
+    (!related.is_empty()).then_some(Relations { related, subjects, is_list: true })
 }
 
 /// Returns the days that a page states, in order.

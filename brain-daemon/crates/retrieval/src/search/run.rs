@@ -219,10 +219,7 @@ impl<'a> SearchRun<'a> {
     ) -> Result<Vec<RankingEntry>, Fault> {
         let positions = positions(&text, vectors);
         let admits = |id| conditions.admit(id);
-        let relations = match self.stated_list(reader, terms, &admits)? {
-            Some(list) => list,
-            None => relations(reader, terms, &positions, &admits)?,
-        };
+        let relations = self.relations(reader, terms, &positions, &admits)?;
         conditions.result()?;
         let recency = match &self.parsed.times.order {
             Some((Order::Newest, word)) => Some((word.clone(), self.ages(reader, &positions)?)),
@@ -250,18 +247,22 @@ impl<'a> SearchRun<'a> {
         Ok(merged)
     }
 
-    /// Returns the pages of the list that the question asks for, such as `notes tagged evergreen`.
-    fn stated_list(
+    /// Returns the pages of the list that the question asks for, such as `notes tagged evergreen`,
+    /// else those that links relate to it, else those of a kind by their days.
+    fn relations(
         &self,
         reader: &Reader,
         terms: &QuestionTerms,
+        positions: &HashMap<u64, usize>,
         admits: &dyn Fn(u64) -> bool,
-    ) -> Result<Option<Relations>, Fault> {
+    ) -> Result<Relations, Fault> {
         if self.question.is_being_typed || self.parsed.query.is_literal() {
-            return Ok(None);
+            return Ok(relations(reader, terms, positions, admits)?);
         }
+        // A damaged page must not hide the others.
+        let intact = self.service.store.read(self.caller.visibility())?.leaving_out_damage();
         let lists = ListReader {
-            reader,
+            reader: &intact,
             index: self.index,
             view: self.question.view.as_deref(),
             source: None,
@@ -269,7 +270,16 @@ impl<'a> SearchRun<'a> {
             times: &self.parsed.times,
             today: self.parsed.today,
         };
-        lists.ranked(admits)
+        if let Some(list) = lists.stated(admits)? {
+            return Ok(list);
+        }
+        let related = relations(reader, terms, positions, admits)?;
+        if related.related.is_empty()
+            && let Some(list) = lists.by_day(admits)?
+        {
+            return Ok(list);
+        }
+        Ok(related)
     }
 
     /// Returns the ages of these pages in days, by page id.
