@@ -21,9 +21,9 @@ use super::converter::{Ending, convert};
 /// until then.
 pub(super) const BATCH: usize = 32;
 /// The names of files that `brain-convert` may be able to read as a document. Its content decides.
-const EXTENSIONS: [&str; 17] = [
-    "csv", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox", "note", "odt", "org",
-    "pdf", "tid", "txt", "vcf", "xhtml",
+const EXTENSIONS: [&str; 21] = [
+    "csv", "ctb", "ctd", "ctx", "ctz", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox",
+    "note", "odt", "org", "pdf", "tid", "txt", "vcf", "xhtml",
 ];
 
 /// Those of them that become one page, beside which a long one has further parts. The others become
