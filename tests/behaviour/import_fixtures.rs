@@ -12,6 +12,7 @@ const FIXTURES: &[&str] = &[
     "bookmarks/firefox.html",
     "bookmarks/firefox.json",
     "bookmarks/firefox.jsonlz4",
+    "cherrytree/notes.ctd",
     "dendron/workspace",
     "documents/libreoffice.docx",
     "documents/libreoffice.odt",

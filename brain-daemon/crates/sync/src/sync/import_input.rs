@@ -188,6 +188,7 @@ pub(super) fn take_documents(
     root: &Path,
     found: &mut ScanReport,
     is_document: impl Fn(&str) -> bool,
+    split: impl for<'p> Fn(&'p str) -> (&'p str, &'p str),
 ) -> Vec<Document> {
     let is_taken = |path: &String| {
         let metadata = std::fs::symlink_metadata(root.join(path));
@@ -197,7 +198,7 @@ pub(super) fn take_documents(
         std::mem::take(&mut found.other_paths).into_iter().partition(is_taken);
     found.other_files -= documents.len() as u64;
     found.other_paths = others;
-    Document::list(documents, &found.files)
+    Document::list(documents, &found.files, split)
 }
 
 /// Returns the files that are not imported, with the reasons. `links` are those that lead to a

@@ -2,7 +2,7 @@
 //!
 //! A page that the import created is deleted, and one that it changed gets its former text. A page
 //! that somebody changed since stays as it is, and is named. Like every deletion and change, this
-//! can be reverted itself.
+//! can be reverted itself. Posts in the files of the collector stay, and are named, too.
 
 use std::collections::HashSet;
 
@@ -81,6 +81,7 @@ impl SyncService {
             untouched: 0,
             kept: Vec::new(),
             kept_total: 0,
+            posts_directory: import.posts_directory.clone(),
         };
         let mut kept = Failures::default();
         for (number, batch) in pages.chunks(BATCH).enumerate() {
