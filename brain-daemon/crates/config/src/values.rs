@@ -121,3 +121,35 @@ pub fn parse_handle(text: &str) -> Option<&str> {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     is_handle.then_some(name)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_has_an_extension_and_words() {
+        let parsed = |text| Processor::parse(text).unwrap();
+        let plain = parsed(".SRT: /bin/subtitles -x");
+        assert_eq!((plain.extension.as_str(), plain.program.len()), ("srt", 2));
+        let quoted = parsed("tar.gz: \"/home/a b/x y\" --name='c d' ''");
+        assert_eq!(quoted.extension, "tar.gz");
+        assert_eq!(quoted.program, ["/home/a b/x y", "--name=c d", ""]);
+    }
+
+    #[test]
+    fn a_wrong_processor_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("srt /bin/x", "lacks the colon"),
+            ("a b: /bin/x", "has the extension \"a b\""),
+            ("a..b: /bin/x", "has the extension \"a..b\""),
+            (": /bin/x", "has the extension \"\""),
+            ("srt: bin/x", "has the program \"bin/x\""),
+            ("srt:", "names no program"),
+            ("srt: \"/bin/x", "has a quote without its end"),
+        ] {
+            let error = Processor::parse(text).unwrap_err();
+            assert!(error.starts_with(reason), "{text}: {error}");
+        }
+    }
+}

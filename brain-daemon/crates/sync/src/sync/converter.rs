@@ -114,8 +114,12 @@ impl Converter {
             // A group of its own, so that its children end with it.
             .process_group(0)
             .spawn();
-        let mut child = started
-            .map_err(|error| Fault::new(FaultCode::Io, format!("cannot start {name}: {error}")))?;
+        let mut child = started.map_err(|error| {
+            Fault::new(FaultCode::Io, format!("cannot start {name}: {error}")).hint(
+                "brain-convert belongs beside brain-daemon: install it again; another program must \
+                 be as import.processors names it",
+            )
+        })?;
         // A line can have many megabytes.
         let (send, lines) = sync_channel(1);
         if let Some(out) = child.stdout.take() {
