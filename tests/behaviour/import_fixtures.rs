@@ -23,6 +23,7 @@ const FIXTURES: &[&str] = &[
     "gnote/notes",
     "ics/khal",
     "joplin/garden.jex",
+    "joplin/terminal.jex",
     "joplin-markdown/export",
     "jrnl/folder",
     "jrnl/j.json",

@@ -3,7 +3,8 @@
 
 Usage: programs.py BRAIN NODE_MODULES
 
-BRAIN is the program `brain`, beside `brain-daemon` and `brain-convert`; NODE_MODULES has TiddlyWiki.
+BRAIN is the program `brain`, beside `brain-daemon` and `brain-convert`; NODE_MODULES has TiddlyWiki
+and Joplin.
 Each program makes an input from the same text. The pages must have its title, its tags, its links,
 and its words in their order. A program that is missing is named. Exits with 1 after a difference.
 """
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unicodedata
 
 BRAIN, MODULES = (os.path.abspath(path) for path in sys.argv[1:3])
 # The least part of the words that must be there in order.
@@ -55,6 +57,8 @@ The ferry runs again in March, says Çelik.[^1]
 [^1]: Who should know.
 """
 
+GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "ingest.md"
+
 problems = []
 
 
@@ -66,7 +70,8 @@ def run(*command, **options):
 
 
 def words(text):
-    return re.findall(r"\w+", text.casefold())
+    # The number of a note can be a digit of its own: ¹.
+    return re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
 
 
 def in_order(expected, found):
@@ -135,12 +140,15 @@ def check_document(path, plain):
 
 def documents(work):
     source = work / "source.md"
-    source.write_text(SOURCE)
-    plain = run("pandoc", source, "-t", "plain", "--wrap=none").decode()
+    # A guide of brain makes the text longer.
+    source.write_text(SOURCE + "\n" + GUIDE.read_text())
+    plain = run("pandoc", source, "-t", "plain", "--wrap=none", "--columns=1000").decode()
+    # pandoc writes keywords into all of these but EPUB.
+    subjects = [f"--metadata=subject:{tag}" for tag in TAGS]
     made = []
     for kind in ["docx", "odt", "epub", "html"]:
         made.append(work / f"pandoc.{kind}")
-        run("pandoc", source, "-s", "-o", made[-1])
+        run("pandoc", source, "-s", "-o", made[-1], *(subjects if kind == "epub" else []))
     if shutil.which("soffice"):
         profile = f"-env:UserInstallation=file://{work}/profile"
         for name, kind in [("odt", "docx"), ("docx", "odt"), ("odt", "pdf")]:
@@ -193,6 +201,40 @@ def tiddlywiki(work):
         print(f"TiddlyWiki, {path.name}: compared")
 
 
+def joplin(work):
+    program = os.path.join(MODULES, "joplin", "main.js")
+    if not os.path.exists(program):
+        return print("without Joplin")
+
+    def joplin(*arguments):
+        run("node", program, "--profile", work / "joplin", *arguments,
+            env={**os.environ, "HOME": str(work)})
+
+    joplin("mkbook", "Garden")
+    joplin("use", "Garden")
+    joplin("mknote", TITLE)
+    joplin("set", TITLE, "body", f"Ask **Ann** about [the weir]({LINK}), says Çelik.")
+    joplin("tag", "add", "two words", TITLE)
+    joplin("mktodo", "Mend the oar")
+    joplin("export", "--format", "jex", work / "notes.jex")
+    joplin("export", "--format", "raw", work / "raw")
+
+    def check(_, pages):
+        by_title = {page["title"]: page for page in pages.values()}
+        report("Joplin, titles", {TITLE, "Mend the oar"}, set(by_title))
+        if len(by_title) == 2:
+            report("Joplin, tags", ["two words"], by_title[TITLE]["tags"])
+            report("Joplin, link", True, LINK in by_title[TITLE]["body"])
+            report("Joplin, task", "- [ ] Mend the oar", by_title["Mend the oar"]["body"].strip())
+            part = in_order("Ask Ann about the weir says Çelik", by_title[TITLE]["body"])
+            report("Joplin, words", 1.0, part)
+            report("Joplin, folders", True, all(slug.startswith("garden/") for slug in pages))
+
+    for path in [work / "notes.jex", work / "raw"]:
+        imported(path, check)
+        print(f"Joplin, {path.name}: compared")
+
+
 ORG = """(progn
   (require 'org) (require 'org-id)
   (find-file "boats.org")
@@ -226,7 +268,7 @@ def org(work):
         expected = {TITLE, "The ferry", "Log", "About these notes"}
         report("Org, titles", expected, set(by_title))
         if expected <= set(by_title):
-            report("Org, tags", TAGS, by_title[TITLE]["tags"])
+            report("Org, tags", [*TAGS, "tar"], by_title[TITLE]["tags"])
             body = by_title[TITLE]["body"]
             report("Org, task", True, "- [ ] Mend the oar" in body and "2026-03-04" in body)
             report("Org, link", True, LINK in body)
@@ -244,6 +286,7 @@ def main():
         work = pathlib.Path(work)
         documents(work)
         tiddlywiki(work)
+        joplin(work)
         org(work)
     for problem in problems:
         print(f"difference: {problem}", file=sys.stderr)

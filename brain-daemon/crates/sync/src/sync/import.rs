@@ -14,10 +14,9 @@ use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::instant_argument;
 use brain_files::{CommitTimes, MarkdownFile, ScanReport};
 use brain_page::assign_slugs;
-use brain_pages::sources::do_overlap;
 use brain_protocol::{
     Command, Fault, FaultCode, Import, ImportFailure, ImportReply, ImportedPosts, Slug, SourceId,
-    WriteStatus, hint,
+    WriteStatus,
 };
 use brain_service::Progress;
 use brain_service::batch::{in_batches, map_in_parallel};
@@ -31,12 +30,11 @@ use super::document_places::DocumentPlaces;
 use super::import_attachments::PageWithFiles;
 use super::import_documents::{self, Document, DocumentResult};
 use super::import_effect::{ImportEffect, StoredTexts};
-use super::import_input::{ImportInput, InputKind, take_documents};
+use super::import_input::{ImportInput, InputKind};
 use super::import_page::{ImportPage, read_page};
 use super::import_posts::{PostImport, PostKeeper};
 use super::import_record::{FormerState, ImportRecord, ImportRecords};
 use super::import_tally::ImportTally;
-use super::local_files::LocalFiles;
 
 /// Why a page is not written.
 const BLANK: &str = "it is empty, and would blank the page of that slug";
@@ -432,50 +430,6 @@ impl SyncService {
             reply.warnings.push(format!("the report is not kept: {}", fault.message));
         }
         Ok(reply)
-    }
-
-    /// Returns the documents of an imported directory, and notes which files its notes can name.
-    fn sort_other_files(
-        &self,
-        request: &Import,
-        input: &mut ImportInput,
-        found: &mut ScanReport,
-    ) -> Vec<Document> {
-        let InputKind::Markdown(files) = &mut input.kind else { return Vec::new() };
-        let has_converter = self.env.converter.exists();
-        let documents = match request.format {
-            Some(_) => Vec::new(),
-            None => {
-                let is_document = |path: &str| self.is_document(path, has_converter);
-                take_documents(&input.path, found, is_document, |path| self.split_path(path))
-            }
-        };
-        let links: HashSet<&String> = found.links.iter().collect();
-        let others = found.other_paths.iter().filter(|path| !links.contains(path));
-        *files = LocalFiles::of(others.chain(documents.iter().map(|document| &document.path)));
-        documents
-    }
-
-    /// Returns the source that gets the pages. Refuses one whose directory overlaps `dir`.
-    fn target_source(
-        &self,
-        caller: &Caller,
-        request: &Import,
-        dir: &Path,
-    ) -> Result<SourceId, Fault> {
-        let (source, record) = brain_pages::sources::resolve(
-            caller,
-            &self.store.read(caller.visibility())?,
-            request.source.as_ref(),
-        )?;
-        if record.path.as_ref().is_some_and(|own| do_overlap(dir, Path::new(own))) {
-            let message = format!("{} overlaps the directory of source \"{source}\"", request.path);
-            return Err(Fault::new(FaultCode::Usage, message).hint(hint!(
-                "sync it instead: {}",
-                Command::SyncSource { source: Some(source.to_string()) }
-            )));
-        }
-        Ok(source)
     }
 
     /// Counts the effects in a dry run, with the same decisions, from a snapshot.
