@@ -81,7 +81,7 @@ impl SyncService {
             untouched: 0,
             kept: Vec::new(),
             kept_total: 0,
-            posts_directory: import.posts_directory.clone(),
+            posts_directory: posts_directory(&import),
         };
         let mut kept = Failures::default();
         for (number, batch) in pages.chunks(BATCH).enumerate() {
@@ -179,6 +179,14 @@ impl SyncService {
             Err(fault) => Err(fault),
         }
     }
+}
+
+/// Returns the directory of the collector in which posts of the import stay. An import without a
+/// report may have added some.
+fn posts_directory(import: &RecordedImport) -> Option<String> {
+    let reply = import.report.as_ref();
+    let has_none = reply.is_some_and(|it| it.posts.as_ref().is_none_or(|posts| posts.added == 0));
+    import.posts_directory.clone().filter(|_| !has_none)
 }
 
 /// Decides what becomes of a page that an import found as `former`, and that is `page` now.
