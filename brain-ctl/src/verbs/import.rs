@@ -266,7 +266,7 @@ fn posts_line(posts: &ImportedPosts) -> String {
     let others = [(posts.present, "there already"), (posts.deleted, "recorded as deleted")];
     let others = others.iter().filter(|(n, _)| *n > 0).map(|(n, label)| format!(", {n} {label}"));
     let others: String = others.collect();
-    format!("  {:>8} posts for the collector{others}", posts.added)
+    format!("  {:>8} added to the collector's posts{others}", posts.added)
 }
 
 /// Maximum number of ignored paths to show.

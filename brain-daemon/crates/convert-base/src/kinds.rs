@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::{Entry, Tree};
 
 /// Endings of files that are imported each by itself, unless they belong to an export.
-const DOCUMENTS: [&str; 17] = [
-    "csv", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox", "note", "odt", "org",
-    "pdf", "tid", "txt", "vcf", "xhtml",
+const DOCUMENTS: [&str; 18] = [
+    "csv", "ctd", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox", "note", "odt",
+    "org", "pdf", "tid", "txt", "vcf", "xhtml",
 ];
 
 impl Tree {

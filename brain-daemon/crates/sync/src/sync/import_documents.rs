@@ -173,7 +173,8 @@ impl SyncService {
             let path = root.join(&document.path);
             let mut first = None;
             let ending = convert(program, &path, should_continue, &mut |line| {
-                pages.lock().accept(document.locate(line, &mut first, places))
+                let line = document.locate(line, &mut first, places);
+                pages.lock().accept(line)
             });
             match ending {
                 Ok(Ending::Whole) => Ok(DocumentResult::Converted),
