@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 use super::archive::inner;
 use crate::json::{list, text};
 
+/// Names of fields in the archive, each with the name in the API.
+type Names<'a> = &'a [(&'a str, &'a str)];
+
 /// Returns a post. `whole` is the whole text of a long one, and `account` the id of its author.
 pub(super) fn api_post(
     tweet: &Value,
@@ -73,7 +76,7 @@ fn versions(tweet: &Value) -> Vec<&str> {
 
 /// Returns the links, hashtags, cashtags and mentions.
 fn entities(tweet: &Value) -> Map<String, Value> {
-    let kinds: [(&str, &str, &[(&str, &str)]); 4] = [
+    let kinds: [(&str, &str, Names<'_>); 4] = [
         (
             "urls",
             "urls",
@@ -94,8 +97,8 @@ fn entities(tweet: &Value) -> Map<String, Value> {
     all
 }
 
-/// Returns a part of the text, with its place and the fields `names`: their name and ours.
-fn entity(value: &Value, names: &[(&str, &str)]) -> Value {
+/// Returns a part of the text, with its place and the fields `names`.
+fn entity(value: &Value, names: Names<'_>) -> Value {
     let mut fields = Map::new();
     for (place, name) in list(value, "indices").iter().zip(["start", "end"]) {
         if let Some(place) = number(place) {

@@ -99,7 +99,7 @@ impl ConvertedPages {
                 let path = self.dir().join(export_dir(Path::new(&page_path))).join(name);
                 write(&path, &bytes).map_err(|error| file_fault(&path, &error))?;
             }
-            ConvertedLine::Post { account, post } => self.accept_post(account, &post)?,
+            ConvertedLine::Post { account, post } => self.accept_post(&account, &post)?,
             ConvertedLine::Lost { from, reason } => self.lost.add(from, reason),
             ConvertedLine::End { .. } | ConvertedLine::Format { .. } => {}
         }
@@ -107,13 +107,13 @@ impl ConvertedPages {
     }
 
     /// Keeps a post until the pages are stored.
-    fn accept_post(&mut self, account: String, post: &Value) -> Result<(), Fault> {
+    fn accept_post(&mut self, account: &str, post: &Value) -> Result<(), Fault> {
         let fault = |error: io::Error| file_fault(&self.dir.0, &error);
         if self.posts.is_none() {
-            self.posts = Some(ExportedPosts::begin(&self.dir.0, account.clone()).map_err(fault)?);
+            self.posts = Some(ExportedPosts::begin(&self.dir.0, account).map_err(fault)?);
         }
         match &mut self.posts {
-            Some(posts) if posts.are_of(&account) => posts.add(post).map_err(fault),
+            Some(posts) if posts.are_of(account) => posts.add(post).map_err(fault),
             _ => Err(invalid("its posts are of two accounts")),
         }
     }

@@ -42,10 +42,10 @@ pub(super) struct ExportedPosts {
 
 impl ExportedPosts {
     /// Begins the file in the directory `dir`, for posts of the account with this id.
-    pub(super) fn begin(dir: &Path, account: String) -> io::Result<Self> {
+    pub(super) fn begin(dir: &Path, account: &str) -> io::Result<Self> {
         let path = dir.join(FILE_NAME);
         let file = BufWriter::new(File::create_new(&path)?);
-        Ok(Self { account, path, file })
+        Ok(Self { account: account.to_owned(), path, file })
     }
 
     /// Returns whether the posts are of this account.
