@@ -32,6 +32,7 @@ mod converter;
 mod copies;
 mod decide;
 mod document_places;
+mod exported_posts;
 mod listing;
 mod local_files;
 mod losses;

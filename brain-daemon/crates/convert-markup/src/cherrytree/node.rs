@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use super::objects::{Object, ObjectKind};
-use super::parts::{Attributes, Part, Parts};
+use super::parts::{Attributes, Part, Parts, value};
 
 /// A piece of text with one format.
 #[derive(Debug, Default, Clone)]
@@ -39,11 +39,6 @@ impl Node {
     pub(super) fn attribute(&self, name: &str) -> &str {
         value(&self.attributes, name)
     }
-}
-
-/// Returns the value with this name; empty if there is none.
-pub(super) fn value<'a>(attributes: &'a [(String, String)], name: &str) -> &'a str {
-    attributes.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value.as_str())
 }
 
 /// Reads the nodes of a document.

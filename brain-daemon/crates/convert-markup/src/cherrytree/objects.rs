@@ -2,8 +2,7 @@
 
 use brain_convert_base::{Page, literal_part};
 
-use super::node::value;
-use super::parts::Attributes;
+use super::parts::{Attributes, value};
 use crate::files::reference;
 use crate::markdown::{fenced, table, web_link};
 

@@ -17,6 +17,11 @@ const MAX_DEPTH: usize = 200;
 /// The attributes of an element.
 pub(super) type Attributes = Vec<(String, String)>;
 
+/// Returns the value with this name; empty if there is none.
+pub(super) fn value<'a>(attributes: &'a [(String, String)], name: &str) -> &'a str {
+    attributes.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value.as_str())
+}
+
 /// A part of the document.
 pub(super) enum Part {
     /// The start of an element: its name and attributes.

@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::SyncService;
 use super::converter::{Ending, convert, invalid};
 use super::export_dir::export_dir;
-use super::import_posts::ExportedPosts;
+use super::exported_posts::ExportedPosts;
 use super::losses::Losses;
 
 /// A directory that is removed with this value.
@@ -113,7 +113,7 @@ impl ConvertedPages {
             self.posts = Some(ExportedPosts::begin(&self.dir.0, account).map_err(fault)?);
         }
         match &mut self.posts {
-            Some(posts) if posts.are_of(account) => posts.add(post).map_err(fault),
+            Some(posts) if posts.account() == account => posts.add(post).map_err(fault),
             _ => Err(invalid("its posts are of two accounts")),
         }
     }

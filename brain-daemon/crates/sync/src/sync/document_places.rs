@@ -7,16 +7,16 @@ use brain_page::{
     retarget_links,
 };
 
-use super::import_documents::Document;
 use super::local_files::joined;
 
 /// The page of each document that becomes one page.
 pub(super) struct DocumentPlaces(HashMap<String, String>);
 
 impl DocumentPlaces {
-    pub(super) fn of(documents: &[Document]) -> Self {
-        let one_page = documents.iter().filter(|document| document.is_one_page);
-        Self(one_page.map(|it| (it.path.clone(), it.place.clone())).collect())
+    /// Takes the path of each document that becomes one page, and the path of its page.
+    pub(super) fn of<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let owned = |(path, place): (&str, &str)| (path.to_owned(), place.to_owned());
+        Self(documents.into_iter().map(owned).collect())
     }
 
     /// Returns a page with links to pages for its links to documents. `document` is the path of its

@@ -178,7 +178,7 @@ impl ImportRun<'_> {
         documents: &[Document],
     ) -> Result<Vec<String>, Fault> {
         let mut unread = Vec::new();
-        let places = DocumentPlaces::of(documents);
+        let places = DocumentPlaces::of(documents.iter().filter_map(Document::one_page));
         for batch in documents.chunks(import_documents::BATCH) {
             let mut pages = self.service.converted_pages()?;
             let results = {

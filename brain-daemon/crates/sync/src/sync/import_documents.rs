@@ -46,9 +46,9 @@ pub(super) struct Document {
     /// Its path below the imported directory.
     pub(super) path: String,
     /// The path of its page, or the folder of its pages.
-    pub(super) place: String,
+    place: String,
     /// Whether it is one page.
-    pub(super) is_one_page: bool,
+    is_one_page: bool,
 }
 
 impl Document {
@@ -76,6 +76,11 @@ impl Document {
             Self { path, place, is_one_page }
         };
         paths.into_iter().map(document).collect()
+    }
+
+    /// Returns its path and the path of its page, if it becomes one page.
+    pub(super) fn one_page(&self) -> Option<(&str, &str)> {
+        self.is_one_page.then_some((self.path.as_str(), self.place.as_str()))
     }
 
     /// Returns the line with the paths below the imported directory. `first` is the path of the
@@ -206,7 +211,7 @@ mod tests {
                 path: "Title".to_owned(),
                 markdown: String::new(),
             };
-            match document.locate(page, &mut None, &DocumentPlaces::of(&[])) {
+            match document.locate(page, &mut None, &DocumentPlaces::of([])) {
                 ConvertedLine::Page { from, path, .. } => format!("{from}: {path}"),
                 _ => unreachable!(),
             }
