@@ -203,6 +203,7 @@ fn answers(request: Request) -> Vec<Answer> {
                     took_ms: 12,
                     left_out: IgnoredFiles::default(),
                     not_imported: Vec::new(),
+                    posts: None,
                 })),
             ];
         }

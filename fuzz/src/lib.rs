@@ -27,6 +27,9 @@ pub fn check_lines(out: &[u8], is_whole: bool) {
                 assert!(files.insert(name.to_lowercase()), "{name} is there twice");
                 attachment_name(&name).expect("a name of a file");
             }
+            ConvertedLine::Post { post, .. } => {
+                assert!(post.get("id").is_some_and(serde_json::Value::is_string), "{post}");
+            }
             ConvertedLine::Lost { from, reason } => {
                 assert!(!reason.is_empty(), "{from} is lost without a reason");
             }

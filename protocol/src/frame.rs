@@ -61,7 +61,14 @@ pub fn write_frame(stream: &mut impl Write, payload: &[u8]) -> Result<(), FrameE
 /// fails or ends inside the frame.
 pub fn read_frame(stream: &mut impl Read) -> Result<Vec<u8>, FrameError> {
     let mut head = [0_u8; 4];
-    if stream.read(&mut head[..1])? == 0 {
+    let first = loop {
+        match stream.read(&mut head[..1]) {
+            // A signal that the process handles ends only the call.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
+    if first == 0 {
         return Err(FrameError::Closed);
     }
     stream.read_exact(&mut head[1..])?;

@@ -106,7 +106,7 @@ pub const PROTOCOL: u16 = 20;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
-const WIRE_TYPES: u64 = 0xa44e_2ebd_7815_3daf;
+const WIRE_TYPES: u64 = 0x5078_717c_3be4_8865;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

@@ -75,6 +75,23 @@ pub struct ImportReply {
     /// The files that are not markdown, and links; or what `skipped` counts of an export. At most the
     /// first 10,000.
     pub not_imported: Vec<ImportFailure>,
+    /// What became of the posts of an account in the collector's files; `None` if the import has no
+    /// posts, or if no collector is set up.
+    #[serde(default)]
+    pub posts: Option<ImportedPosts>,
+}
+
+/// What became of imported posts in the collector's files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ImportedPosts {
+    /// The directory of the collector.
+    pub directory: String,
+    /// The number of posts that were added; in a dry run, of those that would be.
+    pub added: u64,
+    /// The number of posts that were there.
+    pub present: u64,
+    /// The number of posts that the collector recorded as deleted. They are not added.
+    pub deleted: u64,
 }
 
 /// Files and directories that rules left out of a sync or an import.
@@ -175,6 +192,8 @@ pub struct ImportUndoReply {
     pub kept: Vec<ImportFailure>,
     /// The number of all pages that stay as they are.
     pub kept_total: u64,
+    /// The directory of the collector whose files keep posts that the import added.
+    pub posts_directory: Option<String>,
 }
 
 /// `brain export`: writes all pages as files.

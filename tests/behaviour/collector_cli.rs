@@ -1,5 +1,6 @@
 //! `brain collector …` with the real programs and a fake platform on loopback.
 
+mod archive;
 mod setup;
 
 use std::fs;

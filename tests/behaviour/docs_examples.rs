@@ -91,6 +91,7 @@ run_documents! {
         .with_fixture("org", "org/notes")
         .with_fixture("Notebooks/Notes", "zim/notes")
         .with_fixture(".local/share/gnote", "gnote/notes")
+        .with_fixture("Documents/notes.ctd", "cherrytree/notes.ctd")
         .with_fixture(".rednotebook/data", "rednotebook/notes")
         .with_fixture("dokuwiki", "dokuwiki/notes")
         .replacing("/var/www/dokuwiki", "~/dokuwiki")

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use brain_tests::{Daemon, TestHome, texts};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A program that does what the first line of the document says.
 const PROCESSOR: &str = r##"#!/bin/sh
@@ -145,6 +145,86 @@ fn the_documented_processor_works() {
     let page = home.get("talk/talk");
     assert_eq!((&page["title"], &page["trust"]), (&json!("talk"), &json!("outside")), "{page}");
     assert_eq!(page["body"].as_str().unwrap().trim(), "The \"tide\" turns.\nAt noon.");
+}
+
+#[test]
+fn a_processor_can_have_blanks_in_its_path_and_a_double_extension() {
+    let home = TestHome::new();
+    let program = home.outside().join("my programs/two words");
+    write(&program, PROCESSOR);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let config = format!("[import]\nprocessors = ['tar.gz: \"{}\"']\n", program.display());
+    write(&home.path().join("config.toml"), &config);
+    let _daemon = home.daemon();
+    let dir = home.outside().join("notes");
+    write(&dir.join("old.tar.gz"), "page fine");
+    let reply = home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!(reply["created"], 1, "{reply}");
+    assert_eq!(home.get("old/any")["title"], "fine");
+}
+
+#[test]
+fn a_wrong_processor_is_refused_by_name() {
+    let home = TestHome::new();
+    write(&home.path().join("config.toml"), "[import]\nprocessors = [\"srt: bin/x\"]\n");
+    let said = home.brain(["list"]).stderr;
+    assert!(said.contains("has the program \"bin/x\", which is no absolute path"), "{said}");
+}
+
+#[test]
+fn links_between_html_pages_lead_to_their_pages() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("site");
+    let html = |title: &str, body: &str| {
+        format!(
+            "<!DOCTYPE html><html><head><title>{title}</title></head><body>{body}</body></html>"
+        )
+    };
+    let index = "<p>See <a href=\"Two%20words.html#top\">two</a> and <a href=\"deep/c.htm\">c</a>, \
+                 <a href=\"none.html\">none</a></p>";
+    write(&dir.join("index.html"), &html("Index", index));
+    write(&dir.join("Two words.html"), &html("Two", "<p>Back <a href=\"index.html\">home</a></p>"));
+    write(&dir.join("deep/c.htm"), &html("C", "<p>Up <a href=\"../index.html\">home</a></p>"));
+    let reply = home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!(reply["created"], 3, "{reply}");
+    let links = |slug: &str| texts(&home.json(["links", slug])["links"], "slug");
+    assert_eq!(links("two-words"), ["index"]);
+    assert_eq!(links("deep/c"), ["index"]);
+    let index = home.json(["links", "index"])["links"].clone();
+    let found: Vec<&Value> = index.as_array().unwrap().iter().map(|link| &link["slug"]).collect();
+    assert_eq!(found[..2], [&json!("two-words"), &json!("deep/c")], "{index}");
+    let again = home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!(again["unchanged"], 3, "{again}");
+}
+
+#[test]
+fn a_file_in_another_encoding_is_named_with_the_way_to_convert_it() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("notes");
+    write(&dir.join("a.md"), "Fine\n");
+    fs::write(dir.join("old.md"), b"Gr\xfc\xdfe\n").unwrap();
+    fs::write(dir.join("wide.md"), b"\xff\xfea\0b\0").unwrap();
+    let said = home.brain(["import", dir.to_str().unwrap()]).expect(1).stderr;
+    assert!(said.contains("old.md: it is not text: invalid UTF-8 at byte 2; "), "{said}");
+    assert!(said.contains("iconv -f latin1 -t utf8"), "{said}");
+    assert!(said.contains("wide.md: ") && said.contains("iconv -f utf16 -t utf8"), "{said}");
+}
+
+#[test]
+fn links_to_attached_files_are_not_broken() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("notes");
+    write(&dir.join("a.md"), "[[keys.kdbx]] [way](img/c.gpx) [[Nowhere]] [[gone.gpx]]\n");
+    write(&dir.join("keys.kdbx"), "x");
+    write(&dir.join("img/c.gpx"), "x");
+    home.brain(["import", dir.to_str().unwrap()]).expect(0);
+    let broken = home.json(["links", "--broken"]);
+    assert_eq!(texts(&broken["links"], "target"), ["Nowhere", "gone.gpx"], "{broken}");
+    assert_eq!(broken["missing"], 2);
+    assert_eq!(texts(&home.json(["links", "a"])["links"], "target"), ["Nowhere", "gone.gpx"]);
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Reports of imports that stay, and imports that are undone.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use brain_tests::{TestHome, texts};
+use brain_tests::{TestHome, texts, wait_for};
 use serde_json::{Value, json};
 
 /// Makes a directory with these notes.
@@ -197,4 +200,38 @@ fn an_import_keeps_what_was_written_or_changed_in_brain() {
     assert_eq!(home.get("mine")["body"], "My own\n");
     assert!(home.get("boat")["body"].as_str().unwrap().contains("my words"));
     assert_eq!(home.get("sail")["body"], "Red\n");
+}
+
+#[test]
+fn an_interrupted_import_says_how_to_go_on() {
+    let home = TestHome::new();
+    let program = home.outside().join("slow");
+    fs::create_dir_all(home.outside().join("notes")).unwrap();
+    // It never ends, so the import waits for it after it stored the note.
+    fs::write(&program, "#!/bin/sh\nsleep 300\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let config = format!("[import]\nprocessors = [\"slow: {}\"]\n", program.display());
+    fs::create_dir_all(home.path()).unwrap();
+    fs::write(home.path().join("config.toml"), config).unwrap();
+    let _daemon = home.daemon();
+    let dir = notes(&home, &[("a", "One\n")]);
+    fs::write(dir.join("b.slow"), "x").unwrap();
+    let mut command = home.command("brain");
+    command.args(["import", dir.to_str().unwrap()]).stderr(Stdio::piped()).stdout(Stdio::null());
+    let child = command.spawn().unwrap();
+    wait_for("the note", || home.page_file("a").exists());
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let id = home.json(["import", "--report"])["imports"][0]["id"].as_str().unwrap().to_owned();
+    for line in [
+        "the import was interrupted; what was stored stays".to_owned(),
+        format!("see it:   brain import --report {id}"),
+        format!("continue: brain import {}", dir.display()),
+        format!("undo it:  brain import --undo {id}"),
+    ] {
+        assert!(said.contains(&line), "{line}: {said}");
+    }
+    assert_eq!(output.status.signal(), Some(2), "{said}");
 }

@@ -1,10 +1,12 @@
 //! `brain import`: imports markdown, documents, or an export of another program, once.
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use brain_protocol::{
     Command, Exit, Fault, IgnoredFiles, ImportFailure, ImportReply, ImportReportsReply,
-    ImportUndoReply, SyncStatus,
+    ImportUndoReply, ImportedPosts, SyncStatus,
 };
 use clap::Args;
 
@@ -12,6 +14,7 @@ use super::sources::NOT_UTF8_HINT;
 use crate::{
     command::{Group, Verb},
     context::Context,
+    end_signals::at_end_signals,
     fail,
     output::{Column, Outcome, Show, Table, Text, clean, count, format_to_second},
 };
@@ -76,8 +79,44 @@ impl Verb for ImportCommand {
         let path = path.canonicalize().map_err(|e| fail::file("read", &path, &e))?;
         let path = fail::path_text(&path, NOT_UTF8_HINT)?;
         let (format, since) = (self.format, self.since);
-        context.run(brain_protocol::Import { path, source, format, since, dry_run })
+        let import = brain_protocol::Import { path, source, format, since, dry_run };
+        let id = Arc::new(Mutex::new(None));
+        if !dry_run {
+            say_how_to_go_on(&id, import.path.clone())?;
+        }
+        // The only line of an import is its id, as soon as it begins to store pages.
+        let reply = context.call_with_progress(import, &mut |line| {
+            if let Ok(mut id) = id.lock() {
+                *id = Some(line.to_owned());
+            }
+        })?;
+        context.show(&reply)
     }
+}
+
+/// Prints how to see, continue or undo the import of `path` when a signal ends this process.
+fn say_how_to_go_on(id: &Arc<Mutex<Option<String>>>, path: String) -> Result<(), Fault> {
+    let id = Arc::clone(id);
+    at_end_signals(move |end| {
+        let id = id.lock().ok().and_then(|id| id.clone());
+        let mut text = String::from("\nbrain: the import was interrupted");
+        match id {
+            None => text.push_str(" before it stored a page\n"),
+            Some(id) => {
+                let path = Some(path.clone());
+                let again = Command::ImportPath { path };
+                let (report, undo) = (Some(id.clone()), Some(id));
+                text.push_str(&format!(
+                    "; what was stored stays\n  see it:   {}\n  continue: {again}\n  undo it:  {}\n",
+                    Command::ImportReport { id: report },
+                    Command::ImportUndo { id: undo },
+                ));
+            }
+        }
+        // Nobody can be told if that fails.
+        let _ = io::stderr().write_all(text.as_bytes());
+        end();
+    })
 }
 
 /// Maximum number of files to name that were left out.
@@ -115,10 +154,13 @@ impl Show for ImportReply {
         if let Some(line) = ignored_files_line(&self.left_out) {
             t.line(&line);
         }
+        if let Some(posts) = &self.posts {
+            t.line(&posts_line(posts));
+        }
         let ignored = self.left_out.paths.iter().map(|path| (path.as_str(), "excluded by rules"));
         let others = self.not_imported.iter().map(|it| (it.path.as_str(), it.reason.as_str()));
         for (path, reason) in others.chain(ignored).take(MAX_LEFT_OUT) {
-            t.line(&format!("  left out: {}: {reason}", clean(path)));
+            named_line(t, "  left out: ", path, reason);
         }
         let named = self.not_imported.len() + self.left_out.paths.len();
         if named > MAX_LEFT_OUT {
@@ -204,11 +246,27 @@ impl Show for ImportUndoReply {
             }
         }
         for kept in self.kept.iter().take(MAX_LEFT_OUT) {
-            t.line(&format!("  kept: {}: {}", clean(&kept.path), clean(&kept.reason)));
+            named_line(t, "  kept: ", &kept.path, &kept.reason);
+        }
+        if let Some(directory) = &self.posts_directory {
+            t.line(&format!("  kept: the posts in the collector's files: {}", clean(directory)));
         }
     }
 
     fn quiet(&self, _: &mut Text) {}
+}
+
+/// Adds a line about a thing and the reason, which is wrapped between words.
+fn named_line(t: &mut Text, lead: &str, path: &str, reason: &str) {
+    t.wrapped(lead, lead.len(), &format!("{path}: {reason}"));
+}
+
+/// Returns a line about the posts that the collector got.
+fn posts_line(posts: &ImportedPosts) -> String {
+    let others = [(posts.present, "there already"), (posts.deleted, "recorded as deleted")];
+    let others = others.iter().filter(|(n, _)| *n > 0).map(|(n, label)| format!(", {n} {label}"));
+    let others: String = others.collect();
+    format!("  {:>8} added to the collector's posts{others}", posts.added)
 }
 
 /// Maximum number of ignored paths to show.

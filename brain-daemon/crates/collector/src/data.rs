@@ -8,6 +8,7 @@ mod engagement;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -150,6 +151,38 @@ impl Data {
         }
         let _write_lock = disk::lock_writes();
         disk::replace_all(&self.root, &files)
+    }
+
+    /// Writes the posts that are not there, and of which no deletion is recorded. Returns the
+    /// numbers of those that were added, were there, and were deleted. With `dry_run`, only counts.
+    ///
+    /// # Errors
+    /// The I/O error with its path if a file cannot be written.
+    pub fn add_posts(
+        &self,
+        stream: Stream,
+        posts: &[Record],
+        dry_run: bool,
+    ) -> Result<[u64; 3], DataFault> {
+        let (mut present, mut deleted) = (0, 0);
+        let mut files = BTreeMap::new();
+        // Runs write under this lock, too, so no file appears between the check and the write.
+        let _write_lock = disk::lock_writes();
+        for post in posts {
+            let path = self.post_file(stream, post.id());
+            if self.is_deleted(post.id()) {
+                deleted += 1;
+            } else if path.exists() || files.contains_key(&path) {
+                present += 1;
+            } else {
+                files.insert(path, bytes(post.fields()));
+            }
+        }
+        let files: Vec<_> = files.into_iter().collect();
+        if !dry_run && !files.is_empty() {
+            disk::replace_all(&self.root, &files)?;
+        }
+        Ok([files.len() as u64, present, deleted])
     }
 
     /// Returns whether a deletion of this post was recorded.

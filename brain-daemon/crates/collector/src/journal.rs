@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use brain_protocol::AlertKind;
 use serde::{Deserialize, Serialize};
 
-use super::record::{COLLECTED_AT, LAST_UPDATED};
+use super::record::{ARCHIVED, COLLECTED_AT, LAST_UPDATED};
 use super::{Data, DataFault, Stream};
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_base::{disk, json_lines};
@@ -123,6 +123,10 @@ impl Journal {
         for stream in Stream::ALL {
             for id in data.ids(&format!("tweets/{}", stream.as_str()))? {
                 let Some(post) = skip_damaged(data.post(stream, &id))? else { continue };
+                // It was written long before it was added, and is no news.
+                if post.fields().contains_key(ARCHIVED) {
+                    continue;
+                }
                 let at = [COLLECTED_AT, LAST_UPDATED]
                     .iter()
                     .find_map(|name| post.instant(name))

@@ -34,7 +34,8 @@ pub use lines::{Line, preview};
 pub use metrics::{parse_metrics, post_metrics};
 pub use platform::{Expansions, FaultReason, Platform, PlatformFault, PostPage};
 pub use record::{
-    AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId, WHOLE_TEXT,
+    ARCHIVED, AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId,
+    WHOLE_TEXT,
 };
 pub use reserve::{Endpoint, KnownLimit, RESERVE, Rates, WINDOW_SECONDS};
 pub use run::{IncomingPost, Run, RunListener, RunResult};

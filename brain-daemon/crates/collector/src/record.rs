@@ -16,6 +16,8 @@ pub const AUTHOR: &str = "_author";
 pub const MEDIA: &str = "_media";
 /// The whole text of a repost, as far as known.
 pub const WHOLE_TEXT: &str = "_text";
+/// Whether the post is from an archive of the account: then it was no event when it was added.
+pub const ARCHIVED: &str = "_archive";
 /// The searches that found the post.
 pub const SEARCHES: &str = "_searches";
 

@@ -1,10 +1,12 @@
 //! The collector operations: settings, token, runs, and queries about collected posts.
 //!
-//! `collect` runs the collector, `setup` configures it, `status` shows stored data. `digest` and
+//! `collect` runs the collector, `setup` configures it, `status` shows stored data,
+//! `archived_posts` adds posts of the account's archive. `digest` and
 //! `name_index` prepare facts for agents, `enrich` edits pages on request, `health` serves
 //! `doctor`, and `analyses` has the optional analyses.
 
 mod analyses;
+mod archived_posts;
 mod collect;
 mod collected_events;
 mod digest;

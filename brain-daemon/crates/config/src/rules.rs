@@ -318,11 +318,18 @@ pub(super) fn texts() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
 /// A list of programs that convert documents: texts of the form `EXTENSION: PROGRAM [ARGUMENT …]`.
 pub(super) fn processors() -> Rule<impl Fn(&str) -> Result<Vec<Processor>, String>> {
     let parse = |text: &str| {
-        let list = parse_texts(text)
-            .and_then(|texts| texts.iter().map(|text| Processor::parse(text)).collect());
-        list.ok_or_else(|| {
+        let texts = parse_texts(text).ok_or_else(|| {
             format!("\"{text}\" is not a list such as [\"djvu: /usr/local/bin/djvu-to-brain\"]")
-        })
+        })?;
+        let processor = |text: &String| {
+            Processor::parse(text).map_err(|problem| {
+                format!(
+                    "\"{text}\" {problem}; write it as `djvu: /usr/local/bin/djvu-to-brain`, and a \
+                     path with blanks in quotes"
+                )
+            })
+        };
+        texts.iter().map(processor).collect()
     };
     Rule { form: ValueForm::Texts, parse }
 }

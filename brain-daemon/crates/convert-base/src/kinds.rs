@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::{Entry, Tree};
 
 /// Endings of files that are imported each by itself, unless they belong to an export.
-const DOCUMENTS: [&str; 17] = [
-    "csv", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox", "note", "odt", "org",
-    "pdf", "tid", "txt", "vcf", "xhtml",
+const DOCUMENTS: [&str; 18] = [
+    "csv", "ctd", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox", "note", "odt",
+    "org", "pdf", "tid", "txt", "vcf", "xhtml",
 ];
 
 impl Tree {
@@ -22,8 +22,18 @@ impl Tree {
     /// over a directory, because all others would be left out. The files of a directory that is not
     /// recognised are imported each by itself. Hidden files do not count.
     pub fn is_mostly(&self, is_of_format: impl Fn(&Entry) -> bool) -> bool {
+        self.is_mostly_beside(is_of_format, |_| false)
+    }
+
+    /// Does what [`Self::is_mostly`] does, without counting files that the format reads beside its
+    /// own, such as a `README.md`.
+    pub fn is_mostly_beside(
+        &self,
+        is_of_format: impl Fn(&Entry) -> bool,
+        is_beside: impl Fn(&Entry) -> bool,
+    ) -> bool {
         let (mut ours, mut others) = (0_usize, 0_usize);
-        for entry in self.shown() {
+        for entry in self.shown().filter(|entry| !is_beside(entry)) {
             if is_of_format(entry) {
                 ours += 1;
             } else if brain_page::is_markdown(Path::new(&entry.path)) {
@@ -48,6 +58,18 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn files_beside_a_format_do_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["README.md", "a.org", "b.txt"] {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        let tree = Tree::open(dir.path()).unwrap().unwrap();
+        let is = |names: &'static [&'static str]| move |it: &Entry| names.contains(&it.name());
+        assert!(!tree.is_mostly_beside(is(&["a.org"]), is(&["README.md"])));
+        assert!(tree.is_mostly_beside(is(&["a.org"]), is(&["README.md", "b.txt"])));
+    }
 
     fn is_mostly_org(names: &[&str]) -> bool {
         let dir = tempfile::tempdir().unwrap();

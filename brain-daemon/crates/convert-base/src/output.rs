@@ -94,6 +94,11 @@ impl<'a> Output<'a> {
         self.lost(&format!("{}, {name}", page.from), &reason)
     }
 
+    /// Writes a post of the account with the id `account`, as the platform's API returns it.
+    pub fn post(&mut self, account: &str, post: serde_json::Value) -> io::Result<()> {
+        self.line(&ConvertedLine::Post { account: account.to_owned(), post })
+    }
+
     /// Writes that a thing is in no page, or only in part. `from` names it as a person knows it.
     /// `reason` is a short sentence without a full stop. Long ones are shortened in the middle.
     pub fn lost(&mut self, from: &str, reason: &str) -> io::Result<()> {

@@ -36,7 +36,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
+    ("cherrytree", "cherrytree/notes.ctd"),
     ("org", "org/notes"),
     ("zim", "zim/notes"),
     ("gnote", "gnote/notes"),

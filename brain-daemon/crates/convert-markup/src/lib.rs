@@ -1,5 +1,6 @@
 //! Reads notes in a markup of their own. Each format has a module with a [`Format`].
 
+mod cherrytree;
 mod dokuwiki;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -11,6 +12,7 @@ mod lists;
 mod markdown;
 mod org;
 mod rednotebook;
+mod reference;
 mod rest;
 mod source;
 mod wiki;
@@ -19,5 +21,12 @@ mod zim;
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 6] =
-    [zim::FORMAT, gnote::FORMAT, dokuwiki::FORMAT, rednotebook::FORMAT, jrnl::FORMAT, org::FORMAT];
+pub static FORMATS: [Format; 7] = [
+    zim::FORMAT,
+    gnote::FORMAT,
+    cherrytree::FORMAT,
+    dokuwiki::FORMAT,
+    rednotebook::FORMAT,
+    jrnl::FORMAT,
+    org::FORMAT,
+];

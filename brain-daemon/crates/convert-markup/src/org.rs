@@ -21,11 +21,11 @@ mod tests;
 use std::collections::HashMap;
 use std::path::Path;
 
-use brain_convert_base::{ConvertError, Format, Output, Paths, Sample};
+use brain_convert_base::{ConvertError, Format, Output, Page, Paths, Sample};
 
 use crate::files::Files;
 use crate::rest::{is_hidden, report_rest};
-use crate::source::Source;
+use crate::source::{Source, folder, name};
 use document::Document;
 use index::{Index, is_org, org_files};
 use scope::Import;
@@ -44,7 +44,7 @@ fn recognise(sample: &Sample) -> bool {
     };
     let entries = tree.entries().iter().filter(|entry| !is_hidden(&entry.path));
     let mut org = entries.filter(|entry| is_org(&entry.path)).take(MAX_LOOKS);
-    tree.is_mostly(|entry| is_org(&entry.path))
+    tree.is_mostly_beside(|entry| is_org(&entry.path), |entry| is_readme(&entry.path))
         && org.any(|entry| {
             let head = tree.head(entry, MAX_HEAD).unwrap_or_default();
             has_content(&String::from_utf8_lossy(&head))
@@ -82,8 +82,13 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
             note::write(import, &document, note, &mut files, out)?;
         }
     }
+    let is_shown_readme = |path: &str| is_readme(path) && !is_hidden(path);
+    for file in source.files().iter().filter(|file| is_shown_readme(file)) {
+        write_readme(&source, file, &mut paths, out)?;
+    }
     report_rest(&source, out, |path| {
-        let is_read = is_org(path) && !is_hidden(path) || files.is_used(path);
+        let is_note = (is_org(path) || is_readme(path)) && !is_hidden(path);
+        let is_read = is_note || files.is_used(path);
         (!is_read).then(|| match () {
             () if path.ends_with(".org.gpg") || path.ends_with(".org.age") => {
                 "it is encrypted".to_owned()
@@ -92,6 +97,39 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         })
     })?;
     Ok(())
+}
+
+/// Returns whether a file of markdown is about its directory. All other markdown is a note of
+/// another program.
+fn is_readme(path: &str) -> bool {
+    const NAMES: [&str; 4] = ["readme", "license", "changelog", "contributing"];
+    let name = name(path).to_lowercase();
+    name.strip_suffix(".md").is_some_and(|stem| NAMES.contains(&stem))
+}
+
+/// Writes a file of markdown as it is.
+fn write_readme(
+    source: &Source,
+    file: &str,
+    paths: &mut Paths,
+    out: &mut Output<'_>,
+) -> std::io::Result<()> {
+    let text = match source.text(file) {
+        Ok(text) => text,
+        Err(reason) => return out.lost(file, &reason),
+    };
+    let stem = name(file).rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let folders = folder(file).split('/').filter(|folder| !folder.is_empty());
+    let mut page = Page::new(file, &paths.add(folders, stem), "");
+    match brain_page::Document::parse(&text) {
+        Ok(document) => {
+            page.body = document.body.to_string();
+            page.original = Some(document.frontmatter);
+        }
+        // The lines at its beginning are no frontmatter then.
+        Err(_) => page.body = brain_convert_base::fenced("markdown", &text),
+    }
+    out.page(&page)
 }
 
 /// Returns the files below a folder of `org-attach`, by the end `ab/cdef/name` of their path.

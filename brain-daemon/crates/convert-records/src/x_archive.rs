@@ -2,8 +2,10 @@
 //!
 //! Each file in `data` is JSON after `window.YTD.tweets.part0 = `. Media lie beside, under the id
 //! of their post. Posts of more than 280 characters are cut off in `tweets.js`; their whole text
-//! is in `note-tweet.js`.
+//! is in `note-tweet.js`. Each post is also written as the platform's API returns it, for the
+//! collector.
 
+mod api_post;
 mod archive;
 mod post;
 
@@ -60,10 +62,13 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     });
     let mut posts = Vec::new();
     let read = archive.for_each(Kind::Post, out, &mut |value, out| {
-        match Post::read(value, &mut notes) {
-            Some(post) => posts.push(post),
-            None => out.lost("a post", "it has no id")?,
+        let Some(mut post) = Post::read(value, &mut notes, &account.id) else {
+            return out.lost("a post", "it has no id");
+        };
+        if let Some(api) = post.take_api() {
+            out.post(&account.id, api)?;
         }
+        posts.push(post);
         Ok(())
     });
     end = end.and(read);
@@ -72,7 +77,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let mut paths = Paths::default();
     for (month, posts) in by_month(&posts) {
         let mut target = Target { paths: &mut paths, tree: archive.tree(), out: &mut *out };
-        write_month(&month, &posts, &account, &archive, &mut target)?;
+        write_month(&month, &posts, &account.handle, &archive, &mut target)?;
     }
     end = end.and(write_likes(&archive, &mut paths, out));
     archive.report_others(out)?;

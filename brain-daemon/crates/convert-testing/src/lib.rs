@@ -79,6 +79,17 @@ impl Converted {
         files
     }
 
+    /// The posts, each with the id of its account.
+    pub fn posts(&self) -> Vec<(&str, &serde_json::Value)> {
+        let mut posts = Vec::new();
+        for line in &self.lines {
+            if let ConvertedLine::Post { account, post } = line {
+                posts.push((account.as_str(), post));
+            }
+        }
+        posts
+    }
+
     /// What was lost: "from: reason".
     pub fn lost(&self) -> Vec<String> {
         let lost = |line: &ConvertedLine| match line {

@@ -237,7 +237,9 @@ impl Brain {
             Request::Backlinks(r) => self.pages.backlinks(caller, &r.page).map(Reply::Links),
             Request::Graph(r) => self.pages.graph(caller, &r).map(Reply::Graph),
             Request::Timeline(r) => self.pages.timeline(caller, &r).map(Reply::Timeline),
-            Request::Import(r) => self.sync.import(caller, &r, progress).map(Reply::Import),
+            Request::Import(r) => {
+                self.sync.import(caller, &r, &*self.collector, progress).map(Reply::Import)
+            }
             Request::Doctor(r) => Ok(Reply::Doctor(self.doctor().doctor(&r))),
             Request::SourceList(_) => self.sources.list(caller).map(Reply::Sources),
             Request::BackupList(_) => self.backup.list().map(Reply::BackupList),

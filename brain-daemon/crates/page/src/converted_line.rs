@@ -31,6 +31,13 @@ pub enum ConvertedLine {
         /// Its bytes.
         base64: String,
     },
+    /// A post of an account on a social platform, which the collector can keep, too.
+    Post {
+        /// The id of the account.
+        account: String,
+        /// The post, as the platform's API (version 2) returns it.
+        post: serde_json::Value,
+    },
     /// A thing that is in no page, or only in part.
     Lost {
         /// Its file, and the entry in it.

@@ -5,7 +5,9 @@ use std::path::Path;
 use brain_page::{Document, ForeignFormat, MediaType, PayloadError, is_html, payload};
 use brain_protocol::{Command, Fault, FaultCode, MAX_CONTENT, Origin, hint};
 
-use crate::write_page::{frontmatter_fault, origin_label, read_document, too_large};
+use crate::write_page::{
+    encoding_advice, frontmatter_fault, origin_label, read_document, too_large,
+};
 
 /// Parses the text of a capture or a put. HTML of a file is converted as by `POST /ingest`.
 ///
@@ -32,7 +34,7 @@ pub(crate) fn read_input(content: &[u8], origin: &Origin) -> Result<Document, Fa
         ),
         PayloadError::Encoding(reason) => {
             Fault::new(FaultCode::BinaryContent, format!("{label} is not text: {reason}"))
-                .hint("brain keeps UTF-8 text; convert the file first")
+                .hint(encoding_advice(content))
         }
         PayloadError::Foreign(format) => unread_format(&label, format),
         PayloadError::Frontmatter(error) => frontmatter_fault(&label, &error),

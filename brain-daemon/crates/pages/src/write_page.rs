@@ -8,7 +8,8 @@ use crate::provenance::{IngestRoute, MAX_URI, MCP, WEBHOOK, is_uri, write_proven
 use brain_base::caller::Caller;
 use brain_base::clock::zone;
 use brain_page::{
-    self as page, Document, Frontmatter, FrontmatterError, LinkTarget, MAX_FRONTMATTER, NoteDates,
+    self as page, Document, Frontmatter, FrontmatterError, LinkTarget, MAX_FRONTMATTER,
+    NotTextReason, NoteDates,
 };
 use brain_store::{
     Author, Content, DerivedRows, FilePlan, Hash, LineChange, LinkRecord, NewPage, PageRecord,
@@ -128,9 +129,23 @@ pub fn read_document(bytes: &[u8], label: &str) -> Result<Document, Fault> {
     }
     let text = page::decode_text(bytes).map_err(|e| {
         Fault::new(FaultCode::BinaryContent, format!("{label} is not text: {e}"))
-            .hint("brain keeps UTF-8 text; convert the file first")
+            .hint(encoding_advice(bytes))
     })?;
     Document::parse(text).map_err(|e| frontmatter_fault(label, &e))
+}
+
+/// Returns how bytes that are not UTF-8 text can become it.
+pub(crate) fn encoding_advice(bytes: &[u8]) -> &'static str {
+    let is_utf8_up_to_nul = page::decode_text(bytes).is_err_and(|e| e.reason == NotTextReason::Nul);
+    match bytes {
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {
+            "brain keeps UTF-8 text; convert it first, for example: iconv -f utf16 -t utf8 OLD > NEW"
+        }
+        _ if is_utf8_up_to_nul => "brain keeps UTF-8 text; convert the file first",
+        _ => {
+            "brain keeps UTF-8 text; convert it first, for example: iconv -f latin1 -t utf8 OLD > NEW"
+        }
+    }
 }
 
 /// Returns the fault about more than [`MAX_CONTENT`] bytes.

@@ -46,6 +46,8 @@ impl Transaction<'_> {
             self.attachments.insert((id, former_name.as_str()), former.as_slice())?;
         }
         self.attachments.insert((id, name), to_bytes(record)?.as_slice())?;
+        // A link of the page to this file is not broken any more.
+        self.link_changes.pages.insert(id);
         self.attachment_files.insert((&record.hash, id, name), ())?;
         Ok(())
     }

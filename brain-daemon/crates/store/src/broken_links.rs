@@ -13,7 +13,7 @@ use brain_protocol::{Slug, SourceId};
 
 use super::links::Resolution;
 use super::read::Reader;
-use super::record::LinkRecord;
+use super::record::{AttachmentRecord, LinkRecord, from_bytes};
 use super::tables::end_of_source;
 use super::{StoreError, tables as t};
 use brain_base::caller::Visibility;
@@ -235,6 +235,21 @@ impl Reader {
         Ok(())
     }
 
+    /// Returns whether a target is a file of the page `id`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn is_file_of(&self, id: u64, target: &str) -> Result<bool, StoreError> {
+        let path = target.split('#').next().unwrap_or_default();
+        let name = page::listed_name(&page::percent_decode(path));
+        let table = self.table(t::ATTACHMENTS)?;
+        let record = match table.get((id, name.as_str()))? {
+            Some(row) => from_bytes::<AttachmentRecord>(row.value())?,
+            None => return Ok(false),
+        };
+        Ok(record.removed_at.is_none())
+    }
+
     /// Resolves a page's links and counts the broken ones. Calls `each` with each broken link, and
     /// whether it is ambiguous; stops when `each` returns `false`. Links to files beside the pages
     /// do not count.
@@ -252,6 +267,7 @@ impl Reader {
                     true
                 }
                 Resolution::Missing if page::is_attachment(&link.raw) => true,
+                Resolution::Missing if self.is_file_of(id, &link.raw)? => true,
                 Resolution::Missing => {
                     counts.missing += 1;
                     each(link, false)

@@ -19,6 +19,7 @@ mod import_documents;
 mod import_effect;
 pub(crate) mod import_input;
 mod import_page;
+mod import_posts;
 mod import_record;
 mod import_tally;
 mod import_undo;
@@ -30,6 +31,8 @@ mod convert;
 mod converter;
 mod copies;
 mod decide;
+mod document_places;
+mod exported_posts;
 mod listing;
 mod local_files;
 mod losses;
@@ -47,6 +50,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{
     Command, Fault, FaultCode, SourceId, Sync, SyncReply, SyncStatus, SyncedSource, hint,
 };
+pub use import_posts::PostKeeper;
 use parking_lot::{Mutex, MutexGuard};
 use run::SyncRun;
 use survey::scope;

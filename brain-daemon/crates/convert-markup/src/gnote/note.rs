@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use quick_xml::Reader;
-use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::Event;
 
 use super::content::Content;
+use crate::reference::resolve_reference;
 
 /// Maximum nesting of elements.
 const MAX_DEPTH: usize = 200;
@@ -84,7 +84,7 @@ pub(super) fn read(
             Event::CData(piece) => piece.xml10_content().into_owned(),
             Event::GeneralRef(name) => {
                 let name = name.xml10_content().into_owned();
-                resolve(&name).unwrap_or_else(|| {
+                resolve_reference(&name).unwrap_or_else(|| {
                     note.unknown.push(name.clone());
                     format!("&{name};")
                 })
@@ -112,16 +112,4 @@ impl Note {
             _ => {}
         }
     }
-}
-
-/// Returns the text of a reference, given without `&` and `;`.
-fn resolve(name: &str) -> Option<String> {
-    let Some(number) = name.strip_prefix('#') else {
-        return resolve_xml_entity(name).map(str::to_owned);
-    };
-    let number = match number.strip_prefix(['x', 'X']) {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None => number.parse(),
-    };
-    char::from_u32(number.ok()?).map(String::from)
 }

@@ -206,3 +206,18 @@ fn a_directory_of_markdown_is_not_org() {
     let sample = brain_convert_base::Sample::of(files.path()).unwrap();
     assert!(!(super::FORMAT.recognise)(&sample));
 }
+
+#[test]
+fn a_readme_beside_notes_is_a_page() {
+    let files = directory(&[
+        ("a.org", "#+title: A\n\nSee [[file:b.org]]\n"),
+        ("b.org", "* Head\n"),
+        ("README.md", "---\nkind: notes\n---\n\n# My notes\n"),
+    ]);
+    let done = Converted::of(&FORMATS, files.path());
+    assert_eq!((done.format, done.paths()), ("org", vec!["A", "b", "README"]));
+    assert_eq!(done.page("README"), "---\nkind: notes\n---\n\n# My notes\n");
+    assert!(done.page("A").contains("[[b"), "{}", done.page("A"));
+    let other = directory(&[("a.org", "* A\n"), ("README.md", "x"), ("note.md", "y")]);
+    assert!(brain_convert_base::recognise(&FORMATS, other.path()).unwrap().is_none());
+}

@@ -51,6 +51,13 @@ pub(super) fn is_archive(tree: &Tree) -> bool {
     posts.take(3).any(|entry| tree.head(entry, MAX_LOOK).is_ok_and(|head| head.starts_with(PREFIX)))
 }
 
+/// The account; texts are empty if the archive does not state them.
+#[derive(Default)]
+pub(super) struct Account {
+    pub(super) handle: String,
+    pub(super) id: String,
+}
+
 /// An archive: a directory, a ZIP archive, or the file with the posts alone.
 pub(super) struct Archive {
     path: PathBuf,
@@ -85,11 +92,11 @@ impl Archive {
         self.tree.as_ref()
     }
 
-    /// Returns the name of the account; empty if the archive does not state it.
-    pub(super) fn account(&self) -> Result<String, ConvertError> {
-        let Some(tree) = &self.tree else { return Ok(String::new()) };
+    /// Returns the account.
+    pub(super) fn account(&self) -> Result<Account, ConvertError> {
+        let Some(tree) = &self.tree else { return Ok(Account::default()) };
         let Some(entry) = tree.entries().iter().find(|it| it.name() == "account.js") else {
-            return Ok(String::new());
+            return Ok(Account::default());
         };
         let bytes = tree.read(entry, MAX_ACCOUNT).map_err(ConvertError::read(&self.path))?;
         let bytes = bytes.unwrap_or_default();
@@ -97,9 +104,13 @@ impl Archive {
         let value: Value =
             serde_json::from_slice(bytes.get(start..).unwrap_or_default()).unwrap_or_default();
         let account = value.get(0).and_then(|it| it.get("account")).unwrap_or(&Value::Null);
-        let name = text(account, "username");
-        let is_handle = name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
-        Ok(if is_handle { name.to_owned() } else { String::new() })
+        let (handle, id) = (text(account, "username"), text(account, "accountId"));
+        let is_handle = handle.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+        let is_id = id.bytes().all(|it| it.is_ascii_digit());
+        Ok(Account {
+            handle: if is_handle { handle.to_owned() } else { String::new() },
+            id: if is_id { id.to_owned() } else { String::new() },
+        })
     }
 
     /// Calls `each` with every entry of the files of a kind. Meanwhile no other file is read.

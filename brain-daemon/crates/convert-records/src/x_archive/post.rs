@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::fmt::strtime;
 use serde_json::Value;
 
+use super::api_post::{api_post, number};
 use super::archive::inner;
 use crate::embedded::web_link;
 use crate::json::{list, text};
@@ -27,11 +28,14 @@ pub(super) struct Post {
     reply: Option<(String, String)>,
     /// Likes and reposts.
     counts: (u64, u64),
+    /// The post as the platform's API returns it; `None` for a text that no post has.
+    api: Option<Value>,
 }
 
 impl Post {
-    /// Reads an entry of `tweets.js`. Its whole text is taken from `notes`.
-    pub(super) fn read(value: &Value, notes: &mut Notes) -> Option<Self> {
+    /// Reads an entry of `tweets.js`. Its whole text is taken from `notes`. `account` is the id of
+    /// the author.
+    pub(super) fn read(value: &Value, notes: &mut Notes, account: &str) -> Option<Self> {
         let tweet = value.get("tweet").unwrap_or(value);
         let id =
             [text(tweet, "id_str"), text(tweet, "id")].into_iter().find(|it| !it.is_empty())?;
@@ -48,14 +52,10 @@ impl Post {
         let media = if extended.is_empty() { inner(tweet, "entities", "media") } else { extended };
         // The address of media in the text leads to the post itself.
         urls.extend(media.iter().map(|it| (text(it, "url"), "")));
-        let words = match notes.take(time, short) {
-            Some(whole) => whole,
-            None => expanded(short, &urls),
-        };
-        let count = |key: &str| {
-            let value = tweet.get(key)?;
-            value.as_u64().or_else(|| value.as_str()?.parse().ok())
-        };
+        let whole = notes.take(time, short);
+        let api = api_post(tweet, id, time, whole.as_deref(), account);
+        let words = whole.unwrap_or_else(|| expanded(short, &urls));
+        let count = |key: &str| number(tweet.get(key)?);
         let reply = text(tweet, "in_reply_to_status_id_str");
         let name = text(tweet, "in_reply_to_screen_name");
         let counts = (
@@ -70,7 +70,13 @@ impl Post {
             reply: (!reply.is_empty() || !name.is_empty())
                 .then(|| (name.to_owned(), reply.to_owned())),
             counts,
+            api: Some(api),
         })
+    }
+
+    /// Takes the post as the platform's API returns it.
+    pub(super) fn take_api(&mut self) -> Option<Value> {
+        self.api.take()
     }
 
     /// Returns a line about the post that this one answers.
@@ -178,6 +184,7 @@ impl Notes {
             media: 0,
             reply: None,
             counts: (0, 0),
+            api: None,
         };
         let dated = self.by_second.into_iter().flat_map(|(second, notes)| {
             let time = Timestamp::from_second(second).ok();

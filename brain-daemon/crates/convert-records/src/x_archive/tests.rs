@@ -92,6 +92,50 @@ fn posts_of_a_month_are_a_page_with_their_media() {
 }
 
 #[test]
+fn a_post_is_also_in_the_form_of_the_api() {
+    let mut first = reply();
+    let tweet = &mut first["tweet"];
+    tweet["lang"] = json!("en");
+    tweet["in_reply_to_user_id_str"] = json!("77");
+    tweet["edit_info"] = json!({"initial": {"editTweetIds": ["13"], "editsRemaining": "5"}});
+    tweet["entities"]["hashtags"] = json!([{"text": "weir", "indices": ["4", "9"]}]);
+    tweet["entities"]["user_mentions"] =
+        json!([{"screen_name": "bo", "name": "Bo", "id_str": "77", "indices": ["0", "3"]}]);
+    let notes = json!({"noteTweet": {"noteTweetId": "99", "createdAt": "2018-10-10T20:19:24.000Z",
+        "core": {"text": "A long post about #weirs & more, which is longer than it may be. End"}}});
+    let lone = json!({"noteTweet": {"noteTweetId": "98", "core": {"text": "Nobody has me"}}});
+    let directory = directory(&[
+        ("data/tweets.js", &script("tweets", &[first, long()])),
+        ("data/note-tweet.js", &script("note_tweet", &[notes, lone])),
+        (
+            "data/account.js",
+            &script("account", &[json!({"account": {"username": "ada", "accountId": "5"}})]),
+        ),
+    ]);
+    let found = Converted::of(&FORMATS, directory.path());
+    let posts = found.posts();
+    assert_eq!(posts.len(), 2, "a text without a post is no post");
+    let expected = json!({
+        "id": "13", "text": "@bo See https://t.co/url1. https://t.co/pic1",
+        "created_at": "2018-10-11T08:00:00.000Z", "author_id": "5", "lang": "en",
+        "in_reply_to_user_id": "77", "referenced_tweets": [{"type": "replied_to", "id": "9"}],
+        "edit_history_tweet_ids": ["13"],
+        "public_metrics": {"like_count": 3, "retweet_count": 1},
+        "entities": {
+            "urls": [{"url": "https://t.co/url1", "expanded_url": "https://weir.example/a_b",
+                "display_url": ""}],
+            "hashtags": [{"start": 4, "end": 9, "tag": "weir"}],
+            "mentions": [{"start": 0, "end": 3, "username": "bo", "id": "77"}],
+        },
+    });
+    assert_eq!(posts[0], ("5", &expected));
+    let (_, long) = posts[1];
+    assert!(long["note_tweet"]["text"].as_str().unwrap().ends_with("may be. End"));
+    assert!(long["text"].as_str().unwrap().contains("&amp;"), "{long}");
+    assert!(long.get("entities").is_none() && long.get("lang").is_none(), "{long}");
+}
+
+#[test]
 fn a_post_is_plain_text() {
     let text =
         script("tweets", &[post("1", "Wed Oct 10 20:19:24 +0000 2018", "# a\n#b\n1. c [[d]]")]);

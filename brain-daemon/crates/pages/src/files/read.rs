@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use brain_protocol::{MAX_CONTENT, Slug};
+use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Slug};
 
 use crate::provenance::SYNC;
 use crate::write_page::{read_document, read_page};
@@ -172,12 +172,18 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], dates: NoteDates, now
     });
     match page {
         Ok(page) => FileText::Page(Box::new(page)),
-        Err(fault) => {
-            let reason = fault.message.strip_prefix("it: ").unwrap_or(&fault.message);
-            FileText::Invalid(
-                reason.strip_suffix("; nothing was stored").unwrap_or(reason).to_owned(),
-            )
-        }
+        Err(fault) => FileText::Invalid(unread_reason(fault)),
+    }
+}
+
+/// Returns the reason of a fault of [`read_document`] about "it", for a list that names the file.
+#[must_use]
+pub fn unread_reason(fault: Fault) -> String {
+    let reason = fault.message.strip_prefix("it: ").unwrap_or(&fault.message);
+    let reason = reason.strip_suffix("; nothing was stored").unwrap_or(reason);
+    match fault.hint {
+        Some(hint) if fault.code == FaultCode::BinaryContent => format!("{reason}; {hint}"),
+        _ => reason.to_owned(),
     }
 }
 

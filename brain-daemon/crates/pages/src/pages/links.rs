@@ -34,6 +34,11 @@ impl PageService {
         let truncated = found.len() > MAX_ROWS;
         for link in found.into_iter().take(MAX_ROWS) {
             let resolution = reader.resolve(&link, (&source, &slug))?;
+            if matches!(resolution, Resolution::Missing)
+                && reader.is_file_of(record.id, &link.raw)?
+            {
+                continue;
+            }
             links.push(self.link_row(caller, link, resolution));
         }
         Ok(LinksReply { slug, source_id: source, direction: "links".into(), links, truncated })

@@ -15,10 +15,12 @@ use brain_base::home::create_private_dir;
 use brain_page::{ConvertedLine, attachment_name};
 use brain_protocol::{Command, Fault, FaultCode};
 use brain_service::Progress;
+use serde_json::Value;
 
 use super::SyncService;
 use super::converter::{Ending, convert, invalid};
 use super::export_dir::export_dir;
+use super::exported_posts::ExportedPosts;
 use super::losses::Losses;
 
 /// A directory that is removed with this value.
@@ -37,6 +39,8 @@ pub(super) struct ConvertedPages {
     dir: ScratchDir,
     /// The things that are in no page, or only in part.
     pub(super) lost: Losses,
+    /// The posts of an account.
+    pub(super) posts: Option<ExportedPosts>,
     /// The entry of the export, or the document, for each path below `dir`.
     origins: HashMap<String, String>,
 }
@@ -52,7 +56,7 @@ pub(super) struct ConvertedExport {
 
 impl ConvertedPages {
     fn new(dir: ScratchDir) -> Self {
-        Self { dir, lost: Losses::default(), origins: HashMap::new() }
+        Self { dir, lost: Losses::default(), posts: None, origins: HashMap::new() }
     }
 
     /// Returns the directory with a markdown file for each page.
@@ -95,10 +99,23 @@ impl ConvertedPages {
                 let path = self.dir().join(export_dir(Path::new(&page_path))).join(name);
                 write(&path, &bytes).map_err(|error| file_fault(&path, &error))?;
             }
+            ConvertedLine::Post { account, post } => self.accept_post(&account, &post)?,
             ConvertedLine::Lost { from, reason } => self.lost.add(from, reason),
             ConvertedLine::End { .. } | ConvertedLine::Format { .. } => {}
         }
         Ok(())
+    }
+
+    /// Keeps a post until the pages are stored.
+    fn accept_post(&mut self, account: &str, post: &Value) -> Result<(), Fault> {
+        let fault = |error: io::Error| file_fault(&self.dir.0, &error);
+        if self.posts.is_none() {
+            self.posts = Some(ExportedPosts::begin(&self.dir.0, account).map_err(fault)?);
+        }
+        match &mut self.posts {
+            Some(posts) if posts.account() == account => posts.add(post).map_err(fault),
+            _ => Err(invalid("its posts are of two accounts")),
+        }
     }
 }
 

@@ -70,7 +70,9 @@ pub(super) fn convert(
             _ if !has_format => return Err(invalid("its first line names no format")),
             ConvertedLine::Page { .. } => pages += 1,
             ConvertedLine::End { pages: stated } => is_whole = stated == pages,
-            ConvertedLine::File { .. } | ConvertedLine::Lost { .. } => {}
+            ConvertedLine::File { .. }
+            | ConvertedLine::Post { .. }
+            | ConvertedLine::Lost { .. } => {}
         }
         accept(line)?;
     }
@@ -113,8 +115,10 @@ impl Converter {
             .process_group(0)
             .spawn();
         let mut child = started.map_err(|error| {
-            Fault::new(FaultCode::Io, format!("cannot start {name}: {error}"))
-                .hint("brain-convert belongs beside brain-daemon; install it again")
+            Fault::new(FaultCode::Io, format!("cannot start {name}: {error}")).hint(
+                "brain-convert belongs beside brain-daemon: install it again; another program must \
+                 be as import.processors names it",
+            )
         })?;
         // A line can have many megabytes.
         let (send, lines) = sync_channel(1);

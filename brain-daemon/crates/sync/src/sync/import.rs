@@ -14,10 +14,9 @@ use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::instant_argument;
 use brain_files::{CommitTimes, MarkdownFile, ScanReport};
 use brain_page::assign_slugs;
-use brain_pages::sources::do_overlap;
 use brain_protocol::{
-    Command, Fault, FaultCode, Import, ImportFailure, ImportReply, Slug, SourceId, WriteStatus,
-    hint,
+    Command, Fault, FaultCode, Import, ImportFailure, ImportReply, ImportedPosts, Slug, SourceId,
+    WriteStatus,
 };
 use brain_service::Progress;
 use brain_service::batch::{in_batches, map_in_parallel};
@@ -27,14 +26,15 @@ use brain_store::{
 
 use super::SyncService;
 use super::beside::links_warning;
+use super::document_places::DocumentPlaces;
 use super::import_attachments::PageWithFiles;
 use super::import_documents::{self, Document, DocumentResult};
 use super::import_effect::{ImportEffect, StoredTexts};
-use super::import_input::{ImportInput, InputKind, take_documents};
+use super::import_input::{ImportInput, InputKind};
 use super::import_page::{ImportPage, read_page};
+use super::import_posts::{PostImport, PostKeeper};
 use super::import_record::{FormerState, ImportRecord, ImportRecords};
 use super::import_tally::ImportTally;
-use super::local_files::LocalFiles;
 
 /// Why a page is not written.
 const BLANK: &str = "it is empty, and would blank the page of that slug";
@@ -178,11 +178,18 @@ impl ImportRun<'_> {
         documents: &[Document],
     ) -> Result<Vec<String>, Fault> {
         let mut unread = Vec::new();
+        let places = DocumentPlaces::of(documents.iter().filter_map(Document::one_page));
         for batch in documents.chunks(import_documents::BATCH) {
             let mut pages = self.service.converted_pages()?;
             let results = {
                 let should_continue = || self.should_continue();
-                self.service.convert_documents(root, batch, &mut pages, &should_continue)?
+                self.service.convert_documents(
+                    root,
+                    batch,
+                    &mut pages,
+                    &places,
+                    &should_continue,
+                )?
             };
             for (document, result) in batch.iter().zip(results) {
                 match result {
@@ -224,6 +231,22 @@ impl ImportRun<'_> {
         found.other_files += unread.len() as u64;
         found.other_paths.extend(unread);
         Ok(())
+    }
+
+    /// Hands the posts of an export to `keeper`.
+    fn hand_over_posts(
+        &mut self,
+        input: &mut ImportInput,
+        keeper: &dyn PostKeeper,
+    ) -> Result<Option<ImportedPosts>, Fault> {
+        let InputKind::Export(export) = &mut input.kind else { return Ok(None) };
+        let Some(posts) = export.pages.posts.take() else { return Ok(None) };
+        let record = self.record.clone();
+        let posts_import = PostImport { keeper, since: self.since, record: record.as_ref() };
+        let mut tally = std::mem::take(&mut self.tally);
+        let imported = posts_import.run(posts, &mut tally, &|| self.should_continue());
+        self.tally = tally;
+        imported
     }
 
     /// Reports the progress. Returns whether the import should continue.
@@ -335,6 +358,7 @@ impl ImportRun<'_> {
 
 impl SyncService {
     /// Creates pages from the markdown files and documents of a directory, or from an export.
+    /// `keeper` gets the posts of an export, too.
     ///
     /// # Errors
     /// `not_found` for a path that is not there, `usage`, `cancelled`, `busy` while an export is
@@ -343,6 +367,7 @@ impl SyncService {
         &self,
         caller: &Caller,
         request: &Import,
+        keeper: &dyn PostKeeper,
         progress: &dyn Progress,
     ) -> Result<ImportReply, Fault> {
         let began = Instant::now();
@@ -358,6 +383,9 @@ impl SyncService {
         let begin = || records.begin(&request.path, &source, now);
         let record = (!request.dry_run).then(begin).transpose()?;
         let _running = record.as_ref().map(|record| self.run_record(&record.id)).transpose()?;
+        if let Some(record) = &record {
+            progress.line(&record.id);
+        }
         let files = (found.files.len() + documents.len()) as u64;
         let mut run = ImportRun {
             service: self,
@@ -373,10 +401,12 @@ impl SyncService {
         };
         run.tally.add_problems(request, &mut input, &mut found);
         let _refresh = self.index.refresh_on_drop();
-        run.store_all(&input, &mut found, documents).map_err(|fault| match &record {
+        let with_id = |fault| match &record {
             Some(record) => with_id(fault, record),
             None => fault,
-        })?;
+        };
+        run.store_all(&input, &mut found, documents).map_err(with_id)?;
+        let posts = run.hand_over_posts(&mut input, keeper).map_err(with_id)?;
         if let InputKind::Markdown(_) = input.kind {
             run.tally.lose_others(&input.path, &mut found);
         }
@@ -391,6 +421,7 @@ impl SyncService {
         let mut reply = ImportReply {
             left_out: found.ignored,
             took_ms: began.elapsed().as_millis() as u64,
+            posts,
             ..tally.reply(id, format, total)
         };
         if let Some(record) = record
@@ -399,50 +430,6 @@ impl SyncService {
             reply.warnings.push(format!("the report is not kept: {}", fault.message));
         }
         Ok(reply)
-    }
-
-    /// Returns the documents of an imported directory, and notes which files its notes can name.
-    fn sort_other_files(
-        &self,
-        request: &Import,
-        input: &mut ImportInput,
-        found: &mut ScanReport,
-    ) -> Vec<Document> {
-        let InputKind::Markdown(files) = &mut input.kind else { return Vec::new() };
-        let has_converter = self.env.converter.exists();
-        let documents = match request.format {
-            Some(_) => Vec::new(),
-            None => {
-                let is_document = |path: &str| self.is_document(path, has_converter);
-                take_documents(&input.path, found, is_document)
-            }
-        };
-        let links: HashSet<&String> = found.links.iter().collect();
-        let others = found.other_paths.iter().filter(|path| !links.contains(path));
-        *files = LocalFiles::of(others.chain(documents.iter().map(|document| &document.path)));
-        documents
-    }
-
-    /// Returns the source that gets the pages. Refuses one whose directory overlaps `dir`.
-    fn target_source(
-        &self,
-        caller: &Caller,
-        request: &Import,
-        dir: &Path,
-    ) -> Result<SourceId, Fault> {
-        let (source, record) = brain_pages::sources::resolve(
-            caller,
-            &self.store.read(caller.visibility())?,
-            request.source.as_ref(),
-        )?;
-        if record.path.as_ref().is_some_and(|own| do_overlap(dir, Path::new(own))) {
-            let message = format!("{} overlaps the directory of source \"{source}\"", request.path);
-            return Err(Fault::new(FaultCode::Usage, message).hint(hint!(
-                "sync it instead: {}",
-                Command::SyncSource { source: Some(source.to_string()) }
-            )));
-        }
-        Ok(source)
     }
 
     /// Counts the effects in a dry run, with the same decisions, from a snapshot.

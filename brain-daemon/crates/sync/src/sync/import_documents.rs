@@ -16,14 +16,15 @@ use parking_lot::Mutex;
 use super::SyncService;
 use super::convert::ConvertedPages;
 use super::converter::{Ending, convert};
+use super::document_places::DocumentPlaces;
 
 /// How many documents are converted before their pages are stored. Their files are on the disk
 /// until then.
 pub(super) const BATCH: usize = 32;
 /// The names of files that `brain-convert` may be able to read as a document. Its content decides.
-const EXTENSIONS: [&str; 17] = [
-    "csv", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox", "note", "odt", "org",
-    "pdf", "tid", "txt", "vcf", "xhtml",
+const EXTENSIONS: [&str; 21] = [
+    "csv", "ctb", "ctd", "ctx", "ctz", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox",
+    "note", "odt", "org", "pdf", "tid", "txt", "vcf", "xhtml",
 ];
 
 /// Those of them that become one page, beside which a long one has further parts. The others become
@@ -53,14 +54,19 @@ pub(super) struct Document {
 impl Document {
     /// Returns the documents at `paths`. If a page of `markdown` or another document has the name of
     /// a document, its extension tells it apart.
-    pub(super) fn list(paths: Vec<String>, markdown: &[MarkdownFile]) -> Vec<Self> {
-        let name = |path: &str| split_extension(path).0.to_lowercase();
+    /// `split` separates a path and its extension.
+    pub(super) fn list(
+        paths: Vec<String>,
+        markdown: &[MarkdownFile],
+        split: impl for<'p> Fn(&'p str) -> (&'p str, &'p str),
+    ) -> Vec<Self> {
+        let name = |path: &str| split(path).0.to_lowercase();
         let mut names: HashMap<String, usize> = HashMap::new();
         for path in paths.iter().chain(markdown.iter().map(|file| &file.path)) {
             *names.entry(name(path)).or_default() += 1;
         }
         let document = |path: String| {
-            let (stem, extension) = split_extension(&path);
+            let (stem, extension) = split(&path);
             let is_unique = names.get(&name(&path)) == Some(&1);
             let place = match is_unique {
                 true => stem.to_owned(),
@@ -72,9 +78,19 @@ impl Document {
         paths.into_iter().map(document).collect()
     }
 
+    /// Returns its path and the path of its page, if it becomes one page.
+    pub(super) fn one_page(&self) -> Option<(&str, &str)> {
+        self.is_one_page.then_some((self.path.as_str(), self.place.as_str()))
+    }
+
     /// Returns the line with the paths below the imported directory. `first` is the path of the
-    /// document's first page, as the program names it.
-    fn locate(&self, line: ConvertedLine, first: &mut Option<String>) -> ConvertedLine {
+    /// document's first page, as the program names it. Links to other documents lead to their pages.
+    fn locate(
+        &self,
+        line: ConvertedLine,
+        first: &mut Option<String>,
+        places: &DocumentPlaces,
+    ) -> ConvertedLine {
         let mut place = |path: &str| {
             let is_first = first.get_or_insert_with(|| path.to_owned()) == path;
             match self.is_one_page && is_first {
@@ -84,7 +100,9 @@ impl Document {
         };
         match line {
             ConvertedLine::Page { path, markdown, .. } => {
-                ConvertedLine::Page { from: self.path.clone(), path: place(&path), markdown }
+                let path = place(&path);
+                let markdown = places.with_links(&self.path, &path, markdown);
+                ConvertedLine::Page { from: self.path.clone(), path, markdown }
             }
             ConvertedLine::File { page, name, base64 } => {
                 ConvertedLine::File { page: place(&page), name, base64 }
@@ -120,10 +138,24 @@ impl SyncService {
         is_known && !name.starts_with('.')
     }
 
-    /// Returns the owner's program for a document.
+    /// Returns the owner's program for a document: of two, the one with the longer extension.
     fn processor(&self, path: &str) -> Option<&Processor> {
-        let extension = split_extension(path).1.to_lowercase();
-        self.env.processors.iter().find(|processor| processor.extension == extension)
+        let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+        let has_extension = |processor: &&Processor| {
+            let stem = name.strip_suffix(&processor.extension).and_then(|it| it.strip_suffix('.'));
+            stem.is_some_and(|stem| !stem.is_empty())
+        };
+        let fitting = self.env.processors.iter().filter(has_extension);
+        fitting.max_by_key(|processor| processor.extension.len())
+    }
+
+    /// Returns the path of a document without its extension, and the extension.
+    pub(super) fn split_path<'p>(&self, path: &'p str) -> (&'p str, &'p str) {
+        let split = self.processor(path).and_then(|processor| {
+            let at = path.len().checked_sub(processor.extension.len())?;
+            Some((path.get(..at)?.strip_suffix('.')?, path.get(at..)?))
+        });
+        split.unwrap_or_else(|| split_extension(path))
     }
 
     /// Converts documents of the directory `root` into `pages`.
@@ -135,6 +167,7 @@ impl SyncService {
         root: &Path,
         documents: &[Document],
         pages: &mut ConvertedPages,
+        places: &DocumentPlaces,
         should_continue: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<DocumentResult>, Fault> {
         let pages = Mutex::new(pages);
@@ -145,7 +178,8 @@ impl SyncService {
             let path = root.join(&document.path);
             let mut first = None;
             let ending = convert(program, &path, should_continue, &mut |line| {
-                pages.lock().accept(document.locate(line, &mut first))
+                let line = document.locate(line, &mut first, places);
+                pages.lock().accept(line)
             });
             match ending {
                 Ok(Ending::Whole) => Ok(DocumentResult::Converted),
@@ -170,14 +204,14 @@ mod tests {
 
     fn places(paths: &[&str]) -> Vec<String> {
         let paths = paths.iter().map(|path| (*path).to_owned()).collect();
-        let documents = Document::list(paths, &[]);
+        let documents = Document::list(paths, &[], split_extension);
         let page = |document: &Document| {
             let page = ConvertedLine::Page {
                 from: "x".to_owned(),
                 path: "Title".to_owned(),
                 markdown: String::new(),
             };
-            match document.locate(page, &mut None) {
+            match document.locate(page, &mut None, &DocumentPlaces::of([])) {
                 ConvertedLine::Page { from, path, .. } => format!("{from}: {path}"),
                 _ => unreachable!(),
             }

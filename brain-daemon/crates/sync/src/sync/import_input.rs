@@ -6,12 +6,14 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use brain_base::caller::Caller;
 use brain_files::{IgnoreRules, ScanReport};
 use brain_machines::KEPT_PAGES;
 use brain_page::{ForeignFormat, embedded_files, is_html};
 use brain_pages::file_input::unread_format;
 use brain_pages::files::read::uri;
-use brain_protocol::{Command, Fault, FaultCode, Import, ImportFailure, hint};
+use brain_pages::sources::do_overlap;
+use brain_protocol::{Command, Fault, FaultCode, Import, ImportFailure, SourceId, hint};
 use brain_service::Progress;
 use rustix::fs::OFlags;
 
@@ -131,6 +133,50 @@ impl SyncService {
         let except = (!input.is_converted()).then_some(home);
         Ok(brain_files::markdown_files(input.dir(), "", &rules, except))
     }
+
+    /// Returns the documents of an imported directory, and notes which files its notes can name.
+    pub(super) fn sort_other_files(
+        &self,
+        request: &Import,
+        input: &mut ImportInput,
+        found: &mut ScanReport,
+    ) -> Vec<Document> {
+        let InputKind::Markdown(files) = &mut input.kind else { return Vec::new() };
+        let has_converter = self.env.converter.exists();
+        let documents = match request.format {
+            Some(_) => Vec::new(),
+            None => {
+                let is_document = |path: &str| self.is_document(path, has_converter);
+                take_documents(&input.path, found, is_document, |path| self.split_path(path))
+            }
+        };
+        let links: HashSet<&String> = found.links.iter().collect();
+        let others = found.other_paths.iter().filter(|path| !links.contains(path));
+        *files = LocalFiles::of(others.chain(documents.iter().map(|document| &document.path)));
+        documents
+    }
+
+    /// Returns the source that gets the pages. Refuses one whose directory overlaps `dir`.
+    pub(super) fn target_source(
+        &self,
+        caller: &Caller,
+        request: &Import,
+        dir: &Path,
+    ) -> Result<SourceId, Fault> {
+        let (source, record) = brain_pages::sources::resolve(
+            caller,
+            &self.store.read(caller.visibility())?,
+            request.source.as_ref(),
+        )?;
+        if record.path.as_ref().is_some_and(|own| do_overlap(dir, Path::new(own))) {
+            let message = format!("{} overlaps the directory of source \"{source}\"", request.path);
+            return Err(Fault::new(FaultCode::Usage, message).hint(hint!(
+                "sync it instead: {}",
+                Command::SyncSource { source: Some(source.to_string()) }
+            )));
+        }
+        Ok(source)
+    }
 }
 
 /// Returns whether a join of a shared brain kept this directory of pages.
@@ -184,10 +230,11 @@ fn unknown_file(path: &str, resolved: &Path) -> Fault {
 
 /// Returns the documents of an imported directory, and takes them out of the files that are not
 /// imported.
-pub(super) fn take_documents(
+fn take_documents(
     root: &Path,
     found: &mut ScanReport,
     is_document: impl Fn(&str) -> bool,
+    split: impl for<'p> Fn(&'p str) -> (&'p str, &'p str),
 ) -> Vec<Document> {
     let is_taken = |path: &String| {
         let metadata = std::fs::symlink_metadata(root.join(path));
@@ -197,7 +244,7 @@ pub(super) fn take_documents(
         std::mem::take(&mut found.other_paths).into_iter().partition(is_taken);
     found.other_files -= documents.len() as u64;
     found.other_paths = others;
-    Document::list(documents, &found.files)
+    Document::list(documents, &found.files, split)
 }
 
 /// Returns the files that are not imported, with the reasons. `links` are those that lead to a

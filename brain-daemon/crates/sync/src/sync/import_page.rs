@@ -2,7 +2,7 @@
 
 use brain_files::CommitTimes;
 use brain_page::{Frontmatter, NoteDates};
-use brain_pages::files::read::file_times;
+use brain_pages::files::read::{file_times, unread_reason};
 use brain_pages::provenance::{IMPORT, has_claims, move_unverified_provenance};
 use brain_pages::write_page::{build_new_page, read_document};
 use brain_protocol::{ImportFailure, MAX_CONTENT, Slug};
@@ -48,7 +48,7 @@ pub(super) fn read_page(
             return Err(format!("it has {size} bytes, more than the limit of {MAX_CONTENT}"));
         }
         let bytes = std::fs::read(&file_path).map_err(|e| e.to_string())?;
-        let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
+        let document = read_document(&bytes, "it").map_err(unread_reason)?;
         let uri = input.uri(path);
         let previous = match has_claims(&document.frontmatter) {
             true => stored_provenance(slug).map_err(|error| error.to_string())?,

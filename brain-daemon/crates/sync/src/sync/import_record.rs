@@ -29,6 +29,8 @@ enum Line {
     Began { path: String, source: SourceId, at: String },
     /// Pages that the import is about to write at `at`, in Unix milliseconds.
     Pages { at: i64, pages: Vec<FormerState> },
+    /// Posts go to the files of the collector in this directory.
+    Posts { directory: String },
     /// The import ended with this reply.
     Ended { reply: Box<ImportReply> },
     /// The import was undone.
@@ -84,6 +86,8 @@ pub(super) struct RecordedImport {
     pub(super) source: SourceId,
     /// The pages that the import wrote or was about to write, by slug.
     pub(super) pages: BTreeMap<Slug, FormerState>,
+    /// The directory of the collector that got posts.
+    pub(super) posts_directory: Option<String>,
     pub(super) report: Option<ImportReply>,
 }
 
@@ -176,6 +180,11 @@ impl ImportRecord {
         if pages.is_empty() { Ok(()) } else { self.add(&Line::Pages { at, pages }) }
     }
 
+    /// Adds that posts are about to be written to the files of the collector in `directory`.
+    pub(super) fn add_posts(&self, directory: &str) -> Result<(), Fault> {
+        self.add(&Line::Posts { directory: directory.to_owned() })
+    }
+
     pub(super) fn end(&self, reply: &ImportReply) -> Result<(), Fault> {
         self.add(&Line::Ended { reply: Box::new(reply.clone()) })
     }
@@ -209,7 +218,13 @@ impl ImportRecord {
             pages: 0,
             undone_at: None,
         };
-        let mut import = RecordedImport { row, source, pages: BTreeMap::new(), report: None };
+        let mut import = RecordedImport {
+            row,
+            source,
+            pages: BTreeMap::new(),
+            posts_directory: None,
+            report: None,
+        };
         for line in lines {
             match line {
                 Line::Began { .. } => {}
@@ -220,6 +235,7 @@ impl ImportRecord {
                     };
                     import.pages.extend(pages.into_iter().map(page));
                 }
+                Line::Posts { directory } => import.posts_directory = Some(directory),
                 Line::Ended { reply } => {
                     import.row.status = Some(reply.status);
                     import.report = Some(*reply);

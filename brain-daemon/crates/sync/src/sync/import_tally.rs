@@ -124,6 +124,7 @@ impl ImportTally {
             took_ms: 0,
             not_imported: self.lost.named,
             left_out: IgnoredFiles::default(),
+            posts: None,
         }
     }
 }

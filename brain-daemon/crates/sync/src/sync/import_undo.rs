@@ -2,7 +2,7 @@
 //!
 //! A page that the import created is deleted, and one that it changed gets its former text. A page
 //! that somebody changed since stays as it is, and is named. Like every deletion and change, this
-//! can be reverted itself.
+//! can be reverted itself. Posts in the files of the collector stay, and are named, too.
 
 use std::collections::HashSet;
 
@@ -81,6 +81,7 @@ impl SyncService {
             untouched: 0,
             kept: Vec::new(),
             kept_total: 0,
+            posts_directory: posts_directory(&import),
         };
         let mut kept = Failures::default();
         for (number, batch) in pages.chunks(BATCH).enumerate() {
@@ -178,6 +179,14 @@ impl SyncService {
             Err(fault) => Err(fault),
         }
     }
+}
+
+/// Returns the directory of the collector in which posts of the import stay. An import without a
+/// report may have added some.
+fn posts_directory(import: &RecordedImport) -> Option<String> {
+    let reply = import.report.as_ref();
+    let has_none = reply.is_some_and(|it| it.posts.as_ref().is_none_or(|posts| posts.added == 0));
+    import.posts_directory.clone().filter(|_| !has_none)
 }
 
 /// Decides what becomes of a page that an import found as `former`, and that is `page` now.

@@ -41,7 +41,7 @@ impl LocalFiles {
 }
 
 /// Returns the path that `target` has from `folder`; `None` if it leads out of the directory.
-fn joined(folder: &str, target: &str) -> Option<String> {
+pub(super) fn joined(folder: &str, target: &str) -> Option<String> {
     let mut names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
     for name in target.split('/') {
         match name {
