@@ -87,6 +87,7 @@ mod import_exports;
 mod import_fixtures;
 mod import_undo;
 mod ingest_crash;
+mod ingest_documents;
 mod ingest_fixture;
 mod ingest_queue;
 mod ingest_spool;

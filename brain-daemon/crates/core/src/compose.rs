@@ -11,9 +11,10 @@ use brain_base::home::Home;
 use brain_collector::{CollectorEnvironment, CollectorService};
 use brain_config::{ClientDocuments, Config, HomePath};
 use brain_connect::ConnectService;
+use brain_converter::Converters;
 use brain_costs::Ledger;
 use brain_graph::GraphService;
-use brain_ingest::{IngestService, Queue};
+use brain_ingest::{DocumentSettings, IngestService, Queue};
 use brain_llm::LanguageModels;
 use brain_machines::{LeaseTable, MachineEnvironment, MachineService};
 use brain_pages::files::FileService;
@@ -55,6 +56,7 @@ pub(crate) struct SharedParts {
     ledger: Arc<Ledger>,
     text: Arc<TextBudget>,
     sync_lock: Arc<Mutex<()>>,
+    converters: Arc<Converters>,
 }
 
 impl SharedParts {
@@ -68,8 +70,11 @@ impl SharedParts {
         let waiting = store.read_through(Reader::job_counts)?.waiting;
         let files =
             FileService::new(env.home.clone(), store.clone(), env.clock.clone(), env.stop.clone());
+        let processors = env.config.import.processors.clone();
+        let converters = Converters::new(env.converter.clone(), processors);
         Ok(Self {
             files: Arc::new(files),
+            converters: Arc::new(converters),
             dedup: Arc::new(Dedup::new(env.config.store.dedup_entries)),
             queue: Arc::new(Queue::new(env.config.ingest.queue, waiting, changes.clone())),
             ledger: Arc::new(Ledger::new(&env.home.costs(), env.clock.clone())),
@@ -182,16 +187,23 @@ impl SharedParts {
     ) -> Arc<SyncService> {
         let Self { env, store, index, sync_lock: lock, .. } = self.clone();
         let git_approved = env.config.sources.git_approved.clone();
-        let processors = env.config.import.processors.clone();
-        let Environment { home, clock, converter, stop, .. } = env;
-        let environment =
-            SyncEnvironment { home, converter, processors, git_approved, clock, stop };
+        let converters = self.converters.clone();
+        let Environment { home, clock, stop, .. } = env;
+        let environment = SyncEnvironment { home, converters, git_approved, clock, stop };
         Arc::new(SyncService::new(environment, store, index, pages, sources, embedding, lock))
     }
 
     fn ingest(&self) -> Arc<IngestService> {
         let Self { env, store, index, files, dedup, text, queue, .. } = self.clone();
-        Arc::new(IngestService::new(store, index, env.clock, files, dedup, text, queue))
+        let documents = DocumentSettings {
+            is_on: env.config.ingest.documents,
+            max_bytes: env.config.pages.max_attachment_mb * 1_000_000,
+            converters: self.converters.clone(),
+            scratch: env.home.run().join("document"),
+            stop: env.stop,
+        };
+        let environment = (env.clock, documents);
+        Arc::new(IngestService::new(store, index, files, dedup, text, queue, environment))
     }
 
     fn models(&self) -> Arc<LanguageModels> {

@@ -27,7 +27,6 @@ mod apply;
 mod beside;
 pub mod compare;
 mod convert;
-mod converter;
 mod copies;
 mod decide;
 mod listing;
@@ -54,7 +53,7 @@ use survey::scope;
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
-use brain_config::Processor;
+use brain_converter::Converters;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
 use brain_pages::sources::SourceService;
@@ -92,10 +91,8 @@ impl SyncOptions<'_> {
 pub struct SyncEnvironment {
     /// The home directory, which is not imported.
     pub home: Home,
-    /// The program `brain-convert`.
-    pub converter: PathBuf,
-    /// The owner's programs for documents: `import.processors`.
-    pub processors: Vec<Processor>,
+    /// The programs that read documents and exports.
+    pub converters: Arc<Converters>,
     /// The git configurations that the owner approved: `sources.git_approved`.
     pub git_approved: Vec<String>,
     /// The clock.

@@ -409,11 +409,12 @@ impl SyncService {
         found: &mut ScanReport,
     ) -> Vec<Document> {
         let InputKind::Markdown(files) = &mut input.kind else { return Vec::new() };
-        let has_converter = self.env.converter.exists();
+        let converters = &self.env.converters;
+        let has_own = converters.has_own();
         let documents = match request.format {
             Some(_) => Vec::new(),
             None => {
-                let is_document = |path: &str| self.is_document(path, has_converter);
+                let is_document = |path: &str| converters.is_document(path, has_own);
                 take_documents(&input.path, found, is_document)
             }
         };

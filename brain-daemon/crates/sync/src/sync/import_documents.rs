@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use brain_config::Processor;
+use brain_converter::{Ending, convert, split_extension};
 use brain_files::MarkdownFile;
 use brain_page::ConvertedLine;
 use brain_protocol::{Fault, FaultCode};
@@ -15,19 +15,12 @@ use parking_lot::Mutex;
 
 use super::SyncService;
 use super::convert::ConvertedPages;
-use super::converter::{Ending, convert};
 
 /// How many documents are converted before their pages are stored. Their files are on the disk
 /// until then.
 pub(super) const BATCH: usize = 32;
-/// The names of files that `brain-convert` may be able to read as a document. Its content decides.
-const EXTENSIONS: [&str; 17] = [
-    "csv", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox", "note", "odt", "org",
-    "pdf", "tid", "txt", "vcf", "xhtml",
-];
-
-/// Those of them that become one page, beside which a long one has further parts. The others become
-/// a folder of pages.
+/// The extensions of documents that become one page, beside which a long one has further parts. The
+/// others become a folder of pages.
 const ONE_PAGE: [&str; 10] =
     ["csv", "docx", "eml", "epub", "htm", "html", "odt", "pdf", "txt", "xhtml"];
 
@@ -100,32 +93,7 @@ impl Document {
     }
 }
 
-/// Returns the path without the extension, and the extension.
-fn split_extension(path: &str) -> (&str, &str) {
-    let name_at = path.rfind('/').map_or(0, |at| at + 1);
-    match path[name_at..].rfind('.') {
-        Some(dot) if dot > 0 => (&path[..name_at + dot], &path[name_at + dot + 1..]),
-        _ => (path, ""),
-    }
-}
-
 impl SyncService {
-    /// Returns whether a file of an imported directory may be a document that can be read.
-    pub(super) fn is_document(&self, path: &str, has_converter: bool) -> bool {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let extension = split_extension(path).1.to_lowercase();
-        let is_known = has_converter && EXTENSIONS.contains(&extension.as_str());
-        let is_known = is_known || self.processor(path).is_some();
-        // macOS leaves files `._NAME` on other systems' disks.
-        is_known && !name.starts_with('.')
-    }
-
-    /// Returns the owner's program for a document.
-    fn processor(&self, path: &str) -> Option<&Processor> {
-        let extension = split_extension(path).1.to_lowercase();
-        self.env.processors.iter().find(|processor| processor.extension == extension)
-    }
-
     /// Converts documents of the directory `root` into `pages`.
     ///
     /// # Errors
@@ -138,13 +106,11 @@ impl SyncService {
         should_continue: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<DocumentResult>, Fault> {
         let pages = Mutex::new(pages);
-        let converter = self.converter_command();
         let results = map_in_parallel(documents, |document| {
-            let processor = self.processor(&document.path);
-            let program = processor.map_or(&converter, |processor| &processor.program);
+            let program = self.env.converters.command(&document.path);
             let path = root.join(&document.path);
             let mut first = None;
-            let ending = convert(program, &path, should_continue, &mut |line| {
+            let ending = convert(&program, &path, should_continue, &mut |line| {
                 pages.lock().accept(document.locate(line, &mut first))
             });
             match ending {

@@ -100,8 +100,8 @@ impl SyncService {
         let mut warning = None;
         let export = match request.format.as_deref() {
             Some(MARKDOWN) => None,
-            None if !self.env.converter.exists() => {
-                let program = self.env.converter.display();
+            None if !self.env.converters.has_own() => {
+                let program = self.env.converters.own().display();
                 warning = Some(format!(
                     "{program} is missing, so exports of other programs are not recognised; \
                      install brain again"
