@@ -173,6 +173,7 @@ mod service_install;
 mod setup;
 mod size_limits;
 mod socket;
+mod source_documents;
 mod sources;
 mod store_size;
 mod summary;

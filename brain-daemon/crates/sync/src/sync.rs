@@ -8,6 +8,7 @@
 //! 3. Find renamed files (`renames`).
 //! 4. Read the other changed files, and store them in batches (`decide`, `apply`).
 //! 5. Delete the pages whose file is gone, unless they are too many.
+//! 6. Do the same for documents, if the source has rules for them (`document_sync`).
 //!
 //! One sync runs at a time; others wait, except dry runs.
 
@@ -20,6 +21,7 @@ mod import_effect;
 pub(crate) mod import_input;
 mod import_page;
 mod import_record;
+mod import_run;
 mod import_tally;
 mod import_undo;
 
@@ -29,6 +31,7 @@ pub mod compare;
 mod convert;
 mod copies;
 mod decide;
+mod document_sync;
 mod listing;
 mod local_files;
 mod losses;
@@ -46,6 +49,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{
     Command, Fault, FaultCode, SourceId, Sync, SyncReply, SyncStatus, SyncedSource, hint,
 };
+use document_sync::SeenDocuments;
 use parking_lot::{Mutex, MutexGuard};
 use run::SyncRun;
 use survey::scope;
@@ -118,6 +122,7 @@ pub struct SyncService {
     /// The recent removals by the watcher: source, time in Unix milliseconds, number of pages.
     pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
     git_history: GitHistory,
+    seen_documents: Mutex<SeenDocuments>,
 }
 
 impl SyncService {
@@ -143,6 +148,7 @@ impl SyncService {
             running_imports: Mutex::default(),
             removals: Mutex::default(),
             git_history: GitHistory::default(),
+            seen_documents: Mutex::default(),
         }
     }
 

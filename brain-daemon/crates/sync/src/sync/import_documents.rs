@@ -65,6 +65,13 @@ impl Document {
         paths.into_iter().map(document).collect()
     }
 
+    /// Gives the page the place that it has already. A document of several pages keeps its folder.
+    pub(super) fn stay_at(&mut self, place: &str) {
+        if self.is_one_page {
+            place.clone_into(&mut self.place);
+        }
+    }
+
     /// Returns the line with the paths below the imported directory. `first` is the path of the
     /// document's first page, as the program names it.
     fn locate(&self, line: ConvertedLine, first: &mut Option<String>) -> ConvertedLine {

@@ -58,7 +58,10 @@ impl ImportEffect {
 
 /// Returns whether an import wrote the text of a page: its current version, or one to which it was
 /// reverted.
-fn has_text_of_import(page: &PageRecord, texts: &impl StoredTexts) -> Result<bool, StoreError> {
+pub(super) fn has_text_of_import(
+    page: &PageRecord,
+    texts: &impl StoredTexts,
+) -> Result<bool, StoreError> {
     let is_import = |page: &PageRecord| {
         author_of(page).is_none_or(|author| author.kind.starts_with(IMPORT.kind))
     };

@@ -11,6 +11,7 @@ use brain_protocol::{
 use super::beside;
 use super::compare::{MissingPage, compare, covers};
 use super::decide::SyncContext;
+use super::document_sync::DocumentSync;
 use super::listing::{active_pages, files_without_page, has_pages, missing_pages, walk};
 use super::renames::{Move, RenameSearch};
 use super::survey::Survey;
@@ -26,9 +27,9 @@ use brain_store::{Reader, SourceRecord, StoreError, SyncResult};
 
 /// More missing pages than this number, which are also more than [`MAX_REMOVED_PERCENT`] of the
 /// source, are deleted only with `--yes`.
-const MAX_REMOVED: usize = 20;
+pub(super) const MAX_REMOVED: usize = 20;
 /// See [`MAX_REMOVED`].
-const MAX_REMOVED_PERCENT: usize = 30;
+pub(super) const MAX_REMOVED_PERCENT: usize = 30;
 /// Removals that the watcher sees within this time are added up, in milliseconds. The watcher sees
 /// a large removal as many small ones.
 const REMOVAL_WINDOW_MS: i64 = 10 * 60 * 1000;
@@ -195,7 +196,8 @@ impl<'a> SyncRun<'a> {
     /// a page.
     fn update_pages(&mut self, context: &mut SyncContext) -> Result<Vec<String>, EarlyEnd> {
         let reader = self.service.store.read(Visibility::All)?;
-        let survey = self.survey(&reader, context)?;
+        let mut survey = self.survey(&reader, context)?;
+        let documents = std::mem::take(&mut survey.documents);
         self.report_survey(&survey);
         let mut changes = self.compare(&reader, context, &survey)?;
         drop(reader);
@@ -207,6 +209,7 @@ impl<'a> SyncRun<'a> {
         self.store_changed_files(context, &changes.to_read)?;
         self.hold_pages(context, &changes.claimed_slugs, &mut changes.missing);
         self.delete_pages(context, &changes.missing, changes.pages)?;
+        self.sync_documents(context, documents)?;
         Ok(changes.stale)
     }
 
@@ -431,6 +434,24 @@ impl<'a> SyncRun<'a> {
             self.service.removals.lock().push(removal);
         }
         Ok(())
+    }
+
+    /// Brings the pages of documents up to date, if the rules of the source name any.
+    fn sync_documents(
+        &mut self,
+        context: &SyncContext,
+        documents: Vec<String>,
+    ) -> Result<(), EarlyEnd> {
+        let Some(files) = self.files.clone().filter(|_| context.rules.has_documents()) else {
+            return Ok(());
+        };
+        if !self.has_same_disks() {
+            return Err(EarlyEnd::Away(CHANGED_MEANWHILE.into()));
+        }
+        let (service, source) = (self.service, self.id);
+        let (options, progress) = (self.options, self.progress);
+        let sync = DocumentSync { service, source, files: &files, options, progress };
+        Ok(sync.run(documents, &mut self.tally)?)
     }
 
     /// Returns the number of pages of the source whose removal the watcher saw recently.
