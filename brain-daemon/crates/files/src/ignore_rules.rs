@@ -10,6 +10,7 @@ use std::io::Read;
 use std::path::Path;
 
 use brain_page::is_markdown;
+use brain_protocol::names_documents;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -195,17 +196,6 @@ impl<'a> ActiveRules<'a> {
         let name = path.file_name().unwrap_or_default();
         is_dir && GENERATED_DIRECTORIES.iter().any(|generated| name == *generated)
     }
-}
-
-/// Returns whether a pattern is about documents: it ends with an extension other than that of
-/// markdown.
-fn names_documents(pattern: &str) -> bool {
-    let path = Path::new(pattern);
-    let extension = path.extension().map(|it| it.to_string_lossy()).unwrap_or_default();
-    !pattern.ends_with('/')
-        && !extension.is_empty()
-        && extension.chars().all(char::is_alphanumeric)
-        && !is_markdown(path)
 }
 
 /// Parses the owner's patterns; `None` for none.

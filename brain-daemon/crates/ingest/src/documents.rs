@@ -17,7 +17,7 @@ use brain_page::{
     names_attachment, single_line,
 };
 use brain_pages::write_page::read_document;
-use brain_protocol::{Command, Fault, FaultCode, JobId, hint};
+use brain_protocol::{Fault, FaultCode, JobId};
 use brain_service::NumberCipher;
 use brain_store::{
     AttachmentRecord, Hash, JobKind, JobRecord, StoreError, Transaction, WrittenPage,
@@ -217,11 +217,8 @@ impl Lines {
                 self.page = Some((path, markdown));
             }
             ConvertedLine::Page { .. } => {
-                let reason = "it becomes several pages";
-                return Err(unreadable("the document", reason).hint(hint!(
-                    "import it on the machine of this brain: {}",
-                    Command::ImportPath { path: None }
-                )));
+                let reason = "it becomes several pages; import it on the machine of this brain";
+                return Err(unreadable("the document", reason));
             }
             ConvertedLine::File { page, name, base64 } => {
                 let is_of_page = self.page.as_ref().is_some_and(|(path, _)| *path == page);
@@ -344,7 +341,7 @@ fn write_scratch(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
 fn unreadable(name: &str, reason: &str) -> Fault {
     // The program may name the file itself.
     let message = match reason.contains(name) {
-        true => format!("the document cannot be read: {reason}"),
+        true => format!("cannot read {reason}"),
         false => format!("{name} cannot be read: {reason}"),
     };
     Fault::new(FaultCode::UnsupportedContentType, message)
