@@ -86,6 +86,7 @@ mod import_documents;
 mod import_exports;
 mod import_fixtures;
 mod import_undo;
+mod import_web;
 mod ingest_crash;
 mod ingest_documents;
 mod ingest_fixture;

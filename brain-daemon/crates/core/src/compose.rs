@@ -40,6 +40,7 @@ use crate::doctor::process::Process;
 use crate::doctor::store::StoreHealth;
 use crate::doctor::workers::WorkerHealth;
 use crate::environment::Environment;
+use crate::uploads::Uploads;
 use crate::{Brain, PurgeService};
 
 /// What several services share. Clones share it, too.
@@ -113,6 +114,7 @@ impl SharedParts {
             graph: GraphService::new(store.clone(), clock, pages.clone(), stop),
             ideas: self.ideas(pages.clone(), search.clone(), embedding.clone(), models.clone()),
             voice: self.voice(pages.clone(), search.clone(), number),
+            uploads: self.uploads(),
             taken_in: OnceLock::new(),
             process,
             access,
@@ -136,6 +138,11 @@ impl SharedParts {
             files: self.files,
             text: self.text,
         })
+    }
+
+    fn uploads(&self) -> Uploads {
+        let Environment { home, config, random, .. } = self.env.clone();
+        Uploads::new(home.uploads(), config.store.min_free_mb * 1_000_000, random)
     }
 
     fn access(&self) -> Result<Arc<Access>, Fault> {

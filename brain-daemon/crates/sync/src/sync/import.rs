@@ -47,6 +47,7 @@ impl SyncService {
         let since = instant_argument(request.since.as_deref())?;
         let mut input = self.import_input(request, &home, progress)?;
         let source = self.target_source(caller, request, &input.path)?;
+        let request = &Import { path: input.shown_path(request).to_owned(), ..request.clone() };
         let mut found = self.import_files(&input, &home)?;
         let documents = self.sort_other_files(request, &mut input, &mut found);
         let now = self.env.clock.now();

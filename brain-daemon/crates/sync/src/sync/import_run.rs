@@ -7,6 +7,7 @@ use std::thread::ScopedJoinHandle;
 use brain_base::caller::{Caller, Visibility};
 use brain_files::{CommitTimes, MarkdownFile, ScanReport};
 use brain_page::assign_slugs;
+use brain_pages::files::read::uri;
 use brain_protocol::{Fault, FaultCode, ImportFailure, Slug, SourceId, WriteStatus};
 use brain_service::Progress;
 use brain_service::batch::in_batches;
@@ -226,6 +227,7 @@ impl<'a> ImportRun<'a> {
             self.tally.lost.merge(std::mem::take(&mut pages.lost));
             let input = ImportInput {
                 path: root.to_owned(),
+                address: uri(root),
                 kind: InputKind::Documents(pages),
                 warning: None,
             };
