@@ -19,7 +19,7 @@ const PROCESSOR: &str = r##"#!/bin/sh
 IFS= read -r task < "$1"
 echo '{"type":"format","name":"x","title":"X"}'
 case $task in
-GIF89a*) echo '{"type":"page","from":"x","path":"x","markdown":"# Read by a program\n"}'
+GIF89a*) printf '%s\n' '{"type":"page","from":"x","path":"x","markdown":"# Read by a program\n"}'
     echo '{"type":"lost","from":"x","reason":"its second frame"}' ;;
 *) echo '{"type":"page","from":"x","path":"x","markdown":"a"}'
     echo '{"type":"page","from":"x","path":"y","markdown":"b"}' ;;
@@ -49,6 +49,7 @@ impl Sender {
              max_attachment_mb = 2\n",
             program.display()
         );
+        fs::create_dir_all(home.path()).unwrap();
         fs::write(home.path().join("config.toml"), config).unwrap();
         let daemon = home.daemon();
         let token = home.token("sender", "read write", &[]);
@@ -108,6 +109,7 @@ fn a_pdf_becomes_a_page_with_its_file() {
     let page = sender.home.get("papers/one");
     assert_eq!((&page["source_kind"], &page["trust"]), (&json!("webhook"), &json!("outside")));
     assert_eq!(page["source_uri"], "https://example.org/1");
+    assert!(!page["frontmatter"].as_str().unwrap().contains("received"), "{page}");
     let files = sender.home.json(["attachments", "papers/one"]);
     assert_eq!(files["attachments"][0]["hash"], accepted["content_hash"], "{files}");
     assert_eq!(files["attachments"].as_array().unwrap().len(), 1, "{files}");

@@ -35,6 +35,7 @@ impl Papers {
         fs::write(&program, PROCESSOR.replace("RUNS", runs.to_str().unwrap())).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let config = format!("[import]\nprocessors = [\"pdf: {}\"]\n", program.display());
+        fs::create_dir_all(home.path()).unwrap();
         fs::write(home.path().join("config.toml"), config).unwrap();
         let daemon = home.daemon();
         let dir = home.outside().join("papers");
@@ -57,10 +58,8 @@ impl Papers {
     }
 
     fn slugs(&self) -> Vec<String> {
-        texts(&self.home.json(["list", "--source", "papers", "--sort", "slug"])["pages"], "slug")
-            .into_iter()
-            .map(ToOwned::to_owned)
-            .collect()
+        let list = self.home.json(["list", "--source", "papers", "--sort", "slug"]);
+        texts(&list["pages"], "slug")
     }
 }
 
@@ -156,6 +155,7 @@ fn a_dry_run_writes_nothing() {
 #[test]
 fn the_watcher_sees_documents() {
     let home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
     fs::write(home.path().join("config.toml"), "[sources]\nwatch = true\n").unwrap();
     let _daemon = home.daemon();
     let dir = home.outside().join("papers");

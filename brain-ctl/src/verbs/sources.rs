@@ -37,7 +37,7 @@ pub(crate) struct SourcesCommand {
     #[arg(long = "path", value_name = "PATH")]
     path_option: Option<PathBuf>,
 
-    /// Only files that match become pages (add, set); repeatable, "" for all files
+    /// Files that become pages, and "*.pdf" adds documents (add, set); repeatable, "" for all
     #[arg(long, value_name = "PATTERN")]
     include: Vec<String>,
 

@@ -155,7 +155,9 @@ impl IngestService {
     /// Reads a document and stores its page. Returns `None` if its job does not wait any more.
     fn store_document(&self, id: u64, job: &JobRecord) -> Result<Option<StoredJob>, Fault> {
         let _permit = self.text.take(usize::try_from(job.bytes).unwrap_or(usize::MAX));
-        let ConvertedDocument { document, files, lost } = self.convert_document(job)?;
+        let ConvertedDocument { mut document, files, lost } = self.convert_document(job)?;
+        // The program states it for imports; here the way in decides.
+        document.frontmatter.remove("source_kind");
         let mut options = job.options.clone();
         options.title = options.title.or_else(|| document.frontmatter.get("title"));
         let content_hash = document.body.digest();

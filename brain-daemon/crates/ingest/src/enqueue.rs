@@ -40,6 +40,18 @@ struct ItemContent {
     url: Option<String>,
     /// What could not be read as it was written.
     warning: Option<String>,
+    /// The bytes of a document.
+    file: Option<Vec<u8>>,
+}
+
+/// An item that can be queued.
+struct PreparedItem {
+    record: JobRecord,
+    keys: DedupKeys,
+    /// What could not be read as it was written.
+    warning: Option<String>,
+    /// The bytes of a document.
+    file: Option<Vec<u8>>,
 }
 
 impl EnqueueDecision {
@@ -75,13 +87,13 @@ impl IngestService {
         item: IngestItem,
         done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
-        if matches!(item.media_type, ItemType::Document(_)) {
-            return done(self.ingest_document(caller, &item));
-        }
-        match self.prepare(caller, &item) {
-            Ok((record, keys, warning)) => {
-                let cipher = self.cipher_for(caller);
+        let cipher = self.cipher_for(caller);
+        match self.prepare(caller, item) {
+            Ok(PreparedItem { record, keys, warning, file: None }) => {
                 self.enqueue(record, keys, cipher, warning, done);
+            }
+            Ok(PreparedItem { record, keys, file: Some(bytes), .. }) => {
+                done(self.enqueue_document(record, keys, cipher, &bytes));
             }
             Err(fault) => done(Err(fault)),
         }
@@ -151,13 +163,18 @@ impl IngestService {
     }
 
     /// Keeps the file of a document, then adds the document to the queue.
-    fn ingest_document(&self, caller: &Caller, item: &IngestItem) -> Result<IngestReceipt, Fault> {
-        let (record, keys, warning) = self.prepare(caller, item)?;
+    fn enqueue_document(
+        &self,
+        record: JobRecord,
+        keys: DedupKeys,
+        cipher: Option<NumberCipher>,
+        bytes: &[u8],
+    ) -> Result<IngestReceipt, Fault> {
         let hash = record.content_hash;
         let files_guard = self.store.attachments().block_removal();
-        self.store.write_attachment(&item.body)?;
+        self.store.write_attachment(bytes)?;
         let (sender, answer) = channel();
-        self.enqueue(record, keys, self.cipher_for(caller), warning, move |result| {
+        self.enqueue(record, keys, cipher, None, move |result| {
             // The receiver waits for it.
             let _ = sender.send(result);
         });
@@ -173,40 +190,36 @@ impl IngestService {
         result
     }
 
-    /// Returns the item's record, the keys that identify duplicates, and a warning about the text.
-    fn prepare(
-        &self,
-        caller: &Caller,
-        item: &IngestItem,
-    ) -> Result<(JobRecord, DedupKeys, Option<String>), Fault> {
+    /// Checks an item, and computes its record and the keys that identify duplicates.
+    fn prepare(&self, caller: &Caller, item: IngestItem) -> Result<PreparedItem, Fault> {
         permit(caller, INGEST)?;
-        let source = self.item_source(caller, item.source.clone())?;
+        let source = self.item_source(caller, item.source)?;
         if let Some(page_type) = &item.page_type {
             check_type(page_type)
                 .map_err(|fault| Fault { code: FaultCode::InvalidRequest, ..fault })?;
         }
-        let ItemContent { content_hash, content, url, warning } = self.content_of(item)?;
+        let bytes = item.body.len() as u64;
+        let ItemContent { content_hash, content, url, warning, file } =
+            self.content_of(item.media_type, item.body, item.uri.is_some())?;
         let now = self.clock.now();
         let client = caller.name.clone();
         // The same text with another requested slug is no duplicate.
         let by_content = by_content(&client, &source, &content_hash, item.slug.as_ref());
-        let by_idempotency_key = item
-            .idempotency_key
-            .as_ref()
-            .map(|name| key(&[b"key", client.as_bytes(), name.as_bytes()]));
-        let not_blank = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        let by_idempotency_key =
+            item.idempotency_key.map(|name| key(&[b"key", client.as_bytes(), name.as_bytes()]));
+        let not_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let record = JobRecord {
             state: JobState::Queued,
             client,
             source,
             content_hash,
             content_type: item.media_type.as_str().to_owned(),
-            bytes: item.body.len() as u64,
+            bytes,
             options: JobOptions {
-                slug: item.slug.clone(),
-                title: not_blank(&item.title),
-                page_type: item.page_type.clone(),
-                uri: not_blank(&item.uri).or(url),
+                slug: item.slug,
+                title: not_blank(item.title),
+                page_type: item.page_type,
+                uri: not_blank(item.uri).or(url),
             },
             content,
             received_at: now,
@@ -217,26 +230,34 @@ impl IngestService {
             error: None,
             duplicate_keys: by_idempotency_key.into_iter().chain([by_content]).collect(),
         };
-        Ok((record, DedupKeys { by_idempotency_key, by_content }, warning))
+        let keys = DedupKeys { by_idempotency_key, by_content };
+        Ok(PreparedItem { record, keys, warning, file })
     }
 
-    /// Returns the text of an item, or of a document only the hash.
-    fn content_of(&self, item: &IngestItem) -> Result<ItemContent, Fault> {
-        let media_type = match item.media_type {
+    /// Returns the text of an item, or of a document the bytes. `has_uri` tells whether the client
+    /// says where the item is from.
+    fn content_of(
+        &self,
+        item_type: ItemType,
+        body: Vec<u8>,
+        has_uri: bool,
+    ) -> Result<ItemContent, Fault> {
+        let media_type = match item_type {
             ItemType::Text(media_type) => media_type,
             ItemType::Document(_) => {
-                self.documents.check(&item.body)?;
+                self.documents.check(&body)?;
                 return Ok(ItemContent {
-                    content_hash: Sha256::digest(&item.body).into(),
+                    content_hash: Sha256::digest(&body).into(),
                     content: Content::default(),
                     url: None,
                     warning: None,
+                    file: Some(body),
                 });
             }
         };
         let mut payload =
-            page::payload(media_type, &item.body).map_err(|error| payload_fault(&error))?;
-        if item.uri.is_some() && media_type == MediaType::Html {
+            page::payload(media_type, &body).map_err(|error| payload_fault(&error))?;
+        if has_uri && media_type == MediaType::Html {
             // The client knows where a document is from better than the document.
             payload.document.frontmatter.remove("url");
         }
@@ -245,6 +266,7 @@ impl IngestService {
             content: payload.document.into(),
             url: payload.url,
             warning: payload.warning,
+            file: None,
         })
     }
 

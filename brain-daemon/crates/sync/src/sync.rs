@@ -35,6 +35,7 @@ mod document_sync;
 mod listing;
 mod local_files;
 mod losses;
+mod removals;
 mod renames;
 mod run;
 mod survey;

@@ -21,7 +21,7 @@ use super::fault_scope::is_of_one_page;
 use super::import_documents::Document;
 use super::import_effect::has_text_of_import;
 use super::import_run::{ImportMode, ImportRun, KEPT};
-use super::run::{MAX_REMOVED, MAX_REMOVED_PERCENT};
+use super::removals::are_too_many;
 use super::tally::Tally;
 use super::{SyncOptions, SyncService};
 
@@ -67,12 +67,12 @@ impl DocumentSync<'_> {
     ///
     /// # Errors
     /// `cancelled`, or the store or the disk fails.
-    pub(super) fn run(&self, found: Vec<String>, tally: &mut Tally) -> Result<(), Fault> {
+    pub(super) fn run(&self, found: &[String], tally: &mut Tally) -> Result<(), Fault> {
         let pages = self.source_pages()?;
         tally.report.files += found.len() as u64;
-        let changed = self.changed(&found, &pages, tally)?;
-        self.store(&found, changed, &pages, tally)?;
-        self.delete_missing(&found, &pages, tally)
+        let changed = self.changed(found, &pages, tally)?;
+        self.store(found, changed, &pages, tally)?;
+        self.delete_missing(found, &pages, tally)
     }
 
     fn source_pages(&self) -> Result<SourcePages, Fault> {
@@ -241,8 +241,7 @@ impl DocumentSync<'_> {
             .flat_map(|(_, pages)| pages)
             .collect();
         let all = pages.of_documents.values().map(Vec::len).sum::<usize>();
-        let is_too_many = gone.len() > MAX_REMOVED && gone.len() * 100 > all * MAX_REMOVED_PERCENT;
-        if is_too_many && !self.options.yes {
+        if are_too_many(gone.len(), all) && !self.options.yes {
             tally.report.held_back += gone.len() as u64;
             return Ok(());
         }

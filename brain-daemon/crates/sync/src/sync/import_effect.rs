@@ -46,14 +46,19 @@ impl ImportEffect {
             (WriteEffect::Unchanged(record), _) => Self::Unchanged(record),
             (WriteEffect::Blank, _) => Self::Blank,
             (WriteEffect::Write(WriteStatus::Updated), Some(record))
-                if record.provenance != page.page.provenance
-                    && !has_text_of_import(&record, texts)? =>
+                if !is_own_export(page, &record) && !has_text_of_import(&record, texts)? =>
             {
                 Self::Keep
             }
             (WriteEffect::Write(status), _) => Self::Write(status),
         })
     }
+}
+
+/// Returns whether the file is the page's own, from an export of brain: it states its provenance.
+/// A converted document states only that others wrote it.
+fn is_own_export(page: &ImportPage, record: &PageRecord) -> bool {
+    !page.page.dates.is_converted && record.provenance == page.page.provenance
 }
 
 /// Returns whether an import wrote the text of a page: its current version, or one to which it was

@@ -13,6 +13,7 @@ use super::compare::{MissingPage, compare, covers};
 use super::decide::SyncContext;
 use super::document_sync::DocumentSync;
 use super::listing::{active_pages, files_without_page, has_pages, missing_pages, walk};
+use super::removals::are_too_many;
 use super::renames::{Move, RenameSearch};
 use super::survey::Survey;
 use super::tally::Tally;
@@ -25,11 +26,6 @@ use brain_service::Progress;
 use brain_service::batch::in_batches;
 use brain_store::{Reader, SourceRecord, StoreError, SyncResult};
 
-/// More missing pages than this number, which are also more than [`MAX_REMOVED_PERCENT`] of the
-/// source, are deleted only with `--yes`.
-pub(super) const MAX_REMOVED: usize = 20;
-/// See [`MAX_REMOVED`].
-pub(super) const MAX_REMOVED_PERCENT: usize = 30;
 /// Removals that the watcher sees within this time are added up, in milliseconds. The watcher sees
 /// a large removal as many small ones.
 const REMOVAL_WINDOW_MS: i64 = 10 * 60 * 1000;
@@ -209,7 +205,7 @@ impl<'a> SyncRun<'a> {
         self.store_changed_files(context, &changes.to_read)?;
         self.hold_pages(context, &changes.claimed_slugs, &mut changes.missing);
         self.delete_pages(context, &changes.missing, changes.pages)?;
-        self.sync_documents(context, documents)?;
+        self.sync_documents(context, &documents)?;
         Ok(changes.stale)
     }
 
@@ -414,7 +410,7 @@ impl<'a> SyncRun<'a> {
         let is_watched = self.options.watched.is_some();
         let recent = if is_watched { self.recent_removals() } else { 0 };
         let (removals, all) = (missing.len() + recent, pages + recent);
-        let is_too_many = removals > MAX_REMOVED && removals * 100 > all * MAX_REMOVED_PERCENT;
+        let is_too_many = are_too_many(removals, all);
         if !missing.is_empty() && is_too_many && !self.options.yes {
             self.tally.report.held_back += missing.len() as u64;
             return Ok(());
@@ -440,7 +436,7 @@ impl<'a> SyncRun<'a> {
     fn sync_documents(
         &mut self,
         context: &SyncContext,
-        documents: Vec<String>,
+        documents: &[String],
     ) -> Result<(), EarlyEnd> {
         let Some(files) = self.files.clone().filter(|_| context.rules.has_documents()) else {
             return Ok(());
