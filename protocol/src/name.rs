@@ -110,7 +110,7 @@ impl Slug {
 }
 
 /// Returns whether `extension` is `md`, `markdown` or `mdx`, in any case.
-fn is_markdown_extension(extension: &str) -> bool {
+pub(crate) fn is_markdown_extension(extension: &str) -> bool {
     ["md", "markdown", "mdx"].iter().any(|e| extension.eq_ignore_ascii_case(e))
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::is_markdown_extension;
 use crate::words::words;
 use crate::{ChangeStatus, IgnoredFiles, ImportFailure, Slug, SourceId, SyncStatus};
 
@@ -69,12 +70,24 @@ pub struct SourceAdd {
 /// Settings of a source. An absent one stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SourceSettings {
-    /// Patterns, as in a `.gitignore` file, of the files that become pages; empty: all.
+    /// Patterns, as in a `.gitignore` file, of the files that become pages; see
+    /// [`names_documents`]. Without a pattern for markdown, all markdown files do.
     pub include: Option<Vec<String>>,
     /// Patterns of files and directories to leave out.
     pub exclude: Option<Vec<String>>,
     /// Whether brain writes lines about the provenance into the files of new pages.
     pub provenance: Option<bool>,
+}
+
+/// Returns whether a pattern of [`SourceSettings::include`] is about documents: it ends with an
+/// extension other than that of markdown.
+#[must_use]
+pub fn names_documents(pattern: &str) -> bool {
+    let name = pattern.rsplit('/').next().unwrap_or(pattern);
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    !extension.is_empty()
+        && extension.chars().all(char::is_alphanumeric)
+        && !is_markdown_extension(extension)
 }
 
 /// `brain sources set`: changes the settings of a source.

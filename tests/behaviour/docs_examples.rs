@@ -110,7 +110,11 @@ run_documents! {
     every_example_of_processors_is_valid: "docs/processors.md", Reader::new()
         .with_file("bin/subtitles", "")
         .with_file("films/a.md", "# A\n");
-    every_example_of_ingest_runs: "docs/ingest.md", Reader::new();
+    every_example_of_ingest_runs: "docs/ingest.md", Reader::with(
+        vec![("BRAIN_INGEST_DOCUMENTS".to_owned(), "true".to_owned())],
+        Vec::new(),
+    )
+    .with_file("minutes.pdf", "%PDF-1.7\n");
     every_example_of_mcp_runs: "docs/mcp.md", Reader::new();
     every_example_of_meaning_runs: "docs/meaning.md", reader_with_a_model();
     every_example_of_models_is_valid: "docs/models.md", Reader::new();

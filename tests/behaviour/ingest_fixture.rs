@@ -177,7 +177,7 @@ pub(crate) fn phone() -> Caller {
 /// Returns an item with a plain text and no options.
 pub(crate) fn text(body: &str) -> IngestItem {
     IngestItem {
-        media_type: MediaType::Plain,
+        media_type: MediaType::Plain.into(),
         body: body.into(),
         source: None,
         slug: None,

@@ -101,7 +101,7 @@ impl Fixture {
     /// Ingests a text as the client `phone`, and processes the queue.
     fn ingest(&self, markdown: &str, uri: &str) {
         let mut item = text(markdown);
-        (item.media_type, item.uri) = (MediaType::Markdown, Some(uri.into()));
+        (item.media_type, item.uri) = (MediaType::Markdown.into(), Some(uri.into()));
         self.send_as(&phone(), item).unwrap();
         while self.process_queue() > 0 {}
     }

@@ -27,7 +27,7 @@ fn delete_page(fixture: &Fixture, slug: &str) {
 #[test]
 fn a_failed_item_is_replayed_as_it_was_sent() {
     let fixture = Fixture::new();
-    let item = || IngestItem { media_type: MediaType::Markdown, ..text(ITEM_TEXT) };
+    let item = || IngestItem { media_type: MediaType::Markdown.into(), ..text(ITEM_TEXT) };
     let occupying_slugs = fixture.occupy_every_slug_of("poison");
     let receipt = fixture.send(item()).unwrap();
     while fixture.show(&receipt).status != JobState::Failed {

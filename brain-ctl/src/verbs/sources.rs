@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use brain_protocol::{
     ChangeStatus, Fault, SourceAdd, SourceDefault, SourceId, SourceList, SourceRemove, SourceReply,
-    SourceRow, SourceSet, SourceSettings, SourcesReply,
+    SourceRow, SourceSet, SourceSettings, SourcesReply, names_documents,
 };
 use clap::{Args, ValueEnum};
 
@@ -37,7 +37,7 @@ pub(crate) struct SourcesCommand {
     #[arg(long = "path", value_name = "PATH")]
     path_option: Option<PathBuf>,
 
-    /// Only files that match become pages (add, set); repeatable, "" for all files
+    /// Files that become pages, and "*.pdf" adds documents (add, set); repeatable, "" for all
     #[arg(long, value_name = "PATTERN")]
     include: Vec<String>,
 
@@ -230,9 +230,13 @@ impl Show for SourceReply {
             _ => t.raw_line(&format!("{name} is unchanged")),
         }
         t.line(&format!("  {path}"));
-        for (label, patterns) in
-            [("includes only", &self.source.include), ("leaves out", &self.source.exclude)]
-        {
+        let (documents, included): (Vec<_>, Vec<_>) =
+            self.source.include.iter().cloned().partition(|pattern| names_documents(pattern));
+        for (label, patterns) in [
+            ("includes only", &included),
+            ("documents that become pages", &documents),
+            ("leaves out", &self.source.exclude),
+        ] {
             if !patterns.is_empty() {
                 t.line(&format!("  {label}: {}", patterns.join(", ")));
             }

@@ -13,7 +13,7 @@ use brain_protocol::Fault;
 use super::runner::{Next, Worker};
 use super::{is_shared_log_unusable, log_failure};
 use brain_core::Brain;
-use brain_core::ingest::{MAX_JOBS_PER_BATCH, QueueLoad};
+use brain_core::ingest::{JobKind, MAX_JOBS_PER_BATCH, QueueLoad};
 
 /// Items a second from which batches are small. One client that sends items one after the other
 /// exceeds this on all but the slowest disks.
@@ -69,7 +69,8 @@ impl IngestQueue {
         if self.brain.ingest.process_queue(batch.max_pages)? > 0 {
             return Ok(Next::After(batch.pause));
         }
-        let until_due = self.brain.ingest.ms_until_due()?.map_or(MAX_WAIT, Duration::from_millis);
+        let until_due =
+            self.brain.ingest.ms_until_due(JobKind::Text)?.map_or(MAX_WAIT, Duration::from_millis);
         let until_cleanup = self.cleanup_at.saturating_duration_since(Instant::now());
         Ok(Next::AfterOrWakeup(until_due.min(MAX_WAIT).min(until_cleanup)))
     }
@@ -81,18 +82,53 @@ impl Worker for IngestQueue {
         if self.cleanup_at <= Instant::now() {
             self.remove_expired_jobs();
         }
-        self.write_batch(batch).unwrap_or_else(|fault| {
-            log_failure(&fault, "ingest queue not processed; trying again");
-            match is_shared_log_unusable(&fault) {
-                // Leaving the shared brain wakes the worker.
-                true => Next::AfterOrWakeup(AWAY_DELAY),
-                false => Next::After(RETRY_DELAY),
-            }
-        })
+        self.write_batch(batch).unwrap_or_else(|fault| after_failure(&fault))
     }
 
     async fn wakeup(&mut self) {
-        self.brain.ingest.wait_for_job().await;
+        self.brain.ingest.wait_for_job(JobKind::Text).await;
+    }
+}
+
+/// Reads queued documents, one at a time. They have a worker of their own, so that texts do not wait
+/// for them.
+pub(super) struct DocumentQueue {
+    brain: Arc<Brain>,
+}
+
+impl DocumentQueue {
+    pub(super) fn new(brain: Arc<Brain>) -> Self {
+        Self { brain }
+    }
+
+    fn read_one(&self) -> Result<Next, Fault> {
+        let ingest = &self.brain.ingest;
+        if ingest.process_document()? {
+            return Ok(Next::After(Duration::ZERO));
+        }
+        // One that is due now is read by another machine, or by the next daemon.
+        let until_due = ingest.ms_until_due(JobKind::Document)?.filter(|ms| *ms > 0);
+        Ok(Next::AfterOrWakeup(until_due.map_or(MAX_WAIT, Duration::from_millis).min(MAX_WAIT)))
+    }
+}
+
+impl Worker for DocumentQueue {
+    fn round(&mut self) -> Next {
+        self.read_one().unwrap_or_else(|fault| after_failure(&fault))
+    }
+
+    async fn wakeup(&mut self) {
+        self.brain.ingest.wait_for_job(JobKind::Document).await;
+    }
+}
+
+/// Returns when to try again after a failure of the store.
+fn after_failure(fault: &Fault) -> Next {
+    log_failure(fault, "ingest queue not processed; trying again");
+    match is_shared_log_unusable(fault) {
+        // Leaving the shared brain wakes the worker.
+        true => Next::AfterOrWakeup(AWAY_DELAY),
+        false => Next::After(RETRY_DELAY),
     }
 }
 

@@ -25,7 +25,7 @@ use brain_protocol::{Fault, FaultCode};
 use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
-use ingest::IngestQueue;
+use ingest::{DocumentQueue, IngestQueue};
 use kept_copy::KeptCopyWorker;
 use machines::{MachineWorker, RemoteFiles};
 use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
@@ -49,6 +49,8 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("audit", true, brain_worker(brain, AuditUpkeep::new));
     runner.start("writable-check", true, brain_worker(brain, WritableCheck));
     runner.start("ingest", true, brain_worker(brain, IngestQueue::new));
+    let has_documents = config.ingest.documents;
+    runner.start("ingest-documents", has_documents, brain_worker(brain, DocumentQueue::new));
     runner.start("embedding", true, brain_worker(brain, Embedding));
     runner.start("follower", true, brain_worker(brain, MachineWorker::follower));
     runner.start("remote-files", true, brain_worker(brain, RemoteFiles));

@@ -272,7 +272,8 @@ impl SourceWatch {
             }
             (None, false) => {}
         }
-        if known.is_some() || is_dir || is_markdown(&path) {
+        let is_page = is_markdown(&path) || self.sources[index].rules.names_document(relative);
+        if known.is_some() || is_dir || is_page {
             self.mark_changed(index, path);
         }
     }

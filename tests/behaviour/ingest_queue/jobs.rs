@@ -2,7 +2,7 @@
 
 use brain_base::caller::Scope;
 use brain_base::clock::{Clock, rfc3339};
-use brain_core::ingest::IngestItem;
+use brain_core::ingest::{IngestItem, JobKind};
 use brain_protocol::{FaultCode, JobList, JobRetry, JobState, PageRef, Request, Slug};
 use brain_tests::expect_reply;
 
@@ -56,7 +56,7 @@ fn failing_items_are_tried_three_times() {
     assert_eq!(fixture.send(text("poison")).unwrap().status.as_str(), "duplicate");
     fixture.clock.advance(999);
     assert_eq!(fixture.process_queue(), 0, "no retry within a second");
-    assert_eq!(fixture.brain().ingest.ms_until_due().unwrap(), Some(1));
+    assert_eq!(fixture.brain().ingest.ms_until_due(JobKind::Text).unwrap(), Some(1));
     fixture.clock.advance(1);
     assert_eq!(fixture.process_queue(), 2);
     assert_eq!(
@@ -67,7 +67,7 @@ fn failing_items_are_tried_three_times() {
     fixture.reopen();
     fixture.clock.advance(2000);
     assert_eq!(
-        (fixture.process_queue(), fixture.brain().ingest.ms_until_due().unwrap()),
+        (fixture.process_queue(), fixture.brain().ingest.ms_until_due(JobKind::Text).unwrap()),
         (2, None)
     );
     let job = fixture.show(&poison);

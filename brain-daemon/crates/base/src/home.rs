@@ -96,6 +96,12 @@ impl Home {
         self.root.join("run")
     }
 
+    /// Returns the directory of files that a browser sent for an import.
+    #[must_use]
+    pub fn uploads(&self) -> PathBuf {
+        self.run().join("uploads")
+    }
+
     /// Returns the path of the record of a clean shutdown: the store's state with all files
     /// flushed.
     #[must_use]

@@ -11,9 +11,10 @@ use brain_base::home::Home;
 use brain_collector::{CollectorEnvironment, CollectorService};
 use brain_config::{ClientDocuments, Config, HomePath};
 use brain_connect::ConnectService;
+use brain_converter::Converters;
 use brain_costs::Ledger;
 use brain_graph::GraphService;
-use brain_ingest::{IngestService, Queue};
+use brain_ingest::{DocumentSettings, IngestService, Queue};
 use brain_llm::LanguageModels;
 use brain_machines::{LeaseTable, MachineEnvironment, MachineService};
 use brain_pages::files::FileService;
@@ -39,6 +40,7 @@ use crate::doctor::process::Process;
 use crate::doctor::store::StoreHealth;
 use crate::doctor::workers::WorkerHealth;
 use crate::environment::Environment;
+use crate::uploads::Uploads;
 use crate::{Brain, PurgeService};
 
 /// What several services share. Clones share it, too.
@@ -55,6 +57,7 @@ pub(crate) struct SharedParts {
     ledger: Arc<Ledger>,
     text: Arc<TextBudget>,
     sync_lock: Arc<Mutex<()>>,
+    converters: Arc<Converters>,
 }
 
 impl SharedParts {
@@ -68,8 +71,11 @@ impl SharedParts {
         let waiting = store.read_through(Reader::job_counts)?.waiting;
         let files =
             FileService::new(env.home.clone(), store.clone(), env.clock.clone(), env.stop.clone());
+        let processors = env.config.import.processors.clone();
+        let converters = Converters::new(env.converter.clone(), processors);
         Ok(Self {
             files: Arc::new(files),
+            converters: Arc::new(converters),
             dedup: Arc::new(Dedup::new(env.config.store.dedup_entries)),
             queue: Arc::new(Queue::new(env.config.ingest.queue, waiting, changes.clone())),
             ledger: Arc::new(Ledger::new(&env.home.costs(), env.clock.clone())),
@@ -108,6 +114,7 @@ impl SharedParts {
             graph: GraphService::new(store.clone(), clock, pages.clone(), stop),
             ideas: self.ideas(pages.clone(), search.clone(), embedding.clone(), models.clone()),
             voice: self.voice(pages.clone(), search.clone(), number),
+            uploads: self.uploads(),
             taken_in: OnceLock::new(),
             process,
             access,
@@ -131,6 +138,11 @@ impl SharedParts {
             files: self.files,
             text: self.text,
         })
+    }
+
+    fn uploads(&self) -> Uploads {
+        let Environment { home, config, random, .. } = self.env.clone();
+        Uploads::new(home.uploads(), config.store.min_free_mb * 1_000_000, random)
     }
 
     fn access(&self) -> Result<Arc<Access>, Fault> {
@@ -182,16 +194,23 @@ impl SharedParts {
     ) -> Arc<SyncService> {
         let Self { env, store, index, sync_lock: lock, .. } = self.clone();
         let git_approved = env.config.sources.git_approved.clone();
-        let processors = env.config.import.processors.clone();
-        let Environment { home, clock, converter, stop, .. } = env;
-        let environment =
-            SyncEnvironment { home, converter, processors, git_approved, clock, stop };
+        let converters = self.converters.clone();
+        let Environment { home, clock, stop, .. } = env;
+        let environment = SyncEnvironment { home, converters, git_approved, clock, stop };
         Arc::new(SyncService::new(environment, store, index, pages, sources, embedding, lock))
     }
 
     fn ingest(&self) -> Arc<IngestService> {
         let Self { env, store, index, files, dedup, text, queue, .. } = self.clone();
-        Arc::new(IngestService::new(store, index, env.clock, files, dedup, text, queue))
+        let documents = DocumentSettings {
+            is_on: env.config.ingest.documents,
+            max_bytes: env.config.pages.max_attachment_mb * 1_000_000,
+            converters: self.converters.clone(),
+            scratch: env.home.run().join("document"),
+            stop: env.stop,
+        };
+        let environment = (env.clock, documents);
+        Arc::new(IngestService::new(store, index, files, dedup, text, queue, environment))
     }
 
     fn models(&self) -> Arc<LanguageModels> {

@@ -10,20 +10,20 @@ use brain_ingest::{IngestItem, IngestReceipt};
 use brain_pages::pages::similar_pages::SimilarPage;
 use brain_pages::pages::surroundings::Surroundings;
 use brain_protocol::{
-    Fault, Get, Operation, PageRef, Reply, Request, Secret, Slug, SourceId, TunnelRequest,
+    Fault, Get, Import, Operation, PageRef, Reply, Request, Secret, Slug, SourceId, TunnelRequest,
     VoiceReply, VoiceTurn,
 };
 use brain_service::{AuditLog, ChangeFeed, Progress, TextPermit};
 use tokio_util::sync::CancellationToken;
 
-use crate::Brain;
+use crate::{Brain, Uploads};
 
 /// A brain as the socket, HTTP, the browser and AI clients see it: operations of a caller, and a
 /// few capabilities that need no caller. An interface cannot call the services.
 ///
 /// The capabilities are signing in ([`Self::access`]), counting calls ([`Self::audit`]), noticing
-/// changes ([`Self::changes`]), accepting an item ([`Self::accept`]), and what the tunnel and the
-/// telephone need before they know who calls.
+/// changes ([`Self::changes`]), accepting an item ([`Self::accept`]), keeping a file for its import
+/// ([`Self::uploads`]), and what the tunnel and the telephone need before they know who calls.
 #[derive(Clone)]
 pub struct Door {
     brain: Arc<Brain>,
@@ -126,6 +126,15 @@ impl Door {
         done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
         self.brain.ingest.ingest(caller, item, done);
+    }
+
+    /// Returns the files that wait for their import, for a caller that may import.
+    ///
+    /// # Errors
+    /// `forbidden` for another caller.
+    pub fn uploads(&self, caller: &Caller) -> Result<&Uploads, Fault> {
+        permit(caller, Import::INFO)?;
+        Ok(&self.brain.uploads)
     }
 
     /// Returns the public address of this brain, without a trailing slash.

@@ -23,6 +23,7 @@ mod store_identity;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod uploads;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -82,6 +83,7 @@ pub use environment::Environment;
 pub use purge::PurgeService;
 pub use restore::restore;
 pub use restore_home::restore_from_home;
+pub use uploads::{MAX_UPLOAD, UploadedFile, Uploads};
 
 /// Dependencies of a brain on the world outside, except the clock.
 pub struct ExternalDependencies {
@@ -147,6 +149,8 @@ pub struct Brain {
     store: Arc<Store>,
     index: Arc<IndexFollower>,
     text: Arc<TextBudget>,
+    /// Files that a browser sent for an import.
+    uploads: Uploads,
     /// The result of comparing the files in `pages/` with a store that is another file than before.
     taken_in: OnceLock<Result<SyncedSource, Fault>>,
 }

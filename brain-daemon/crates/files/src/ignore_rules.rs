@@ -9,6 +9,8 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
+use brain_page::is_markdown;
+use brain_protocol::names_documents;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -39,6 +41,8 @@ pub struct IgnoreRules {
     /// Whether no rule applies, because all files are brain's own.
     is_off: bool,
     include: Option<Gitignore>,
+    /// Which files that are not markdown are documents.
+    documents: Option<Gitignore>,
     exclude: Option<Gitignore>,
     /// Rules of the directories above, in the same git work tree.
     above: Vec<RuleFile>,
@@ -53,18 +57,37 @@ impl IgnoreRules {
         Self { is_off: true, ..Self::default() }
     }
 
-    /// Returns the rules of the directory `root`. If there are patterns in `include`, files that
-    /// match none of them are left out.
+    /// Returns the rules of the directory `root`. Patterns in `include` that end with an extension
+    /// other than that of markdown name documents. If there are others, markdown files that match
+    /// none of them are left out.
     ///
     /// # Errors
     /// When a pattern is not valid; the text says which and why.
     pub fn new(root: &Path, include: &[String], exclude: &[String]) -> Result<Self, String> {
-        let (include, exclude) = (patterns(root, include)?, patterns(root, exclude)?);
+        let (documents, include): (Vec<String>, Vec<String>) =
+            include.iter().cloned().partition(|pattern| names_documents(pattern));
+        let (include, exclude) = (patterns(root, &include)?, patterns(root, exclude)?);
+        let documents = patterns(root, &documents)?;
         let (above, git_excludes) = match work_tree(root) {
             Some(top) => (rules_above(root, top), git_excludes(top)),
             None => (Vec::new(), Vec::new()),
         };
-        Ok(Self { is_off: false, include, exclude, above, git_excludes })
+        Ok(Self { is_off: false, include, documents, exclude, above, git_excludes })
+    }
+
+    /// Returns whether any file can be a document.
+    #[must_use]
+    pub fn has_documents(&self) -> bool {
+        self.documents.is_some()
+    }
+
+    /// Returns whether a pattern names the file at `path`, relative to the directory of the rules,
+    /// as a document. Whether another rule leaves it out is not checked.
+    #[must_use]
+    pub fn names_document(&self, path: &Path) -> bool {
+        self.documents.as_ref().is_some_and(|set| {
+            !is_markdown(path) && set.matched_path_or_any_parents(path, false).is_ignore()
+        })
     }
 
     /// Returns whether the rules leave out the path, or a directory above it. `path` is relative to
@@ -148,7 +171,10 @@ impl<'a> ActiveRules<'a> {
         }
         let is_included =
             |set: &Gitignore| set.matched_path_or_any_parents(path, is_dir).is_ignore();
-        if !is_dir && rules.include.as_ref().is_some_and(|set| !is_included(set)) {
+        if !is_dir
+            && rules.include.as_ref().is_some_and(|set| !is_included(set))
+            && !rules.names_document(path)
+        {
             return true;
         }
         for kind in (0..RULE_FILES.len()).rev() {
@@ -267,6 +293,26 @@ mod tests {
         assert!(!out("notes/a/b.md") && !out("src/a.mdx"));
         assert!(out("src/a.md") && out("notes/old/a.md") && out("node_modules/a.mdx"));
         assert!(IgnoreRules::new(dir.path(), &[], &text(&["[z-a]"])).is_err());
+    }
+
+    #[test]
+    fn patterns_with_an_extension_name_documents() {
+        let dir = tempfile::tempdir().unwrap();
+        let rules = |include: &[&str]| {
+            IgnoreRules::new(dir.path(), &text(include), &text(&["*.tmp.pdf"])).unwrap()
+        };
+        let out = |rules: &IgnoreRules, path: &str| rules.leave_out(dir.path(), path, false);
+        let alone = rules(&["*.pdf", "papers/*.DOCX"]);
+        assert!(alone.has_documents() && !rules(&["notes/", "*.mdx", "a.b/"]).has_documents());
+        for path in ["a.pdf", "b/c.pdf", "papers/a.DOCX"] {
+            assert!(alone.names_document(Path::new(path)), "{path}");
+        }
+        assert!(!alone.names_document(Path::new("a.DOCX")));
+        // All markdown files are still pages.
+        assert!(!out(&alone, "a.md") && !out(&alone, "a.pdf") && out(&alone, "a.tmp.pdf"));
+        let both = rules(&["notes/", "*.pdf"]);
+        assert!(out(&both, "a.md") && !out(&both, "notes/a.md"));
+        assert!(!out(&both, "a.pdf") && out(&both, "a.txt"));
     }
 
     #[test]

@@ -4,9 +4,8 @@
 //! [`Door`](brain_core::Door) does the rest, and answers when the item is on disk.
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use brain_protocol::{
     Fault, FaultCode, IngestJob, IngestStatus, JobId, JobShow, Operation as _, Slug, SourceId,
@@ -19,13 +18,13 @@ use utoipa_axum::routes;
 use super::auth::{self, Resource};
 use super::body::not_json;
 use super::http_error::ErrorBody;
+use super::item_body::{item_type, read_body};
 use super::openapi::{self, JSON, error_responses};
 use super::{AppState, HttpError, dispatch, internal_error};
 use brain_base::caller::{Caller, Scope};
 use brain_base::permission::INGEST;
-use brain_config::MAX_BODY;
-use brain_core::ingest::{IngestItem, IngestReceipt};
-use brain_page::{ForeignFormat, MediaType};
+use brain_core::ingest::{IngestItem, IngestReceipt, ItemType};
+use brain_page::MediaType;
 
 /// The maximum length of `X-Brain-Source-Uri`, `X-Brain-Slug` and `X-Brain-Title`, in bytes.
 const MAX_LONG_FIELD: usize = 1024;
@@ -129,7 +128,9 @@ error_responses! {
     request_body(
         description = "UTF-8, at most 1 MiB (`ingest.max_bytes`). Other text/* is stored as plain \
             text, except calendars, contacts, mail and exports of notes. In JSON, `content`, \
-            `text` or `markdown` is the body, and `title`, `url`, `tags`, `type` are fields",
+            `text` or `markdown` is the body, and `title`, `url`, `tags`, `type` are fields. Where \
+            the owner set `ingest.documents`: also documents, at most \
+            `pages.max_attachment_mb`",
         content(
             (String = "text/markdown", example = "# A thought\n\nfrom my phone"),
             (String = "text/plain"),
@@ -214,11 +215,11 @@ async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpE
         );
         return Err(auth::insufficient_scope(app, Resource::Service, fault, Scope::Write));
     }
-    let media_type = media_type(headers)?;
+    let (item_type, max_bytes) = item_type(headers, app.brain.config())?;
     let name_error =
         |code, error: brain_protocol::NameError| HttpError::from(Fault::new(code, error.message));
     let item = IngestItem {
-        media_type,
+        media_type: item_type,
         source: source.transpose().map_err(|error| name_error(FaultCode::InvalidSource, error))?,
         slug: field(headers, "x-brain-slug", MAX_LONG_FIELD)?
             .map(Slug::parse)
@@ -228,13 +229,13 @@ async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpE
         page_type: field(headers, "x-brain-type", MAX_FIELD)?,
         uri: field(headers, "x-brain-source-uri", MAX_LONG_FIELD)?,
         idempotency_key: field(headers, "idempotency-key", MAX_FIELD)?,
-        body: read_body(headers, body, app.brain.config().ingest.max_bytes).await?,
+        body: read_body(headers, body, max_bytes).await?,
     };
     if is_blank(&item.body) {
         let fault = Fault::new(FaultCode::EmptyBody, "the body is empty");
         return Err(fault.hint("send the text as the body of the request").into());
     }
-    if media_type == MediaType::Json {
+    if item_type == ItemType::Text(MediaType::Json) {
         check_json(&item.body)?;
     }
     let (name, size, now) = (caller.name.clone(), item.body.len(), app.brain.now());
@@ -263,9 +264,9 @@ async fn enqueue(
     item: IngestItem,
 ) -> Result<IngestReceipt, HttpError> {
     let (done, answer) = app.shared.completions.outcome_channel();
-    let is_light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
-        && item.body.len() <= MAX_INLINE;
-    if is_light {
+    let is_plain = ItemType::Text(MediaType::Plain) == item.media_type
+        || ItemType::Text(MediaType::Markdown) == item.media_type;
+    if is_plain && item.body.len() <= MAX_INLINE {
         app.brain.accept(&caller, item, done);
     } else {
         // Conversion needs many times the size of the text, so few run at once.
@@ -305,105 +306,6 @@ fn field(headers: &HeaderMap, name: &str, max: usize) -> Result<Option<String>, 
 /// Returns whether a character invisibly changes the direction of text, or ends a line.
 fn is_invisible_control(c: char) -> bool {
     is_direction_control(c) || matches!(c, '\u{2028}' | '\u{2029}')
-}
-
-/// Returns the media type of the body (RFC 9110 section 8.3.1). Of its parameters, only `charset`
-/// matters.
-///
-/// # Errors
-/// 415 if the type, its charset or a `Content-Encoding` is not supported.
-pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
-    const SUPPORTED: &str = "send text/plain, text/markdown, text/html or application/json";
-    let unsupported = |message: String, hint: &str| {
-        HttpError::from(Fault::new(FaultCode::UnsupportedContentType, message).hint(hint))
-    };
-    let coding =
-        headers.get(header::CONTENT_ENCODING).map_or(&b"identity"[..], HeaderValue::as_bytes);
-    if !coding.eq_ignore_ascii_case(b"identity") {
-        return Err(unsupported(
-            "compressed bodies are not supported".into(),
-            "send the body uncompressed",
-        ));
-    }
-    let Some(value) = headers.get(header::CONTENT_TYPE) else {
-        return Err(unsupported("there is no Content-Type".into(), SUPPORTED));
-    };
-    let line = value.to_str().unwrap_or_default().to_ascii_lowercase();
-    let mut parts = line.split(';').map(str::trim);
-    let kind = parts.next().unwrap_or_default();
-    let charset = parts
-        .filter_map(|part| part.split_once('='))
-        .find(|(name, _)| name.trim() == "charset")
-        .map(|(_, charset)| charset.trim().trim_matches('"'));
-    if let Some(charset) = charset.filter(|name| !matches!(*name, "utf-8" | "utf8" | "us-ascii")) {
-        let shortened: String = charset.chars().take(40).collect();
-        let message = format!("the charset \"{shortened}\" is not supported");
-        return Err(unsupported(message, "send UTF-8"));
-    }
-    if let Some(format) = ForeignFormat::of_media_type(kind) {
-        return Err(unsupported(
-            format!("\"{kind}\" is {format}, which is not a page"),
-            format.advice(),
-        ));
-    }
-    match kind {
-        "text/markdown" | "text/x-markdown" => Ok(MediaType::Markdown),
-        "text/html" => Ok(MediaType::Html),
-        "application/json" | "text/json" => Ok(MediaType::Json),
-        _ if kind.len() > 5 && kind.starts_with("text/") && !kind.contains([',', ' ']) => {
-            Ok(MediaType::Plain)
-        }
-        _ => {
-            let shortened: String = kind.chars().take(80).collect();
-            let is_media =
-                ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start));
-            let hint = if is_media || kind == "application/pdf" {
-                "convert it to text first, for example with a processor of an agent's skill pack; \
-                 /ingest accepts only text"
-            } else {
-                SUPPORTED
-            };
-            Err(unsupported(format!("the content type \"{shortened}\" is not supported"), hint))
-        }
-    }
-}
-
-/// Reads the whole body, up to `max` bytes. A larger `Content-Length` is refused at once.
-///
-/// # Errors
-/// 413 if the body is longer, 400 if its end does not arrive.
-pub(super) async fn read_body(
-    headers: &HeaderMap,
-    body: Body,
-    max: usize,
-) -> Result<Vec<u8>, HttpError> {
-    let too_large = || {
-        let fault = Fault::new(FaultCode::TooLarge, format!("the body has more than {max} bytes"));
-        HttpError::from(fault.hint(if max as u64 >= MAX_BODY {
-            "send it in parts: this limit cannot be raised"
-        } else {
-            "send it in parts, or raise ingest.max_bytes"
-        }))
-    };
-    let content_length = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if content_length.is_some_and(|bytes| bytes > max as u64) {
-        return Err(too_large());
-    }
-    match axum::body::to_bytes(body, max).await {
-        Ok(bytes) => Ok(bytes.into()),
-        Err(error) => {
-            let length_error: Option<&http_body_util::LengthLimitError> =
-                std::error::Error::source(&error).and_then(<dyn std::error::Error>::downcast_ref);
-            if length_error.is_some() {
-                return Err(too_large());
-            }
-            Err(Fault::new(FaultCode::InvalidRequest, "the body is incomplete")
-                .hint("send it again")
-                .into())
-        }
-    }
 }
 
 /// Returns whether a body is only white space, with or without a byte order mark.

@@ -24,6 +24,7 @@ mod health;
 mod html;
 mod http_error;
 mod ingest;
+mod item_body;
 mod json_escape;
 mod limits;
 mod listeners;

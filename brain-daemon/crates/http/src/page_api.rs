@@ -21,10 +21,10 @@ use utoipa_axum::routes;
 
 use super::auth::{self, Resource};
 use super::http_error::ErrorBody;
-use super::ingest::{self, AuthErrors};
+use super::ingest::AuthErrors;
 use super::openapi::{self, JSON, error_responses};
 use super::page_format::{Format, format, list, markdown};
-use super::{AppState, HttpError, body};
+use super::{AppState, HttpError, body, item_body};
 use brain_base::caller::Caller;
 use brain_page::MediaType;
 
@@ -297,9 +297,9 @@ async fn append(
     let (parts, request_body) = request.into_parts();
     let AppendParameters { section } = parse_query(&parts.uri)?;
     let page = parse_page(name.strip_suffix(APPEND).unwrap_or(&name))?;
-    let media_type = ingest::media_type(&parts.headers)?;
+    let media_type = item_body::media_type(&parts.headers)?;
     let max = app.brain.config().ingest.max_bytes;
-    let bytes = ingest::read_body(&parts.headers, request_body, max).await?;
+    let bytes = item_body::read_body(&parts.headers, request_body, max).await?;
     let content = match media_type {
         MediaType::Plain | MediaType::Markdown => bytes,
         MediaType::Json => json_text(&bytes)?.into_bytes(),

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
 
 use brain_protocol::{Fault, FaultCode, IngestStatus, JobId, JobState, Slug, SourceId};
 use sha2::{Digest, Sha256};
 
-use super::{IngestItem, IngestReceipt};
+use super::{IngestItem, IngestReceipt, ItemType};
 use crate::IngestService;
 use brain_base::caller::{Caller, Visibility};
 use brain_base::permission::{INGEST, permit};
@@ -19,7 +20,7 @@ use brain_pages::pages::dedup::WINDOW_MS;
 use brain_pages::preferred_source::preferred;
 use brain_pages::write_page::{check_type, frontmatter_fault};
 use brain_service::NumberCipher;
-use brain_store::{Content, Hash, JobOptions, JobRecord, StoreError, Transaction};
+use brain_store::{Content, Hash, JobKind, JobOptions, JobRecord, StoreError, Transaction};
 
 /// The writer's decision about an item.
 enum EnqueueDecision {
@@ -27,6 +28,30 @@ enum EnqueueDecision {
     Queued { id: u64, waiting: u64 },
     /// The item is a duplicate of job `id`.
     Duplicate { id: u64 },
+}
+
+/// What an item has for its page.
+struct ItemContent {
+    /// SHA-256 of the text, or of the bytes of a document.
+    content_hash: Hash,
+    /// The text; empty for a document.
+    content: Content,
+    /// The address that the text states.
+    url: Option<String>,
+    /// What could not be read as it was written.
+    warning: Option<String>,
+    /// The bytes of a document.
+    file: Option<Vec<u8>>,
+}
+
+/// An item that can be queued.
+struct PreparedItem {
+    record: JobRecord,
+    keys: DedupKeys,
+    /// What could not be read as it was written.
+    warning: Option<String>,
+    /// The bytes of a document.
+    file: Option<Vec<u8>>,
 }
 
 impl EnqueueDecision {
@@ -49,8 +74,8 @@ impl IngestService {
     /// Adds an item to the queue. `done` receives the result: on another thread once the item is
     /// on disk, or on this thread if the item is refused before. `done` must not block.
     ///
-    /// Does not wait for the disk. A few KB of text take microseconds. HTML or JSON of a megabyte
-    /// takes milliseconds, too long for a thread of the async runtime.
+    /// Does not wait for the disk, except for a document. A few KB of text take microseconds. HTML
+    /// or JSON of a megabyte takes milliseconds, too long for a thread of the async runtime.
     ///
     /// Faults: `forbidden` (scope or source), `unknown_source`, `invalid_request` (type),
     /// `empty_body`, `invalid_encoding`, `invalid_frontmatter`,
@@ -62,14 +87,21 @@ impl IngestService {
         item: IngestItem,
         done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
+        let cipher = self.cipher_for(caller);
         match self.prepare(caller, item) {
-            Ok((record, keys, warning)) => {
-                let cipher =
-                    (!caller.sees_all()).then(|| NumberCipher::of(self.store.number_key()));
+            Ok(PreparedItem { record, keys, warning, file: None }) => {
                 self.enqueue(record, keys, cipher, warning, done);
+            }
+            Ok(PreparedItem { record, keys, file: Some(bytes), .. }) => {
+                done(self.enqueue_document(record, keys, cipher, &bytes));
             }
             Err(fault) => done(Err(fault)),
         }
+    }
+
+    /// Returns what encrypts the ids of jobs for `caller`, if they are encrypted.
+    fn cipher_for(&self, caller: &Caller) -> Option<NumberCipher> {
+        (!caller.sees_all()).then(|| NumberCipher::of(self.store.number_key()))
     }
 
     /// Adds a copy of `job` with this content, as if its client sent the item now without an
@@ -130,25 +162,45 @@ impl IngestService {
         );
     }
 
-    /// Returns the item's record, the keys that identify duplicates, and a warning about the text.
-    fn prepare(
+    /// Keeps the file of a document, then adds the document to the queue.
+    fn enqueue_document(
         &self,
-        caller: &Caller,
-        item: IngestItem,
-    ) -> Result<(JobRecord, DedupKeys, Option<String>), Fault> {
+        record: JobRecord,
+        keys: DedupKeys,
+        cipher: Option<NumberCipher>,
+        bytes: &[u8],
+    ) -> Result<IngestReceipt, Fault> {
+        let hash = record.content_hash;
+        let files_guard = self.store.attachments().block_removal();
+        self.store.write_attachment(bytes)?;
+        let (sender, answer) = channel();
+        self.enqueue(record, keys, cipher, None, move |result| {
+            // The receiver waits for it.
+            let _ = sender.send(result);
+        });
+        let store_closed = || Fault::new(FaultCode::Stopping, "the store is being closed");
+        let result = answer.recv().unwrap_or_else(|_| Err(store_closed()));
+        drop(files_guard);
+        if result.as_ref().map_or(true, |receipt| receipt.status == IngestStatus::Duplicate) {
+            // No row names the file, unless another item has these bytes.
+            if let Err(error) = self.store.purge_attachments(&[hash]) {
+                tracing::warn!(%error, "cannot remove the file of a refused document");
+            }
+        }
+        result
+    }
+
+    /// Checks an item, and computes its record and the keys that identify duplicates.
+    fn prepare(&self, caller: &Caller, item: IngestItem) -> Result<PreparedItem, Fault> {
         permit(caller, INGEST)?;
         let source = self.item_source(caller, item.source)?;
         if let Some(page_type) = &item.page_type {
             check_type(page_type)
                 .map_err(|fault| Fault { code: FaultCode::InvalidRequest, ..fault })?;
         }
-        let mut payload =
-            page::payload(item.media_type, &item.body).map_err(|error| payload_fault(&error))?;
-        if item.uri.is_some() && item.media_type == MediaType::Html {
-            // The client knows where a document is from better than the document.
-            payload.document.frontmatter.remove("url");
-        }
-        let content_hash = payload.document.body.digest();
+        let bytes = item.body.len() as u64;
+        let ItemContent { content_hash, content, url, warning, file } =
+            self.content_of(item.media_type, item.body, item.uri.is_some())?;
         let now = self.clock.now();
         let client = caller.name.clone();
         // The same text with another requested slug is no duplicate.
@@ -162,14 +214,14 @@ impl IngestService {
             source,
             content_hash,
             content_type: item.media_type.as_str().to_owned(),
-            bytes: item.body.len() as u64,
+            bytes,
             options: JobOptions {
                 slug: item.slug,
                 title: not_blank(item.title),
                 page_type: item.page_type,
-                uri: not_blank(item.uri).or(payload.url),
+                uri: not_blank(item.uri).or(url),
             },
-            content: payload.document.into(),
+            content,
             received_at: now,
             finished_at: None,
             attempts: 0,
@@ -178,7 +230,44 @@ impl IngestService {
             error: None,
             duplicate_keys: by_idempotency_key.into_iter().chain([by_content]).collect(),
         };
-        Ok((record, DedupKeys { by_idempotency_key, by_content }, payload.warning))
+        let keys = DedupKeys { by_idempotency_key, by_content };
+        Ok(PreparedItem { record, keys, warning, file })
+    }
+
+    /// Returns the text of an item, or of a document the bytes. `has_uri` tells whether the client
+    /// says where the item is from.
+    fn content_of(
+        &self,
+        item_type: ItemType,
+        body: Vec<u8>,
+        has_uri: bool,
+    ) -> Result<ItemContent, Fault> {
+        let media_type = match item_type {
+            ItemType::Text(media_type) => media_type,
+            ItemType::Document(_) => {
+                self.documents.check(&body)?;
+                return Ok(ItemContent {
+                    content_hash: Sha256::digest(&body).into(),
+                    content: Content::default(),
+                    url: None,
+                    warning: None,
+                    file: Some(body),
+                });
+            }
+        };
+        let mut payload =
+            page::payload(media_type, &body).map_err(|error| payload_fault(&error))?;
+        if has_uri && media_type == MediaType::Html {
+            // The client knows where a document is from better than the document.
+            payload.document.frontmatter.remove("url");
+        }
+        Ok(ItemContent {
+            content_hash: payload.document.body.digest(),
+            content: payload.document.into(),
+            url: payload.url,
+            warning: payload.warning,
+            file: None,
+        })
     }
 
     /// Returns the source of an item: the named one, else the preferred one, else the first that
@@ -318,15 +407,24 @@ fn find_duplicate(
     }))
 }
 
-/// Returns whether the page of a stored job still has the job's content. Otherwise the same content
-/// is no duplicate.
+/// Returns whether the page of a stored job still has the job's content, or its document. Otherwise
+/// the same content is no duplicate.
 fn is_still_stored(transaction: &Transaction<'_>, job: &JobRecord) -> Result<bool, StoreError> {
     if job.state != JobState::Stored {
         return Ok(true);
     }
     let Some(slug) = &job.slug else { return Ok(false) };
-    let page = transaction.page(&job.source, slug)?;
-    Ok(page.is_some_and(|page| page.deleted_at.is_none() && page.content_hash == job.content_hash))
+    let Some(page) = transaction.page(&job.source, slug)? else { return Ok(false) };
+    if page.deleted_at.is_some() {
+        return Ok(false);
+    }
+    Ok(match job.kind() {
+        JobKind::Text => page.content_hash == job.content_hash,
+        JobKind::Document => {
+            let files = transaction.attachments_of(page.id)?;
+            files.iter().any(|(_, it)| it.hash == job.content_hash && it.removed_at.is_none())
+        }
+    })
 }
 
 fn payload_fault(error: &PayloadError) -> Fault {

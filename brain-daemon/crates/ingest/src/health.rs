@@ -8,6 +8,7 @@ use crate::IngestService;
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
+use brain_store::JobKind;
 
 /// How long a job may be due before the check warns, in milliseconds.
 const MAX_OVERDUE_MS: i64 = 10 * 60 * 1000;
@@ -42,8 +43,10 @@ impl IngestService {
             );
             return warn(message, Command::JobsListFailed);
         }
-        match reader.next_due_job(self.clock.now())? {
-            Some(at) if at + MAX_OVERDUE_MS < self.clock.now() => {
+        let now = self.clock.now();
+        let next = |kind| reader.next_due_job(kind, now);
+        match next(JobKind::Text)?.into_iter().chain(next(JobKind::Document)?).min() {
+            Some(at) if at + MAX_OVERDUE_MS < now => {
                 let message =
                     format!("{} items wait, and one is due since {}", counts.waiting, rfc3339(at));
                 warn(message, Command::JobsListQueued)

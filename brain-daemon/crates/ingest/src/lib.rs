@@ -6,6 +6,7 @@
 
 pub mod jobs;
 
+mod documents;
 mod enqueue;
 mod health;
 mod page;
@@ -21,20 +22,48 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use brain_base::clock::Clock;
-use brain_page::MediaType;
+use brain_page::{DocumentType, MediaType};
 use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::dedup::Dedup;
 use brain_service::{ChangeFeed, TextBudget};
 use brain_store::{Reader, Store};
 
+pub use brain_store::JobKind;
+pub use documents::DocumentSettings;
 pub use process::MAX_JOBS_PER_BATCH;
+
+/// The type of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemType {
+    /// The item is the text of a page.
+    Text(MediaType),
+    /// The item is a file, whose text is read later.
+    Document(&'static DocumentType),
+}
+
+impl ItemType {
+    /// Returns the media type.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text(media_type) => media_type.as_str(),
+            Self::Document(document_type) => document_type.media_type,
+        }
+    }
+}
+
+impl From<MediaType> for ItemType {
+    fn from(media_type: MediaType) -> Self {
+        Self::Text(media_type)
+    }
+}
 
 /// Content that a client sent.
 #[derive(Debug, Clone)]
 pub struct IngestItem {
     /// The type of its content.
-    pub media_type: MediaType,
+    pub media_type: ItemType,
     /// The bytes that were sent.
     pub body: Vec<u8>,
     /// The source of its page; `None` for the caller's default.
@@ -57,7 +86,7 @@ pub struct IngestReceipt {
     /// The item's id, for `GET /ingest/{job_id}`.
     #[schema(value_type = String, example = "job_17", pattern = "^job_[0-9]{1,19}$")]
     pub job_id: JobId,
-    /// SHA-256 of its text, lower-case hex.
+    /// SHA-256 of its text, or of the bytes of a document, lower-case hex.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     pub content_hash: String,
     /// The source of its page.
@@ -91,11 +120,15 @@ pub struct Queue {
     waiting: AtomicU64,
     /// Wakes the worker that writes pages.
     wake: Notify,
+    /// Wakes the worker that reads documents.
+    wake_for_documents: Notify,
     changes: Arc<ChangeFeed>,
     /// Jobs whose pages are being written.
     in_progress: Mutex<HashSet<u64>>,
     /// Held while pages are being written.
     processing: Mutex<()>,
+    /// Held while a document is being read.
+    converting: Mutex<()>,
 }
 
 impl Queue {
@@ -106,9 +139,11 @@ impl Queue {
             arrived: AtomicU64::new(0),
             waiting: AtomicU64::new(waiting),
             wake: Notify::new(),
+            wake_for_documents: Notify::new(),
             changes,
             in_progress: Mutex::default(),
             processing: Mutex::default(),
+            converting: Mutex::default(),
         }
     }
 
@@ -116,6 +151,7 @@ impl Queue {
     pub(crate) fn set_waiting(&self, waiting: u64) {
         self.waiting.store(waiting, Ordering::Relaxed);
         self.wake.notify_one();
+        self.wake_for_documents.notify_one();
         self.changes.notify();
     }
 
@@ -149,6 +185,7 @@ pub struct IngestService {
     pub(crate) dedup: Arc<Dedup>,
     pub(crate) text: Arc<TextBudget>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) documents: DocumentSettings,
 }
 
 impl IngestService {
@@ -156,18 +193,22 @@ impl IngestService {
     pub fn new(
         store: Arc<Store>,
         index: Arc<IndexFollower>,
-        clock: Arc<dyn Clock>,
         files: Arc<FileService>,
         dedup: Arc<Dedup>,
         text: Arc<TextBudget>,
         queue: Arc<Queue>,
+        (clock, documents): (Arc<dyn Clock>, DocumentSettings),
     ) -> Self {
-        Self { store, index, clock, files, dedup, text, queue }
+        Self { store, index, clock, files, dedup, text, queue, documents }
     }
 
-    /// Waits until a job is added. Returns at once if one was added since the last call.
-    pub async fn wait_for_job(&self) {
-        self.queue.wake.notified().await;
+    /// Waits until a job of this kind may have been added. Returns at once if one was added since
+    /// the last call.
+    pub async fn wait_for_job(&self, kind: JobKind) {
+        match kind {
+            JobKind::Text => self.queue.wake.notified().await,
+            JobKind::Document => self.queue.wake_for_documents.notified().await,
+        }
     }
 
     /// Wakes the worker, because jobs were added without a caller on this machine.

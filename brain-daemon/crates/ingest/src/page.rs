@@ -4,11 +4,12 @@ use brain_protocol::{Fault, FaultCode, JobId, Slug};
 
 use brain_base::caller;
 use brain_base::clock::day;
+use brain_page::NoteDates;
 use brain_pages::provenance::{CAPTURE_CLI, COLLECTOR, VOICE, WEBHOOK};
 use brain_pages::write_page::{
     SlugRequest, build_new_page, choose_slug, inbox_slug, set_type_and_title, stored_document,
 };
-use brain_store::{JobRecord, LineChange, NewPage, StoreError, Transaction, WrittenPage};
+use brain_store::{JobKind, JobRecord, LineChange, NewPage, StoreError, Transaction, WrittenPage};
 
 /// A job's page, prepared as far as possible outside of the writer.
 pub(super) struct PreparedPage {
@@ -60,7 +61,10 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
     let change = (route.author(uri.clone()), LineChange::ByPageAuthor);
     let provenance = route.provenance(uri, record.received_at);
     let page = build_new_page(slug, document, provenance, None, change)?;
-    Ok(NewPage { is_capture: options.slug.is_none(), ..page })
+    // The times of a document are those that it states.
+    let is_converted = record.kind() == JobKind::Document;
+    let dates = NoteDates { is_converted, ..page.dates };
+    Ok(NewPage { is_capture: options.slug.is_none(), dates, ..page })
 }
 
 /// Chooses the slug and writes the page; runs in the writer. Does not change a page that has this

@@ -12,7 +12,9 @@ use crate::IngestService;
 use brain_base::backoff::Backoff;
 use brain_service::NumberCipher;
 use brain_service::batch::map_in_parallel;
-use brain_store::{Content, JobRecord, StoreError, Transaction, WrittenPage, waited_for_log};
+use brain_store::{
+    Content, JobKind, JobRecord, StoreError, Transaction, WrittenPage, waited_for_log,
+};
 
 /// Maximum number of jobs in one transaction. Large enough for cheap commits, small enough to
 /// occupy the writer for milliseconds only.
@@ -30,12 +32,12 @@ const CLEANUP_BATCH: usize = 200;
 type Attempt = (u64, JobRecord, Result<PreparedPage, Fault>);
 
 /// A job whose page was stored.
-struct StoredJob {
-    source: SourceId,
-    slug: Slug,
+pub(super) struct StoredJob {
+    pub(super) source: SourceId,
+    pub(super) slug: Slug,
     /// Whether the slug was derived from the content.
-    is_automatic: bool,
-    page: WrittenPage,
+    pub(super) is_automatic: bool,
+    pub(super) page: WrittenPage,
 }
 
 impl IngestService {
@@ -46,11 +48,14 @@ impl IngestService {
     /// If the store fails. Items that were not stored stay in the queue.
     pub fn process_queue(&self, max: usize) -> Result<usize, Fault> {
         let _processing = self.queue.processing.lock();
-        let due = self.store.read_queue()?.due_jobs(self.clock.now(), max, MAX_BYTES_PER_BATCH)?;
+        let reader = self.store.read_queue()?;
+        let due = reader.due_jobs(JobKind::Text, self.clock.now(), max, MAX_BYTES_PER_BATCH)?;
+        drop(reader);
         if due.is_empty() {
             return Ok(0);
         }
-        let _in_progress = InProgressGuard::new(&self.queue, &due);
+        let ids = due.iter().map(|(id, _)| *id).collect();
+        let _in_progress = InProgressGuard::new(&self.queue, ids);
         let _permit = self.text.take(due.iter().map(|(_, record)| record.content.body.len()).sum());
         let prepared = map_in_parallel(&due, |(id, record)| self.prepare_page(*id, record));
         let attempts: Vec<Attempt> = due
@@ -60,6 +65,12 @@ impl IngestService {
             .collect();
         let count = attempts.len();
         let stored = self.store_pages(&Arc::new(attempts))?;
+        self.publish(&stored);
+        Ok(count)
+    }
+
+    /// Writes the files of stored pages, and shows the pages to searches.
+    pub(super) fn publish(&self, stored: &[StoredJob]) {
         for job in stored.iter().filter(|stored| stored.is_automatic) {
             let StoredJob { source, slug, page: WrittenPage { record, .. }, .. } = job;
             let (hash, at) = (record.content_hash, record.content_at);
@@ -74,14 +85,13 @@ impl IngestService {
         // tokenize all pages that are not indexed yet.
         self.index.refresh();
         self.index.wait_for_backlog();
-        Ok(count)
     }
 
-    /// Returns the time until a job is due, in milliseconds: 0 if one is due now, `None` if none
-    /// waits. Blocks.
-    pub fn ms_until_due(&self) -> Result<Option<u64>, Fault> {
+    /// Returns the time until a job of this kind is due, in milliseconds: 0 if one is due now,
+    /// `None` if none waits. Blocks.
+    pub fn ms_until_due(&self, kind: JobKind) -> Result<Option<u64>, Fault> {
         let now = self.clock.now();
-        let next = self.store.read_queue()?.next_due_job(now)?;
+        let next = self.store.read_queue()?.next_due_job(kind, now)?;
         Ok(next.map(|at| u64::try_from(at - now).unwrap_or_default()))
     }
 
@@ -178,16 +188,7 @@ fn store_one(
         return Ok(None);
     }
     let (slug, written) = write(transaction, record, prepared_page, now)?;
-    let finished_job = JobRecord {
-        state: JobState::Stored,
-        content: Content::default(),
-        finished_at: Some(now),
-        attempts: record.attempts + 1,
-        slug: Some(slug.clone()),
-        error: None,
-        ..record.clone()
-    };
-    transaction.change_job(id, record, &finished_job)?;
+    transaction.change_job(id, record, &finished(record, &slug, now))?;
     Ok(Some(StoredJob {
         source: record.source.clone(),
         slug,
@@ -196,8 +197,22 @@ fn store_one(
     }))
 }
 
-/// Records a failed attempt. After [`MAX_ATTEMPTS`] attempts, the job has failed.
-fn record_failure(
+/// Returns the record of a job whose page is stored at `slug`.
+pub(super) fn finished(record: &JobRecord, slug: &Slug, now: i64) -> JobRecord {
+    JobRecord {
+        state: JobState::Stored,
+        content: Content::default(),
+        finished_at: Some(now),
+        attempts: record.attempts + 1,
+        slug: Some(slug.clone()),
+        error: None,
+        ..record.clone()
+    }
+}
+
+/// Records a failed attempt. After [`MAX_ATTEMPTS`] attempts, the job has failed. A document that
+/// cannot be read has failed at once.
+pub(super) fn record_failure(
     transaction: &mut Transaction<'_>,
     id: u64,
     record: &JobRecord,
@@ -210,7 +225,8 @@ fn record_failure(
     let mut failed = record.clone();
     failed.attempts += 1;
     failed.error = Some((fault.code.as_str().to_owned(), fault.message.clone()));
-    if failed.attempts < MAX_ATTEMPTS {
+    let is_final = fault.code == FaultCode::UnsupportedContentType;
+    if failed.attempts < MAX_ATTEMPTS && !is_final {
         failed.state = JobState::Retrying;
         failed.due_at = now + RETRY.pause_ms(failed.attempts - 1);
     } else {
@@ -222,14 +238,13 @@ fn record_failure(
 }
 
 /// Marks jobs as in progress until the guard is dropped.
-struct InProgressGuard<'a> {
+pub(super) struct InProgressGuard<'a> {
     queue: &'a Queue,
     ids: Vec<u64>,
 }
 
 impl<'a> InProgressGuard<'a> {
-    fn new(queue: &'a Queue, due: &[(u64, JobRecord)]) -> Self {
-        let ids: Vec<u64> = due.iter().map(|(id, _)| *id).collect();
+    pub(super) fn new(queue: &'a Queue, ids: Vec<u64>) -> Self {
         queue.in_progress().extend(&ids);
         Self { queue, ids }
     }

@@ -22,6 +22,7 @@ mod date_keys;
 mod dates_in_text;
 mod diff;
 mod document;
+mod document_type;
 mod edit;
 mod embedded_files;
 mod fence;
@@ -71,6 +72,7 @@ pub use content::{NotTextError, NotTextReason, content_digest, content_hash, dec
 pub use converted_line::ConvertedLine;
 pub use diff::{UnifiedDiff, unified_diff};
 pub use document::{Document, file_text};
+pub use document_type::DocumentType;
 pub use edit::{
     EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter,
 };

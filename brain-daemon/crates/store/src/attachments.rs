@@ -2,13 +2,14 @@
 //!
 //! A page has an attachment while its text names it. When the text does not name it any more, its
 //! row stays for the recovery window, because a former version may come back. A file is removed
-//! when no row names it.
+//! when no row names it, and no ingest job waits to read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use brain_page::{hex, names_attachment};
 use redb::ReadableTable;
 
+use super::jobs::files_of_jobs;
 use super::read::PageEntry;
 use super::record::{AttachmentRecord, Content, Hash, from_bytes, read, to_bytes};
 use super::{RECOVERY_MS, Reader, Store, StoreError, Transaction, tables as t};
@@ -127,7 +128,7 @@ impl Transaction<'_> {
     }
 
     /// Returns all rows of a page.
-    pub(super) fn attachments_of(&self, id: u64) -> Result<Vec<NamedAttachment>, StoreError> {
+    pub fn attachments_of(&self, id: u64) -> Result<Vec<NamedAttachment>, StoreError> {
         let rows = self.attachments.range((id, "")..(id + 1, ""))?;
         rows.map(|row| {
             let (key, value) = row?;
@@ -265,10 +266,18 @@ impl Store {
         &self,
         hashes: impl Iterator<Item = &'a Hash>,
     ) -> Result<usize, StoreError> {
-        let reader = self.read(brain_base::caller::Visibility::All)?;
+        let reader = self.read_queue()?;
+        let mut of_jobs = None;
         let mut removed = 0;
         for hash in hashes {
-            if !reader.is_attached(hash)? {
+            if reader.is_attached(hash)? {
+                continue;
+            }
+            let of_jobs = match &mut of_jobs {
+                Some(known) => known,
+                none => none.insert(files_of_jobs(&reader.table(t::JOBS)?)?),
+            };
+            if !of_jobs.contains(hash) {
                 let erased = self.attachments().erase(hash);
                 removed += usize::from(erased.map_err(|e| self.attachment_error(&e))?);
             }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use brain_base::caller::Visibility;
-use brain_protocol::SourceId;
+use brain_protocol::{JobState, SourceId};
 
 use super::tests::{open, options, page, slug};
 use super::*;
@@ -204,6 +204,45 @@ fn a_missing_file_is_reported_and_the_rest_is_backed_up() {
     let report = store.back_up(&backup, 5, &|_, _| true).unwrap();
     assert_eq!((report.attachments, report.missing_attachments), (2, 2));
     assert_eq!(verify(&backup, &|_, _| true).unwrap(), report);
+}
+
+#[test]
+fn the_file_of_a_queued_document_stays_until_its_job_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    let hash = store.write_attachment(b"%PDF").unwrap();
+    let job = JobRecord {
+        content_type: "application/pdf".into(),
+        content_hash: hash,
+        content: Content::default(),
+        ..super::jobs_tests::job("", 1)
+    };
+    let id = store.write(move |transaction| transaction.add_job(&job)).unwrap();
+    let reader = store.read_queue().unwrap();
+    assert!(reader.due_jobs(JobKind::Text, 5, 10, 1000).unwrap().is_empty());
+    assert_eq!(reader.due_jobs(JobKind::Document, 5, 10, 1000).unwrap()[0].0, id);
+    assert_eq!(reader.next_due_job(JobKind::Text, 5).unwrap(), None);
+    assert_eq!(reader.next_due_job(JobKind::Document, 5).unwrap(), Some(1));
+    drop(reader);
+    assert_eq!(store.purge_attachments(&[hash]).unwrap(), 0);
+    let backup = dir.path().join("backup.redb");
+    let report = store.back_up(&backup, 5, &|_, _| true).unwrap();
+    assert_eq!((report.attachments, report.missing_attachments), (1, 0));
+    assert_eq!(verify(&backup, &|_, _| true).unwrap(), report);
+    let home = dir.path().join("other").join("brain.redb");
+    fs::create_dir(dir.path().join("other")).unwrap();
+    restore(&backup, &home, &options(), &mut |_, _, _| false, &|_, _| true).unwrap();
+    assert_eq!(open(&home).read_attachment(&hash).unwrap(), b"%PDF");
+
+    for (state, removed) in [(JobState::Failed, 0), (JobState::Stored, 1)] {
+        let changed = store.write(move |transaction| {
+            let former = transaction.job(id)?.unwrap();
+            let new = JobRecord { state, finished_at: Some(9), ..former.clone() };
+            transaction.change_job(id, &former, &new)
+        });
+        changed.unwrap();
+        assert_eq!(store.purge_attachments(&[hash]).unwrap(), removed, "{state:?}");
+    }
 }
 
 /// Changes a backup with `change`, and returns the message of the failed restore.

@@ -1,16 +1,20 @@
 //! Copies a store row by row into a new file, and reads the copy back.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
 use redb::backends::FileBackend;
 use redb::{
-    Database, Key, ReadTransaction, ReadableTableMetadata, TableDefinition, TableHandle, Value,
+    Database, Key, ReadTransaction, ReadableTable as _, ReadableTableMetadata, TableDefinition,
+    TableHandle, Value,
 };
 
 use super::error::with_damage_report;
+use super::jobs::files_of_jobs;
 use super::packed_attachments::parts;
+use super::record::Hash;
 use super::temporary_file::{TemporaryFile, with_target_path};
 use super::verify::{RowDigest, RowProgress, VerifyReport, verify_against};
 use super::{StoreError, tables as t};
@@ -177,15 +181,8 @@ impl Copy<'_> {
     /// damaged files, so that all others are backed up.
     fn copy_attachments(&self, to: &Database, digest: &mut RowDigest) -> Result<u64, StoreError> {
         let Some(files) = self.plan.attachments else { return Ok(0) };
-        let table = self.read(|| Ok(self.from.open_table(t::ATTACHMENT_FILES)?))?;
-        let rows = self.read(|| Ok(table.range::<(&[u8; 32], u64, &str)>(..)?))?;
-        let (mut copied, mut added, mut last) = (Vec::new(), 0, None);
-        let mut bytes = 0;
-        for row in rows {
-            let hash = self.read(|| Ok(*row?.0.value().0))?;
-            if last.replace(hash) == Some(hash) {
-                continue;
-            }
+        let (mut copied, mut added, mut bytes) = (Vec::new(), 0, 0);
+        for hash in self.read(|| self.files_to_copy())? {
             match files.read(&hash) {
                 Ok(content) => {
                     bytes += content.len();
@@ -205,6 +202,15 @@ impl Copy<'_> {
             }
         }
         Ok(added + self.add_files(to, &copied, digest)?)
+    }
+
+    /// Returns the hashes of the files that pages have or jobs need.
+    fn files_to_copy(&self) -> Result<BTreeSet<Hash>, StoreError> {
+        let mut hashes = files_of_jobs(&self.from.open_table(t::JOBS)?)?;
+        for row in self.from.open_table(t::ATTACHMENT_FILES)?.iter()? {
+            hashes.insert(*row?.0.value().0);
+        }
+        Ok(hashes)
     }
 
     /// Adds files to the copy, in the order of their hashes. Returns the number of added rows.

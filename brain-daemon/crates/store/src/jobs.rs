@@ -7,12 +7,12 @@
 //!
 //! This module does not know access rights, or how a job becomes a page.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use brain_protocol::{JobCounts, JobState};
 use redb::{ReadableTable, ReadableTableMetadata};
 
-use super::record::{Hash, JobRecord, read, state_of_job, to_bytes};
+use super::record::{Hash, JobKind, JobRecord, read, state_of_job, to_bytes};
 use super::{Reader, StoreError, Transaction, tables as t};
 
 /// How long a stored job is kept, in milliseconds. It exceeds the 24 hours of the duplicate check,
@@ -50,6 +50,18 @@ pub(super) fn rows_of(record: &JobRecord) -> (Option<i64>, Option<i64>) {
         JobRow::Due(at) => (Some(at), None),
         JobRow::Finished(at) => (None, Some(at)),
     }
+}
+
+/// Returns the hashes of the files that jobs still need.
+pub(super) fn files_of_jobs(
+    jobs: &impl ReadableTable<u64, &'static [u8]>,
+) -> Result<BTreeSet<Hash>, StoreError> {
+    let mut files = BTreeSet::new();
+    for row in jobs.iter()? {
+        let job: Option<JobRecord> = read(Some(row?.1.value()))?;
+        files.extend(job.filter(JobRecord::needs_file).map(|job| job.content_hash));
+    }
+    Ok(files)
 }
 
 impl Transaction<'_> {
@@ -238,11 +250,12 @@ impl Transaction<'_> {
 }
 
 impl Reader {
-    /// Returns the jobs that are due at `now`, oldest due time first. Stops at `limit` jobs, or
-    /// when their records would exceed `max_bytes` bytes, but returns at least one job if any is
-    /// due.
+    /// Returns the jobs of this kind that are due at `now`, oldest due time first. Stops at `limit`
+    /// jobs, or when their records would exceed `max_bytes` bytes, but returns at least one job if
+    /// any is due.
     pub fn due_jobs(
         &self,
+        kind: JobKind,
         now: i64,
         limit: usize,
         max_bytes: usize,
@@ -254,23 +267,37 @@ impl Reader {
             Some(first) if first > now.saturating_add(MAX_WAIT_MS) => i64::MAX,
             _ => now,
         };
-        for row in due_times.range(..=(until, u64::MAX))?.take(limit) {
+        for row in due_times.range(..=(until, u64::MAX))? {
+            if due.len() == limit {
+                break;
+            }
             let (_, id) = row?.0.value();
             let Some(guard) = jobs.get(id)? else { continue };
+            let Some(record) = read::<JobRecord>(Some(guard.value()))? else { continue };
+            if record.kind() != kind {
+                continue;
+            }
             size += guard.value().len();
             if size > max_bytes && !due.is_empty() {
                 break;
             }
-            due.extend(read(Some(guard.value()))?.map(|record| (id, record)));
+            due.push((id, record));
         }
         Ok(due)
     }
 
-    /// Returns the due time of the next waiting job in Unix milliseconds. `now` is the current
-    /// time.
-    pub fn next_due_job(&self, now: i64) -> Result<Option<i64>, StoreError> {
-        let first = self.table(t::JOBS_DUE)?.first()?.map(|(key, _)| key.value().0);
-        Ok(first.map(|at| if at > now.saturating_add(MAX_WAIT_MS) { now } else { at }))
+    /// Returns the due time of the next waiting job of this kind in Unix milliseconds. `now` is the
+    /// current time.
+    pub fn next_due_job(&self, kind: JobKind, now: i64) -> Result<Option<i64>, StoreError> {
+        let jobs = self.table(t::JOBS)?;
+        for row in self.table(t::JOBS_DUE)?.iter()? {
+            let (at, id) = row?.0.value();
+            let Some(guard) = jobs.get(id)? else { continue };
+            if read::<JobRecord>(Some(guard.value()))?.is_some_and(|job| job.kind() == kind) {
+                return Ok(Some(if at > now.saturating_add(MAX_WAIT_MS) { now } else { at }));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the job with this number, in any state.

@@ -318,7 +318,7 @@ proptest! {
         prop_assert_eq!(counts.waiting, count(&waiting));
         prop_assert_eq!(counts.failed, count(&[JobState::Failed]));
         prop_assert_eq!(counts.stored, count(&[JobState::Stored]));
-        let due = reader.due_jobs(i64::MAX - 1, 1000, usize::MAX).unwrap();
+        let due = reader.due_jobs(JobKind::Text, i64::MAX - 1, 1000, usize::MAX).unwrap();
         prop_assert_eq!(due.len() as u64, counts.waiting);
         drop(reader);
         drop(store);

@@ -133,7 +133,7 @@ pub use new_page::{FilePlan, LineChange, NewPage};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
-    FileState, Hash, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
+    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
     Provenance, SourceRecord, SourceSettingsRecord, SyncResult, TokenRecord, VersionRecord,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};

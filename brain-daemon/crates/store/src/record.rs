@@ -9,7 +9,7 @@ mod encoding;
 
 use std::borrow::Cow;
 
-use brain_page::{Body, Document, FrontmatterText, TimelineEntry};
+use brain_page::{Body, Document, DocumentType, FrontmatterText, TimelineEntry};
 use brain_protocol::{GrantType, JobState, Scopes, Slug, SourceId, TokenKind};
 use serde::{Deserialize, Serialize};
 
@@ -309,7 +309,7 @@ pub struct JobRecord {
     pub client: String,
     /// Source of the page.
     pub source: SourceId,
-    /// SHA-256 of its text.
+    /// SHA-256 of its text, or of the bytes of a document.
     pub content_hash: Hash,
     /// Media type, one of the accepted types.
     pub content_type: String,
@@ -317,7 +317,7 @@ pub struct JobRecord {
     pub bytes: u64,
     /// Options of the sender for the page.
     pub options: JobOptions,
-    /// Markdown and frontmatter; empty once the page is stored.
+    /// Markdown and frontmatter; empty for a document, and once the page is stored.
     pub content: Content,
     /// When the job was accepted, Unix milliseconds.
     pub received_at: i64,
@@ -333,6 +333,31 @@ pub struct JobRecord {
     pub error: Option<(String, String)>,
     /// Duplicate keys: its keys in `jobs_seen`.
     pub duplicate_keys: Vec<Hash>,
+}
+
+/// What becomes of the item of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobKind {
+    /// Its content is the text of the page.
+    Text,
+    /// Its text must be read from its file, an attachment with the hash `content_hash`.
+    Document,
+}
+
+impl JobRecord {
+    /// Returns the kind of the job, by its media type.
+    #[must_use]
+    pub fn kind(&self) -> JobKind {
+        match DocumentType::of_media_type(&self.content_type) {
+            Some(_) => JobKind::Document,
+            None => JobKind::Text,
+        }
+    }
+
+    /// Returns whether the job still needs the file of its document.
+    pub(super) fn needs_file(&self) -> bool {
+        self.kind() == JobKind::Document && self.state != JobState::Stored
+    }
 }
 
 /// Options that the sender of an ingest job sets for its page.

@@ -364,7 +364,7 @@ fn without_the_log_jobs_wait_and_other_writes_are_refused() {
     assert!(two.store().read(Visibility::All).unwrap().job(id).unwrap().is_some(), "same id");
     one.store().follow().unwrap();
     let reader = one.store().read(Visibility::All).unwrap();
-    let jobs = reader.due_jobs(i64::MAX - 1, 10, 1 << 20).unwrap();
+    let jobs = reader.due_jobs(JobKind::Text, i64::MAX - 1, 10, 1 << 20).unwrap();
     let bodies: Vec<_> = jobs.into_iter().map(|(_, job)| job.content.body).collect();
     assert_eq!(bodies, ["a", "b", "c", "d", "e"]);
     assert_equal(&one, &two);

@@ -8,6 +8,7 @@
 //! 3. Find renamed files (`renames`).
 //! 4. Read the other changed files, and store them in batches (`decide`, `apply`).
 //! 5. Delete the pages whose file is gone, unless they are too many.
+//! 6. Do the same for documents, if the source has rules for them (`document_sync`).
 //!
 //! One sync runs at a time; others wait, except dry runs.
 
@@ -21,6 +22,7 @@ pub(crate) mod import_input;
 mod import_page;
 mod import_posts;
 mod import_record;
+mod import_run;
 mod import_tally;
 mod import_undo;
 
@@ -28,14 +30,15 @@ mod apply;
 mod beside;
 pub mod compare;
 mod convert;
-mod converter;
 mod copies;
 mod decide;
 mod document_places;
+mod document_sync;
 mod exported_posts;
 mod listing;
 mod local_files;
 mod losses;
+mod removals;
 mod renames;
 mod run;
 mod survey;
@@ -50,6 +53,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{
     Command, Fault, FaultCode, SourceId, Sync, SyncReply, SyncStatus, SyncedSource, hint,
 };
+use document_sync::SeenDocuments;
 pub use import_posts::PostKeeper;
 use parking_lot::{Mutex, MutexGuard};
 use run::SyncRun;
@@ -58,7 +62,7 @@ use survey::scope;
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
-use brain_config::Processor;
+use brain_converter::Converters;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
 use brain_pages::sources::SourceService;
@@ -96,10 +100,8 @@ impl SyncOptions<'_> {
 pub struct SyncEnvironment {
     /// The home directory, which is not imported.
     pub home: Home,
-    /// The program `brain-convert`.
-    pub converter: PathBuf,
-    /// The owner's programs for documents: `import.processors`.
-    pub processors: Vec<Processor>,
+    /// The programs that read documents and exports.
+    pub converters: Arc<Converters>,
     /// The git configurations that the owner approved: `sources.git_approved`.
     pub git_approved: Vec<String>,
     /// The clock.
@@ -125,6 +127,7 @@ pub struct SyncService {
     /// The recent removals by the watcher: source, time in Unix milliseconds, number of pages.
     pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
     git_history: GitHistory,
+    seen_documents: Mutex<SeenDocuments>,
 }
 
 impl SyncService {
@@ -150,6 +153,7 @@ impl SyncService {
             running_imports: Mutex::default(),
             removals: Mutex::default(),
             git_history: GitHistory::default(),
+            seen_documents: Mutex::default(),
         }
     }
 

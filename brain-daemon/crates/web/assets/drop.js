@@ -1,5 +1,7 @@
-// Captures markdown and text files as pages when the user drops them on a screen.
+// Captures markdown and text files as pages when the user drops them on a screen. Another file, and
+// any file on the screen Import, is looked at for an import.
 import { tell } from "./html.js";
+import { uploadForImport } from "./upload.js";
 
 const MAX_BYTES = 5_000_000;
 const form = document.querySelector("#capture form");
@@ -38,6 +40,11 @@ if (form) {
     if (!hasFiles(event)) return;
     event.preventDefault();
     const files = [...event.dataTransfer.files];
+    const isImport = document.getElementById("import") || !isText(files[0]);
+    if (files.length === 1 && isImport) {
+      uploadForImport(files[0], form.elements.csrf.value);
+      return;
+    }
     const failures = [];
     let lastPage = null;
     for (const [index, file] of files.entries()) {

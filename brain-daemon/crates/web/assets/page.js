@@ -6,6 +6,7 @@ import "./write.js";
 import "./drop.js";
 import "./read.js";
 import "./attach.js";
+import "./upload.js";
 import "./live.js";
 
 // These are loaded only on their screens.

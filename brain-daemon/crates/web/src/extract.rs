@@ -21,6 +21,9 @@ use crate::signed_out::signed_out;
 /// 64 KiB for the other fields.
 pub(crate) const MAX_FORM: usize = 3 * MAX_CONTENT + 64 * 1024;
 
+/// Maximum number of fields before a file.
+const MAX_FIELDS: usize = 8;
+
 impl FromRequestParts<Door> for Session {
     type Rejection = Response;
 
@@ -81,8 +84,18 @@ impl FromRequest<Door> for FormPost {
 pub(crate) struct Upload {
     pub(crate) session: Session,
     pub(crate) headers: HeaderMap,
+    /// The fields before the file.
+    fields: Vec<(String, String)>,
     /// The file's name and bytes; `None` if the form has no file.
     pub(crate) file: Option<(String, Vec<u8>)>,
+}
+
+impl Upload {
+    /// Returns the first field with this name before the file; empty if there is none.
+    pub(crate) fn field(&self, name: &str) -> &str {
+        let found = self.fields.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value.as_str())
+    }
 }
 
 impl FromRequest<Door> for Upload {
@@ -92,7 +105,7 @@ impl FromRequest<Door> for Upload {
         let headers = request.headers().clone();
         if !is_form(&request, b"multipart/form-data") {
             let session = FormPost::from_request(request, brain).await?.session;
-            return Ok(Self { session, headers, file: None });
+            return Ok(Self { session, headers, fields: Vec::new(), file: None });
         }
         let session = own_session(&request).map_err(|refusal| *refusal)?;
         let problem = |error: MultipartError| {
@@ -102,7 +115,7 @@ impl FromRequest<Door> for Upload {
         let mut form = Multipart::from_request(request, brain)
             .await
             .map_err(|error| refused(&error.body_text()))?;
-        let (mut has_token, mut file) = (false, None);
+        let (mut has_token, mut fields, mut file) = (false, Vec::new(), None);
         while let Some(field) = form.next_field().await.map_err(problem)? {
             let (name, file_name) = (field.name().map(str::to_owned), field.file_name());
             match (name.as_deref(), file_name.map(str::to_owned)) {
@@ -115,11 +128,14 @@ impl FromRequest<Door> for Upload {
                 (Some("file"), Some(name)) if has_token => {
                     file = Some((name, field.bytes().await.map_err(problem)?.into()));
                 }
+                (Some(name), None) if has_token && fields.len() < MAX_FIELDS => {
+                    fields.push((name.to_owned(), field.text().await.map_err(problem)?));
+                }
                 _ => break,
             }
         }
         match has_token {
-            true => Ok(Self { session, headers, file }),
+            true => Ok(Self { session, headers, fields, file }),
             false => Err(refused("the form is not of this session; load the page again")),
         }
     }

@@ -20,6 +20,7 @@ mod extract;
 mod fields;
 mod graph;
 mod history;
+mod import;
 mod install;
 mod layout;
 mod live;
@@ -87,6 +88,9 @@ pub const GET_PATHS: &[&str] = &[
     assets::ROUTE,
     navigation::COLLECTOR,
     collector::POST_PATH,
+    import::PATH,
+    import::FILE,
+    import::REPORT,
     navigation::ASK,
     ask::IDEAS,
     ask::PAGE_TEXT,
@@ -113,6 +117,10 @@ pub const POST_PATHS: &[&str] = &[
     "/web/fields",
     "/web/sign-out",
     collector::COLLECT,
+    import::UPLOAD,
+    import::RUN,
+    import::DISCARD,
+    import::UNDO,
     ask::ANSWER,
     ask::STREAM,
     ask::IDEAS_RUN,
@@ -156,6 +164,7 @@ pub fn routes(brain: &Door) -> Router {
         .merge(operations::routes())
         .merge(collector::routes())
         .merge(ask::routes())
+        .merge(import::routes())
         .route(assets::ROUTE, get(assets::serve))
         .layer(Extension(live::LiveStreams::new()))
         .layer(DefaultBodyLimit::max(extract::MAX_FORM))

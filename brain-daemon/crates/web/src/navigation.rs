@@ -25,11 +25,12 @@ const NAVIGATION: [(&str, &str); 7] = [
 ];
 
 /// The administration screens: path and name.
-pub(crate) const ADMINISTRATION: [(&str, &str); 9] = [
+pub(crate) const ADMINISTRATION: [(&str, &str); 10] = [
     (STATUS, "Status"),
     ("/web/deleted", "Deleted"),
     ("/web/queue", "Queue"),
     ("/web/sources", "Sources"),
+    ("/web/import", "Import"),
     ("/web/access", "Access"),
     ("/web/audit", "Audit"),
     ("/web/costs", "Costs"),

@@ -66,6 +66,9 @@ section! {
         "maximum bytes that one client writes over HTTP in a day (UTC); 0: no limit";
     max_bytes: usize = number(1, MAX_BODY), "1048576",
         "maximum size of a body in bytes";
+    documents: bool = boolean(), "false",
+        "whether /ingest accepts PDF files, office documents, mail and images, keeps each and makes \
+         a page of its text; they can have pages.max_attachment_mb";
     queue: u64 = number(1, 100_000_000), "100000",
         "maximum number of jobs in the queue; further items are refused";
 }

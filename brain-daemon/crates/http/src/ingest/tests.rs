@@ -1,53 +1,7 @@
-use axum::http::HeaderName;
+use axum::http::{HeaderName, HeaderValue};
 
 use super::*;
-
-fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
-    let field = |(name, value): &(&'static str, &str)| {
-        (HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap())
-    };
-    fields.iter().map(field).collect()
-}
-
-#[test]
-fn media_types_are_recognized() {
-    for (kind, expected) in [
-        ("text/plain", Ok(MediaType::Plain)),
-        ("Text/Plain; charset=UTF-8", Ok(MediaType::Plain)),
-        ("text/plain;charset=\"utf-8\";format=flowed", Ok(MediaType::Plain)),
-        ("text/csv", Ok(MediaType::Plain)),
-        ("text/markdown; variant=GFM", Ok(MediaType::Markdown)),
-        ("text/html", Ok(MediaType::Html)),
-        ("application/json", Ok(MediaType::Json)),
-        (
-            "text/plain; charset=iso-8859-1",
-            Err("the charset \"iso-8859-1\" is not supported; send UTF-8"),
-        ),
-        ("application/pdf", Err("skill pack")),
-        ("image/png", Err("skill pack")),
-        ("application/octet-stream", Err("send text/plain")),
-        ("multipart/form-data; boundary=x", Err("send text/plain")),
-        ("text/", Err("send text/plain")),
-        ("", Err("send text/plain")),
-    ] {
-        match (media_type(&headers(&[("content-type", kind)])), expected) {
-            (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{kind}"),
-            (Err(refusal), Err(message)) => {
-                assert_eq!(refusal.code(), "unsupported_content_type", "{kind}");
-                assert!(
-                    format!("{refusal:?}").contains(&message.replace('"', "\\\"")),
-                    "{kind}: {refusal:?}"
-                );
-            }
-            (found, _) => panic!("{kind}: {found:?}"),
-        }
-    }
-    assert!(media_type(&HeaderMap::new()).is_err());
-    assert!(
-        media_type(&headers(&[("content-type", "text/plain"), ("content-encoding", "gzip")]))
-            .is_err()
-    );
-}
+use crate::item_body::tests::headers;
 
 #[test]
 fn fields_are_text_of_limited_length() {

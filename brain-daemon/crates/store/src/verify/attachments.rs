@@ -6,6 +6,7 @@ use redb::{ReadableTable, ReadableTableMetadata};
 
 use brain_protocol::MAX_ATTACHMENT;
 
+use super::super::jobs::files_of_jobs;
 use super::super::packed_attachments::for_each_packed;
 use super::super::record::{AttachmentRecord, Hash, from_bytes};
 use super::super::{StoreError, tables as t};
@@ -20,7 +21,8 @@ impl Verifier<'_> {
         report: &mut VerifyReport,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let named = self.named_files(step)?;
+        let mut named = self.named_files(step)?;
+        named.append(&mut files_of_jobs(&self.required_table(t::JOBS)?)?);
         let parts = self.required_table(t::ATTACHMENT_PARTS)?;
         let mut present = 0;
         for_each_packed(&parts, |hash, _| {
@@ -29,7 +31,7 @@ impl Verifier<'_> {
             match named.contains(hash) {
                 true => Ok(()),
                 false => Err(StoreError::damaged(format!(
-                    "attachment {}: it belongs to no page",
+                    "attachment {}: it belongs to no page and no job",
                     brain_page::hex(hash)
                 ))),
             }

@@ -12,13 +12,13 @@ use std::path::{Component, Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_base::home::create_private_dir;
+use brain_converter::{Ending, convert, invalid};
 use brain_page::{ConvertedLine, attachment_name};
 use brain_protocol::{Command, Fault, FaultCode};
 use brain_service::Progress;
 use serde_json::Value;
 
 use super::SyncService;
-use super::converter::{Ending, convert, invalid};
 use super::export_dir::export_dir;
 use super::exported_posts::ExportedPosts;
 use super::losses::Losses;
@@ -131,7 +131,7 @@ impl SyncService {
         format: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Option<ConvertedExport>, Fault> {
-        let mut program = self.converter_command();
+        let mut program = self.env.converters.own_command();
         program.extend(format.into_iter().flat_map(|name| ["--as".to_owned(), name.to_owned()]));
         let mut export: Option<ConvertedExport> = None;
         let count = Cell::new(0);
@@ -170,7 +170,7 @@ impl SyncService {
     /// Returns a warning if the directory of a source is an export of another program, which a
     /// sync would read as markdown.
     pub fn export_warning(&self, path: &Path) -> Option<String> {
-        let program = self.converter_command();
+        let program = self.env.converters.own_command();
         let mut format = None;
         // The first line says enough, and the fault ends the program.
         let _ = convert(&program, path, &|| true, &mut |line| {
@@ -194,11 +194,6 @@ impl SyncService {
     /// If it cannot be made.
     pub(super) fn converted_pages(&self) -> Result<ConvertedPages, Fault> {
         Ok(ConvertedPages::new(self.scratch_dir()?))
-    }
-
-    /// Returns the command that starts `brain-convert`.
-    pub(super) fn converter_command(&self) -> Vec<String> {
-        vec![self.env.converter.display().to_string()]
     }
 
     /// Makes the empty directory for a conversion.

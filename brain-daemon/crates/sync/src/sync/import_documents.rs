@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use brain_config::Processor;
+use brain_converter::{Ending, convert};
 use brain_files::MarkdownFile;
 use brain_page::ConvertedLine;
 use brain_protocol::{Fault, FaultCode};
@@ -15,20 +15,13 @@ use parking_lot::Mutex;
 
 use super::SyncService;
 use super::convert::ConvertedPages;
-use super::converter::{Ending, convert};
 use super::document_places::DocumentPlaces;
 
 /// How many documents are converted before their pages are stored. Their files are on the disk
 /// until then.
 pub(super) const BATCH: usize = 32;
-/// The names of files that `brain-convert` may be able to read as a document. Its content decides.
-const EXTENSIONS: [&str; 21] = [
-    "csv", "ctb", "ctd", "ctx", "ctz", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox",
-    "note", "odt", "org", "pdf", "tid", "txt", "vcf", "xhtml",
-];
-
-/// Those of them that become one page, beside which a long one has further parts. The others become
-/// a folder of pages.
+/// The extensions of documents that become one page, beside which a long one has further parts. The
+/// others become a folder of pages.
 const ONE_PAGE: [&str; 10] =
     ["csv", "docx", "eml", "epub", "htm", "html", "odt", "pdf", "txt", "xhtml"];
 
@@ -78,6 +71,13 @@ impl Document {
         paths.into_iter().map(document).collect()
     }
 
+    /// Gives the page the place that it has already. A document of several pages keeps its folder.
+    pub(super) fn stay_at(&mut self, place: &str) {
+        if self.is_one_page {
+            place.clone_into(&mut self.place);
+        }
+    }
+
     /// Returns its path and the path of its page, if it becomes one page.
     pub(super) fn one_page(&self) -> Option<(&str, &str)> {
         self.is_one_page.then_some((self.path.as_str(), self.place.as_str()))
@@ -118,46 +118,7 @@ impl Document {
     }
 }
 
-/// Returns the path without the extension, and the extension.
-fn split_extension(path: &str) -> (&str, &str) {
-    let name_at = path.rfind('/').map_or(0, |at| at + 1);
-    match path[name_at..].rfind('.') {
-        Some(dot) if dot > 0 => (&path[..name_at + dot], &path[name_at + dot + 1..]),
-        _ => (path, ""),
-    }
-}
-
 impl SyncService {
-    /// Returns whether a file of an imported directory may be a document that can be read.
-    pub(super) fn is_document(&self, path: &str, has_converter: bool) -> bool {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let extension = split_extension(path).1.to_lowercase();
-        let is_known = has_converter && EXTENSIONS.contains(&extension.as_str());
-        let is_known = is_known || self.processor(path).is_some();
-        // macOS leaves files `._NAME` on other systems' disks.
-        is_known && !name.starts_with('.')
-    }
-
-    /// Returns the owner's program for a document: of two, the one with the longer extension.
-    fn processor(&self, path: &str) -> Option<&Processor> {
-        let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-        let has_extension = |processor: &&Processor| {
-            let stem = name.strip_suffix(&processor.extension).and_then(|it| it.strip_suffix('.'));
-            stem.is_some_and(|stem| !stem.is_empty())
-        };
-        let fitting = self.env.processors.iter().filter(has_extension);
-        fitting.max_by_key(|processor| processor.extension.len())
-    }
-
-    /// Returns the path of a document without its extension, and the extension.
-    pub(super) fn split_path<'p>(&self, path: &'p str) -> (&'p str, &'p str) {
-        let split = self.processor(path).and_then(|processor| {
-            let at = path.len().checked_sub(processor.extension.len())?;
-            Some((path.get(..at)?.strip_suffix('.')?, path.get(at..)?))
-        });
-        split.unwrap_or_else(|| split_extension(path))
-    }
-
     /// Converts documents of the directory `root` into `pages`.
     ///
     /// # Errors
@@ -171,13 +132,11 @@ impl SyncService {
         should_continue: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<DocumentResult>, Fault> {
         let pages = Mutex::new(pages);
-        let converter = self.converter_command();
         let results = map_in_parallel(documents, |document| {
-            let processor = self.processor(&document.path);
-            let program = processor.map_or(&converter, |processor| &processor.program);
+            let program = self.env.converters.command(&document.path);
             let path = root.join(&document.path);
             let mut first = None;
-            let ending = convert(program, &path, should_continue, &mut |line| {
+            let ending = convert(&program, &path, should_continue, &mut |line| {
                 let line = document.locate(line, &mut first, places);
                 pages.lock().accept(line)
             });
@@ -200,6 +159,8 @@ impl SyncService {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use brain_converter::split_extension;
+
     use super::*;
 
     fn places(paths: &[&str]) -> Vec<String> {

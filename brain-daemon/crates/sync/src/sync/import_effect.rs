@@ -46,8 +46,7 @@ impl ImportEffect {
             (WriteEffect::Unchanged(record), _) => Self::Unchanged(record),
             (WriteEffect::Blank, _) => Self::Blank,
             (WriteEffect::Write(WriteStatus::Updated), Some(record))
-                if record.provenance != page.page.provenance
-                    && !has_text_of_import(&record, texts)? =>
+                if !is_own_export(page, &record) && !has_text_of_import(&record, texts)? =>
             {
                 Self::Keep
             }
@@ -56,9 +55,18 @@ impl ImportEffect {
     }
 }
 
+/// Returns whether the file is the page's own, from an export of brain: it states its provenance.
+/// A converted document states only that others wrote it.
+fn is_own_export(page: &ImportPage, record: &PageRecord) -> bool {
+    !page.page.dates.is_converted && record.provenance == page.page.provenance
+}
+
 /// Returns whether an import wrote the text of a page: its current version, or one to which it was
 /// reverted.
-fn has_text_of_import(page: &PageRecord, texts: &impl StoredTexts) -> Result<bool, StoreError> {
+pub(super) fn has_text_of_import(
+    page: &PageRecord,
+    texts: &impl StoredTexts,
+) -> Result<bool, StoreError> {
     let is_import = |page: &PageRecord| {
         author_of(page).is_none_or(|author| author.kind.starts_with(IMPORT.kind))
     };

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brain_base::caller::Caller;
+use brain_base::home::Home;
+use brain_converter::Converters;
 use brain_files::{IgnoreRules, ScanReport};
 use brain_machines::KEPT_PAGES;
 use brain_page::{ForeignFormat, embedded_files, is_html};
@@ -25,10 +27,15 @@ use crate::sync::SyncService;
 /// The name for `--as` of a directory of markdown files.
 const MARKDOWN: &str = "markdown";
 
+/// The beginning of the address of a file that a browser sent.
+const UPLOAD: &str = "upload:";
+
 /// What an import reads.
 pub(super) struct ImportInput {
     /// The path that the user gave, resolved.
     pub(super) path: PathBuf,
+    /// Its address. Of a file that a browser sent only the name is known.
+    pub(super) address: String,
     pub(super) kind: InputKind,
     /// Why an export is not recognised.
     pub(super) warning: Option<String>,
@@ -73,6 +80,11 @@ impl ImportInput {
         found
     }
 
+    /// Returns the path of the request for people: of a file that a browser sent, its name.
+    pub(super) fn shown_path<'p>(&'p self, request: &'p Import) -> &'p str {
+        self.address.strip_prefix(UPLOAD).unwrap_or(&request.path)
+    }
+
     /// Returns the name of the file at `path` for people: the entry of an export, or the document.
     pub(super) fn name<'p>(&'p self, path: &'p str) -> &'p str {
         self.converted().map_or(path, |pages| pages.origin(path))
@@ -82,10 +94,10 @@ impl ImportInput {
     pub(super) fn uri(&self, path: &str) -> String {
         match &self.kind {
             InputKind::Export(export) => {
-                format!("{}#{}", uri(&self.path), export.pages.origin(path))
+                format!("{}#{}", self.address, export.pages.origin(path))
             }
-            InputKind::Markdown(_) => uri(&self.path.join(path)),
-            InputKind::Documents(pages) => uri(&self.path.join(pages.origin(path))),
+            InputKind::Markdown(_) => format!("{}/{path}", self.address),
+            InputKind::Documents(pages) => format!("{}/{}", self.address, pages.origin(path)),
         }
     }
 }
@@ -102,8 +114,8 @@ impl SyncService {
         let mut warning = None;
         let export = match request.format.as_deref() {
             Some(MARKDOWN) => None,
-            None if !self.env.converter.exists() => {
-                let program = self.env.converter.display();
+            None if !self.env.converters.has_own() => {
+                let program = self.env.converters.own().display();
                 warning = Some(format!(
                     "{program} is missing, so exports of other programs are not recognised; \
                      install brain again"
@@ -117,7 +129,11 @@ impl SyncService {
             None if path.is_dir() => InputKind::Markdown(LocalFiles::of(&[])),
             None => return Err(unknown_file(&request.path, &path)),
         };
-        Ok(ImportInput { path, kind, warning })
+        let address = match uploaded_name(&path, home) {
+            Some(name) => format!("{UPLOAD}{name}"),
+            None => uri(&path),
+        };
+        Ok(ImportInput { path, address, kind, warning })
     }
 
     /// Lists the markdown files of an import.
@@ -142,13 +158,9 @@ impl SyncService {
         found: &mut ScanReport,
     ) -> Vec<Document> {
         let InputKind::Markdown(files) = &mut input.kind else { return Vec::new() };
-        let has_converter = self.env.converter.exists();
         let documents = match request.format {
             Some(_) => Vec::new(),
-            None => {
-                let is_document = |path: &str| self.is_document(path, has_converter);
-                take_documents(&input.path, found, is_document, |path| self.split_path(path))
-            }
+            None => take_documents(&input.path, found, &self.env.converters),
         };
         let links: HashSet<&String> = found.links.iter().collect();
         let others = found.other_paths.iter().filter(|path| !links.contains(path));
@@ -185,6 +197,12 @@ fn is_kept(dir: &Path, home: &Path) -> bool {
     first.is_some_and(|name| name.to_string_lossy().starts_with(KEPT_PAGES))
 }
 
+/// Returns the name of a file that a browser sent; `None` for any other path.
+fn uploaded_name(path: &Path, home: &Path) -> Option<String> {
+    let is_uploaded = path.starts_with(Home::at(home.to_owned()).uploads());
+    is_uploaded.then(|| path.file_name().map(|name| name.to_string_lossy().into_owned()))?
+}
+
 /// Returns the resolved path to import. Refuses a path that is missing or in the home.
 fn import_path(path: &str, home: &Path) -> Result<PathBuf, Fault> {
     let resolved = Path::new(path).canonicalize().map_err(|e| {
@@ -196,7 +214,8 @@ fn import_path(path: &str, home: &Path) -> Result<PathBuf, Fault> {
         Fault::new(code, format!("cannot import {path}: {e}"))
             .hint("give a directory or an export that the daemon can read")
     })?;
-    if resolved.starts_with(home) && !is_kept(&resolved, home) {
+    let may_be_in_home = is_kept(&resolved, home) || uploaded_name(&resolved, home).is_some();
+    if resolved.starts_with(home) && !may_be_in_home {
         let message = format!("{path} is inside brain's own home");
         return Err(Fault::new(FaultCode::Usage, message).hint(
             "import the directory that your notes came from; to import the files of a lost \
@@ -230,21 +249,17 @@ fn unknown_file(path: &str, resolved: &Path) -> Fault {
 
 /// Returns the documents of an imported directory, and takes them out of the files that are not
 /// imported.
-fn take_documents(
-    root: &Path,
-    found: &mut ScanReport,
-    is_document: impl Fn(&str) -> bool,
-    split: impl for<'p> Fn(&'p str) -> (&'p str, &'p str),
-) -> Vec<Document> {
+fn take_documents(root: &Path, found: &mut ScanReport, converters: &Converters) -> Vec<Document> {
+    let has_own = converters.has_own();
     let is_taken = |path: &String| {
         let metadata = std::fs::symlink_metadata(root.join(path));
-        is_document(path) && metadata.is_ok_and(|metadata| metadata.is_file())
+        converters.is_document(path, has_own) && metadata.is_ok_and(|metadata| metadata.is_file())
     };
     let (documents, others): (Vec<String>, _) =
         std::mem::take(&mut found.other_paths).into_iter().partition(is_taken);
     found.other_files -= documents.len() as u64;
     found.other_paths = others;
-    Document::list(documents, &found.files, split)
+    Document::list(documents, &found.files, |path| converters.split_path(path))
 }
 
 /// Returns the files that are not imported, with the reasons. `links` are those that lead to a

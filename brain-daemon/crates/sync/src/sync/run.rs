@@ -11,7 +11,9 @@ use brain_protocol::{
 use super::beside;
 use super::compare::{MissingPage, compare, covers};
 use super::decide::SyncContext;
+use super::document_sync::DocumentSync;
 use super::listing::{active_pages, files_without_page, has_pages, missing_pages, walk};
+use super::removals::are_too_many;
 use super::renames::{Move, RenameSearch};
 use super::survey::Survey;
 use super::tally::Tally;
@@ -24,11 +26,6 @@ use brain_service::Progress;
 use brain_service::batch::in_batches;
 use brain_store::{Reader, SourceRecord, StoreError, SyncResult};
 
-/// More missing pages than this number, which are also more than [`MAX_REMOVED_PERCENT`] of the
-/// source, are deleted only with `--yes`.
-const MAX_REMOVED: usize = 20;
-/// See [`MAX_REMOVED`].
-const MAX_REMOVED_PERCENT: usize = 30;
 /// Removals that the watcher sees within this time are added up, in milliseconds. The watcher sees
 /// a large removal as many small ones.
 const REMOVAL_WINDOW_MS: i64 = 10 * 60 * 1000;
@@ -195,7 +192,8 @@ impl<'a> SyncRun<'a> {
     /// a page.
     fn update_pages(&mut self, context: &mut SyncContext) -> Result<Vec<String>, EarlyEnd> {
         let reader = self.service.store.read(Visibility::All)?;
-        let survey = self.survey(&reader, context)?;
+        let mut survey = self.survey(&reader, context)?;
+        let documents = std::mem::take(&mut survey.documents);
         self.report_survey(&survey);
         let mut changes = self.compare(&reader, context, &survey)?;
         drop(reader);
@@ -207,6 +205,7 @@ impl<'a> SyncRun<'a> {
         self.store_changed_files(context, &changes.to_read)?;
         self.hold_pages(context, &changes.claimed_slugs, &mut changes.missing);
         self.delete_pages(context, &changes.missing, changes.pages)?;
+        self.sync_documents(context, &documents)?;
         Ok(changes.stale)
     }
 
@@ -411,7 +410,7 @@ impl<'a> SyncRun<'a> {
         let is_watched = self.options.watched.is_some();
         let recent = if is_watched { self.recent_removals() } else { 0 };
         let (removals, all) = (missing.len() + recent, pages + recent);
-        let is_too_many = removals > MAX_REMOVED && removals * 100 > all * MAX_REMOVED_PERCENT;
+        let is_too_many = are_too_many(removals, all);
         if !missing.is_empty() && is_too_many && !self.options.yes {
             self.tally.report.held_back += missing.len() as u64;
             return Ok(());
@@ -431,6 +430,24 @@ impl<'a> SyncRun<'a> {
             self.service.removals.lock().push(removal);
         }
         Ok(())
+    }
+
+    /// Brings the pages of documents up to date, if the rules of the source name any.
+    fn sync_documents(
+        &mut self,
+        context: &SyncContext,
+        documents: &[String],
+    ) -> Result<(), EarlyEnd> {
+        let Some(files) = self.files.clone().filter(|_| context.rules.has_documents()) else {
+            return Ok(());
+        };
+        if !self.has_same_disks() {
+            return Err(EarlyEnd::Away(CHANGED_MEANWHILE.into()));
+        }
+        let (service, source) = (self.service, self.id);
+        let (options, progress) = (self.options, self.progress);
+        let sync = DocumentSync { service, source, files: &files, options, progress };
+        Ok(sync.run(documents, &mut self.tally)?)
     }
 
     /// Returns the number of pages of the source whose removal the watcher saw recently.

@@ -27,6 +27,8 @@ pub(super) struct Survey {
     pub(super) files: u64,
     /// The number of files that are unchanged since the last sync.
     pub(super) unchanged: u64,
+    /// Files that the rules name as documents, if there are any.
+    pub(super) documents: Vec<String>,
     /// The files that programs made as copies of others.
     pub(super) copies: Copies,
 }
@@ -67,6 +69,10 @@ impl Survey {
             survey.found.repositories.extend(found.repositories);
             survey.found.links.extend(found.links);
             survey.found.ignored = found.ignored;
+            if rules.has_documents() {
+                let is_named = |path: &String| rules.names_document(Path::new(path));
+                survey.documents.extend(found.other_paths.into_iter().filter(is_named));
+            }
         }
         Ok(survey)
     }

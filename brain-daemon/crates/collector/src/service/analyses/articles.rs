@@ -211,7 +211,7 @@ impl AnalysisRun<'_> {
             )));
         }
         let item = IngestItem {
-            media_type,
+            media_type: media_type.into(),
             body: page.body,
             source: None,
             slug: None,

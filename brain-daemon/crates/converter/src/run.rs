@@ -34,7 +34,7 @@ const MESSAGE_START: &str = "brain-convert: ";
 
 /// How a conversion ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ending {
+pub enum Ending {
     /// All lines are there.
     Whole,
     /// The program does not know the format of the input.
@@ -51,7 +51,7 @@ pub(super) enum Ending {
 /// # Errors
 /// `cancelled` when `should_continue` is false; `io` if the program cannot be started, writes
 /// wrong lines, or none for too long; the errors of `accept`.
-pub(super) fn convert(
+pub fn convert(
     program: &[String],
     path: &Path,
     should_continue: &dyn Fn() -> bool,
@@ -230,7 +230,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
 }
 
 /// The fault of a program that does not follow the rules of its lines.
-pub(super) fn invalid(reason: &str) -> Fault {
+pub fn invalid(reason: &str) -> Fault {
     Fault::new(FaultCode::Io, format!("the program that reads it failed: {reason}"))
         .hint("please report this with the program of the export")
 }

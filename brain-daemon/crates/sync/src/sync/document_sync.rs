@@ -1,0 +1,303 @@
+//! Documents of a source: those that its rules name become pages, which a sync keeps in step.
+//!
+//! A page knows its document by its `source_uri`. A document is converted when it is new or has
+//! changed; what it became is written as an import writes it. So a page that somebody changed in
+//! brain stays.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Read as _;
+use std::path::Path;
+
+use brain_base::caller::{Caller, Visibility};
+use brain_files::{MarkdownFile, RootDir, Stat, stat_of};
+use brain_pages::files::read::uri;
+use brain_pages::provenance::IMPORT;
+use brain_protocol::{Delete, Fault, MAX_ATTACHMENT, PageRef, Precondition, Slug, SourceId};
+use brain_service::Progress;
+use brain_store::{Hash, PageRecord, Reader};
+
+use super::compare::covers;
+use super::fault_scope::is_of_one_page;
+use super::import_documents::Document;
+use super::import_effect::has_text_of_import;
+use super::import_run::{ImportMode, ImportRun, KEPT};
+use super::removals::are_too_many;
+use super::tally::Tally;
+use super::{SyncOptions, SyncService};
+
+/// What this daemon knows of a document.
+#[derive(Debug, Clone)]
+pub(super) struct SeenDocument {
+    size: u64,
+    mtime_ns: i64,
+    /// Why it could not be read.
+    failure: Option<String>,
+}
+
+impl SeenDocument {
+    fn is_at(&self, stat: Stat) -> bool {
+        (self.size, self.mtime_ns) == (stat.size, stat.mtime_ns)
+    }
+}
+
+/// The documents that this daemon has read, by source and path. After a start, the bytes of a
+/// document are compared with the file of its page.
+pub(super) type SeenDocuments = HashMap<(SourceId, String), SeenDocument>;
+
+/// The sync of the documents of one source.
+pub(super) struct DocumentSync<'a> {
+    pub(super) service: &'a SyncService,
+    pub(super) source: &'a SourceId,
+    pub(super) files: &'a RootDir,
+    pub(super) options: SyncOptions<'a>,
+    pub(super) progress: &'a dyn Progress,
+}
+
+/// The pages of a source.
+#[derive(Default)]
+struct SourcePages {
+    /// The pages of each document, by the document's path.
+    of_documents: HashMap<String, Vec<(Slug, PageRecord)>>,
+    /// The paths of all other pages.
+    others: Vec<String>,
+}
+
+impl DocumentSync<'_> {
+    /// Brings the pages of these documents up to date, and deletes those whose document is gone.
+    ///
+    /// # Errors
+    /// `cancelled`, or the store or the disk fails.
+    pub(super) fn run(&self, found: &[String], tally: &mut Tally) -> Result<(), Fault> {
+        let pages = self.source_pages()?;
+        tally.report.files += found.len() as u64;
+        let changed = self.changed(found, &pages, tally)?;
+        self.store(found, changed, &pages, tally)?;
+        self.delete_missing(found, &pages, tally)
+    }
+
+    fn source_pages(&self) -> Result<SourcePages, Fault> {
+        let reader = self.service.store.read(Visibility::All)?;
+        let root = format!("{}/", uri(self.files.path()));
+        let mut pages = SourcePages::default();
+        reader.pages_in_order_below(self.source, ("", ""), |(_, slug, record)| {
+            match document_of(&record, &root) {
+                Some(path) => {
+                    pages.of_documents.entry(path).or_default().push((slug, record));
+                }
+                None => pages.others.push(record.source_path),
+            }
+            Ok(true)
+        })?;
+        Ok(pages)
+    }
+
+    /// Returns the documents that must be read, with their state before that. Counts the others.
+    fn changed(
+        &self,
+        found: &[String],
+        pages: &SourcePages,
+        tally: &mut Tally,
+    ) -> Result<Vec<(String, Stat)>, Fault> {
+        let reader = self.service.store.read(Visibility::All)?;
+        let mut changed = Vec::new();
+        for path in found {
+            let Ok(Some(stat)) = stat_of(self.files, path) else { continue };
+            let key = (self.source.clone(), path.clone());
+            let seen = self.service.seen_documents.lock().get(&key).cloned();
+            match seen.filter(|seen| seen.is_at(stat) && !self.options.full) {
+                Some(SeenDocument { failure: Some(reason), .. }) => {
+                    tally.fail(path.as_str(), reason);
+                }
+                Some(_) => tally.report.unchanged += 1,
+                None if !self.options.full && self.has_file(&reader, path, pages)? => {
+                    tally.report.unchanged += 1;
+                    self.remember(path, stat, None);
+                }
+                None => changed.push((path.clone(), stat)),
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Returns whether a page has the bytes of this document.
+    fn has_file(&self, reader: &Reader, path: &str, pages: &SourcePages) -> Result<bool, Fault> {
+        let Some(own) = pages.of_documents.get(path) else { return Ok(false) };
+        let mut digest: Option<Option<Hash>> = None;
+        for (_, record) in own {
+            for (_, file) in reader.attachments_of(record.id, false)? {
+                let digest = digest.get_or_insert_with(|| digest_of(self.files, path));
+                if Some(file.hash) == *digest {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Converts the changed documents and stores their pages.
+    fn store(
+        &self,
+        found: &[String],
+        changed: Vec<(String, Stat)>,
+        pages: &SourcePages,
+        tally: &mut Tally,
+    ) -> Result<(), Fault> {
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let mode = match self.options.dry_run {
+            true => ImportMode::DryRun,
+            false => ImportMode::Sync,
+        };
+        let caller = owner();
+        let documents = self.places(found, &changed, pages);
+        let total = documents.len() as u64;
+        let mut run =
+            ImportRun::new(self.service, &caller, self.progress, self.source, mode, total);
+        let unread = run.store_documents(self.files.path(), &documents)?;
+        let result = run.tally;
+        tally.report.added += result.created;
+        tally.report.updated += result.updated;
+        tally.report.restored += result.restored;
+        tally.report.unchanged += result.unchanged;
+        let mut failures: HashMap<String, String> = HashMap::new();
+        failures.extend(result.failures.named.into_iter().map(|it| (it.path, it.reason)));
+        let unknown = "it is in no format that brain reads".to_owned();
+        failures.extend(unread.into_iter().map(|path| (path, unknown.clone())));
+        for (path, stat) in changed {
+            let mut failure = failures.remove(&path);
+            match &failure {
+                // That is no failure: it stays so.
+                Some(reason) if reason == KEPT => {
+                    tally.warn(format!("{path} changed; {reason}"));
+                    failure = None;
+                }
+                Some(reason) => tally.fail(path.as_str(), reason.as_str()),
+                None => {}
+            }
+            if !self.options.dry_run {
+                self.remember(&path, stat, failure);
+            }
+        }
+        for (path, reason) in failures {
+            tally.fail(path, reason);
+        }
+        result.warnings.into_iter().for_each(|warning| tally.warn(warning));
+        for lost in result.lost.named {
+            tally.warn(format!("{}: {}", lost.path, lost.reason));
+        }
+        Ok(())
+    }
+
+    /// Returns the changed documents with the places of their pages.
+    fn places(
+        &self,
+        found: &[String],
+        changed: &[(String, Stat)],
+        pages: &SourcePages,
+    ) -> Vec<Document> {
+        // All documents take part, so that a name does not depend on what changed.
+        let all: HashSet<&String> = found.iter().chain(pages.of_documents.keys()).collect();
+        let all = all.into_iter().cloned().collect();
+        let markdown = |path: &String| MarkdownFile {
+            path: path.clone(),
+            stat: Stat { size: 0, mtime_ns: 0, ctime_ns: 0 },
+        };
+        let others: Vec<MarkdownFile> = pages.others.iter().map(markdown).collect();
+        let changed: HashSet<&String> = changed.iter().map(|(path, _)| path).collect();
+        let mut documents =
+            Document::list(all, &others, |path| self.service.env.converters.split_path(path));
+        documents.retain(|document| changed.contains(&document.path));
+        documents.sort_by(|a, b| a.path.cmp(&b.path));
+        for document in &mut documents {
+            let own = pages.of_documents.get(&document.path).into_iter().flatten();
+            let first = own.map(|(_, page)| page.source_path.as_str()).min_by_key(|it| it.len());
+            if let Some(place) = first.and_then(|path| path.strip_suffix(".md")) {
+                document.stay_at(place);
+            }
+        }
+        documents
+    }
+
+    /// Deletes the pages whose document is gone, unless they are too many.
+    fn delete_missing(
+        &self,
+        found: &[String],
+        pages: &SourcePages,
+        tally: &mut Tally,
+    ) -> Result<(), Fault> {
+        let found: HashSet<&String> = found.iter().collect();
+        let paths = self.options.watched.unwrap_or(self.options.scope);
+        let is_looked_at = |path: &str| paths.iter().any(|part| covers(part, path));
+        // A document that the rules do not name any more keeps its page.
+        let is_gone = |path: &String| {
+            !found.contains(path)
+                && is_looked_at(path)
+                && matches!(stat_of(self.files, path), Ok(None))
+        };
+        let gone: Vec<&(Slug, PageRecord)> = pages
+            .of_documents
+            .iter()
+            .filter(|(path, _)| is_gone(path))
+            .flat_map(|(_, pages)| pages)
+            .collect();
+        let all = pages.of_documents.values().map(Vec::len).sum::<usize>();
+        if are_too_many(gone.len(), all) && !self.options.yes {
+            tally.report.held_back += gone.len() as u64;
+            return Ok(());
+        }
+        for (slug, record) in gone {
+            self.delete(slug, record, tally)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the page of a document that is gone. A page that somebody changed stays.
+    fn delete(&self, slug: &Slug, record: &PageRecord, tally: &mut Tally) -> Result<(), Fault> {
+        if !has_text_of_import(record, &self.service.store.read(Visibility::All)?)? {
+            tally.warn(format!("the document of {slug} is gone; its page was changed, and stays"));
+            return Ok(());
+        }
+        if !self.options.dry_run {
+            let page = PageRef::new(self.source, slug);
+            let expect = Some(Precondition::Version(record.version));
+            match self.service.pages.delete(&owner(), &Delete { page, expect }) {
+                Ok(_) => {}
+                Err(fault) if is_of_one_page(fault.code) => {
+                    tally.fail(record.source_path.as_str(), fault.message);
+                    return Ok(());
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        tally.report.removed += 1;
+        Ok(())
+    }
+
+    fn remember(&self, path: &str, stat: Stat, failure: Option<String>) {
+        let seen = SeenDocument { size: stat.size, mtime_ns: stat.mtime_ns, failure };
+        let key = (self.source.clone(), path.to_owned());
+        self.service.seen_documents.lock().insert(key, seen);
+    }
+}
+
+/// The caller that the daemon itself is.
+fn owner() -> Caller {
+    Caller::local(rustix::process::geteuid().as_raw())
+}
+
+/// Returns the path of the document of which a page was made; `root` is the address of the source.
+fn document_of(page: &PageRecord, root: &str) -> Option<String> {
+    let kind = page.provenance.source_kind.as_deref()?;
+    let path = page.provenance.source_uri.as_deref()?.strip_prefix(root)?;
+    (kind.starts_with(IMPORT.kind) && !brain_page::is_markdown(Path::new(path)))
+        .then(|| path.to_owned())
+}
+
+/// Returns the digest of a file that a page can have; `None` for a larger one.
+fn digest_of(files: &RootDir, path: &str) -> Option<Hash> {
+    let mut bytes = Vec::new();
+    let file = files.open_file(Path::new(path)).ok()?;
+    file.take(MAX_ATTACHMENT as u64 + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() <= MAX_ATTACHMENT).then(|| brain_files::digest(&bytes))
+}
