@@ -104,6 +104,7 @@ mod word_tests;
 use std::sync::Arc;
 
 use brain_protocol::{ScorePart, Slug, SourceId};
+pub use command::is_option;
 pub use days::{DayCondition, DayRole, PageDays};
 pub use disk::known_changes;
 pub use document::count_terms;

@@ -15,9 +15,8 @@ use super::{
     fold::BuildTermHasher,
     language::Lang,
     plan::{PageCondition, Phrase, Plan, WordGroup},
-    query::{Query, Reach, Unit},
+    query::{Reach, Unit},
     token::Kind,
-    typos::with_word,
     view::View,
     visible_pages::VisiblePages,
 };
@@ -122,8 +121,8 @@ impl Split {
         languages: &[Lang],
         analyzer: &mut Analyzer,
     ) -> Plan {
-        let text = with_word(&question.query.text, &self.word, &self.parts.join(" "));
-        let question = Question { query: Query::parse(text), ..question.clone() };
+        let query = question.query.with_parts(&self.word, &self.parts.join(" "));
+        let question = Question { query, ..question.clone() };
         let mut plan = Plan::new(&question, languages, analyzer);
         plan.required.extend(self.condition.clone());
         plan.names = None;
