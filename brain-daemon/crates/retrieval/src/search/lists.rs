@@ -8,14 +8,17 @@
 //! |---|---|
 //! | `kinds` | the pages of a kind: a type, a folder, a source or a tag |
 //! | `mentions`, `tagged`, `ordered` | lists that a search ranks first, too |
-//! | `values`, `people` | values of frontmatter, and lists of people in pages |
+//! | `values`, `labels` | values of frontmatter, and of lines such as `Lead: Ann` |
+//! | `people`, `sentences` | lists of people in pages, and in sentences such as `Ann took part.` |
 //! | `named` | events by words of their names, persons by their first name |
 
 mod kinds;
+mod labels;
 mod mentions;
 mod named;
 mod ordered;
 mod people;
+mod sentences;
 mod tagged;
 mod values;
 
@@ -24,7 +27,8 @@ use std::collections::HashSet;
 use brain_page::page_dates;
 use brain_pages::index::index_fault;
 use brain_protocol::{Fault, SourceId};
-use brain_questions::times::Times;
+use brain_questions::order_words::order_of;
+use brain_questions::times::{Order, Times};
 use brain_search::{Index, Query, Question, QuestionTerms, each_word};
 use brain_store::{Content, PageEntry, Reader, StoreError, unless_damaged};
 use jiff::civil::Date;
@@ -141,6 +145,11 @@ impl ListReader<'_> {
             subjects: Vec::new(),
             is_list: true,
         }))
+    }
+
+    /// Returns the order that the question asks for.
+    pub(super) fn order(&self) -> Option<Order> {
+        order_of(self.terms, self.times)
     }
 
     /// Returns the words at these indices as they are typed.

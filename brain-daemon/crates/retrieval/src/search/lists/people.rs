@@ -1,4 +1,5 @@
-//! Lists of people in pages: `attendees` in the frontmatter, `## Attendees`, `Present: Ann, Bo`.
+//! Lists of people in pages: `attendees` in the frontmatter, `## Attendees`, `Present: Ann, Bo`,
+//! `Present were Ann and Bo.`
 
 use brain_page::normalize_name;
 use brain_protocol::Fault;
@@ -10,6 +11,7 @@ use brain_search::QuestionWord;
 use brain_store::{Content, PageEntry, Reader, Resolution, StoreError, unless_damaged};
 
 use super::super::target_pages::kinds;
+use super::sentences::listed_in_sentence;
 use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
 
 /// Maximum number of words of a label such as `Who was there`.
@@ -96,6 +98,9 @@ pub(super) fn people_list(
     if items.is_empty() {
         (label, items) = listed_in_body(&body);
     }
+    if items.is_empty() {
+        (label, items) = listed_in_sentence(&body).unwrap_or_default();
+    }
     let mut people: Vec<ListEntry> = Vec::new();
     for item in items {
         let Some(person) = person(reader, page, &item)? else { continue };
@@ -154,7 +159,7 @@ fn listed_in_body(body: &str) -> (String, Vec<String>) {
 }
 
 /// Returns the text of a list item.
-fn list_item(line: &str) -> Option<&str> {
+pub(super) fn list_item(line: &str) -> Option<&str> {
     let item =
         ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark)).or_else(|| {
             let (number, item) = line.split_once(['.', ')'])?;
@@ -166,7 +171,7 @@ fn list_item(line: &str) -> Option<&str> {
 }
 
 /// Splits a text at the marks and words between names.
-fn split_names(text: &str) -> Vec<String> {
+pub(super) fn split_names(text: &str) -> Vec<String> {
     let mut parts = vec![text.to_owned()];
     for separator in SEPARATORS {
         parts = parts.iter().flat_map(|part| part.split(separator).map(str::to_owned)).collect();
