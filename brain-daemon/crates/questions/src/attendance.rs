@@ -42,8 +42,19 @@ const AT: [&str; 17] = [
 /// Prepositions between a noun for people and an event: `attendees of the review`.
 const OF: [&str; 12] =
     ["of", "for", "von", "vom", "der", "des", "de", "du", "d", "del", "en", "from"];
-/// Beginnings of nouns for the people at an event, besides [`ATTENDANCE`].
-const PEOPLE_AT_EVENT: [&str; 5] = ["guest", "gaste", "invite", "invitado", "presents"];
+/// Beginnings of nouns for the people at an event. The verb `attend` at the end of a question asks
+/// for events.
+const PEOPLE_AT_EVENT: [&str; 9] = [
+    "attendee",
+    "attendance",
+    "participant",
+    "teilnehmer",
+    "asistente",
+    "guest",
+    "gaste",
+    "invite",
+    "invitado",
+];
 /// Words between a noun and an article: `the attendees were`.
 const LIST: [&str; 7] = ["list", "liste", "lista", "names", "namen", "noms", "nombres"];
 /// Words that ask for something else about people, unless a word of [`COUNT`] follows.
@@ -95,9 +106,7 @@ pub fn attended_event(terms: &QuestionTerms) -> Option<Vec<usize>> {
 
 /// Returns the noun for people in `attendees of the review` or `the review's attendees`.
 fn noun_for_people(words: &[QuestionWord]) -> Option<usize> {
-    let is_noun = |at: &usize| {
-        [ATTENDANCE, &PEOPLE_AT_EVENT].iter().any(|list| begins_with(&words[*at].text, list))
-    };
+    let is_noun = |at: &usize| begins_with(&words[*at].text, &PEOPLE_AT_EVENT);
     let noun = (0..words.len()).find(is_noun)?;
     let is_filler =
         |word: &QuestionWord| is_function_word(word) || LIST.contains(&word.text.as_str());
@@ -169,6 +178,7 @@ mod tests {
             "attendees",
             "notes about participants of the study",
             "guest room",
+            "which reviews did Ann attend",
             "how do attendees of a review prepare",
         ] {
             assert_eq!(event(text), None, "{text}");

@@ -58,7 +58,7 @@ const RELATIONS: [&[&str]; 6] = [
 
 /// Beginnings of words for attendance.
 pub(crate) const ATTENDANCE: &[&str] =
-    &["attend", "particip", "teilnehm", "teilgenomm", "anwesend", "asist"];
+    &["attend", "particip", "teilnehm", "teilgenomm", "anwesend", "asist", "asistent"];
 /// Labels of lists of people at an event, besides those for attendance.
 const PRESENT: [&str; 21] = [
     "present",

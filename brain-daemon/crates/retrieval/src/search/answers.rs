@@ -200,11 +200,17 @@ fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>,
 /// question does not clearly ask for such pages.
 fn related_pages(lists: &ListReader<'_>) -> Result<Option<PageList>, Fault> {
     let linked = linked_pages(lists.reader, lists.terms, lists.order().is_some())?;
-    let LinkedPages { noun, stated, mentions } = linked.unwrap_or_default();
+    let LinkedPages { noun, stated, mentions: only_mentions } = linked.unwrap_or_default();
     let read = |ids: Vec<u64>| -> Result<Vec<PageEntry>, StoreError> {
         ids.into_iter().filter_map(|id| lists.page(id).transpose()).collect()
     };
-    let (stated, mut mentions) = (read(stated)?, read(mentions)?);
+    let (stated, mut mentions) = (read(stated)?, Vec::new());
+    for page in read(only_mentions)? {
+        // `Present were Ann and Bo. Cy was ill.` is not about Cy.
+        if !lists.states_people(&page)? {
+            mentions.push(page);
+        }
+    }
     let by_pages = [lists.with_values()?, lists.with_person()?].into_iter().flatten();
     let mut doubt = "whether pages say so without a link".to_owned();
     let mut found: Option<PageList> = None;

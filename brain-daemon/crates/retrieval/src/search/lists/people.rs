@@ -78,6 +78,11 @@ impl ListReader<'_> {
         }
         Ok((!list.pages.is_empty()).then_some(list))
     }
+
+    /// Returns whether a page lists the people of an event.
+    pub(in super::super) fn states_people(&self, page: &PageEntry) -> Result<bool, StoreError> {
+        Ok(people_list(self.reader, page)?.is_some())
+    }
 }
 
 /// Returns the list of people that a page states, and its label. `None` if it has none.

@@ -110,7 +110,7 @@ fn people_of(sentence: &str) -> Option<(String, Vec<String>)> {
     before.chain(after).find_map(|(words, names)| {
         let names = split_names(names.trim());
         let is_list = says_there(words) && !names.is_empty() && names.iter().all(|n| is_name(n));
-        is_list.then(|| (words.trim().to_owned(), names))
+        is_list.then(|| (words.trim_matches([' ', ':']).to_owned(), names))
     })
 }
 
@@ -156,7 +156,7 @@ mod tests {
             ("- Ann and Bo were present.", "were present", 2),
             ("Anwesend waren [[Ann]] und [[Bo]].", "Anwesend waren", 2),
             ("Ann und Bo waren dabei.", "waren dabei", 2),
-            ("Étaient présents : [[Ann]] et [[Bo]].", "", 0),
+            ("Étaient présents : [[Ann]] et [[Bo]].", "Étaient présents", 2),
             ("Étaient présents Ann et Bo.", "Étaient présents", 2),
             ("Estuvieron presentes Ana y Luis.", "Estuvieron presentes", 2),
             ("Asistieron Ana, Luis y Eva.", "Asistieron", 3),
