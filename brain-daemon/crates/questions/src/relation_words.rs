@@ -58,9 +58,9 @@ const RELATIONS: [&[&str]; 6] = [
 
 /// Beginnings of words for attendance.
 pub(crate) const ATTENDANCE: &[&str] =
-    &["attend", "particip", "teilnehm", "teilgenomm", "anwesend", "asist", "asistent"];
+    &["attend", "particip", "teilnehm", "teilgenomm", "anwesend", "asist"];
 /// Labels of lists of people at an event, besides those for attendance.
-const PRESENT: [&str; 21] = [
+const PRESENT: [&str; 23] = [
     "present",
     "presents",
     "presentes",
@@ -82,6 +82,8 @@ const PRESENT: [&str; 21] = [
     "mitglieder",
     "teilnehmer",
     "attendees",
+    "asistente",
+    "asistentes",
 ];
 
 /// Keys of a person's page for the employer.
@@ -143,6 +145,10 @@ mod tests {
             let words = relation_of(question_word).unwrap();
             assert!(names_relation(page_word, words), "{question_word} {page_word}");
         }
+        for label in ["attendees", "present", "teilnehmer", "participants", "asistentes"] {
+            assert!(names_attendance(label), "{label}");
+        }
+        assert!(!names_attendance("notes"));
         for word in ["workshop", "foundation", "budget", "personal", "attention", "creature"] {
             assert_eq!(relation_of(word), None, "{word}");
         }
