@@ -52,13 +52,18 @@ pub(crate) fn is_order(words: &[QuestionWord], at: usize) -> bool {
         words.get(at).is_some_and(|word| is_order_word(&word.text))
             || superlative(words, at).is_some()
     };
-    asks(at) || (MOST.contains(&text(words, at)) && asks(at + 1))
+    asks(at) || (is_most(words, at) && asks(at + 1))
+}
+
+/// Returns whether the word at `at` makes a superlative of the next one: `la plus récente`.
+pub(crate) fn is_most(words: &[QuestionWord], at: usize) -> bool {
+    MOST.contains(&text(words, at))
 }
 
 /// Returns the order that the superlative at `at` asks for.
 fn superlative(words: &[QuestionWord], at: usize) -> Option<Order> {
     let word = text(words, at);
-    let has_most = at.checked_sub(1).is_some_and(|before| MOST.contains(&text(words, before)));
+    let has_most = at.checked_sub(1).is_some_and(|before| is_most(words, before));
     let is_german = |roots: &[&str]| {
         let endings = roots.iter().filter_map(|root| word.strip_prefix(root));
         endings.into_iter().any(|ending| ENDINGS.contains(&ending))

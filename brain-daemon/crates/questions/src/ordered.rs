@@ -4,7 +4,7 @@
 use brain_search::QuestionTerms;
 
 use super::function_words::{is_any_page, is_function_word};
-use super::order_words::is_order;
+use super::order_words::{is_most, is_order};
 
 /// Maximum distance of the noun from the word for the order: `the last big team meeting`, `note la
 /// plus récente`.
@@ -75,7 +75,8 @@ pub fn ordered_question(terms: &QuestionTerms) -> Option<OrderedQuestion> {
     };
     let nouns: Vec<usize> = (0..words.len()).filter(is_content).collect();
     // `la facture de gaz la plus récente`: the kind is the first noun.
-    let is_at_end = nouns.iter().all(|at| *at < order);
+    let is_superlative = order.checked_sub(1).is_some_and(|before| is_most(words, before));
+    let is_at_end = is_superlative && nouns.iter().all(|at| *at < order);
     let distance = if is_at_end { usize::MAX } else { MAX_DISTANCE };
     let is_near = |at: &usize| at.abs_diff(order) <= distance;
     let any_page = nouns.iter().copied().find(|at| is_any_page(&words[*at]) && is_near(at));
@@ -89,8 +90,11 @@ pub fn ordered_question(terms: &QuestionTerms) -> Option<OrderedQuestion> {
     let place = kinds.iter().filter(|at| is_beside(**at)).count();
     kinds.splice(place..place, any_page);
     kinds.truncate(MAX_KINDS);
+    if kinds.is_empty() {
+        return None;
+    }
     // `the latest of my invoices`: a preposition before the first noun belongs to the order.
-    let noun = nouns.iter().copied().find(|at| is_at_end || *at > order)?;
+    let noun = nouns.iter().copied().find(|at| is_at_end || *at > order).unwrap_or(order);
     let about = (noun..words.len()).find(|&at| ABOUT.contains(&words[at].text.as_str()));
     let others = nouns.into_iter().filter(|at| Some(*at) != any_page);
     let (about, names) = others.partition(|at| about.is_some_and(|about| *at > about));

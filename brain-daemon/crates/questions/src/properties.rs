@@ -101,6 +101,8 @@ pub struct ValueQuestion {
     pub key: Vec<usize>,
     /// Whether the value must be a day.
     pub is_day: bool,
+    /// Whether the value must be a name: `who created Night Ferry` is not answered by a day.
+    pub is_name: bool,
 }
 
 /// Returns what a question for a value of the named page asks for: `who wrote Night Ferry`. `None`
@@ -126,7 +128,8 @@ pub fn value_question(terms: &QuestionTerms) -> Option<ValueQuestion> {
         && (key[0] < subject.words.start
             || key[0] == subject.words.end
             || is_possessive(terms, &subject.words));
-    (is_day || asks || is_noun).then_some(ValueQuestion { key, is_day })
+    let is_name = (0..2).any(|at| WHO.contains(&word(at)));
+    (is_day || asks || is_noun).then_some(ValueQuestion { key, is_day, is_name })
 }
 
 #[cfg(test)]

@@ -121,8 +121,11 @@ impl ListReader<'_> {
                 !NAME_KEYS.contains(&key) && words.iter().all(fits)
             };
             let is_day = |value: &String| value.parse::<Date>().is_ok();
+            let has_letters = |value: &String| value.chars().any(char::is_alphabetic);
             let is_value = |values: &[String]| {
-                !values.is_empty() && (!question.is_day || values.iter().all(is_day))
+                !values.is_empty()
+                    && (!question.is_day || values.iter().all(is_day))
+                    && (!question.is_name || values.iter().all(has_letters))
             };
             let Some((key, values)) = value_of(&frontmatter, &body, is_key, is_value) else {
                 continue;
