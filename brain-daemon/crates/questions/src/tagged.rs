@@ -22,9 +22,10 @@ const TAGGED: [&str; 9] = [
 /// Nouns and verbs that have other meanings, too. The noun follows a word of [`WITH`], the verb one
 /// of [`WRITER`]: `with the tag evergreen`, `what did I tag evergreen`, but not `am Tag der Abreise`.
 const TAG: [&str; 6] = ["tag", "tags", "label", "labels", "labeled", "balise"];
-const WITH: [&str; 16] = [
+const WITH: [&str; 23] = [
     "with", "have", "has", "having", "mit", "haben", "avec", "ont", "con", "tienen", "under",
-    "unter", "sous", "bajo", "by", "carry",
+    "unter", "sous", "bajo", "by", "carry", "carries", "tragt", "tragen", "porte", "portent",
+    "lleva", "llevan",
 ];
 const ENGLISH_WITH: [&str; 6] = ["with", "have", "has", "having", "under", "carry"];
 const WRITER: [&str; 3] = ["i", "we", "you"];
@@ -128,7 +129,9 @@ impl TagWords<'_> {
                 || ["wurden", "sind", "werden", "the", "dem", "cle"].contains(&word)
         };
         let start = (trigger + 1..count).find(|at| !is_before_tag(at))?;
-        self.question(self.kinds(0..trigger), start..count)
+        // `die das Schlagwort Herbst tragen`
+        let end = (start..count).rfind(|at| !WITH.contains(&self.word(*at)))? + 1;
+        self.question(self.kinds(0..trigger), start..end)
     }
 
     /// Reads `mit evergreen getaggt`, `evergreen-tagged pages`, `with the evergreen tag`.
@@ -152,7 +155,11 @@ impl TagWords<'_> {
             let word = self.word(*at);
             [&WITH[..], &AS, &ARTICLES].iter().any(|list| list.contains(&word))
         };
-        let first = *self.kinds(from..trigger).first()?;
+        let first = match self.is_joined_to_next(from) {
+            // `to-sort-tagged`
+            true => from,
+            false => *self.kinds(from..trigger).first()?,
+        };
         let tag = first..(first..trigger).rfind(|at| !is_beside_tag(at))? + 1;
         let mut kinds = self.kinds(0..from);
         kinds.extend(self.kinds(trigger + 1..usize::MAX));
@@ -199,6 +206,7 @@ mod tests {
             ("which pages did we tag evergreen", "", "evergreen"),
             ("show me the evergreen-tagged notes", "", "evergreen"),
             ("every area/kitchen-tagged recipe", "recipe", "area kitchen"),
+            ("all to-read-tagged entries", "", "to read"),
             ("evergreen tagged entries", "", "evergreen"),
             ("notes with the reading list tag", "", "reading list"),
             ("entries with evergreen as a tag", "", "evergreen"),
@@ -217,11 +225,13 @@ mod tests {
             ("Einträge, die mit lange-liste getaggt sind", "", "lange liste"),
             ("mit Herbst verschlagwortete Notizen", "", "herbst"),
             ("was hat das Schlagwort Herbst", "", "herbst"),
+            ("Seiten, die das Schlagwort Herbst tragen", "", "herbst"),
             ("notes étiquetées jardin", "", "jardin"),
             ("les notes avec l'étiquette jardin", "", "jardin"),
             ("les notes avec le mot-clé jardin", "", "jardin"),
             ("qu'est-ce qui est tagué jardin ?", "", "jardin"),
             ("tout ce que j'ai étiqueté jardin", "", "jardin"),
+            ("tout ce qui porte l'étiquette jardin", "", "jardin"),
             ("fiches avec jardin comme étiquette", "", "jardin"),
             ("notas con la etiqueta jardín", "", "jardin"),
             ("notas etiquetadas como jardín", "", "jardin"),

@@ -115,9 +115,15 @@ impl ListReader<'_> {
             }
             let content = unless_damaged(self.reader.content(&page.2))?;
             let Some(Content { frontmatter, body }) = content else { continue };
-            let is_key = |key: &str| {
+            // A key with the word itself, before another key with the meaning.
+            let is_key = |key: &str, is_equal: bool| {
                 let own = folded_words(&key.replace('_', " "));
-                let fits = |word: &&QuestionWord| own.iter().any(|own| is_key(word, own));
+                let fits = |word: &&QuestionWord| {
+                    own.iter().any(|own| match is_equal {
+                        true => word.similarity(own) >= 1.0,
+                        false => is_key(word, own),
+                    })
+                };
                 !NAME_KEYS.contains(&key) && words.iter().all(fits)
             };
             let is_day = |value: &String| value.parse::<Date>().is_ok();
@@ -127,9 +133,10 @@ impl ListReader<'_> {
                     && (!question.is_day || values.iter().all(is_day))
                     && (!question.is_name || values.iter().all(has_letters))
             };
-            let Some((key, values)) = value_of(&frontmatter, &body, is_key, is_value) else {
-                continue;
+            let of_key = |is_equal: bool| {
+                value_of(&frontmatter, &body, |key| is_key(key, is_equal), is_value)
             };
+            let Some((key, values)) = of_key(true).or_else(|| of_key(false)) else { continue };
             if found.is_some() {
                 return Ok(None);
             }
