@@ -131,7 +131,7 @@ impl TagWords<'_> {
         let start = (trigger + 1..count).find(|at| !is_before_tag(at))?;
         // `die das Schlagwort Herbst tragen`
         let end = (start..count).rfind(|at| !WITH.contains(&self.word(*at)))? + 1;
-        self.question(self.kinds(0..trigger), start..end)
+        self.question(&self.kinds(0..trigger), start..end)
     }
 
     /// Reads `mit evergreen getaggt`, `evergreen-tagged pages`, `with the evergreen tag`.
@@ -163,11 +163,11 @@ impl TagWords<'_> {
         let tag = first..(first..trigger).rfind(|at| !is_beside_tag(at))? + 1;
         let mut kinds = self.kinds(0..from);
         kinds.extend(self.kinds(trigger + 1..usize::MAX));
-        self.question(kinds, tag)
+        self.question(&kinds, tag)
     }
 
     /// Returns the question for pages of one of these kinds, at most one, with the tags in `range`.
-    fn question(&self, kinds: Vec<usize>, range: Range<usize>) -> Option<TagQuestion> {
+    fn question(&self, kinds: &[usize], range: Range<usize>) -> Option<TagQuestion> {
         if kinds.len() > 1 || range.len() > MAX_TAG_WORDS {
             return None;
         }

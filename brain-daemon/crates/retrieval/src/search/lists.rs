@@ -10,12 +10,14 @@
 //! | `mentions`, `tagged`, `ordered` | lists that a search ranks first, too |
 //! | `values`, `labels` | values of frontmatter, and of lines such as `Lead: Ann` |
 //! | `people`, `sentences` | lists of people in pages, and in sentences such as `Ann took part.` |
+//! | `names_in_text` | items, names and links in a line |
 //! | `named` | events by words of their names, persons by their first name |
 
 mod kinds;
 mod labels;
 mod mentions;
 mod named;
+mod names_in_text;
 mod ordered;
 mod people;
 mod sentences;

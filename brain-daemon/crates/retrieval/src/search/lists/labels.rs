@@ -2,7 +2,7 @@
 //! I/O.
 
 use super::folded_words;
-use super::people::{link_in, list_item, split_names};
+use super::names_in_text::{link_in, list_item, split_names};
 
 /// Maximum number of words of a label and of a value. A longer text is a sentence.
 const MAX_LABEL_WORDS: usize = 3;

@@ -11,6 +11,7 @@ use brain_search::QuestionWord;
 use brain_store::{Content, PageEntry, Reader, Resolution, StoreError, unless_damaged};
 
 use super::super::target_pages::kinds;
+use super::names_in_text::{link_in, list_item, split_names};
 use super::sentences::listed_in_sentence;
 use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
 
@@ -18,8 +19,6 @@ use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
 const MAX_LABEL_WORDS: usize = 3;
 /// Maximum number of words of a person's name. A longer text is a sentence.
 const MAX_NAME_WORDS: usize = 5;
-/// What separates names in one line.
-const SEPARATORS: [&str; 8] = [",", ";", " and ", " und ", " et ", " y ", " & ", " + "];
 
 impl ListReader<'_> {
     /// Returns the people at the event that the question names. `None` if it names no event, or if
@@ -163,41 +162,6 @@ fn listed_in_body(body: &str) -> (String, Vec<String>) {
     (label, items)
 }
 
-/// Returns the text of a list item.
-pub(super) fn list_item(line: &str) -> Option<&str> {
-    let item =
-        ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark)).or_else(|| {
-            let (number, item) = line.split_once(['.', ')'])?;
-            (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(item)
-        })?;
-    let item = item.trim_start();
-    let boxes = ["[ ] ", "[x] ", "[X] "];
-    Some(boxes.iter().find_map(|mark| item.strip_prefix(mark)).unwrap_or(item))
-}
-
-/// Splits a text at the marks and words between names.
-pub(super) fn split_names(text: &str) -> Vec<String> {
-    let mut parts = vec![text.to_owned()];
-    for separator in SEPARATORS {
-        parts = parts.iter().flat_map(|part| part.split(separator).map(str::to_owned)).collect();
-    }
-    parts.retain(|part| part.chars().any(char::is_alphabetic));
-    parts
-}
-
-/// Returns the target of the first link in a text, and the text that it shows.
-pub(super) fn link_in(text: &str) -> Option<(&str, &str)> {
-    if let Some((_, rest)) = text.split_once("[[") {
-        let (inner, _) = rest.split_once("]]")?;
-        let (target, shown) = inner.split_once('|').unwrap_or((inner, inner));
-        return Some((target.trim_end_matches('\\').trim(), shown.trim()));
-    }
-    let (_, rest) = text.split_once('[')?;
-    let (shown, rest) = rest.split_once("](")?;
-    let (target, _) = rest.split_once(')')?;
-    Some((target.trim(), shown.trim()))
-}
-
 /// Returns the page of a name in the source of `page`, if it is the only one.
 fn only_page_named(
     reader: &Reader,
@@ -267,13 +231,5 @@ mod tests {
         for body in ["## Notes\n\n- Ann", "Ann was at home.", "## Not present\n\n- Cy", ""] {
             assert_eq!(listed_in_body(body).1, Vec::<String>::new(), "{body}");
         }
-    }
-
-    #[test]
-    fn links_have_a_target_and_a_text() {
-        assert_eq!(link_in("- [[people/ann|Ann]] came"), Some(("people/ann", "Ann")));
-        assert_eq!(link_in("[Ann](people/ann)"), Some(("people/ann", "Ann")));
-        assert_eq!(link_in("Ann"), None);
-        assert_eq!(link_in("[[open"), None);
     }
 }

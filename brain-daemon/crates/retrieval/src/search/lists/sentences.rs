@@ -4,7 +4,7 @@
 use brain_questions::relation_words::names_attendance;
 
 use super::folded_words;
-use super::people::{link_in, split_names};
+use super::names_in_text::{link_in, split_names};
 
 /// Maximum number of words around the names of a sentence.
 const MAX_OTHER_WORDS: usize = 4;

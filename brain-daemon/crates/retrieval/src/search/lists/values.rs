@@ -12,7 +12,8 @@ use brain_store::{Content, PageEntry, StoreError, unless_damaged};
 use jiff::civil::Date;
 
 use super::labels::labelled_values;
-use super::people::{link_in, linked_page};
+use super::names_in_text::link_in;
+use super::people::linked_page;
 use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
 
 /// The similarity of a word and a key that mean the same.
