@@ -39,13 +39,14 @@ use super::relations::{RelatedPage, Relations, named_page_ids};
 
 pub(super) use self::named::NamedPersons;
 
-/// The weight of the pages of a list in a search. Higher than that of any link.
-const WEIGHT: f32 = 2.0;
+/// The weight of the pages of a list in a search. Higher than that of any link, also after
+/// [`MAX_ORDERED`] steps.
+const WEIGHT: f32 = 32.0;
 /// The step between the weights of ordered pages. So large that the words of a page do not change
 /// the order.
 const ORDER_STEP: f32 = 1.0;
 /// Number of ordered pages with a weight of their own.
-const MAX_ORDERED: u16 = 30;
+const MAX_ORDERED: usize = 30;
 
 /// A line of an answer.
 #[derive(Debug, Clone)]
@@ -140,11 +141,8 @@ impl ListReader<'_> {
         let Some(list) = self.ordered()? else { return Ok(None) };
         let ids = list.pages.into_iter().map(|(page, _)| page.2.id).filter(|id| admits(*id));
         let related: Vec<_> = (0_u16..)
-            .zip(ids.take(usize::from(MAX_ORDERED)))
-            .map(|(at, id)| {
-                let steps = f32::from(MAX_ORDERED - at);
-                related(id, WEIGHT + ORDER_STEP * steps, "by its day")
-            })
+            .zip(ids.take(MAX_ORDERED))
+            .map(|(at, id)| related(id, WEIGHT - ORDER_STEP * f32::from(at), "by its day"))
             .collect();
         Ok((!related.is_empty()).then_some(Relations {
             related,
