@@ -20,7 +20,8 @@ const TAGGED: [&str; 9] = [
     "motcle",
 ];
 /// Nouns and verbs that have other meanings, too. The noun follows a word of [`WITH`], the verb one
-/// of [`WRITER`]: `with the tag evergreen`, `what did I tag evergreen`, but not `am Tag der Abreise`.
+/// of [`WRITER`]: `with the tag evergreen`, `what did I tag evergreen`, but not `am Tag der
+/// Abreise`.
 const TAG: [&str; 6] = ["tag", "tags", "label", "labels", "labeled", "balise"];
 const WITH: [&str; 23] = [
     "with", "have", "has", "having", "mit", "haben", "avec", "ont", "con", "tienen", "under",
