@@ -61,6 +61,13 @@ const ANY_PAGE: [&str; 32] = [
     "todo",
 ];
 
+/// Words that turn a condition: pages that meet it are not the answer.
+pub(crate) const NEGATIONS: [&str; 24] = [
+    "not", "no", "isnt", "arent", "wasnt", "didnt", "dont", "never", "without", "except", "but",
+    "nicht", "kein", "keine", "keinen", "ohne", "ausser", "pas", "sans", "sauf", "jamais", "sin",
+    "salvo", "nunca",
+];
+
 /// Returns whether the word has only a grammatical function, or belongs to the form of questions.
 pub fn is_function_word(word: &QuestionWord) -> bool {
     let text = word.text.as_str();

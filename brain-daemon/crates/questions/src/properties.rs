@@ -4,23 +4,13 @@
 use brain_search::{QuestionTerms, QuestionWord};
 
 use super::forms::{WHICH, WHO, is_possessive};
-use super::function_words::is_function_word;
+use super::function_words::{NEGATIONS, is_function_word};
+use super::order_words::is_order;
 use super::relation_words::{names_relation, relation_of};
-use super::times::{asks_for_day, is_order_word};
+use super::times::asks_for_day;
 
-/// Words that turn or widen a condition: pages with the value are not the answer.
-const NOT_EQUAL: [&str; 49] = [
-    "not",
-    "no",
-    "isnt",
-    "arent",
-    "wasnt",
-    "didnt",
-    "dont",
-    "never",
-    "without",
-    "except",
-    "but",
+/// Words that widen a condition, besides [`NEGATIONS`]: pages with the value are not the answer.
+const NOT_EQUAL: [&str; 25] = [
     "more",
     "less",
     "than",
@@ -33,28 +23,15 @@ const NOT_EQUAL: [&str; 49] = [
     "worse",
     "best",
     "worst",
-    "nicht",
-    "kein",
-    "keine",
-    "keinen",
-    "ohne",
-    "ausser",
     "mehr",
     "weniger",
     "mindestens",
     "hochstens",
     "besser",
-    "pas",
-    "sans",
-    "sauf",
     "plus",
     "moins",
-    "jamais",
-    "sin",
-    "salvo",
     "mas",
     "menos",
-    "nunca",
     "since",
     "before",
     "after",
@@ -101,16 +78,20 @@ pub fn property_words(terms: &QuestionTerms) -> Option<Vec<usize>> {
     let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
     let count = terms.words.len();
     let is_other = (0..count).any(|at| {
-        NOT_EQUAL.contains(&word(at))
-            || (at < 2 && (WHO.contains(&word(at)) || asks_for_day(word(at))))
+        is_changed(word(at)) || (at < 2 && (WHO.contains(&word(at)) || asks_for_day(word(at))))
     });
     if is_other {
         return None;
     }
     let content: Vec<usize> = (0..count)
-        .filter(|&at| !is_function_word(&terms.words[at]) && !is_order_word(word(at)))
+        .filter(|&at| !is_function_word(&terms.words[at]) && !is_order(&terms.words, at))
         .collect();
     (content.len() > 1).then_some(content)
+}
+
+/// Returns whether a word turns or widens a condition.
+fn is_changed(word: &str) -> bool {
+    NEGATIONS.contains(&word) || NOT_EQUAL.contains(&word)
 }
 
 /// The words for a value of the named page.
@@ -120,6 +101,8 @@ pub struct ValueQuestion {
     pub key: Vec<usize>,
     /// Whether the value must be a day.
     pub is_day: bool,
+    /// Whether the value must be a name: `who created Night Ferry` is not answered by a day.
+    pub is_name: bool,
 }
 
 /// Returns what a question for a value of the named page asks for: `who wrote Night Ferry`. `None`
@@ -133,7 +116,7 @@ pub fn value_question(terms: &QuestionTerms) -> Option<ValueQuestion> {
             && !asks_for_day(word(*at))
     };
     let key: Vec<usize> = (0..terms.words.len()).filter(is_content).collect();
-    if key.is_empty() || key.len() > 2 || key.iter().any(|at| NOT_EQUAL.contains(&word(*at))) {
+    if key.is_empty() || key.len() > 2 || key.iter().any(|at| is_changed(word(*at))) {
         return None;
     }
     let is_day = (0..2).any(|at| asks_for_day(word(at)));
@@ -145,7 +128,8 @@ pub fn value_question(terms: &QuestionTerms) -> Option<ValueQuestion> {
         && (key[0] < subject.words.start
             || key[0] == subject.words.end
             || is_possessive(terms, &subject.words));
-    (is_day || asks || is_noun).then_some(ValueQuestion { key, is_day })
+    let is_name = (0..2).any(|at| WHO.contains(&word(at)));
+    (is_day || asks || is_noun).then_some(ValueQuestion { key, is_day, is_name })
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ const MAX_CODE_LETTERS: usize = 3;
 /// Returns whether a whole compound is a number: all its parts begin with a digit, the first one
 /// after an optional `v`.
 pub(super) fn is_number(whole: &str) -> bool {
-    let parts = without_v(whole).split(|c: char| !c.is_alphanumeric());
-    parts.fold(true, |all, part| all && part.starts_with(|c: char| c.is_ascii_digit()))
+    let mut parts = without_v(whole).split(|c: char| !c.is_alphanumeric());
+    parts.all(|part| part.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns a version without its `v`; any other text as it is.

@@ -27,7 +27,7 @@ impl ListReader<'_> {
     /// Returns the pages that the question asks for in order. `None` if it asks for no kind in
     /// order, or if no page of the kind has its other words.
     pub(in super::super) fn ordered(&self) -> Result<Option<OrderedPages>, Fault> {
-        let Some((order, _)) = &self.times.order else { return Ok(None) };
+        let Some(order) = self.order() else { return Ok(None) };
         let Some(question) = ordered_question(self.terms) else { return Ok(None) };
         let Some(pages) = self.pages_of_kind_with_words(&question)? else { return Ok(None) };
         let is_within = |day: &Date| {
