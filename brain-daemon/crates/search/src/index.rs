@@ -27,7 +27,8 @@ use super::{
     rank::{RankLimits, group_shares, rank},
     restricted_search,
     schema::Fields,
-    splits, typos,
+    splits::{divided_words, merge_divided},
+    typos,
     view::{Op, View, languages},
     visible_pages::{VisibleDocsCache, VisiblePages},
 };

@@ -7,13 +7,6 @@ const JOINED_WEIGHT: f32 = 0.8;
 /// Maximum times that a joined word counts.
 const MAX_JOINED_MULTIPLIER: f32 = 3.0;
 
-impl WordGroup {
-    /// Returns whether the exact form tells the word apart from words with other signs after it.
-    pub(super) fn tells_signs(&self) -> bool {
-        self.exact.as_ref().is_some_and(|exact| exact::tells_signs(&exact.text))
-    }
-}
-
 /// Makes each joined word count a little less than its words together.
 pub(super) fn weigh_joined(plan: &mut Plan, stats: &Stats) {
     for group in 0..plan.groups.len() {

@@ -2,9 +2,7 @@
 //!
 //! A plan is made once per question and runs on the disk index and on the overlay.
 
-use super::{
-    bm25::Stats, encoding::HashedTerm, exact, language::Lang, name_query::NameQuery, query::Reach,
-};
+use super::{encoding::HashedTerm, exact, language::Lang, name_query::NameQuery, query::Reach};
 
 mod builder;
 
@@ -32,6 +30,13 @@ pub(super) struct WordGroup {
     /// The groups of adjacent words of the question that are one word here; empty for a word of the
     /// question. It counts in texts and titles only.
     pub(super) joined: Vec<usize>,
+}
+
+impl WordGroup {
+    /// Returns whether the exact form tells the word apart from words with other signs after it.
+    pub(super) fn tells_signs(&self) -> bool {
+        self.exact.as_ref().is_some_and(|exact| exact::tells_signs(&exact.text))
+    }
 }
 
 /// Two groups of the question by index, and the distance between the positions of their words.

@@ -81,9 +81,9 @@ pub(super) fn divided_words(
 
 /// Returns the hashes of the terms of parts that a page has.
 fn known_parts(
-    &self,
     splits: &[Split],
     view: &View,
+    fields: Fields,
     analyzer: &mut Analyzer,
 ) -> Result<HashSet<u64, BuildTermHasher>> {
     let languages = view.corpus_languages(analyzer);
