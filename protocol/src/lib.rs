@@ -106,7 +106,7 @@ pub const PROTOCOL: u16 = 20;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
-const WIRE_TYPES: u64 = 0xa44e_2ebd_7815_3daf;
+const WIRE_TYPES: u64 = 0x6707_0990_7b42_8889;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");
