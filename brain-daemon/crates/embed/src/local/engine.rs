@@ -345,7 +345,11 @@ impl GraphRunner {
             WeightsKind::Safetensors(shape) => {
                 let graph::BuiltGraph { graph, memory } = graph::build(&card.weights_file, shape)?;
                 let load = || {
-                    ModelOptions::with_all_ops().external_data(graph::MEMORY, memory).load(graph)
+                    // Otherwise each run packs them again: half of the time of a question.
+                    ModelOptions::with_all_ops()
+                        .prepack_weights(true)
+                        .external_data(graph::MEMORY, memory)
+                        .load(graph)
                 };
                 (catch_panic(card, load)?.map_err(load_error)?, Some(shape.vocabulary))
             }
