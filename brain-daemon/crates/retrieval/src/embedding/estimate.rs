@@ -76,12 +76,18 @@ impl EmbeddingService {
     }
 
     /// Returns the speed of a model in work per second: the measured one of the model in use, or
-    /// that of the table, corrected by how this machine compares with the table.
+    /// that of its installation, or that of the table, corrected by how this machine compares with
+    /// the table.
     fn speed_of(&self, model: &str) -> Option<f64> {
-        let measured = self.state.forecast.lock().speed();
+        let (measured, installed) = {
+            let forecast = self.state.forecast.lock();
+            (forecast.speed(), forecast.installed.clone())
+        };
         let used = self.state.shared.open_vectors().map(|open| open.space.model.clone());
         let Some((measured, used)) = measured.zip(used) else {
-            return self.tabulated_speed(find_known(model)?);
+            let is_installed = |(name, _): &(String, f64)| name.eq_ignore_ascii_case(model);
+            let installed = installed.filter(is_installed).map(|(_, speed)| speed);
+            return installed.or_else(|| self.tabulated_speed(find_known(model)?));
         };
         if used.eq_ignore_ascii_case(model) {
             return Some(measured);

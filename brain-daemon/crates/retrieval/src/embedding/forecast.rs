@@ -32,6 +32,8 @@ pub(super) struct Forecast {
     /// Predicted and actual work of the pages that were read.
     predicted: f64,
     actual: f64,
+    /// The model that was installed last, and its speed then, in work per second.
+    pub(super) installed: Option<(String, f64)>,
 }
 
 /// Returns the work for a text.

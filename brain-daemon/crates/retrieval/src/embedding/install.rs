@@ -100,6 +100,7 @@ impl EmbeddingService {
             sha256 = record.sha256,
             "installed a model"
         );
+        self.state.forecast.lock().installed = speed.map(|speed| (origin.name.clone(), speed));
         self.embedding_changed();
         Ok(self.install_reply(&origin.name, &target_dir, facts, (already, speed)))
     }
