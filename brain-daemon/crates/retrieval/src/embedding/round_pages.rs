@@ -106,12 +106,12 @@ impl EmbeddingService {
             let progress = self.progress(open, &record, key);
             let is_for_rest =
                 range.pass == Pass::Beginnings && !matches!(progress, Progress::Nothing);
-            if progress == Progress::Complete
-                || self.state.shared.suppressed_pages.lock().contains(&record.id)
-            {
-            } else if is_for_rest {
+            let needs_vectors = progress != Progress::Complete
+                && !self.state.shared.suppressed_pages.lock().contains(&record.id);
+            if needs_vectors && is_for_rest {
                 found.has_rest = true;
-            } else if let Some(content) = unless_damaged(reader.content(&record))? {
+            } else if needs_vectors && let Some(content) = unless_damaged(reader.content(&record))?
+            {
                 let windows = windows(&record.title, &content.body);
                 if progress == Progress::Nothing {
                     self.state.forecast.lock().record_page(&record, &windows);
