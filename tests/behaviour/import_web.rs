@@ -44,7 +44,7 @@ fn post(browser: &mut Browser, site: &Site, path: &str, fields: &[(&str, &str)])
 
 fn waiting(site: &Site) -> usize {
     let dir = std::fs::read_dir(site.home.path().join("run/uploads"));
-    dir.map_or(0, |entries| entries.count())
+    dir.map_or(0, Iterator::count)
 }
 
 #[test]

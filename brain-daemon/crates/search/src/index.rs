@@ -33,9 +33,6 @@ use super::{
     visible_pages::{VisibleDocsCache, VisiblePages},
 };
 
-/// Minimum number of candidates that are scored in full.
-const MIN_CANDIDATES: usize = 100;
-
 /// A full-text index that finds pushed changes at once.
 ///
 /// All functions can be called from any thread. Dropping the index ends its thread without a
@@ -264,19 +261,15 @@ impl Index {
                 snippets: Snippeter::new(&plan, None),
             });
         }
-        // For few results, a few times as many candidates are enough. For many results, a fixed
-        // number of additional candidates is enough.
-        let max_candidates = MIN_CANDIDATES
-            .max(question.limit.saturating_mul(4).min(question.limit + 200))
-            .min(10_000);
-        let mut found = self.find(view, &plan, visible, max_candidates)?;
+        let limits = RankLimits::of(question);
+        let mut found = self.find(view, &plan, visible, limits.candidates)?;
         let mut spelling = None;
         if !found.hits.candidates.iter().any(|candidate| candidate.names.tier() > 0) {
             let pages = (view, visible, self.shared.fields);
             spelling = typos::correct(&mut plan, question, &found.stats, pages, analyzer)?;
         }
         if spelling.is_some() {
-            found = self.find(view, &plan, visible, max_candidates)?;
+            found = self.find(view, &plan, visible, limits.candidates)?;
         }
         weigh_joined(&mut plan, &found.stats);
         let has_pages =
@@ -292,11 +285,6 @@ impl Index {
             Some(visible) => visible.overlay_entries.iter().find(|entry| entry.id == id).cloned(),
             None => view.overlay.get(&id).and_then(|slot| slot.entry.clone()),
         };
-        let limits = RankLimits {
-            candidates: max_candidates,
-            pages: question.limit,
-            explain: question.explain,
-        };
         let mut hits = rank(&found, &plan, limits, &overlay_entry)?;
         let mut truncated = found.hits.candidates.len() > question.limit;
         if let (Some(spelling), Some(first)) = (&mut spelling, hits.first()) {
@@ -305,7 +293,7 @@ impl Index {
         for split in divided {
             let word_idf = split.word_idf(&plan, &found.stats);
             let mut plan = split.plan(question, languages, analyzer);
-            let found = self.find(view, &plan, visible, max_candidates)?;
+            let found = self.find(view, &plan, visible, limits.candidates)?;
             split.weigh(&mut plan, &found.stats, word_idf);
             weigh_joined(&mut plan, &found.stats);
             let pages = rank(&found, &plan, limits, &overlay_entry)?;

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use brain_protocol::ScorePart;
 
 use super::{
-    RankedPage,
+    Question, RankedPage,
     bm25::{Stats, saturation},
     document::PageToIndex,
     match_table::{Cell, CellCounts, MatchTable, PlanMatches},
@@ -17,6 +17,8 @@ use super::{
     runs::{WordRun, runs},
 };
 
+/// Minimum number of candidates that are scored in full.
+const MIN_CANDIDATES: usize = 100;
 /// Weight of a word in the title or an alias, in addition to its weight in the text.
 const TITLE_WEIGHT: f32 = 0.4;
 /// Weight of a word in a tag.
@@ -46,6 +48,16 @@ pub(super) struct RankLimits {
     pub(super) pages: usize,
     /// Whether to return the parts of the scores.
     pub(super) explain: bool,
+}
+
+impl RankLimits {
+    /// Returns the limits of a question. For few results, a few times as many candidates are
+    /// enough. For many results, a fixed number of additional candidates is enough.
+    pub(super) fn of(question: &Question) -> Self {
+        let limit = question.limit;
+        let candidates = MIN_CANDIDATES.max(limit.saturating_mul(4).min(limit + 200)).min(10_000);
+        Self { candidates, pages: limit, explain: question.explain }
+    }
 }
 
 /// Returns the best candidates, best first. `overlay_entry` returns a page of the overlay.
