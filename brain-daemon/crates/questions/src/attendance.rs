@@ -4,7 +4,7 @@
 use brain_search::QuestionTerms;
 
 use super::forms::{COUNT, WHO};
-use super::function_words::is_function_word;
+use super::function_words::{is_function_word, names_absence};
 use super::relation_words::{ATTENDANCE, names_relation};
 
 /// Verbs that mean attendance before a word of [`AT`].
@@ -55,6 +55,9 @@ const PEOPLE: [&str; 9] = [
 /// [`QuestionTerms::words`]; `None` for any other question.
 pub fn attended_event(terms: &QuestionTerms) -> Option<Vec<usize>> {
     let words = &terms.words;
+    if words.iter().any(|word| names_absence(&word.text)) {
+        return None;
+    }
     let word = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
     let asks = (0..words.len().min(3)).any(|at| {
         WHO.contains(&word(at)) || (COUNT.contains(&word(at)) && PEOPLE.contains(&word(at + 1)))
@@ -117,7 +120,13 @@ mod tests {
         ] {
             assert_eq!(event(text).as_deref(), Some(expected), "{text}");
         }
-        for text in ["who founded Acme", "what was at the door", "who was it", "who"] {
+        for text in [
+            "who founded Acme",
+            "what was at the door",
+            "who was it",
+            "who",
+            "who was absent at the review",
+        ] {
             assert_eq!(event(text), None, "{text}");
         }
     }

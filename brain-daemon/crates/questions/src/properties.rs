@@ -4,23 +4,12 @@
 use brain_search::{QuestionTerms, QuestionWord};
 
 use super::forms::{WHICH, WHO, is_possessive};
-use super::function_words::is_function_word;
+use super::function_words::{NEGATIONS, is_function_word};
 use super::relation_words::{names_relation, relation_of};
 use super::times::{asks_for_day, is_order_word};
 
-/// Words that turn or widen a condition: pages with the value are not the answer.
-const NOT_EQUAL: [&str; 49] = [
-    "not",
-    "no",
-    "isnt",
-    "arent",
-    "wasnt",
-    "didnt",
-    "dont",
-    "never",
-    "without",
-    "except",
-    "but",
+/// Words that widen a condition, besides [`NEGATIONS`]: pages with the value are not the answer.
+const NOT_EQUAL: [&str; 26] = [
     "more",
     "less",
     "than",
@@ -33,32 +22,20 @@ const NOT_EQUAL: [&str; 49] = [
     "worse",
     "best",
     "worst",
-    "nicht",
-    "kein",
-    "keine",
-    "keinen",
-    "ohne",
-    "ausser",
     "mehr",
     "weniger",
     "mindestens",
     "hochstens",
     "besser",
-    "pas",
-    "sans",
-    "sauf",
     "plus",
     "moins",
-    "jamais",
-    "sin",
-    "salvo",
     "mas",
     "menos",
-    "nunca",
     "since",
     "before",
     "after",
     "until",
+    "but",
 ];
 /// Beginnings of words for the same key, besides those of [`relation_of`].
 const KEYS: [&[&str]; 5] = [
@@ -101,8 +78,7 @@ pub fn property_words(terms: &QuestionTerms) -> Option<Vec<usize>> {
     let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
     let count = terms.words.len();
     let is_other = (0..count).any(|at| {
-        NOT_EQUAL.contains(&word(at))
-            || (at < 2 && (WHO.contains(&word(at)) || asks_for_day(word(at))))
+        is_changed(word(at)) || (at < 2 && (WHO.contains(&word(at)) || asks_for_day(word(at))))
     });
     if is_other {
         return None;
@@ -111,6 +87,11 @@ pub fn property_words(terms: &QuestionTerms) -> Option<Vec<usize>> {
         .filter(|&at| !is_function_word(&terms.words[at]) && !is_order_word(word(at)))
         .collect();
     (content.len() > 1).then_some(content)
+}
+
+/// Returns whether a word turns or widens a condition.
+fn is_changed(word: &str) -> bool {
+    NEGATIONS.contains(&word) || NOT_EQUAL.contains(&word)
 }
 
 /// The words for a value of the named page.
@@ -133,7 +114,7 @@ pub fn value_question(terms: &QuestionTerms) -> Option<ValueQuestion> {
             && !asks_for_day(word(*at))
     };
     let key: Vec<usize> = (0..terms.words.len()).filter(is_content).collect();
-    if key.is_empty() || key.len() > 2 || key.iter().any(|at| NOT_EQUAL.contains(&word(*at))) {
+    if key.is_empty() || key.len() > 2 || key.iter().any(|at| is_changed(word(*at))) {
         return None;
     }
     let is_day = (0..2).any(|at| asks_for_day(word(at)));
