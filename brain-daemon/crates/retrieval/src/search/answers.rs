@@ -108,6 +108,9 @@ fn direct_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> 
     let Some(ordered) = lists.ordered()? else { return Ok(None) };
     let first = ordered.pages.into_iter().take(1);
     let doubt = match ordered.without_day {
+        _ if ordered.is_cut => {
+            Some("whether another page comes first: more pages exist than were read".to_owned())
+        }
         0 => None,
         1 => Some("the day of 1 page that states none".to_owned()),
         count => Some(format!("the days of {count} pages that state none")),
