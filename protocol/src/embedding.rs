@@ -22,7 +22,7 @@ pub struct EmbedReply {
     pub pages: u64,
     /// The number of their text windows.
     pub windows: u64,
-    /// The number of pages still without vectors.
+    /// The number of pages still without all their vectors.
     pub missing: u64,
     /// Whether it was a dry run.
     pub dry_run: bool,
@@ -83,6 +83,11 @@ pub struct Models {
     pub installed: Vec<ModelRow>,
     /// The models that can be installed by name.
     pub known: Vec<KnownModelRow>,
+    /// The number of pages of which only some windows have vectors. They are among `pages`.
+    pub incomplete: u64,
+    /// The estimated time until all vectors are made, in seconds; absent if none is missing, or it
+    /// is not known.
+    pub seconds_left: Option<u64>,
 }
 
 /// A model that can be installed by name.

@@ -230,19 +230,28 @@ fn half_sent_mcp_messages_do_not_block_a_large_one() {
 }
 
 #[test]
-fn mcp_is_limited_like_ingest() {
-    let (home, _daemon) = start_daemon(&[("BRAIN_INGEST_RATE", "3/1h")]);
+fn writing_over_mcp_is_limited_like_ingest() {
+    let (home, _daemon) =
+        start_daemon(&[("BRAIN_INGEST_RATE", "2/1h"), ("BRAIN_SEARCH_RATE", "5/1h")]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let client = mcp(&home, &token);
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+    let put = |slug: &str| {
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "put_page", "arguments": { "slug": slug, "content": "text" } } })
+    };
+    let _ = client.post(&message).expect(200);
+    let _ = client.post(&put("one")).expect(200);
+    let _ = ingest(address, &token, "the second text").expect(202);
+    let refused = client.post(&put("two")).expect(429);
+    assert_eq!(refused.error(), "rate_limited");
+    assert!(refused.header("retry-after").is_some());
+    // Reading has a limit of its own: each message to /mcp counts.
     for _ in 0..2 {
         let _ = client.post(&message).expect(200);
     }
-    let _ = ingest(address, &token, "the third call").expect(202);
-    let refused = client.post(&message).expect(429);
-    assert_eq!(refused.error(), "rate_limited");
-    assert!(refused.header("retry-after").is_some());
+    let _ = client.post(&message).expect(429);
     let _ = mcp(&home, &home.token("other", "read", &[])).post(&message).expect(200);
 }
 

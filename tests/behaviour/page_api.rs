@@ -154,7 +154,7 @@ fn a_page_and_its_append_have_methods_of_their_own() {
 #[test]
 fn reading_has_the_rate_limit_of_the_client() {
     let mut home = TestHome::new();
-    home.env.push(("BRAIN_INGEST_RATE".into(), "2/1h".into()));
+    home.env.push(("BRAIN_SEARCH_RATE".into(), "2/1h".into()));
     let _daemon = home.daemon();
     let token = home.token("script", "read", &[]);
     let _ = read(&home, &token, "/search?q=a", "*/*").expect(200);

@@ -48,7 +48,7 @@ fn words_are_excluded_in_plain_words() {
     assert_eq!(home.search("life without principle")[0], "life");
     assert_eq!(note(&home, "life without principle"), None);
     assert!(home.search("principle without life").contains(&"life".to_owned()));
-    assert_eq!(home.search("how do I trust without game").len(), 2);
+    assert!(home.search("how do I trust without game").contains(&"trust/model".to_owned()));
 }
 
 #[test]

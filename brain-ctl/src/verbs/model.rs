@@ -136,6 +136,13 @@ impl Show for Models {
             };
             let (pages, windows) = (count(self.pages, "page"), count(self.windows, "window"));
             t.line(&format!("{pages} with vectors, {windows}{missing}"));
+            if self.incomplete > 0 {
+                let pages = count(self.incomplete, "page");
+                t.line(&format!("{pages} are found by their beginning only until all is done"));
+            }
+            if let Some(seconds) = self.seconds_left {
+                t.line(&format!("about {} left", duration::format_rounded(seconds)));
+            }
         }
         let offered: Vec<_> =
             self.known.iter().filter(|known| !is_installed(self, &known.name)).collect();
@@ -213,6 +220,8 @@ mod tests {
             pages: 1200,
             windows: 5300,
             missing: 7,
+            incomplete: 30,
+            seconds_left: Some(90),
             problem: None,
             installed: vec![
                 row("all-minilm-l6-v2", None),
@@ -228,7 +237,15 @@ mod tests {
         let mut t = Text::plain(Some(60));
         models.text(&mut t);
         assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
-        for part in ["all-minilm-l6-v2 (local)", "7 pages still without", "*", "384", "2 min 5 s"] {
+        for part in [
+            "all-minilm-l6-v2 (local)",
+            "7 pages still without",
+            "30 pages are found by",
+            "about 1 min 30 s left",
+            "*",
+            "384",
+            "2 min 5 s",
+        ] {
             assert!(t.as_str().contains(part), "{part:?} is missing:\n{}", t.as_str());
         }
         assert_eq!(

@@ -74,6 +74,14 @@ pub trait Embedder: Send + Sync {
         1.0
     }
 
+    /// Loads what the first text needs, so that it need not wait.
+    ///
+    /// # Errors
+    /// [`EmbedError`] when the model cannot be read.
+    fn load(&self) -> Result<(), EmbedError> {
+        Ok(())
+    }
+
     /// Frees resources that were not used for `idle`. Called from time to time.
     fn unload_if_idle(&self, idle: Duration);
 }

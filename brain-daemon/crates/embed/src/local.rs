@@ -263,6 +263,10 @@ impl Embedder for LocalModel {
         vectors
     }
 
+    fn load(&self) -> Result<(), EmbedError> {
+        self.engine(false).map(drop)
+    }
+
     fn coverage(&self, text: &str) -> f32 {
         // Loading a model holds the lock for long, and a search must not wait for it.
         let engine = self.state.try_lock().and_then(|state| state.engine.clone());

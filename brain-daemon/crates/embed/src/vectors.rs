@@ -64,6 +64,8 @@ pub struct NearPage {
 pub struct Size {
     /// Pages with vectors, including pages without windows.
     pub pages: u64,
+    /// Pages of which only some windows have vectors. They are among `pages`.
+    pub incomplete: u64,
     /// Number of windows.
     pub windows: u64,
     /// Memory in bytes.
@@ -117,10 +119,22 @@ struct Memory {
 }
 
 impl Memory {
-    fn put(&mut self, page: u64, key: Key, rows: &[VectorRow]) {
+    fn put(&mut self, page: u64, key: Key, rows: &[VectorRow], next: Option<u32>) {
         self.forget(page);
         self.live_bytes += record::size(rows.len(), self.rows.dimensions);
-        self.rows.put(page, key, rows);
+        self.rows.put(page, key, rows, next);
+    }
+
+    /// Adds rows to the page's vectors of the same key, or replaces vectors of another one. Adding
+    /// the same rows again changes nothing: a rewritten file can have them twice.
+    fn add(&mut self, page: u64, key: Key, rows: Vec<VectorRow>, next: Option<u32>) {
+        if self.rows.key(page) != Some(key) {
+            return self.put(page, key, &rows, next);
+        }
+        let Some(begun_to) = self.rows.next(page) else { return };
+        let Some((_, mut all)) = self.rows.copy(page) else { return };
+        all.extend(rows.into_iter().filter(|row| row.start >= begun_to));
+        self.put(page, key, &all, next.map(|next| next.max(begun_to)));
     }
 
     fn forget(&mut self, page: u64) -> bool {
@@ -162,7 +176,8 @@ impl Vectors {
         let mut memory = Memory { rows, pending: Vec::new(), live_bytes: 0, last_change: 0 };
         let (log, lost) =
             VectorFile::open(dir, store, identity, dimensions, |record| match record {
-                VectorRecord::Put(page, key, rows) => memory.put(page, key, &rows),
+                VectorRecord::Put(page, key, rows) => memory.put(page, key, &rows, None),
+                VectorRecord::Part(page, key, rows, next) => memory.add(page, key, rows, next),
                 VectorRecord::Remove(page) => drop(memory.forget(page)),
                 VectorRecord::LastChange(seq) => memory.last_change = seq,
             })
@@ -177,17 +192,41 @@ impl Vectors {
     /// [`VectorError::Length`] when a vector has another length than those of the space; nothing is
     /// changed then.
     pub fn put(&self, page: u64, key: Key, windows: &[WindowVector]) -> Result<(), VectorError> {
-        if let Some(wrong) = windows.iter().find(|window| window.vector.len() != self.dimensions) {
-            return Err(VectorError::Length {
-                actual: wrong.vector.len(),
-                expected: self.dimensions,
-            });
-        }
-        let rows: Vec<VectorRow> = windows.iter().map(VectorRow::of).collect();
+        let rows = self.quantise(windows)?;
         let mut memory = self.write();
-        memory.put(page, key, &rows);
+        memory.put(page, key, &rows, None);
         record::put(page, key, &rows, &mut memory.pending);
         Ok(())
+    }
+
+    /// Adds vectors of a page's next windows to its vectors of the same key. Replaces vectors of
+    /// another key. `next` is the position in the body, in bytes, of the first window that still
+    /// has no vector; `None` makes the page complete. Windows that have vectors already are not
+    /// added again. Durable after the next [`Vectors::flush`].
+    ///
+    /// # Errors
+    /// As [`Vectors::put`].
+    pub fn add(
+        &self,
+        page: u64,
+        key: Key,
+        windows: &[WindowVector],
+        next: Option<u32>,
+    ) -> Result<(), VectorError> {
+        let rows = self.quantise(windows)?;
+        let mut memory = self.write();
+        record::part(page, key, &rows, next, &mut memory.pending);
+        memory.add(page, key, rows, next);
+        Ok(())
+    }
+
+    fn quantise(&self, windows: &[WindowVector]) -> Result<Vec<VectorRow>, VectorError> {
+        match windows.iter().find(|window| window.vector.len() != self.dimensions) {
+            Some(wrong) => {
+                Err(VectorError::Length { actual: wrong.vector.len(), expected: self.dimensions })
+            }
+            None => Ok(windows.iter().map(VectorRow::of).collect()),
+        }
     }
 
     /// Removes a page's vectors. Durable after the next [`Vectors::flush`].
@@ -202,6 +241,13 @@ impl Vectors {
     #[must_use]
     pub fn key(&self, page: u64) -> Option<Key> {
         self.read().rows.key(page)
+    }
+
+    /// Returns the position in the body, in bytes, of the page's first window without a vector.
+    /// `None` if the page has no vectors, or they are complete.
+    #[must_use]
+    pub fn next(&self, page: u64) -> Option<u32> {
+        self.read().rows.next(page)
     }
 
     /// Returns the pages with vectors, in no order.
@@ -284,6 +330,7 @@ impl Vectors {
         let memory = self.read();
         Size {
             pages: memory.rows.pages() as u64,
+            incomplete: memory.rows.incomplete as u64,
             windows: memory.rows.len() as u64,
             bytes: (memory.rows.bytes() + memory.pending.capacity()) as u64,
         }
@@ -341,7 +388,11 @@ impl Vectors {
             for (page, (key, rows)) in
                 part.iter().filter_map(|page| Some((*page, memory.rows.copy(*page)?)))
             {
-                record::put(page, key, &rows, out);
+                match memory.rows.next(page) {
+                    // The page's vectors are not in the new file yet, so a part replaces them.
+                    next @ Some(_) => record::part(page, key, &rows, next, out),
+                    None => record::put(page, key, &rows, out),
+                }
             }
             true
         })

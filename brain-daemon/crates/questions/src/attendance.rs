@@ -1,10 +1,11 @@
 //! Questions for the people at an event: `who attended the spring review`, `wer war beim Kickoff`.
 //! No I/O.
 
-use brain_search::QuestionTerms;
+use brain_search::{QuestionTerms, QuestionWord};
 
 use super::forms::{COUNT, WHO};
-use super::function_words::{is_function_word, names_absence};
+use super::function_words::{begins_with, is_function_word, names_absence};
+use super::order_words::is_order;
 use super::relation_words::{ATTENDANCE, names_relation};
 
 /// Verbs that mean attendance before a word of [`AT`].
@@ -38,6 +39,29 @@ const AT: [&str; 17] = [
     "at", "to", "in", "part", "bei", "beim", "auf", "zu", "zum", "zur", "an", "am", "a", "au",
     "aux", "en", "al",
 ];
+/// Prepositions between a noun for people and an event: `attendees of the review`.
+const OF: [&str; 12] =
+    ["of", "for", "von", "vom", "der", "des", "de", "du", "d", "del", "en", "from"];
+/// Beginnings of nouns for the people at an event. The verb `attend` at the end of a question asks
+/// for events.
+const PEOPLE_AT_EVENT: [&str; 9] = [
+    "attendee",
+    "attendance",
+    "participant",
+    "teilnehmer",
+    "asistente",
+    "guest",
+    "gaste",
+    "invite",
+    "invitado",
+];
+/// Words between a noun and an article: `the attendees were`.
+const LIST: [&str; 7] = ["list", "liste", "lista", "names", "namen", "noms", "nombres"];
+/// Words that ask for something else about people, unless a word of [`COUNT`] follows.
+const HOW: [&str; 13] = [
+    "how", "why", "when", "where", "wie", "wann", "wo", "comment", "quand", "ou", "como", "cuando",
+    "donde",
+];
 /// Words for people in a count: `how many people attended`.
 const PEOPLE: [&str; 9] = [
     "people",
@@ -62,24 +86,44 @@ pub fn attended_event(terms: &QuestionTerms) -> Option<Vec<usize>> {
     let asks = (0..words.len().min(3)).any(|at| {
         WHO.contains(&word(at)) || (COUNT.contains(&word(at)) && PEOPLE.contains(&word(at + 1)))
     });
-    if !asks {
-        return None;
-    }
     let attends = |at: &usize| names_relation(word(*at), ATTENDANCE) || is_joined(word(*at));
-    let verb = (0..words.len()).find(|at| attends(at)).or_else(|| {
-        (0..words.len())
-            .find(|&at| BE.contains(&word(at)) && (1..=2).any(|next| AT.contains(&word(at + next))))
-    })?;
+    let verb = match asks {
+        true => (0..words.len()).find(|at| attends(at)).or_else(|| {
+            let is_at = |next: usize| AT.contains(&word(next));
+            (0..words.len()).find(|&at| BE.contains(&word(at)) && (is_at(at + 1) || is_at(at + 2)))
+        }),
+        false => noun_for_people(words),
+    }?;
     let is_event = |at: &usize| {
         *at != verb
             && !is_function_word(&words[*at])
             && !attends(at)
             && !PEOPLE.contains(&word(*at))
+            && !LIST.contains(&word(*at))
             && !["part", "teil", "took", "present", "presents", "dabei", "mit"].contains(&word(*at))
-            && !super::times::is_order_word(word(*at))
+            && !is_order(words, *at)
     };
     let event: Vec<usize> = (0..words.len()).filter(is_event).collect();
     (!event.is_empty()).then_some(event)
+}
+
+/// Returns the noun for people in `attendees of the review` or `the review's attendees`.
+fn noun_for_people(words: &[QuestionWord]) -> Option<usize> {
+    let is_noun = |at: &usize| begins_with(&words[*at].text, &PEOPLE_AT_EVENT);
+    let noun = (0..words.len()).find(is_noun)?;
+    let is_filler =
+        |word: &QuestionWord| is_function_word(word) || LIST.contains(&word.text.as_str());
+    let leads = words
+        .get(noun + 1)
+        .is_some_and(|next| OF.contains(&next.text.as_str()) || AT.contains(&next.text.as_str()));
+    let asks_how = words.first().is_some_and(|word| HOW.contains(&word.text.as_str()))
+        && !words.get(1).is_some_and(|word| COUNT.contains(&word.text.as_str()));
+    if asks_how {
+        return None;
+    }
+    let is_first = words[..noun].iter().all(is_filler);
+    let is_last = words[noun + 1..].iter().all(is_filler);
+    ((is_first && leads) || (is_last && !is_first)).then_some(noun)
 }
 
 /// Returns whether the verb alone means attendance.
@@ -117,6 +161,15 @@ mod tests {
             ("qui était à la réunion Bateau", "reunion bateau"),
             ("¿quién asistió a la reunión Barco?", "reunion barco"),
             ("quién estuvo en la reunión Barco", "reunion barco"),
+            ("attendees of the spring review", "spring review"),
+            ("show the list of participants in the spring review", "spring review"),
+            ("guests at the spring party?", "spring party"),
+            ("the spring review's attendees", "spring review"),
+            ("spring review participants", "spring review"),
+            ("Teilnehmer der Frühlingsrunde", "fruhlingsrunde"),
+            ("die Teilnehmerinnen vom Kickoff Nachtboot", "kickoff nachtboot"),
+            ("les participants à la réunion Bateau", "reunion bateau"),
+            ("asistentes de la reunión Barco", "reunion barco"),
         ] {
             assert_eq!(event(text).as_deref(), Some(expected), "{text}");
         }
@@ -126,6 +179,11 @@ mod tests {
             "who was it",
             "who",
             "who was absent at the review",
+            "attendees",
+            "notes about participants of the study",
+            "guest room",
+            "which reviews did Ann attend",
+            "how do attendees of a review prepare",
         ] {
             assert_eq!(event(text), None, "{text}");
         }

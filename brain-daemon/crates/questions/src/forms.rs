@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use brain_search::{QuestionTerms, QuestionWord};
 
-use super::times::{asks_for_day, is_order_word};
+use super::order_words::is_order;
+use super::times::asks_for_day;
 
 /// Words that ask for a person.
 pub(crate) const WHO: [&str; 14] = [
@@ -276,14 +277,14 @@ pub fn question_form(terms: &QuestionTerms) -> Option<QuestionForm> {
     let asks_for_persons = (0..3).any(|at| matches(at, &WHO));
     let asks_for_kind = (0..3).any(|at| matches(at, &WHICH) || matches(at, &COUNT));
     let asks_for_first_or_last_day = (0..2).any(|at| !named(at) && asks_for_day(word(at)))
-        && terms.words.iter().any(|word| is_order_word(&word.text));
+        && (0..terms.words.len()).any(|at| is_order(&terms.words, at));
     let follows_preposition = |s: &Range<usize>| {
         // `of the Acme …`
         (1..=2).any(|back| s.start.checked_sub(back).is_some_and(|at| matches(at, &PREPOSITIONS)))
     };
     let content: Vec<usize> = (0..terms.words.len())
         .filter(|&at| !named(at) && !terms.words[at].is_stop_word && word(at).chars().count() > 1)
-        .filter(|&at| !is_order_word(word(at)) && !asks_for_day(word(at)))
+        .filter(|&at| !is_order(&terms.words, at) && !asks_for_day(word(at)))
         .filter(|&at| {
             [&WHO[..], &WHICH, &COUNT, &PREPOSITIONS, &PAGE_CONTENT]
                 .iter()

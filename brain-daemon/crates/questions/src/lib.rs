@@ -8,6 +8,7 @@ pub mod forms;
 pub mod function_words;
 pub mod mentions;
 pub mod named;
+pub mod order_words;
 pub mod ordered;
 mod parsed_question;
 pub mod properties;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use brain_search::QuestionTerms;
+use brain_search::{QuestionTerms, QuestionWord};
 
 use super::forms::{WHICH, WHO};
 use super::function_words::{begins_with, is_any_page, is_function_word};
@@ -146,6 +146,15 @@ const ABOUT: [&str; 6] = ["about", "uber", "von", "de", "sur", "sobre"];
 const WHERE: [&str; 6] = ["where", "wo", "ou", "donde", "onde", "dove"];
 /// Number of words at the beginning of a question in which its question word stands.
 const FIRST_WORDS: usize = 4;
+
+/// Words for daily notes, as kinds of pages: `which days link to Acme`.
+const DAYS: [&str; 10] =
+    ["day", "days", "tag", "tage", "tagen", "jour", "jours", "journee", "dia", "dias"];
+
+/// Returns whether the word for a kind stands for daily notes.
+pub fn is_day_word(word: &QuestionWord) -> bool {
+    DAYS.contains(&word.text.as_str())
+}
 
 /// A question for the pages that mention something. Its words are indices of
 /// [`QuestionTerms::words`].
@@ -317,6 +326,11 @@ mod tests {
             ("where is Night Ferry mentioned", "", "night ferry", false),
             ("quelles notes font référence à Bateau", "", "bateau", false),
             ("qué notas hacen referencia a Barco", "", "barco", false),
+            ("on which days did I mention Ann", "days", "ann", false),
+            ("what days link to Night Ferry?", "days", "night ferry", true),
+            ("an welchen Tagen habe ich Nachtboot erwähnt", "tagen", "nachtboot", false),
+            ("quels jours mentionnent Bateau ?", "jours", "bateau", false),
+            ("¿qué días mencionan Barco?", "dias", "barco", false),
             ("was verlinkt auf Nachtboot", "", "nachtboot", true),
             ("Welche Seiten verweisen auf das Nachtboot?", "", "nachtboot", true),
             ("welche Notizen erwähnen Nachtboot", "", "nachtboot", false),

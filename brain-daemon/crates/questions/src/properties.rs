@@ -5,8 +5,9 @@ use brain_search::{QuestionTerms, QuestionWord};
 
 use super::forms::{WHICH, WHO, is_possessive};
 use super::function_words::{NEGATIONS, is_function_word};
+use super::order_words::is_order;
 use super::relation_words::{names_relation, relation_of};
-use super::times::{asks_for_day, is_order_word};
+use super::times::asks_for_day;
 
 /// Words that widen a condition, besides [`NEGATIONS`]: pages with the value are not the answer.
 const NOT_EQUAL: [&str; 26] = [
@@ -84,7 +85,7 @@ pub fn property_words(terms: &QuestionTerms) -> Option<Vec<usize>> {
         return None;
     }
     let content: Vec<usize> = (0..count)
-        .filter(|&at| !is_function_word(&terms.words[at]) && !is_order_word(word(at)))
+        .filter(|&at| !is_function_word(&terms.words[at]) && !is_order(&terms.words, at))
         .collect();
     (content.len() > 1).then_some(content)
 }
@@ -101,6 +102,8 @@ pub struct ValueQuestion {
     pub key: Vec<usize>,
     /// Whether the value must be a day.
     pub is_day: bool,
+    /// Whether the value must be a name: `who created Night Ferry` is not answered by a day.
+    pub is_name: bool,
 }
 
 /// Returns what a question for a value of the named page asks for: `who wrote Night Ferry`. `None`
@@ -126,7 +129,8 @@ pub fn value_question(terms: &QuestionTerms) -> Option<ValueQuestion> {
         && (key[0] < subject.words.start
             || key[0] == subject.words.end
             || is_possessive(terms, &subject.words));
-    (is_day || asks || is_noun).then_some(ValueQuestion { key, is_day })
+    let is_name = (0..2).any(|at| WHO.contains(&word(at)));
+    (is_day || asks || is_noun).then_some(ValueQuestion { key, is_day, is_name })
 }
 
 #[cfg(test)]

@@ -8,11 +8,14 @@ use std::ops::Range;
 pub struct Unwanted {
     /// The question without the excluded words.
     pub wanted: String,
+    /// The words of it that say what is wanted.
+    pub topic: Vec<String>,
     /// The excluded words or phrases.
     pub words: Vec<String>,
-    /// The last wanted word, the words that exclude, and what follows. If a page has this phrase,
-    /// the question excludes nothing: it is a name, such as `life without principle`.
-    pub phrase: String,
+    /// Phrases with which the question excludes nothing. With the first one, it is a name: `life
+    /// without principle`. The others, such as `without a password`, count in pages that have the
+    /// wanted words, too: then they are what is sought.
+    pub phrases: Vec<String>,
 }
 
 /// Words after which everything is excluded, also in whole sentences.
@@ -55,6 +58,8 @@ const SENTENCE_WORDS: [&str; 65] = [
     "quel", "quelle", "où", "est", "sont", "peut", "je", "nous", "cómo", "por", "cuándo", "quién",
     "qué", "dónde", "es", "son", "puedo", "se",
 ];
+/// Words before what is wanted.
+const PREPOSITIONS: [&str; 9] = ["on", "of", "für", "zu", "sur", "de", "sobre", "des", "du"];
 /// Words between excluded ones.
 const CONJUNCTIONS: [&str; 9] = ["or", "and", "nor", "oder", "und", "ou", "et", "o", "y"];
 /// Words before an excluded one that say nothing about it.
@@ -87,6 +92,38 @@ const FILLERS: [&str; 27] = [
     "une",
     "ein",
 ];
+/// How texts go on after a word that excludes: `without a password`.
+const FILLERS_AFTER_MARK: [(&str, &[&str]); 4] = [
+    ("without", &["without", "without a", "without any", "without the"]),
+    ("ohne", &["ohne", "ohne den", "ohne die", "ohne ein"]),
+    ("sans", &["sans", "sans le", "sans la", "sans les"]),
+    ("sin", &["sin", "sin el", "sin la", "sin los"]),
+];
+/// Words for pages. A sentence with one of them asks for pages, and can exclude some.
+const PAGE_WORDS: [&str; 17] = [
+    "notes",
+    "note",
+    "pages",
+    "page",
+    "entries",
+    "articles",
+    "posts",
+    "notizen",
+    "seiten",
+    "einträge",
+    "artikel",
+    "beiträge",
+    "fiches",
+    "notas",
+    "páginas",
+    "entradas",
+    "something",
+];
+/// Words for tags: a tag is no word of a text.
+const TAG_WORDS: [&str; 6] = ["tag", "#", "schlagwort", "étiquette", "etiqueta", "label"];
+/// Maximum words of what is wanted, without fillers and words for pages. A longer question is a
+/// sentence in which the words mean something else: `git add all files except one`.
+const MAX_TOPIC_WORDS: usize = 3;
 /// Maximum words that are excluded together.
 const MAX_WORDS: usize = 3;
 
@@ -98,7 +135,14 @@ pub fn unwanted(question: &str) -> Option<Unwanted> {
     let is_question = question.trim_end().ends_with('?');
     let is_sentence =
         words.all[..first].iter().any(|it| SENTENCE_WORDS.contains(&it.text.as_str()));
-    if !is_clear && (is_question || is_sentence || words.is_action(mark_end)) {
+    let asks_for_pages = words.all[..first].iter().any(|it| is_page_word(&it.text));
+    let topic = words.topic_words(first);
+    let is_long = topic.len() > MAX_TOPIC_WORDS;
+    let is_other = match is_clear {
+        true => (is_question || is_sentence) && !asks_for_pages,
+        false => is_question || is_sentence,
+    };
+    if is_other || is_long || words.is_action(mark_end) {
         return None;
     }
     let rest = &words.all[mark_end..];
@@ -112,16 +156,31 @@ pub fn unwanted(question: &str) -> Option<Unwanted> {
         .filter(|item| !item.is_empty())
         .collect();
     let is_short = |item: &String| item.split(' ').count() <= MAX_WORDS;
-    if items.is_empty() || !items.iter().all(is_short) {
+    let is_tag = |item: &String| TAG_WORDS.iter().any(|word| item.starts_with(word));
+    if items.is_empty() || !items.iter().all(is_short) || items.iter().any(is_tag) {
         return None;
     }
-    let from = words.all[first - 1].range.start;
+    let text = |from: usize| {
+        let from = words.all[from].range.start;
+        question[from..].trim_end_matches(['?', '!', '.']).trim().to_owned()
+    };
+    let mark = words.all[first].text.as_str();
+    let fillers = FILLERS_AFTER_MARK.iter().filter(|(it, _)| *it == mark).flat_map(|(_, all)| *all);
+    let with_mark =
+        fillers.flat_map(|filler| items.iter().map(move |item| format!("{filler} {item}")));
+    let with_mark: Vec<String> = with_mark.collect();
     let wanted = question[..words.all[first - 1].range.end].trim_end_matches(',').trim();
     Some(Unwanted {
         wanted: wanted.to_owned(),
+        topic,
         words: items,
-        phrase: question[from..].trim_end_matches(['?', '!', '.']).trim().to_owned(),
+        phrases: [text(first - 1)].into_iter().chain(with_mark).collect(),
     })
+}
+
+/// Whether a word stands for pages: `notes`.
+fn is_page_word(word: &str) -> bool {
+    PAGE_WORDS.contains(&word)
 }
 
 /// A word in lower case, without punctuation.
@@ -165,6 +224,16 @@ impl Words {
         (MARKS.contains(&word) || is_after_comma).then_some(at + 1)
     }
 
+    /// Returns the words before `end` that say what is wanted.
+    fn topic_words(&self, end: usize) -> Vec<String> {
+        let is_topic = |word: &&Word| {
+            let text = word.text.as_str();
+            let is_other = FILLERS.contains(&text) || SENTENCE_WORDS.contains(&text);
+            !is_other && !is_page_word(text) && !PREPOSITIONS.contains(&text)
+        };
+        self.all[..end].iter().filter(is_topic).map(|word| word.text.clone()).collect()
+    }
+
     fn is_clear_mark(&self, at: usize) -> bool {
         CLEAR_MARKS.iter().any(|mark| self.begins(at, mark))
     }
@@ -182,6 +251,7 @@ impl Words {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -227,6 +297,9 @@ mod tests {
             "why does git not work",
             "to be or not to be",
             "is it a bug, not a feature?",
+            "why does the build work locally but not in CI?",
+            "git add all files except one",
+            "recipes without the tag meat",
             "Warum geht es ohne Strom nicht",
             "trust without",
             "notes without the long list of things that nobody wants",
@@ -234,7 +307,10 @@ mod tests {
         ] {
             assert_eq!(parts(question), None, "{question}");
         }
-        let name = unwanted("life without principle").map(|found| found.phrase);
-        assert_eq!(name.as_deref(), Some("life without principle"));
+        let phrases = unwanted("ssh login without password").unwrap().phrases;
+        assert_eq!(
+            phrases[..3],
+            ["login without password", "without password", "without a password"]
+        );
     }
 }

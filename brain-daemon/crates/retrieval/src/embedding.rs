@@ -8,12 +8,14 @@ mod background_throttle;
 mod commit_hook;
 mod embed_command;
 mod estimate;
+mod forecast;
 mod install;
 mod models;
 mod pending_changes;
 mod query;
 mod query_embedder;
 mod reranker;
+mod round_pages;
 mod rounds;
 mod scale;
 mod state;
@@ -117,6 +119,11 @@ pub struct MeaningStatus {
     pub(super) windows: u64,
     /// Pages without vectors.
     pub missing: u64,
+    /// Pages of which only some windows have vectors. They are among `pages`.
+    pub incomplete: u64,
+    /// The estimated time until all vectors are made, in seconds; `None` if none is missing, or it
+    /// is not known.
+    pub seconds_left: Option<u64>,
     /// What prevents embedding or queries, with a hint.
     pub problem: Option<(String, Option<Hint>)>,
 }
@@ -124,9 +131,9 @@ pub struct MeaningStatus {
 /// The result of an embedding round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RoundResult {
-    /// Pages that got vectors.
+    /// Pages whose vectors are complete now.
     pub pages: u64,
-    /// Windows of these pages.
+    /// Windows that got vectors.
     pub(super) windows: u64,
 }
 

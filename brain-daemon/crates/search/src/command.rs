@@ -4,7 +4,7 @@
 /// Returns whether a question is a command line by its signs alone: an option with two dashes or
 /// one letter, or signs of a shell beside an option.
 ///
-/// An option such as `-name` also looks like an excluded word; see [`has_options`].
+/// An option such as `-name` or `-j4` also looks like an excluded word.
 pub(super) fn is_command(question: &str) -> bool {
     let mut words = question.split_whitespace().skip_while(|word| matches!(*word, "$" | ">" | "%"));
     if words.next().is_none_or(|first| first.starts_with('-')) {
@@ -14,10 +14,15 @@ pub(super) fn is_command(question: &str) -> bool {
         || (words.clone().any(is_shell_sign) && has_options(question))
 }
 
+/// Returns whether a word looks like an option of a command, or like an excluded word.
+#[must_use]
+pub fn is_option(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphanumeric))
+}
+
 /// Returns whether a word after the first one looks like an option.
-pub(super) fn has_options(question: &str) -> bool {
-    let mut words = question.split_whitespace().skip(1);
-    words.any(|word| word.strip_prefix('-').is_some_and(|it| it.starts_with(char::is_alphanumeric)))
+fn has_options(question: &str) -> bool {
+    question.split_whitespace().skip(1).any(is_option)
 }
 
 /// Returns whether a word is an option and no excluded word.
@@ -25,10 +30,9 @@ fn is_clear_option(word: &str) -> bool {
     match word.as_bytes() {
         [b'-', b'-', letter, ..] => letter.is_ascii_alphabetic(),
         [b'-', letter] => letter.is_ascii_alphabetic(),
-        // `-j4`, `-p8080:80`, `-Wall`, `-I/usr/include`: no word of a text looks like that.
+        // `-I/usr/include`: no word of a text looks like that.
         [b'-', letter, sign, ..] => {
-            letter.is_ascii_alphabetic()
-                && (sign.is_ascii_digit() || matches!(sign, b'/' | b'=' | b'.'))
+            letter.is_ascii_alphabetic() && matches!(sign, b'/' | b'=' | b'.')
         }
         _ => false,
     }
@@ -49,7 +53,6 @@ mod tests {
         for command in [
             "npm install -g obsidian-headless",
             "git commit --amend -m \"fix the typo\"",
-            "$ make -j4 all",
             "ps aux | grep -v root",
             "tar xzf a.tgz && ./configure -prefix /usr",
             "gcc -I/usr/include main.c",
@@ -64,6 +67,8 @@ mod tests {
             "a - b -- c",
             "well-known e-mail",
             "temperature -5",
+            "docker -k8s",
+            "roadmap -q3 -v2",
             "java -jar server.jar",
             "find . -name notes",
             "",

@@ -12,6 +12,9 @@ use super::{
     query::Query,
 };
 
+/// Maximum words `key:value` of a question that are looked up: a pasted log has many.
+const MAX_FIELDS: usize = 8;
+
 impl Index {
     /// Parses a question of a caller who can see `sources`; `None` means all sources.
     ///
@@ -22,8 +25,12 @@ impl Index {
         text: &str,
         sources: Option<&[SourceId]>,
     ) -> Result<Arc<Query>, IndexError> {
-        let mut failure = None;
+        let (mut failure, mut left) = (None, MAX_FIELDS);
         let query = Query::parse_with_fields(text, &mut |name, value| {
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
             let found = self.has_field(name, value, sources);
             found.unwrap_or_else(|error| {
                 failure.get_or_insert(error);

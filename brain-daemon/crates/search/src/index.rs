@@ -19,6 +19,7 @@ use super::{
     document::{Analyzer, PageToIndex},
     index_state::{IndexState, SharedIndex},
     indexer::Indexer,
+    joined::weigh_joined,
     language::Lang,
     match_table::{MatchTable, PlanMatches},
     overlay,
@@ -26,7 +27,8 @@ use super::{
     rank::{RankLimits, group_shares, rank},
     restricted_search,
     schema::Fields,
-    splits, typos,
+    splits::{divided_words, merge_divided},
+    typos,
     view::{Op, View, languages},
     visible_pages::{VisibleDocsCache, VisiblePages},
 };
@@ -276,10 +278,16 @@ impl Index {
         if spelling.is_some() {
             found = self.find(view, &plan, visible, max_candidates)?;
         }
-        plan.weigh_joined(&found.stats);
-        let seen = (view, visible);
-        let divided =
-            self.divided_words(question, (&plan, &found.stats), seen, languages, analyzer)?;
+        weigh_joined(&mut plan, &found.stats);
+        let has_pages =
+            |plan: &Plan| Ok(!self.find(view, plan, visible, 1)?.hits.candidates.is_empty());
+        let divided = divided_words(
+            (question, &plan, &found.stats),
+            (view, self.shared.fields),
+            languages,
+            analyzer,
+            &has_pages,
+        )?;
         let overlay_entry = |id| match visible {
             Some(visible) => visible.overlay_entries.iter().find(|entry| entry.id == id).cloned(),
             None => view.overlay.get(&id).and_then(|slot| slot.entry.clone()),
@@ -299,10 +307,10 @@ impl Index {
             let mut plan = split.plan(question, languages, analyzer);
             let found = self.find(view, &plan, visible, max_candidates)?;
             split.weigh(&mut plan, &found.stats, word_idf);
-            plan.weigh_joined(&found.stats);
+            weigh_joined(&mut plan, &found.stats);
             let pages = rank(&found, &plan, limits, &overlay_entry)?;
             truncated |= hits.len() + pages.len() > question.limit;
-            splits::merge(&mut hits, pages, question.limit);
+            merge_divided(&mut hits, pages, question.limit);
         }
         Ok(SearchResults {
             hits,

@@ -26,7 +26,7 @@
 //! | `disk_search`, `terms`, `doc_bit_set` | Run a plan on disk; `overlay`: on newer pages |
 //! | `names` | Pages that a question names (`name_query`); forms of names are in `name_key` |
 //! | `typos`, `near_words` | Other spellings of words that are in no page |
-//! | `splits` | Words of the question that pages write as several words |
+//! | `joined`, `splits` | Adjacent words as one word, and words that pages write as several |
 //! | `visible_pages`, `restricted_search` | Search for callers who can see only some sources |
 //! | `match_table` | The pages that match, and where the words of the question occur in them |
 //! | `rank`, `bm25` | The scoring function; `runs`: adjacent words in the order of the question |
@@ -56,6 +56,7 @@ mod index;
 mod index_state;
 mod index_writer;
 mod indexer;
+mod joined;
 mod language;
 mod markup;
 mod match_table;
@@ -104,6 +105,7 @@ mod word_tests;
 use std::sync::Arc;
 
 use brain_protocol::{ScorePart, Slug, SourceId};
+pub use command::is_option;
 pub use days::{DayCondition, DayRole, PageDays};
 pub use disk::known_changes;
 pub use document::count_terms;

@@ -18,8 +18,8 @@ const MAX_CODE_LETTERS: usize = 3;
 /// Returns whether a whole compound is a number: all its parts begin with a digit, the first one
 /// after an optional `v`.
 pub(super) fn is_number(whole: &str) -> bool {
-    let parts = without_v(whole).split(|c: char| !c.is_alphanumeric());
-    parts.fold(true, |all, part| all && part.starts_with(|c: char| c.is_ascii_digit()))
+    let mut parts = without_v(whole).split(|c: char| !c.is_alphanumeric());
+    parts.all(|part| part.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns a version without its `v`; any other text as it is.
@@ -39,6 +39,18 @@ pub(super) fn other_forms(number: &str) -> Vec<String> {
         forms.push(bare.to_owned());
     } else if is_number(number) && number.contains('.') && !number.contains([',', '-', '/', ':']) {
         forms.push(format!("v{number}"));
+    }
+    // A port after an address, and the other decimal sign.
+    if let Some((address, _)) = number.split_once(':').filter(|(address, _)| address.contains('.'))
+    {
+        forms.push(address.to_owned());
+    }
+    if let Some((whole, rest)) = bare.split_once([',', '.'])
+        && rest.bytes().all(|b| b.is_ascii_digit())
+        && rest.len() != GROUP_DIGITS
+    {
+        let sign = if bare.contains('.') { ',' } else { '.' };
+        forms.push(format!("{whole}{sign}{rest}"));
     }
     let digits = ungrouped(number);
     if let Some(digits) = digits.filter(|it| (GROUP_DIGITS + 1..=MAX_GROUPED).contains(&it.len())) {
@@ -60,6 +72,11 @@ pub(super) fn each_beginning(whole: &str, add: &mut impl FnMut(&str)) {
         let number_end = end + number.len();
         if count > 0 {
             add(&bare[..number_end]);
+            // `10.5` of `10.5km`, and `802.11` of `802.11ac`.
+            let digits = number.trim_end_matches(char::is_alphabetic);
+            if digits.len() < number.len() {
+                add(&bare[..end + digits.len()]);
+            }
         }
         end += part.len();
     }
@@ -166,7 +183,9 @@ mod tests {
         assert_eq!(other_forms("12,345"), ["12345", "12.345"]);
         assert_eq!(other_forms("1.234.567"), ["v1.234.567", "1234567", "1,234,567"]);
         assert_eq!(other_forms("2026-11-20"), Vec::<String>::new());
-        assert_eq!(other_forms("12,34"), Vec::<String>::new());
+        assert_eq!(other_forms("3,5"), ["3.5"]);
+        assert_eq!(other_forms("3.5"), ["v3.5", "3,5"]);
+        assert_eq!(other_forms("192.168.0.1:8080"), ["192.168.0.1"]);
         assert_eq!(other_forms("vim"), Vec::<String>::new());
         assert_eq!(other_forms("300"), Vec::<String>::new());
     }
@@ -182,6 +201,7 @@ mod tests {
         assert_eq!(beginnings("2026-11-20"), ["2026-11", "2026-11-20"]);
         assert_eq!(beginnings("1.8"), ["1.8"]);
         assert_eq!(beginnings("2.0.1.tar.gz"), ["2.0", "2.0.1"]);
+        assert_eq!(beginnings("10.5km"), ["10.5km", "10.5"]);
         assert_eq!(beginnings("alice@example.com"), Vec::<String>::new());
     }
 

@@ -2,9 +2,7 @@
 //!
 //! A plan is made once per question and runs on the disk index and on the overlay.
 
-use super::{
-    bm25::Stats, encoding::HashedTerm, exact, language::Lang, name_query::NameQuery, query::Reach,
-};
+use super::{encoding::HashedTerm, exact, language::Lang, name_query::NameQuery, query::Reach};
 
 mod builder;
 
@@ -33,11 +31,6 @@ pub(super) struct WordGroup {
     /// question. It counts in texts and titles only.
     pub(super) joined: Vec<usize>,
 }
-
-/// Weight of adjacent words as one word, where the words apart have 1; half of it with a stop word.
-const JOINED_WEIGHT: f32 = 0.8;
-/// Maximum times that a joined word counts.
-const MAX_JOINED_MULTIPLIER: f32 = 3.0;
 
 impl WordGroup {
     /// Returns whether the exact form tells the word apart from words with other signs after it.
@@ -125,21 +118,6 @@ impl Plan {
     /// Whether a group forms a pair, so that its positions matter.
     pub(super) fn is_paired(&self, group: usize) -> bool {
         self.pairs.iter().any(|pair| pair.first == group || pair.second == group)
-    }
-
-    /// Makes each joined word count a little less than its words together.
-    pub(super) fn weigh_joined(&mut self, stats: &Stats) {
-        for group in 0..self.groups.len() {
-            let parts = &self.groups[group].joined;
-            if parts.is_empty() {
-                continue;
-            }
-            let sum: f32 = parts.iter().map(|&part| stats.idf(part)).sum();
-            let has_stop_word = parts.len() < 2;
-            let weight = if has_stop_word { 0.5 } else { 1.0 } * JOINED_WEIGHT;
-            let multiplier = weight * sum / stats.idf(group).max(f32::MIN_POSITIVE);
-            self.groups[group].multiplier = multiplier.min(MAX_JOINED_MULTIPLIER);
-        }
     }
 
     /// Whether there are no conditions, only ranking.

@@ -11,6 +11,7 @@ use super::{
     name_key::{name_key, tag_key},
     numbers,
     token::{self, Kind, divides_hebrew, head},
+    typos::with_word,
 };
 
 /// Maximum bytes read of a question.
@@ -141,6 +142,15 @@ impl Query {
         let text = text.into();
         let units = vec![Unit::Words(head(&text, MAX_QUESTION_BYTES).to_owned())];
         Self::of(text, units)
+    }
+
+    /// Returns the question with `parts` in place of a folded word, outside of filters and quotes.
+    pub(super) fn with_parts(&self, word: &str, parts: &str) -> Arc<Self> {
+        let units = self.units.iter().map(|(unit, _)| match unit {
+            Unit::Words(text) => Unit::Words(with_word(text, word, parts)),
+            other => other.clone(),
+        });
+        Self::of(with_word(&self.text, word, parts), units.collect())
     }
 
     fn of(text: String, units: Vec<Unit>) -> Arc<Self> {

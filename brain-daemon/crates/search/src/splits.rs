@@ -8,18 +8,17 @@ use std::collections::{HashMap, HashSet};
 use tantivy::Term;
 
 use super::{
-    Index, Question, RankedPage,
+    Question, RankedPage,
     bm25::Stats,
     document::Analyzer,
     encoding::HashedTerm,
     fold::BuildTermHasher,
     language::Lang,
     plan::{PageCondition, Phrase, Plan, WordGroup},
-    query::{Query, Reach, Unit},
+    query::{Reach, Unit},
+    schema::Fields,
     token::Kind,
-    typos::with_word,
     view::View,
-    visible_pages::VisiblePages,
 };
 
 type Result<T> = tantivy::Result<T>;
@@ -44,74 +43,72 @@ pub(super) struct Split {
     condition: Option<PageCondition>,
 }
 
-impl Index {
-    /// Returns words of the question that visible pages have as a phrase of several words.
-    pub(super) fn divided_words(
-        &self,
-        question: &Question,
-        (plan, stats): (&Plan, &Stats),
-        (view, visible): (&View, Option<&VisiblePages>),
-        languages: &[Lang],
-        analyzer: &mut Analyzer,
-    ) -> Result<Vec<Split>> {
-        let mut divided = Vec::new();
-        let mut splits = splits(question, plan, stats);
-        if splits.is_empty() {
-            return Ok(divided);
-        }
-        let known = self.known_parts(&splits, view, analyzer)?;
-        splits.retain(|split| {
-            let forms = split.parts.iter().map(|part| analyzer.forms(part, languages));
-            forms.fold(true, |all, forms| all && forms.iter().any(|it| known.contains(&it.hash)))
-        });
-        for mut split in splits {
-            let forms = split.parts.iter().map(|part| analyzer.forms(part, languages));
-            let phrase = Phrase { words: (0..).zip(forms).collect(), scope: Reach::Anywhere };
-            let condition = PageCondition::Phrase(phrase);
-            let pages = Plan { required: vec![condition.clone()], ..Plan::default() };
-            if !self.find(view, &pages, visible, 1)?.hits.candidates.is_empty() {
-                split.condition = Some(condition);
-                divided.push(split);
-            }
-            if divided.len() == MAX_WORDS {
-                break;
-            }
-        }
-        Ok(divided)
+/// Returns words of the question that pages have as a phrase of several words. `has_pages` says
+/// whether a visible page meets the conditions of a plan.
+pub(super) fn divided_words(
+    (question, plan, stats): (&Question, &Plan, &Stats),
+    (view, fields): (&View, Fields),
+    languages: &[Lang],
+    analyzer: &mut Analyzer,
+    has_pages: &dyn Fn(&Plan) -> Result<bool>,
+) -> Result<Vec<Split>> {
+    let mut divided = Vec::new();
+    let mut splits = splits(question, plan, stats);
+    if splits.is_empty() {
+        return Ok(divided);
     }
-
-    /// Returns the hashes of the terms of parts that a page has.
-    fn known_parts(
-        &self,
-        splits: &[Split],
-        view: &View,
-        analyzer: &mut Analyzer,
-    ) -> Result<HashSet<u64, BuildTermHasher>> {
-        let languages = view.corpus_languages(analyzer);
-        let mut terms: HashMap<u64, HashedTerm, BuildTermHasher> = HashMap::default();
-        for part in splits.iter().flat_map(|split| &split.parts) {
-            terms.extend(analyzer.forms(part, &languages).into_iter().map(|it| (it.hash, it)));
+    let known = known_parts(&splits, view, fields, analyzer)?;
+    splits.retain(|split| {
+        split.parts.iter().all(|part| {
+            let forms = analyzer.forms(part, languages);
+            forms.iter().any(|form| known.contains(&form.hash))
+        })
+    });
+    for mut split in splits {
+        let forms = split.parts.iter().map(|part| analyzer.forms(part, languages));
+        let phrase = Phrase { words: (0..).zip(forms).collect(), scope: Reach::Anywhere };
+        let condition = PageCondition::Phrase(phrase);
+        if has_pages(&Plan { required: vec![condition.clone()], ..Plan::default() })? {
+            split.condition = Some(condition);
+            divided.push(split);
         }
-        let mut known: HashSet<u64, BuildTermHasher> = HashSet::default();
-        let fields = self.fields();
-        for reader in view.searcher.segment_readers() {
-            for field in [fields.body, fields.title] {
-                let index = reader.inverted_index(field)?;
-                for (hash, term) in &terms {
-                    let term = Term::from_field_text(field, &term.text);
-                    if !known.contains(hash) && index.get_term_info(&term)?.is_some() {
-                        known.insert(*hash);
-                    }
+        if divided.len() == MAX_WORDS {
+            break;
+        }
+    }
+    Ok(divided)
+}
+
+/// Returns the hashes of the terms of parts that a page has.
+fn known_parts(
+    splits: &[Split],
+    view: &View,
+    fields: Fields,
+    analyzer: &mut Analyzer,
+) -> Result<HashSet<u64, BuildTermHasher>> {
+    let languages = view.corpus_languages(analyzer);
+    let mut terms: HashMap<u64, HashedTerm, BuildTermHasher> = HashMap::default();
+    for part in splits.iter().flat_map(|split| &split.parts) {
+        terms.extend(analyzer.forms(part, &languages).into_iter().map(|it| (it.hash, it)));
+    }
+    let mut known: HashSet<u64, BuildTermHasher> = HashSet::default();
+    for reader in view.searcher.segment_readers() {
+        for field in [fields.body, fields.title] {
+            let index = reader.inverted_index(field)?;
+            for (hash, term) in &terms {
+                let term = Term::from_field_text(field, &term.text);
+                if !known.contains(hash) && index.get_term_info(&term)?.is_some() {
+                    known.insert(*hash);
                 }
             }
         }
-        let entries = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
-        for document in entries.filter_map(|entry| entry.analyzed_document()) {
-            let hashes = document.body.hashes.iter().chain(&document.title.hashes);
-            known.extend(hashes.filter(|hash| terms.contains_key(hash)));
-        }
-        Ok(known)
     }
+    let entries = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
+    for document in entries.filter_map(|entry| entry.analyzed_document()) {
+        let hashes = document.body.hashes.iter().chain(&document.title.hashes);
+        known.extend(hashes.filter(|hash| terms.contains_key(hash)));
+    }
+    Ok(known)
 }
 
 impl Split {
@@ -122,8 +119,8 @@ impl Split {
         languages: &[Lang],
         analyzer: &mut Analyzer,
     ) -> Plan {
-        let text = with_word(&question.query.text, &self.word, &self.parts.join(" "));
-        let question = Question { query: Query::parse(text), ..question.clone() };
+        let query = question.query.with_parts(&self.word, &self.parts.join(" "));
+        let question = Question { query, ..question.clone() };
         let mut plan = Plan::new(&question, languages, analyzer);
         plan.required.extend(self.condition.clone());
         plan.names = None;
@@ -151,7 +148,7 @@ impl Split {
 }
 
 /// Adds pages that were found by the parts of a word, and keeps the best `limit`.
-pub(super) fn merge(hits: &mut Vec<RankedPage>, divided: Vec<RankedPage>, limit: usize) {
+pub(super) fn merge_divided(hits: &mut Vec<RankedPage>, divided: Vec<RankedPage>, limit: usize) {
     for page in divided {
         match hits.iter().position(|hit| hit.id == page.id) {
             Some(at) if hits[at].score >= page.score => {}

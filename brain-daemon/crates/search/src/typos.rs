@@ -125,7 +125,7 @@ pub(super) fn correct(
             let index = plan.groups.len();
             plan.add_spelling(group, &neighbour.text, weight, analyzer);
             if plan.groups.len() > index {
-                groups.push((index, displayed(&neighbour, plan, view, fields)?));
+                groups.push((index, displayed(&neighbour, plan, (view, visible), fields)?));
             }
             spellings.push(neighbour.text);
         }
@@ -149,10 +149,16 @@ pub(super) fn correct(
     Ok(Some(Spelling { query, spellings, explaining, groups }))
 }
 
-/// Returns a spelling as a word of a page: a stem is replaced by a word that has it.
-fn displayed(spelling: &SimilarWord, plan: &Plan, view: &View, fields: Fields) -> Result<String> {
+/// Returns a spelling as a word of a page: a stem is replaced by a word that has it. Callers who can
+/// see some sources only get the stem: the word may be that of another page.
+fn displayed(
+    spelling: &SimilarWord,
+    plan: &Plan,
+    (view, visible): (&View, Option<&VisiblePages>),
+    fields: Fields,
+) -> Result<String> {
     let text = &spelling.text;
-    if spelling.is_word {
+    if spelling.is_word || visible.is_some() {
         return Ok(text.clone());
     }
     // Stems keep the beginning of a word, except for its last letter.

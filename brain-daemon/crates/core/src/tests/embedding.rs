@@ -17,6 +17,7 @@ use brain_embed::{EmbedError, EmbedErrorKind, Embedder, VectorPurpose, VectorSpa
 use brain_service::NoProgress;
 
 mod failures;
+mod order;
 
 const DIMENSIONS: usize = 256;
 

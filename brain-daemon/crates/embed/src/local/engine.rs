@@ -1,8 +1,11 @@
 //! A loaded model, which computes vectors or scores of texts.
 //!
 //! Several batches run in parallel, each on one thread. That is faster than one batch on several
-//! threads, because much of an encoder's work is too small to share. A single batch, such as a
-//! question, uses all threads.
+//! threads, because much of an encoder's work is too small to share. A long single batch uses all
+//! threads; a short one, such as a question, gains nothing from a second thread, and on a busy
+//! machine it would wait for it at every step.
+//!
+//! Pages are embedded on threads of low priority, so that a question goes first on every core.
 //!
 //! The runtime may panic over an unusual graph; the panic becomes an error of the file.
 
@@ -18,6 +21,7 @@ use rten::{
     Dimension, Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueOrView, ValueView,
 };
 use rten_tensor::Layout;
+use rustix::process::nice;
 use tokenizers::Tokenizer;
 
 use super::error::{damaged, missing};
@@ -28,6 +32,10 @@ use crate::{EmbedError, EmbedErrorKind, VectorPurpose};
 
 /// Maximum time between two calls of `should_continue` while batches run.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// How much lower the priority of threads that embed pages is; see `nice(2)`.
+const PAGE_NICENESS: i32 = 10;
+/// Maximum tokens of a single batch that runs on one thread.
+const MAX_SINGLE_TOKENS: usize = 64;
 /// Texts tokenized between two calls of `should_continue`.
 const TOKENIZE_BATCH: usize = 256;
 /// Maximum size of a graph file, in bytes.
@@ -45,8 +53,19 @@ pub(super) struct LoadedModel {
     dimensions: usize,
     /// Pool of all threads, for a single batch.
     shared_pool: Arc<ThreadPool>,
-    /// Pools of one thread each, for parallel batches.
+    /// Pools of one thread each, for parallel batches that a search waits for.
     single_pools: Vec<Arc<ThreadPool>>,
+    /// As `single_pools`, with low priority, for pages.
+    page_pools: Vec<Arc<ThreadPool>>,
+}
+
+/// What texts are embedded for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Urgency {
+    /// A search waits for them.
+    Search,
+    /// Pages get their vectors in the background.
+    Pages,
 }
 
 /// A loaded graph and its inputs.
@@ -98,15 +117,22 @@ impl LoadedModel {
         dimensions: usize,
         threads: usize,
     ) -> Result<Self, EmbedError> {
-        let single_pools: Vec<_> =
-            (0..threads).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect();
+        let single_pools = || -> Vec<_> {
+            (0..threads).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect()
+        };
+        let page_pools = single_pools();
+        for pool in &page_pools {
+            // Without a lower priority, pages only cost searches more time.
+            let _ = pool.run(|| nice(PAGE_NICENESS));
+        }
         Ok(Self {
             tokenizer: text::tokenizer(card)?,
             runner: GraphRunner::load(card)?,
             card: card.clone(),
             dimensions,
             shared_pool: Arc::new(ThreadPool::with_num_threads(threads)),
-            single_pools,
+            single_pools: single_pools(),
+            page_pools,
         })
     }
 
@@ -117,11 +143,11 @@ impl LoadedModel {
         purpose: VectorPurpose,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let prefix = match purpose {
-            VectorPurpose::Query => &self.card.query_prefix,
-            VectorPurpose::Document => &self.card.document_prefix,
+        let (prefix, urgency) = match purpose {
+            VectorPurpose::Query => (&self.card.query_prefix, Urgency::Search),
+            VectorPurpose::Document => (&self.card.document_prefix, Urgency::Pages),
         };
-        self.vectors(LeadingText::Prefix(prefix), texts, should_continue)
+        self.vectors(LeadingText::Prefix(prefix), texts, urgency, should_continue)
     }
 
     /// Returns a score for each text, higher for a better answer to the question; see
@@ -132,7 +158,8 @@ impl LoadedModel {
         texts: &[String],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<f32>, EmbedError> {
-        let scores = self.vectors(LeadingText::Question(question), texts, should_continue)?;
+        let leading = LeadingText::Question(question);
+        let scores = self.vectors(leading, texts, Urgency::Search, should_continue)?;
         let scores: Vec<f32> = scores.into_iter().flatten().collect();
         match scores.len() == texts.len() && scores.iter().all(|score| score.is_finite()) {
             true => Ok(scores),
@@ -147,6 +174,7 @@ impl LoadedModel {
         &self,
         leading: LeadingText<'_>,
         texts: &[String],
+        urgency: Urgency,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut tokens = Vec::with_capacity(texts.len());
@@ -165,7 +193,7 @@ impl LoadedModel {
         }
         let batches = text::batches(&mut tokens);
         let mut vectors = vec![Vec::new(); texts.len()];
-        self.run(&tokens, &batches, should_continue, |batch| {
+        self.run(&tokens, &batches, urgency, should_continue, |batch| {
             for (index, vector) in batch {
                 if let Some(slot) = vectors.get_mut(index) {
                     *slot = vector;
@@ -185,13 +213,17 @@ impl LoadedModel {
         &self,
         tokens: &[TextTokens],
         batches: &[Range<usize>],
+        urgency: Urgency,
         should_continue: &dyn Fn() -> bool,
         mut on_batch: impl FnMut(IndexedVectors),
     ) -> Result<(), EmbedError> {
-        let pools = if batches.len() == 1 {
-            std::slice::from_ref(&self.shared_pool)
-        } else {
-            &self.single_pools
+        let token_count = || tokens.iter().map(|text| text.ids.len()).sum::<usize>();
+        let pools = match urgency {
+            Urgency::Pages => &self.page_pools,
+            Urgency::Search if batches.len() == 1 && token_count() > MAX_SINGLE_TOKENS => {
+                std::slice::from_ref(&self.shared_pool)
+            }
+            Urgency::Search => &self.single_pools,
         };
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (send, receive) = mpsc::channel();
@@ -313,7 +345,11 @@ impl GraphRunner {
             WeightsKind::Safetensors(shape) => {
                 let graph::BuiltGraph { graph, memory } = graph::build(&card.weights_file, shape)?;
                 let load = || {
-                    ModelOptions::with_all_ops().external_data(graph::MEMORY, memory).load(graph)
+                    // Otherwise each run packs them again: half of the time of a question.
+                    ModelOptions::with_all_ops()
+                        .prepack_weights(true)
+                        .external_data(graph::MEMORY, memory)
+                        .load(graph)
                 };
                 (catch_panic(card, load)?.map_err(load_error)?, Some(shape.vocabulary))
             }

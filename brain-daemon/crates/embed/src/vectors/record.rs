@@ -26,6 +26,10 @@ const PUT: u8 = 1;
 const REMOVE: u8 = 2;
 /// Kind of [`VectorRecord::LastChange`].
 const LAST_CHANGE: u8 = 3;
+/// Kind of [`VectorRecord::Part`].
+const PART: u8 = 4;
+/// The position after the last window in a [`VectorRecord::Part`] that completes its page.
+const END: u32 = u32::MAX;
 
 /// A record.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +40,10 @@ pub(super) enum VectorRecord {
     Remove(u64),
     /// The records before include all changes of the store up to this sequence number.
     LastChange(u64),
+    /// Adds vectors of the next windows of the page with this id and key; replaces vectors of
+    /// another key. The last field is the position in the body, in bytes, of the first window
+    /// without a vector; `None` if the page is complete.
+    Part(u64, Key, Vec<VectorRow>, Option<u32>),
 }
 
 /// Why a file cannot be used.
@@ -109,6 +117,7 @@ impl VectorRecord {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Put(page, key, rows) => put(*page, *key, rows, out),
+            Self::Part(page, key, rows, next) => part(*page, *key, rows, *next, out),
             Self::Remove(page) => remove(*page, out),
             Self::LastChange(seq) => framed(out, |out| {
                 out.push(LAST_CHANGE);
@@ -126,12 +135,13 @@ impl VectorRecord {
         match *kind {
             PUT => {
                 let (key, rest) = rest.split_first_chunk::<16>()?;
-                let width = WINDOW_HEADER_BYTES + dimensions;
-                if !rest.len().is_multiple_of(width) {
-                    return None;
-                }
-                let rows: Option<Vec<VectorRow>> = rest.chunks_exact(width).map(row).collect();
-                Some(Self::Put(number, Key(*key), rows?))
+                Some(Self::Put(number, Key(*key), rows(rest, dimensions)?))
+            }
+            PART => {
+                let (key, rest) = rest.split_first_chunk::<16>()?;
+                let (next, rest) = rest.split_first_chunk::<4>()?;
+                let next = Some(u32::from_le_bytes(*next)).filter(|next| *next != END);
+                Some(Self::Part(number, Key(*key), rows(rest, dimensions)?, next))
             }
             REMOVE if rest.is_empty() => Some(Self::Remove(number)),
             LAST_CHANGE if rest.is_empty() => Some(Self::LastChange(number)),
@@ -146,13 +156,28 @@ pub(super) fn put(page: u64, key: Key, rows: &[VectorRow], out: &mut Vec<u8>) {
         out.push(PUT);
         out.extend_from_slice(&page.to_le_bytes());
         out.extend_from_slice(&key.0);
-        for row in rows {
-            out.extend_from_slice(&row.start.to_le_bytes());
-            out.extend_from_slice(&row.end.to_le_bytes());
-            out.extend_from_slice(&row.scale.to_le_bytes());
-            out.extend(row.numbers.iter().map(|number| number.cast_unsigned()));
-        }
+        write_rows(rows, out);
     });
+}
+
+/// Appends a record of a part of a page's vectors to `out`; see [`VectorRecord::Part`].
+pub(super) fn part(page: u64, key: Key, rows: &[VectorRow], next: Option<u32>, out: &mut Vec<u8>) {
+    framed(out, |out| {
+        out.push(PART);
+        out.extend_from_slice(&page.to_le_bytes());
+        out.extend_from_slice(&key.0);
+        out.extend_from_slice(&next.unwrap_or(END).to_le_bytes());
+        write_rows(rows, out);
+    });
+}
+
+fn write_rows(rows: &[VectorRow], out: &mut Vec<u8>) {
+    for row in rows {
+        out.extend_from_slice(&row.start.to_le_bytes());
+        out.extend_from_slice(&row.end.to_le_bytes());
+        out.extend_from_slice(&row.scale.to_le_bytes());
+        out.extend(row.numbers.iter().map(|number| number.cast_unsigned()));
+    }
 }
 
 /// Appends the removal of a page's vectors to `out`.
@@ -163,9 +188,19 @@ pub(super) fn remove(page: u64, out: &mut Vec<u8>) {
     });
 }
 
-/// Returns the size in bytes of a [`VectorRecord::Put`] with this number of rows.
+/// Returns the size in bytes of a [`VectorRecord::Put`] with this number of rows. A
+/// [`VectorRecord::Part`] is a little larger.
 pub(super) fn size(rows: usize, dimensions: usize) -> u64 {
     (4 + 1 + 8 + 16 + CHECKSUM_BYTES + rows * (WINDOW_HEADER_BYTES + dimensions)) as u64
+}
+
+/// Decodes rows; `None` if their length is wrong.
+fn rows(bytes: &[u8], dimensions: usize) -> Option<Vec<VectorRow>> {
+    let width = WINDOW_HEADER_BYTES + dimensions;
+    if !bytes.len().is_multiple_of(width) {
+        return None;
+    }
+    bytes.chunks_exact(width).map(row).collect()
 }
 
 /// Decodes a row.
@@ -278,11 +313,14 @@ mod tests {
 
         #[test]
         fn written_records_are_read_back(page in any::<u64>(), key in any::<[u8; 16]>(),
+            position in proptest::option::of(0..u32::MAX),
             numbers in proptest::collection::vec(any::<[i8; 3]>(), 0..5)) {
             let rows: Vec<VectorRow> = numbers.iter()
                 .map(|n| VectorRow { start: 1, end: u32::MAX, scale: 0.5, numbers: n.to_vec() })
                     .collect();
-            let records = [VectorRecord::Put(page, Key(key), rows), VectorRecord::Remove(page),
+            let records = [VectorRecord::Put(page, Key(key), rows.clone()),
+                VectorRecord::Part(page, Key(key), rows, position),
+                VectorRecord::Remove(page),
                 VectorRecord::LastChange(page)];
             let mut bytes = Vec::new();
             records.iter().for_each(|record| record.write(&mut bytes));

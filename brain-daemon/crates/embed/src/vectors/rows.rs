@@ -65,6 +65,9 @@ struct PageRows {
     page: u64,
     key: Option<Key>,
     rows: Vec<u32>,
+    /// The position in the body of the first window without a vector, in bytes; `None` if all
+    /// windows have one.
+    next: Option<u32>,
 }
 
 /// All vectors in memory.
@@ -87,6 +90,8 @@ pub(super) struct Rows {
     free_slots: Vec<u32>,
     /// Each page's slot.
     slot_by_page: HashMap<u64, u32>,
+    /// Number of pages of which only some windows have vectors.
+    pub(super) incomplete: usize,
 }
 
 impl Rows {
@@ -101,6 +106,7 @@ impl Rows {
             slots: Vec::new(),
             free_slots: Vec::new(),
             slot_by_page: HashMap::new(),
+            incomplete: 0,
         }
     }
 
@@ -129,15 +135,23 @@ impl Rows {
         self.slot_by_page.keys().copied().collect()
     }
 
+    fn slot_of(&self, page: u64) -> Option<&PageRows> {
+        self.slots.get(*self.slot_by_page.get(&page)? as usize)
+    }
+
     /// Returns the key of a page's vectors.
     pub(super) fn key(&self, page: u64) -> Option<Key> {
-        self.slots.get(*self.slot_by_page.get(&page)? as usize)?.key
+        self.slot_of(page)?.key
+    }
+
+    /// Returns the position of a page's first window without a vector; `None` if there is none.
+    pub(super) fn next(&self, page: u64) -> Option<u32> {
+        self.slot_of(page)?.next
     }
 
     /// Returns the indexes of a page's rows.
     pub(super) fn rows_of(&self, page: u64) -> &[u32] {
-        let slot = self.slot_by_page.get(&page).and_then(|slot| self.slots.get(*slot as usize));
-        slot.map_or(&[], |slot| &slot.rows)
+        self.slot_of(page).map_or(&[], |slot| &slot.rows)
     }
 
     /// Returns the numbers of a row.
@@ -161,9 +175,11 @@ impl Rows {
         Some((key, self.rows_of(page).iter().filter_map(row).collect()))
     }
 
-    /// Replaces a page's rows. Each must have the right length.
-    pub(super) fn put(&mut self, page: u64, key: Key, rows: &[VectorRow]) {
+    /// Replaces a page's rows. Each must have the right length. `next` is the position of the first
+    /// window that is not among them.
+    pub(super) fn put(&mut self, page: u64, key: Key, rows: &[VectorRow], next: Option<u32>) {
         self.remove(page);
+        self.incomplete += usize::from(next.is_some());
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.slots.push(PageRows::default());
             (self.slots.len() - 1) as u32
@@ -180,7 +196,7 @@ impl Rows {
         }
         let rows = (first..first + rows.len() as u32).collect();
         if let Some(entry) = self.slots.get_mut(slot as usize) {
-            *entry = PageRows { page, key: Some(key), rows };
+            *entry = PageRows { page, key: Some(key), rows, next };
         }
         self.slot_by_page.insert(page, slot);
         self.update_sketch();
@@ -192,6 +208,7 @@ impl Rows {
         let Some(slot) = self.slot_by_page.remove(&page) else { return false };
         let removed = self.slots.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
         self.free_slots.push(slot);
+        self.incomplete -= usize::from(removed.next.is_some());
         // Removed from last to first, so that a moved row is never one that is to be removed.
         let mut rows = removed.rows;
         rows.sort_unstable_by(|a, b| b.cmp(a));
@@ -300,7 +317,7 @@ mod tests {
         let mut rows = Rows::new(2, usize::MAX);
         let fill = |rows: &mut Rows, from: u64| {
             for page in from..from + 500 {
-                rows.put(page, Key([1; 16]), &[row(1), row(2), row(3)]);
+                rows.put(page, Key([1; 16]), &[row(1), row(2), row(3)], None);
             }
         };
         fill(&mut rows, 0);
@@ -325,23 +342,31 @@ mod tests {
             proptest::option::of(0usize..5)), 0..80)) {
             let mut rows = Rows::new(2, 6);
             let mut model: HashMap<u64, (Key, Vec<VectorRow>)> = HashMap::new();
+            let mut positions: HashMap<u64, Option<u32>> = HashMap::new();
             for (step, (page, put)) in steps.into_iter().enumerate() {
                 let key = Key([step as u8; 16]);
+                let next = (step % 3 == 0).then_some(step as u32);
                 match put {
                     Some(count) => {
                         let new: Vec<VectorRow> =
                             (0..count).map(|n| row((step % 20 + n) as i8)).collect();
-                        rows.put(page, key, &new);
+                        rows.put(page, key, &new, next);
                         model.insert(page, (key, new));
+                        positions.insert(page, next);
                     }
-                    None => prop_assert_eq!(rows.remove(page), model.remove(&page).is_some()),
+                    None => {
+                        positions.remove(&page);
+                        prop_assert_eq!(rows.remove(page), model.remove(&page).is_some());
+                    }
                 }
+                prop_assert_eq!(rows.incomplete, positions.values().flatten().count());
                 prop_assert_eq!(rows.pages(), model.len());
                 prop_assert_eq!(rows.len(),
                     model.values().map(|(_, rows)| rows.len()).sum::<usize>());
                 prop_assert_eq!(rows.numbers.len(), rows.len() * 2);
                 for page in 0..8 {
                     prop_assert_eq!(rows.copy(page), model.get(&page).cloned());
+                    prop_assert_eq!(rows.next(page), positions.get(&page).copied().flatten());
                 }
                 if let Some(sketch) = &rows.sketch {
                     prop_assert_eq!(sketch.len(), rows.len());

@@ -443,3 +443,57 @@ fn a_kill_at_any_moment_leaves_a_valid_file() {
     }
     assert!(seen > 12, "the process was killed before it wrote: {seen}");
 }
+
+#[test]
+fn vectors_of_a_page_can_come_in_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = three_pages(dir.path());
+    let mut random = RandomNumbers(9);
+    let parts: Vec<WindowVector> = (0..5).map(|n| window(20 * n, &random.vector(8))).collect();
+    let state = |vectors: &Vectors| {
+        (vectors.window_counts(&[7]), vectors.next(7), vectors.size().incomplete)
+    };
+    vectors.add(7, key(7), &parts[..1], Some(20)).unwrap();
+    assert_eq!(state(&vectors), (vec![Some(1)], Some(20), 1));
+    let first = vectors.window_of(7, 0);
+    vectors.flush(40).unwrap();
+    drop(vectors);
+    // The next part follows after a restart. Windows that have vectors are not added twice.
+    let vectors = open(dir.path());
+    assert_eq!(state(&vectors), (vec![Some(1)], Some(20), 1));
+    vectors.add(7, key(7), &parts[..3], Some(60)).unwrap();
+    assert_eq!(state(&vectors), (vec![Some(3)], Some(60), 1));
+    assert_eq!(vectors.window_of(7, 0), first);
+    vectors.add(7, key(7), &parts[3..], None).unwrap();
+    vectors.add(7, key(7), &parts[..1], Some(20)).unwrap();
+    assert_eq!(state(&vectors), (vec![Some(5)], None, 0));
+    vectors.flush(50).unwrap();
+    drop(vectors);
+    let vectors = open(dir.path());
+    assert_eq!(state(&vectors), (vec![Some(5)], None, 0));
+    assert_eq!(vectors.window_of(7, 0), first);
+    // A part of another text replaces all vectors.
+    vectors.add(7, key(8), &parts[1..2], Some(40)).unwrap();
+    assert_eq!(state(&vectors), (vec![Some(1)], Some(40), 1));
+    vectors.remove(7);
+    assert_eq!(state(&vectors), (vec![None], None, 0));
+}
+
+#[test]
+fn rewritten_file_keeps_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = three_pages(dir.path());
+    let mut random = RandomNumbers(3);
+    vectors.add(7, key(7), &[window(0, &random.vector(8))], Some(20)).unwrap();
+    // A part that comes while the file is written is in it twice.
+    let part = vectors.write().pending.clone();
+    vectors.rewrite(&mut vectors.log.lock(), 40).unwrap();
+    vectors.log.lock().append(&part).unwrap();
+    vectors.add(3, key(3), &[window(9, &random.vector(8))], None).unwrap();
+    vectors.flush(50).unwrap();
+    let before = contents(&vectors);
+    drop(vectors);
+    let vectors = open(dir.path());
+    assert_eq!(contents(&vectors), before);
+    assert_eq!((vectors.next(7), vectors.size().incomplete), (Some(20), 1));
+}

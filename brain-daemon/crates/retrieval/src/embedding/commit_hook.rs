@@ -246,6 +246,10 @@ impl EmbeddingService {
             windows = size.windows,
             "search by meaning is open"
         );
+        if size.pages > 0 {
+            // The first search should not wait for the model. A failure shows at that search.
+            let _ = open_vectors.embedder.load();
+        }
         Ok(open_vectors)
     }
 

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use brain_protocol::{Command, Embed, EmbedReply, Fault, FaultCode, Hint, hint};
 
-use super::{EmbeddingService, Progress};
+use super::estimate::EstimatedWork;
+use super::{EmbeddingService, Progress, RoundResult};
 use brain_embed::{EmbedError, EmbedErrorKind};
 
 impl EmbeddingService {
@@ -16,28 +17,39 @@ impl EmbeddingService {
     pub fn embed(&self, request: &Embed, progress: &dyn Progress) -> Result<EmbedReply, Fault> {
         let before = self.meaning_status();
         let Some(model) = before.model.clone() else { return Err(no_model(before.problem)) };
-        let total = if request.all { before.pages + before.missing } else { before.missing };
+        let (pages, which) = match request.all {
+            true => (before.pages + before.missing, EstimatedWork::All),
+            false => (before.incomplete + before.missing, EstimatedWork::Missing),
+        };
+        let open = self.state.shared.open_vectors();
+        let predicted = self.predict_work(open.as_deref(), which)?;
         let mut reply = EmbedReply {
             provider: before.provider,
             model,
             pages: 0,
             windows: 0,
-            missing: before.missing,
+            missing: before.incomplete + before.missing,
             dry_run: request.dry_run,
             seconds: None,
         };
         if request.dry_run {
-            reply.pages = total;
-            reply.seconds = self.estimate_pages(&reply.model, total);
+            reply.pages = pages;
+            let should_continue = || progress.at(0, 0) && !self.env.stop.is_cancelled();
+            // An unusable model has no speed; `brain embed` says why.
+            let _ = self.measure_speed(&should_continue);
+            reply.seconds = self.estimate_seconds(&reply.model, predicted);
             return Ok(reply);
         }
+        let total = || {
+            let forecast = self.state.forecast.lock();
+            forecast.windows(forecast.corrected(predicted))
+        };
         let (is_cancelled, mut remove_all) = (AtomicBool::new(false), request.all);
         loop {
-            let embedded_pages = reply.pages;
+            let done = reply.windows;
             let should_continue = || {
-                let total = total.max(embedded_pages);
                 let should_continue =
-                    progress.at(embedded_pages, total) && !self.env.stop.is_cancelled();
+                    progress.at(done, total().max(done)) && !self.env.stop.is_cancelled();
                 is_cancelled.fetch_or(!should_continue, Ordering::Relaxed);
                 !is_cancelled.load(Ordering::Relaxed)
             };
@@ -51,13 +63,14 @@ impl EmbeddingService {
                 }
                 Err(fault) => return Err(embed_fault(&fault, reply.pages)),
             };
-            if round.pages == 0 {
+            if round == RoundResult::default() {
                 break;
             }
             reply.pages += round.pages;
             reply.windows += round.windows;
         }
-        reply.missing = self.meaning_status().missing;
+        let after = self.meaning_status();
+        reply.missing = after.incomplete + after.missing;
         Ok(reply)
     }
 }

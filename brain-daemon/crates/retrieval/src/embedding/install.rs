@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Command, Fault, FaultCode, ModelInstall, ModelInstallReply, hint};
 use sha2::{Digest as _, Sha256};
 
-use super::estimate::approximate_time;
+use super::estimate::{EstimatedWork, approximate_time, sample_speed};
 use super::models::{REPLACED_SUFFIX, STAGING_SUFFIX, default_embedding_model};
 use super::{EmbeddingService, Progress};
-use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
 use brain_config::EmbeddingProvider;
@@ -65,7 +64,7 @@ impl EmbeddingService {
             && let Ok(facts) = inspect(&target_dir)
             && facts.sha256 == *pinned.as_ref().unwrap_or(&record.sha256)
         {
-            return Ok(self.install_reply(&origin.name, &target_dir, facts, true));
+            return Ok(self.install_reply(&origin.name, &target_dir, facts, (true, None)));
         }
 
         let tmp = models.join(format!("{}{STAGING_SUFFIX}", origin.name));
@@ -79,10 +78,11 @@ impl EmbeddingService {
         let recorded = former.as_ref().filter(|_| is_web).map(|record| &record.files);
         let should_continue = || progress(0, 0);
         let verified = check_files(&tmp, known, recorded).and_then(|files| {
-            let facts = verify(&tmp, pinned.as_deref(), &should_continue)?;
-            if should_continue() { Ok((facts, files)) } else { Err(cancelled()) }
+            let threads = self.env.config.threads;
+            let (facts, speed) = verify(&tmp, pinned.as_deref(), threads, &should_continue)?;
+            if should_continue() { Ok((facts, speed, files)) } else { Err(cancelled()) }
         });
-        let (facts, files) = verified.or_else(|fault| discard(&tmp, fault))?;
+        let (facts, speed, files) = verified.or_else(|fault| discard(&tmp, fault))?;
         let already = inspect(&target_dir).is_ok_and(|installed| installed.sha256 == facts.sha256);
         let record = ModelRecord {
             from,
@@ -100,24 +100,29 @@ impl EmbeddingService {
             sha256 = record.sha256,
             "installed a model"
         );
+        self.state.forecast.lock().installed = speed.map(|speed| (origin.name.clone(), speed));
         self.embedding_changed();
-        Ok(self.install_reply(&origin.name, &target_dir, facts, already))
+        Ok(self.install_reply(&origin.name, &target_dir, facts, (already, speed)))
     }
 
-    /// Describes an installed model, and whether search uses it.
+    /// Describes an installed model, and whether search uses it. `already` is whether it was
+    /// installed before; `speed` its measured speed.
     fn install_reply(
         &self,
         name: &str,
         target_dir: &Path,
         facts: ModelFacts,
-        already: bool,
+        (already, speed): (bool, Option<f64>),
     ) -> ModelInstallReply {
         let provider = self.env.config.provider;
         let configured = self.env.config.model.as_deref().unwrap_or_default();
-        let active = self.store.read(Visibility::All).and_then(|reader| reader.counts());
-        let time = active
+        let work = self.predict_work(None, EstimatedWork::All);
+        let time = work
             .ok()
-            .and_then(|counts| self.estimate_pages(name, counts.active))
+            .and_then(|work| match speed {
+                Some(speed) => Some(self.seconds(work, speed)),
+                None => self.estimate_seconds(name, work),
+            })
             .map(|seconds| format!(", which takes {}", approximate_time(seconds)))
             .unwrap_or_default();
         let background = format!(
@@ -288,8 +293,9 @@ fn unusable(error: EmbedError) -> Fault {
 fn verify(
     dir: &Path,
     pinned: Option<&str>,
+    threads: usize,
     should_continue: &dyn Fn() -> bool,
-) -> Result<ModelFacts, Fault> {
+) -> Result<(ModelFacts, Option<f64>), Fault> {
     if !should_continue() {
         return Err(cancelled());
     }
@@ -310,9 +316,10 @@ fn verify(
     if is_reranker(dir) {
         let texts = [PROBE_TEXT.to_owned()];
         let scores = LocalModel::new(dir.to_owned(), 1).rerank(PROBE_TEXT, &texts, should_continue);
-        return scores.map(|_| facts).map_err(unusable);
+        return scores.map(|_| (facts, None)).map_err(unusable);
     }
-    let vectors = LocalModel::new(dir.to_owned(), 1)
+    let model = LocalModel::new(dir.to_owned(), threads);
+    let vectors = model
         .embed(&[PROBE_TEXT.to_owned()], VectorPurpose::Document, should_continue)
         .map_err(unusable)?;
     let dimensions = facts.dimensions as usize;
@@ -323,7 +330,8 @@ fn verify(
             hint: None,
         }));
     }
-    Ok(facts)
+    let speed = sample_speed(&model, should_continue).map_err(unusable)?;
+    Ok((facts, Some(speed)))
 }
 
 /// Renames the staging directory to the model's name, then removes the former model.

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use brain_protocol::{Command, Fault, KnownModelRow, ModelRow, Models};
 
+use super::estimate::{EstimatedWork, approximate_time};
 use super::{Caller, EmbeddingService};
 use brain_base::home::Home;
 use brain_embed::models::known_models::{KNOWN, KnownModel, REQUIRED_FILES, WEIGHT_FILES};
@@ -51,6 +52,8 @@ impl EmbeddingService {
             pages: status.pages,
             windows: status.windows,
             missing: status.missing,
+            incomplete: status.incomplete,
+            seconds_left: status.seconds_left,
             problem: status.problem.map(|(problem, hint)| match hint {
                 Some(hint) => format!("{problem}; {hint}"),
                 None => problem,
@@ -73,10 +76,16 @@ impl EmbeddingService {
             let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
             return warn(format!("{problem}{hint}"), Command::EmbedStale);
         }
-        let missing = match status.missing {
+        let mut missing = match status.missing {
             0 => String::new(),
             n => format!(", {n} pages have no vectors yet"),
         };
+        if status.incomplete > 0 {
+            missing += &format!(", {} are found by their beginning only", status.incomplete);
+        }
+        if let Some(seconds) = status.seconds_left {
+            missing += &format!(", {} left", approximate_time(seconds));
+        }
         ok(format!(
             "{} with {model}: {} pages, {} windows{missing}",
             status.provider, status.pages, status.windows
@@ -87,12 +96,12 @@ impl EmbeddingService {
 impl EmbeddingService {
     /// Lists the models that can be installed by name, with the time that each needs for all pages.
     fn known_models(&self) -> Result<Vec<KnownModelRow>, Fault> {
-        let windows = self.estimate_windows()?;
+        let work = self.predict_work(None, EstimatedWork::All)?;
         let row = |model: &KnownModel| KnownModelRow {
             name: model.name.into(),
             languages: model.languages.into(),
             bytes: model.megabytes * 1_000_000,
-            seconds: self.estimate_seconds(model, windows),
+            seconds: self.estimate_seconds(model.name, work).unwrap_or_default(),
         };
         Ok(KNOWN.iter().map(row).collect())
     }

@@ -1,31 +1,20 @@
-//! Makes missing vectors in small rounds, newest changes first.
+//! Makes missing vectors in small rounds, in the background and for `brain embed`.
 //!
 //! Rounds are short and use little memory. In the background they give way to searches, imports and
-//! `brain embed`. Before vectors are stored, the page is compared again: a page that changed
-//! meanwhile does not get outdated vectors.
+//! `brain embed`. `round_pages` has the pages of a round.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::commit_hook::{key_of, transient_fault};
 use super::scale::{CosineScale, Windows};
 use super::state::{OpenVectors, RoundState};
 use super::vector_writer::FLUSH_EVERY;
 use super::{EmbeddingService, MeaningStatus, QUERY_DEADLINE, RoundResult};
 use brain_base::backoff::Backoff;
 use brain_base::caller::Visibility;
-use brain_embed::vectors::{Key, VectorError, WindowVector};
 use brain_embed::{EmbedError, EmbedErrorKind, VectorPurpose};
-use brain_page::windows;
-use brain_store::{StoreError, unless_damaged};
 
-/// Number of windows after which a round takes no further page.
-const MAX_ROUND_WINDOWS: usize = 128;
-/// Bytes of text after which a round takes no further page.
-const MAX_ROUND_BYTES: usize = 1_000_000;
-/// Maximum number of pages that a round examines.
-const MAX_ROUND_PAGES: usize = 2000;
 /// Delay when no pages are pending; a wake-up ends it.
 const IDLE_DELAY: Duration = Duration::from_secs(60);
 /// Delay until the next round while other work goes first.
@@ -39,13 +28,6 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_sec
 
 /// The text that tests the embedder before all vectors are computed again.
 const PROBE_TEXT: &str = "Is anybody there?";
-
-/// A page without current vectors.
-struct PendingPage {
-    page: u64,
-    key: Key,
-    windows: Vec<brain_page::Window>,
-}
 
 impl EmbeddingService {
     /// Runs one background round and returns the delay until the next one.
@@ -124,7 +106,7 @@ impl EmbeddingService {
 
     /// Runs one round for `brain embed`, ignoring backoff. With `all`, every vector is computed
     /// again; the former vector stays until then. `should_continue` is as in
-    /// [`brain_embed::Embedder::embed`]. A result without pages means that no vector is missing.
+    /// [`brain_embed::Embedder::embed`]. An empty result means that no vector is missing.
     ///
     /// # Errors
     /// If there is no usable model, the embedder fails, or `should_continue` returns `false`.
@@ -155,7 +137,7 @@ impl EmbeddingService {
         }
         let result = loop {
             match self.embed_pending(&open, should_continue, should_continue) {
-                Ok(Some(round)) if round.pages == 0 => {}
+                Ok(Some(round)) if round == RoundResult::default() => {}
                 Ok(Some(round)) => break Ok(round),
                 Ok(None) => {
                     self.remove_other_models(&mut round_state, &open);
@@ -175,7 +157,7 @@ impl EmbeddingService {
             Err(_) => {}
             Ok(_) => self.record_success(&mut round_state),
         }
-        let is_complete = result.as_ref().is_ok_and(|round| round.pages == 0);
+        let is_complete = result.as_ref().is_ok_and(|round| *round == RoundResult::default());
         self.flush_if_due(&mut round_state, &open, is_complete);
         self.measure_scale(&open);
         result
@@ -233,12 +215,16 @@ impl EmbeddingService {
         let size = open.as_ref().map(|open| open.vectors.size()).unwrap_or_default();
         let counts = self.store.read(Visibility::All).and_then(|reader| reader.counts());
         let active = counts.map_or(size.pages, |counts| counts.active);
+        let missing = active.saturating_sub(size.pages);
+        let is_complete = missing == 0 && size.incomplete == 0;
         MeaningStatus {
             provider: provider.name.into(),
+            seconds_left: if is_complete { None } else { self.seconds_left() },
             model: Some(open.map_or(provider.model, |open| open.space.model.clone())),
             pages: size.pages.min(active),
             windows: size.windows,
-            missing: active.saturating_sub(size.pages),
+            missing,
+            incomplete: size.incomplete,
             problem: self.state.problem(),
         }
     }
@@ -257,6 +243,7 @@ impl EmbeddingService {
         *state.provider.lock() = None;
         former.iter().for_each(|former| self.flush_open_vectors(former));
         state.set_problem(None);
+        state.forecast.lock().forget_speed();
         *round_state = RoundState::new(Instant::now());
     }
 
@@ -266,142 +253,6 @@ impl EmbeddingService {
         self.state.background_throttle.lock().is_importing(Instant::now(), changes)
             || self.queue.waiting() > MAX_QUEUED_JOBS
             || self.sync_lock.is_locked()
-    }
-
-    /// Embeds some pages. Returns `None` if no changes are pending. `wait_until_idle` blocks until
-    /// the next batch may start and returns whether to continue.
-    fn embed_pending(
-        &self,
-        open: &OpenVectors,
-        should_continue: &dyn Fn() -> bool,
-        wait_until_idle: &dyn Fn() -> bool,
-    ) -> Result<Option<RoundResult>, EmbedError> {
-        let pending_changes = &self.state.shared.pending_changes;
-        let Some((after, up_to)) = pending_changes.lock().take() else { return Ok(None) };
-        let found = self.find_pending(open, after, up_to).map_err(|e| transient_fault(&e));
-        let result = found.and_then(|(pages, reached)| {
-            let round = self.embed_pages(open, &pages, should_continue, wait_until_idle)?;
-            Ok((round, reached))
-        });
-        // Failed pages stay pending; finished ones cost nothing to examine again.
-        let up_to = result.as_ref().map_or(up_to, |(_, reached)| *reached);
-        pending_changes.lock().add(after, up_to);
-        result.map(|(round, _)| Some(round))
-    }
-
-    /// Finds pages without current vectors among the changes in `(after, up_to]`, newest first. The
-    /// second value is the change up to which the search must continue.
-    fn find_pending(
-        &self,
-        open: &OpenVectors,
-        after: u64,
-        up_to: u64,
-    ) -> Result<(Vec<PendingPage>, u64), StoreError> {
-        let reader = self.store.read(Visibility::All)?;
-        let (mut pages, mut reached) = (Vec::new(), after);
-        let (mut examined, mut count, mut bytes) = (0, 0, 0);
-        reader.newest_pages(up_to + 1, |(_, _, record)| {
-            if record.seq <= after {
-                return Ok(false);
-            }
-            let key = key_of(&record);
-            examined += 1;
-            let is_outdated = self.state.shared.outdated_pages.lock().contains(&record.id);
-            if (open.vectors.key(record.id) != Some(key) || is_outdated)
-                && !self.state.shared.suppressed_pages.lock().contains(&record.id)
-                && let Some(content) = unless_damaged(reader.content(&record))?
-            {
-                let windows = windows(&record.title, &content.body);
-                count += windows.len().max(1);
-                bytes += windows.iter().map(|window| window.text.len()).sum::<usize>();
-                pages.push(PendingPage { page: record.id, key, windows });
-            }
-            let more =
-                examined < MAX_ROUND_PAGES && count < MAX_ROUND_WINDOWS && bytes < MAX_ROUND_BYTES;
-            if !more {
-                reached = record.seq - 1;
-            }
-            Ok(more)
-        })?;
-        Ok((pages, reached))
-    }
-
-    /// Embeds these pages and stores their vectors.
-    fn embed_pages(
-        &self,
-        open: &OpenVectors,
-        pages: &[PendingPage],
-        should_continue: &dyn Fn() -> bool,
-        wait_until_idle: &dyn Fn() -> bool,
-    ) -> Result<RoundResult, EmbedError> {
-        let windows = pages.iter().flat_map(|page| &page.windows);
-        let mut texts = windows.map(|window| window.text.clone());
-        let mut round = RoundResult::default();
-        // Vectors of windows whose page is not stored yet.
-        let mut vectors = std::collections::VecDeque::new();
-        let mut pages = pages.iter().peekable();
-        loop {
-            while let Some(page) = pages.next_if(|page| page.windows.len() <= vectors.len()) {
-                let vectors = vectors.drain(..page.windows.len());
-                if self.store_page_vectors(open, page, vectors)? {
-                    round.pages += 1;
-                    round.windows += page.windows.len() as u64;
-                }
-            }
-            let batch: Vec<String> = texts.by_ref().take(open.batch_size).collect();
-            if batch.is_empty() {
-                return Ok(round);
-            }
-            while wait_until_idle() && self.state.query_embedder.is_busy() {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            vectors.extend(embed_texts(open, &batch, should_continue)?);
-        }
-    }
-
-    /// Stores a page's vectors, unless the page changed meanwhile. Returns whether it stored them.
-    /// A window whose vector is `None` is skipped.
-    fn store_page_vectors(
-        &self,
-        open: &OpenVectors,
-        pending: &PendingPage,
-        vectors: impl Iterator<Item = Option<Vec<f32>>>,
-    ) -> Result<bool, EmbedError> {
-        let window_vectors: Vec<WindowVector> = pending
-            .windows
-            .iter()
-            .zip(vectors)
-            .filter_map(|(window, vector)| {
-                Some(WindowVector {
-                    start: window.start as u32,
-                    end: window.end as u32,
-                    vector: vector?,
-                })
-            })
-            .collect();
-        let _lock = self.state.shared.apply_lock.lock();
-        // Not `Store::read`: it may wait for the writer, and the writer may wait for this lock.
-        let reader =
-            self.store.reader_factory().read(Visibility::All).map_err(|e| transient_fault(&e))?;
-        let current_key = reader
-            .by_id(pending.page)
-            .map_err(|e| transient_fault(&e))?
-            .map(|(_, _, record)| key_of(&record));
-        if current_key != Some(pending.key) {
-            return Ok(false);
-        }
-        match open.vectors.put(pending.page, pending.key, &window_vectors) {
-            Ok(()) => {
-                self.state.shared.outdated_pages.lock().remove(&pending.page);
-                Ok(true)
-            }
-            Err(error @ VectorError::Length { .. }) => Err(EmbedError {
-                kind: EmbedErrorKind::Model,
-                message: error.to_string(),
-                hint: None,
-            }),
-            Err(error) => Err(transient_fault(&error)),
-        }
     }
 
     /// Measures the cosine scale if that is due.
@@ -447,32 +298,5 @@ impl EmbeddingService {
         round_state.failures += 1;
         round_state.retry_at = Some(Instant::now() + delay);
         delay.min(IDLE_DELAY)
-    }
-}
-
-/// Embeds each text; `None` for a text that the model rejects.
-fn embed_texts(
-    open: &OpenVectors,
-    texts: &[String],
-    should_continue: &dyn Fn() -> bool,
-) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
-    match open.embedder.embed(texts, VectorPurpose::Document, should_continue) {
-        Ok(vectors) if vectors.len() == texts.len() => Ok(vectors.into_iter().map(Some).collect()),
-        Ok(vectors) => {
-            let message =
-                format!("the model made {} vectors of {} texts", vectors.len(), texts.len());
-            Err(EmbedError { kind: EmbedErrorKind::Model, message, hint: None })
-        }
-        Err(fault) if fault.kind == EmbedErrorKind::Text && texts.len() > 1 => {
-            let each = texts
-                .iter()
-                .map(|text| embed_texts(open, std::slice::from_ref(text), should_continue));
-            Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-        }
-        Err(fault) if fault.kind == EmbedErrorKind::Text => {
-            tracing::warn!(%fault, "the model rejects a text; it gets no vector");
-            Ok(vec![None])
-        }
-        Err(fault) => Err(fault),
     }
 }

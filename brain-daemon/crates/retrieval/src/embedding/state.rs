@@ -12,6 +12,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::background_throttle::BackgroundThrottle;
+use super::forecast::Forecast;
 use super::pending_changes::PendingChanges;
 use super::query_embedder::QueryEmbedder;
 use super::reranker::RerankerState;
@@ -39,6 +40,8 @@ pub struct EmbeddingState {
     pub(super) waiting_commands: AtomicUsize,
     /// Set when another model was configured or installed.
     pub(super) needs_reload: AtomicBool,
+    /// What was measured about the speed of embedding.
+    pub(super) forecast: Mutex<Forecast>,
     /// Detects imports, during which background rounds pause.
     pub(super) background_throttle: Mutex<BackgroundThrottle>,
     /// The problem that prevents embedding, and a hint.
@@ -144,6 +147,7 @@ impl Default for EmbeddingState {
             round_state: Mutex::new(RoundState::new(now)),
             waiting_commands: AtomicUsize::new(0),
             needs_reload: AtomicBool::new(false),
+            forecast: Mutex::default(),
             background_throttle: Mutex::new(BackgroundThrottle::new(now)),
             problem: Mutex::default(),
         }

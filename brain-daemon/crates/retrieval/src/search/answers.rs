@@ -76,7 +76,7 @@ impl SearchService {
         if let Some(DirectAnswer::List(list)) = &mut answer {
             let mut words = terms.words.iter().take(FIRST_WORDS);
             list.is_count =
-                times.order.is_none() && words.any(|word| COUNT.contains(&word.text.as_str()));
+                lists.order().is_none() && words.any(|word| COUNT.contains(&word.text.as_str()));
         }
         Ok(answer)
     }
@@ -187,12 +187,12 @@ fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>,
         }
     }
     entries.sort_by(|(a, day), (b, other)| other.cmp(day).then(a.1.as_str().cmp(b.1.as_str())));
-    if let Some((order, _)) = &lists.times.order {
+    if let Some(order) = lists.order() {
         let has_begun = |day: &Option<Date>| {
-            day.is_some_and(|day| *order == Order::Oldest || day <= lists.today)
+            day.is_some_and(|day| order == Order::Oldest || day <= lists.today)
         };
         entries.retain(|(_, day)| has_begun(day));
-        if *order == Order::Oldest {
+        if order == Order::Oldest {
             entries.reverse();
         }
         entries.truncate(1);
@@ -207,12 +207,18 @@ fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>,
 /// Returns the pages that values, links or lists of people relate to all named pages. `None` if the
 /// question does not clearly ask for such pages.
 fn related_pages(lists: &ListReader<'_>) -> Result<Option<PageList>, Fault> {
-    let linked = linked_pages(lists.reader, lists.terms, lists.times.order.is_some())?;
-    let LinkedPages { noun, stated, mentions } = linked.unwrap_or_default();
+    let linked = linked_pages(lists.reader, lists.terms, lists.order().is_some())?;
+    let LinkedPages { noun, stated, mentions: only_mentions } = linked.unwrap_or_default();
     let read = |ids: Vec<u64>| -> Result<Vec<PageEntry>, StoreError> {
         ids.into_iter().filter_map(|id| lists.page(id).transpose()).collect()
     };
-    let (stated, mut mentions) = (read(stated)?, read(mentions)?);
+    let (stated, mut mentions) = (read(stated)?, Vec::new());
+    for page in read(only_mentions)? {
+        // `Present were Ann and Bo. Cy was ill.` is not about Cy.
+        if !lists.states_people(&page)? {
+            mentions.push(page);
+        }
+    }
     let by_pages = [lists.with_values()?, lists.with_person()?].into_iter().flatten();
     let mut doubt = "whether pages say so without a link".to_owned();
     let mut found: Option<PageList> = None;

@@ -8,14 +8,19 @@
 //! |---|---|
 //! | `kinds` | the pages of a kind: a type, a folder, a source or a tag |
 //! | `mentions`, `tagged`, `ordered` | lists that a search ranks first, too |
-//! | `values`, `people` | values of frontmatter, and lists of people in pages |
+//! | `values`, `labels` | values of frontmatter, and of lines such as `Lead: Ann` |
+//! | `people`, `sentences` | lists of people in pages, and in sentences such as `Ann took part.` |
+//! | `names_in_text` | items, names and links in a line |
 //! | `named` | events by words of their names, persons by their first name |
 
 mod kinds;
+mod labels;
 mod mentions;
 mod named;
+mod names_in_text;
 mod ordered;
 mod people;
+mod sentences;
 mod tagged;
 mod values;
 
@@ -24,7 +29,8 @@ use std::collections::HashSet;
 use brain_page::page_dates;
 use brain_pages::index::index_fault;
 use brain_protocol::{Fault, SourceId};
-use brain_questions::times::Times;
+use brain_questions::order_words::order_of;
+use brain_questions::times::{Order, Times};
 use brain_search::{Index, Query, Question, QuestionTerms, each_word};
 use brain_store::{Content, PageEntry, Reader, StoreError, unless_damaged};
 use jiff::civil::Date;
@@ -33,10 +39,12 @@ use super::relations::{RelatedPage, Relations, named_page_ids};
 
 pub(super) use self::named::NamedPersons;
 
-/// The weight of the pages of a list in a search. Higher than that of any link.
-const WEIGHT: f32 = 2.0;
-/// The step between the weights of ordered pages.
-const ORDER_STEP: f32 = 0.02;
+/// The weight of the pages of a list in a search. Higher than that of any link, also after
+/// [`MAX_ORDERED`] steps.
+const WEIGHT: f32 = 32.0;
+/// The step between the weights of ordered pages. So large that the words of a page do not change
+/// the order.
+const ORDER_STEP: f32 = 1.0;
 /// Number of ordered pages with a weight of their own.
 const MAX_ORDERED: usize = 30;
 
@@ -132,6 +140,11 @@ impl ListReader<'_> {
             .zip(ids.take(MAX_ORDERED))
             .map(|(at, id)| (id, WEIGHT - ORDER_STEP * f32::from(at)));
         Ok(relations(weighted, HashSet::new(), "by its day"))
+    }
+
+    /// Returns the order that the question asks for.
+    pub(super) fn order(&self) -> Option<Order> {
+        order_of(self.terms, self.times)
     }
 
     /// Returns the words at these indices as they are typed.

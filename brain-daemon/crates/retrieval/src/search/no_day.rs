@@ -32,5 +32,6 @@ pub(super) fn without_no_day(
         (true, false) => rest,
         (false, _) => format!("{before}{}{after}", quoted.text),
     };
-    Ok(Some((ParsedQuestion::new(text, parsed.today), note)))
+    let query = index.parse(&text, question.view.as_deref())?;
+    Ok(Some((ParsedQuestion::of(query, parsed.today), note)))
 }

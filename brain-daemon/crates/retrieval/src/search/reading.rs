@@ -6,8 +6,9 @@ use std::sync::Arc;
 use brain_pages::index::index_fault;
 use brain_protocol::Fault;
 use brain_questions::ParsedQuestion;
-use brain_questions::unwanted::unwanted;
-use brain_search::{Index, Query, Question};
+use brain_questions::times::Times;
+use brain_questions::unwanted::{Unwanted, unwanted};
+use brain_search::{Index, Query, Question, is_option};
 use brain_store::{Reader, unless_damaged};
 
 use super::no_day::without_no_day;
@@ -80,12 +81,13 @@ impl Reading {
             return Ok(());
         }
         // While a question is being typed, its last word can be the beginning of another one.
-        if self.question.is_being_typed || !self.question.query.is_plain() {
+        let is_words = self.question.query.is_plain() && !text.contains(['"', '“', '„', '«']);
+        if self.question.is_being_typed || !is_words || text.split_whitespace().any(is_option) {
             return Ok(());
         }
         let Some(found) = unwanted(text) else { return Ok(()) };
-        let phrase = Query::parse(format!("\"{}\"", found.phrase));
-        if has_pages(index, &self.question, phrase)? {
+        let is_time = |item: &String| Times::of(item, self.parsed.today).period.is_some();
+        if found.words.iter().any(is_time) || self.is_sought(index, &found)? {
             return Ok(());
         }
         let dashes = found.words.iter().map(|words| format!(" -\"{words}\""));
@@ -96,6 +98,20 @@ impl Reading {
             self.note_exclusion(&found.words);
         }
         Ok(())
+    }
+
+    /// Returns whether pages say what the question seems to exclude: they have it as a name, or the
+    /// wanted words and `without a password`.
+    fn is_sought(&self, index: &Index, found: &Unwanted) -> Result<bool, Fault> {
+        let wanted: String = found.topic.iter().map(|word| format!("\"{word}\" ")).collect();
+        for (number, phrase) in found.phrases.iter().enumerate() {
+            let conditions = if number == 0 { "" } else { &wanted };
+            let query = Query::parse(format!("{conditions}\"{phrase}\""));
+            if has_pages(index, &self.question, query)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn note_exclusion(&mut self, words: &[String]) {
@@ -141,10 +157,6 @@ fn is_command_of_a_page(
         }
     }
     Ok(false)
-}
-
-fn is_option(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphanumeric))
 }
 
 /// Returns whether a line of `body` has `option` as a word and, before it, `before`.

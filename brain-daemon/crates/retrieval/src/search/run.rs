@@ -164,7 +164,12 @@ impl<'a> SearchRun<'a> {
         if let Some(spelling) = &text.spelling
             && terms.subjects.is_empty()
         {
-            terms = self.terms(&spelling.query)?;
+            let corrected = self.terms(&spelling.query)?;
+            // Without a named page, a list is read from the words as they are typed: `dernière`
+            // asks for an order, `derrière` does not.
+            if !corrected.subjects.is_empty() {
+                terms = corrected;
+            }
             if !terms.subjects.is_empty() && depth < DEPTH {
                 text = self.search_words(DEPTH)?;
             }

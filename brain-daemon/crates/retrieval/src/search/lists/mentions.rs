@@ -6,13 +6,17 @@ use std::ops::Range;
 use brain_protocol::Fault;
 use brain_questions::forms::is_person;
 use brain_questions::function_words::is_function_word;
-use brain_questions::mentions::mention_question;
-use brain_search::Subject;
+use brain_questions::mentions::{is_day_word, mention_question};
+use brain_search::{QuestionWord, Subject};
 use brain_store::PageEntry;
 
 use super::super::neighbours::MAX_ROWS;
 use super::super::target_pages::kinds;
 use super::{ListReader, PageList, names};
+
+/// Types and folders of daily notes.
+const DAILY: [&str; 9] =
+    ["daily", "dailies", "day", "journal", "journals", "diary", "tagebuch", "diario", "journees"];
 
 impl ListReader<'_> {
     /// Returns the pages that mention what the question names. `None` if it asks for none, or if
@@ -61,7 +65,7 @@ impl ListReader<'_> {
         for id in ids.into_iter().rev().filter(|id| !subjects.contains(id)) {
             let Some(page) = self.page(id)? else { continue };
             let is_named = subject.is_none() && self.is_person_named(&page, &words);
-            if !is_named && kind.is_none_or(|kind| self.is_of_kind(&page, kind)) {
+            if !is_named && kind.is_none_or(|kind| self.is_mentioning_kind(&page, kind)) {
                 pages.push(page);
             }
         }
@@ -69,6 +73,11 @@ impl ListReader<'_> {
         let origin = if question.is_for_links { "links" } else { "links and the text" };
         let list = PageList { noun, pages, subjects, origin, doubt };
         Ok((!list.pages.is_empty()).then_some(list))
+    }
+
+    /// Returns whether a page is of the kind, or a daily note if the kind is `days`.
+    fn is_mentioning_kind(&self, page: &PageEntry, kind: &QuestionWord) -> bool {
+        self.is_of_kind(page, kind) || is_day_word(kind) && is_daily_note(page)
     }
 
     /// Returns whether a page is about a person whose name has these words: `Greta` is no mention
@@ -87,4 +96,11 @@ impl ListReader<'_> {
         };
         self.terms.text.get(first.range.start..last.range.end).unwrap_or_default().to_owned()
     }
+}
+
+/// Returns whether a page is in a folder for daily notes, or has no name but a day.
+fn is_daily_note(page: &PageEntry) -> bool {
+    let is_number = |word: &String| word.bytes().all(|b| b.is_ascii_digit());
+    kinds(page).iter().any(|kind| DAILY.contains(&kind.as_str()))
+        || names(page).iter().any(|name| name.len() == 3 && name.iter().all(is_number))
 }

@@ -56,7 +56,7 @@ impl ListReader<'_> {
         let fewest = found.iter().map(|(others, _)| *others).min().unwrap_or_default();
         found.retain(|(others, _)| *others == fewest);
         let mut events: Vec<PageEntry> = found.into_iter().map(|(_, page)| page).collect();
-        let Some((order, _)) = &self.times.order else { return Ok(events) };
+        let Some(order) = self.order() else { return Ok(events) };
         let mut dated = Vec::new();
         for event in events {
             let days = days(self.reader, &event)?;
@@ -64,7 +64,7 @@ impl ListReader<'_> {
             dated.extend(day.map(|day| (day, event)));
         }
         dated.sort_by_key(|(day, _)| *day);
-        if *order == Order::Newest {
+        if order == Order::Newest {
             dated.reverse();
         }
         events = dated.into_iter().map(|(_, event)| event).take(1).collect();

@@ -48,7 +48,7 @@ impl ListReader<'_> {
 
     /// Returns the pages that the question asks for in order. `None` as [`Self::ordered`].
     fn pages_to_order(&self) -> Result<Option<KindPages>, Fault> {
-        match ordered_question(self.terms).filter(|_| self.times.order.is_some()) {
+        match ordered_question(self.terms).filter(|_| self.order().is_some()) {
             Some(question) => self.pages_of_kind_with_words(&question),
             None => Ok(None),
         }
@@ -56,7 +56,7 @@ impl ListReader<'_> {
 
     /// Puts pages into the order that the question asks for. `None` if there are none.
     fn in_order(&self, kind: KindPages) -> Result<Option<OrderedPages>, Fault> {
-        let Some((order, _)) = &self.times.order else { return Ok(None) };
+        let Some(order) = self.order() else { return Ok(None) };
         let KindPages { pages, is_cut, .. } = kind;
         let is_within = |day: &Date| {
             let period = self.times.period.as_ref();

@@ -1,4 +1,5 @@
-//! Lists of people in pages: `attendees` in the frontmatter, `## Attendees`, `Present: Ann, Bo`.
+//! Lists of people in pages: `attendees` in the frontmatter, `## Attendees`, `Present: Ann, Bo`,
+//! `Present were Ann and Bo.`
 
 use brain_page::normalize_name;
 use brain_protocol::Fault;
@@ -10,14 +11,14 @@ use brain_search::QuestionWord;
 use brain_store::{Content, PageEntry, Reader, Resolution, StoreError, unless_damaged};
 
 use super::super::target_pages::kinds;
+use super::names_in_text::{link_in, list_item, split_names};
+use super::sentences::listed_in_sentence;
 use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
 
 /// Maximum number of words of a label such as `Who was there`.
 const MAX_LABEL_WORDS: usize = 3;
 /// Maximum number of words of a person's name. A longer text is a sentence.
 const MAX_NAME_WORDS: usize = 5;
-/// What separates names in one line.
-const SEPARATORS: [&str; 8] = [",", ";", " and ", " und ", " et ", " y ", " & ", " + "];
 
 impl ListReader<'_> {
     /// Returns the people at the event that the question names. `None` if it names no event, or if
@@ -76,6 +77,11 @@ impl ListReader<'_> {
         }
         Ok((!list.pages.is_empty()).then_some(list))
     }
+
+    /// Returns whether a page lists the people of an event.
+    pub(in super::super) fn states_people(&self, page: &PageEntry) -> Result<bool, StoreError> {
+        Ok(people_list(self.reader, page)?.is_some())
+    }
 }
 
 /// Returns the list of people that a page states, and its label. `None` if it has none.
@@ -95,6 +101,9 @@ pub(super) fn people_list(
     }
     if items.is_empty() {
         (label, items) = listed_in_body(&body);
+    }
+    if items.is_empty() {
+        (label, items) = listed_in_sentence(&body).unwrap_or_default();
     }
     let mut people: Vec<ListEntry> = Vec::new();
     for item in items {
@@ -151,41 +160,6 @@ fn listed_in_body(body: &str) -> (String, Vec<String>) {
         }
     }
     (label, items)
-}
-
-/// Returns the text of a list item.
-fn list_item(line: &str) -> Option<&str> {
-    let item =
-        ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark)).or_else(|| {
-            let (number, item) = line.split_once(['.', ')'])?;
-            (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(item)
-        })?;
-    let item = item.trim_start();
-    let boxes = ["[ ] ", "[x] ", "[X] "];
-    Some(boxes.iter().find_map(|mark| item.strip_prefix(mark)).unwrap_or(item))
-}
-
-/// Splits a text at the marks and words between names.
-fn split_names(text: &str) -> Vec<String> {
-    let mut parts = vec![text.to_owned()];
-    for separator in SEPARATORS {
-        parts = parts.iter().flat_map(|part| part.split(separator).map(str::to_owned)).collect();
-    }
-    parts.retain(|part| part.chars().any(char::is_alphabetic));
-    parts
-}
-
-/// Returns the target of the first link in a text, and the text that it shows.
-pub(super) fn link_in(text: &str) -> Option<(&str, &str)> {
-    if let Some((_, rest)) = text.split_once("[[") {
-        let (inner, _) = rest.split_once("]]")?;
-        let (target, shown) = inner.split_once('|').unwrap_or((inner, inner));
-        return Some((target.trim_end_matches('\\').trim(), shown.trim()));
-    }
-    let (_, rest) = text.split_once('[')?;
-    let (shown, rest) = rest.split_once("](")?;
-    let (target, _) = rest.split_once(')')?;
-    Some((target.trim(), shown.trim()))
 }
 
 /// Returns the page of a name in the source of `page`, if it is the only one.
@@ -263,13 +237,5 @@ mod tests {
         ] {
             assert_eq!(listed_in_body(body).1, Vec::<String>::new(), "{body}");
         }
-    }
-
-    #[test]
-    fn links_have_a_target_and_a_text() {
-        assert_eq!(link_in("- [[people/ann|Ann]] came"), Some(("people/ann", "Ann")));
-        assert_eq!(link_in("[Ann](people/ann)"), Some(("people/ann", "Ann")));
-        assert_eq!(link_in("Ann"), None);
-        assert_eq!(link_in("[[open"), None);
     }
 }

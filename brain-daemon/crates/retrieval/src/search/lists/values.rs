@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use brain_page::Frontmatter;
+use brain_page::{Frontmatter, FrontmatterText};
 use brain_protocol::Fault;
 use brain_questions::function_words::is_function_word;
 use brain_questions::properties::{key_similarity, property_words, value_question};
@@ -11,7 +11,9 @@ use brain_search::{QuestionWord, Subject};
 use brain_store::{Content, PageEntry, StoreError, unless_damaged};
 use jiff::civil::Date;
 
-use super::people::{link_in, linked_page};
+use super::labels::labelled_values;
+use super::names_in_text::link_in;
+use super::people::linked_page;
 use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
 
 /// The similarity of a word and a key that mean the same.
@@ -113,19 +115,29 @@ impl ListReader<'_> {
                 continue;
             }
             let content = unless_damaged(self.reader.content(&page.2))?;
-            let Some(Content { frontmatter, .. }) = content else { continue };
-            let Ok(frontmatter) = frontmatter.parsed() else { continue };
-            let key = frontmatter.keys().find(|key| {
+            let Some(Content { frontmatter, body }) = content else { continue };
+            // A key with the word itself, before another key with the meaning.
+            let is_key = |key: &str, is_equal: bool| {
                 let own = folded_words(&key.replace('_', " "));
-                let fits = |word: &&QuestionWord| own.iter().any(|own| is_key(word, own));
-                !NAME_KEYS.contains(key) && words.iter().all(fits)
-            });
-            let Some(key) = key else { continue };
-            let values = frontmatter.list(key);
+                let fits = |word: &&QuestionWord| {
+                    own.iter().any(|own| match is_equal {
+                        true => word.similarity(own) >= 1.0,
+                        false => is_key(word, own),
+                    })
+                };
+                !NAME_KEYS.contains(&key) && words.iter().all(fits)
+            };
             let is_day = |value: &String| value.parse::<Date>().is_ok();
-            if values.is_empty() || (question.is_day && !values.iter().all(is_day)) {
-                continue;
-            }
+            let has_letters = |value: &String| value.chars().any(char::is_alphabetic);
+            let is_value = |values: &[String]| {
+                !values.is_empty()
+                    && (!question.is_day || values.iter().all(is_day))
+                    && (!question.is_name || values.iter().all(has_letters))
+            };
+            let of_key = |is_equal: bool| {
+                value_of(&frontmatter, &body, |key| is_key(key, is_equal), is_value)
+            };
+            let Some((key, values)) = of_key(true).or_else(|| of_key(false)) else { continue };
             if found.is_some() {
                 return Ok(None);
             }
@@ -133,7 +145,7 @@ impl ListReader<'_> {
                 .iter()
                 .map(|value| self.value_entry(&page, value))
                 .collect::<Result<Vec<_>, _>>()?;
-            let stated_by = Some((page.clone(), key.to_owned()));
+            let stated_by = Some((page.clone(), key));
             found = Some(ListAnswer { stated_by, entries, origin: "values", ..Default::default() });
         }
         Ok(found)
@@ -208,6 +220,26 @@ impl Conditions<'_> {
         let has = |word: &QuestionWord| value.iter().any(|own| is_inflected(&word.text, own));
         self.words.iter().filter(|(_, word)| has(word)).map(|(at, _)| *at).collect()
     }
+}
+
+/// Returns the first key that fits, and its values: of the frontmatter, else of a line of the text.
+fn value_of(
+    frontmatter: &FrontmatterText,
+    body: &str,
+    is_key: impl Fn(&str) -> bool,
+    is_value: impl Fn(&[String]) -> bool,
+) -> Option<(String, Vec<String>)> {
+    let frontmatter = frontmatter.parsed().ok();
+    let stated = frontmatter.and_then(|fields| {
+        let key = fields.keys().find(|key| is_key(key))?;
+        Some((key.to_owned(), fields.list(key)))
+    });
+    let stated = stated.filter(|(_, values)| is_value(values));
+    stated.or_else(|| {
+        let mut lines = labelled_values(body).into_iter();
+        let found = lines.find(|(label, values)| is_key(label) && is_value(values));
+        found.map(|(label, values)| (label.to_owned(), values))
+    })
 }
 
 /// Returns whether a value is a day of the period of the question; without a period, one that has
