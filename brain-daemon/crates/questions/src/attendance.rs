@@ -4,7 +4,7 @@
 use brain_search::{QuestionTerms, QuestionWord};
 
 use super::forms::{COUNT, WHO};
-use super::function_words::{begins_with, is_function_word};
+use super::function_words::{begins_with, is_function_word, names_absence};
 use super::order_words::is_order;
 use super::relation_words::{ATTENDANCE, names_relation};
 
@@ -79,6 +79,9 @@ const PEOPLE: [&str; 9] = [
 /// [`QuestionTerms::words`]; `None` for any other question.
 pub fn attended_event(terms: &QuestionTerms) -> Option<Vec<usize>> {
     let words = &terms.words;
+    if words.iter().any(|word| names_absence(&word.text)) {
+        return None;
+    }
     let word = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
     let asks = (0..words.len().min(3)).any(|at| {
         WHO.contains(&word(at)) || (COUNT.contains(&word(at)) && PEOPLE.contains(&word(at + 1)))
@@ -175,6 +178,7 @@ mod tests {
             "what was at the door",
             "who was it",
             "who",
+            "who was absent at the review",
             "attendees",
             "notes about participants of the study",
             "guest room",

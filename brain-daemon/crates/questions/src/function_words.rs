@@ -2,7 +2,7 @@
 //! Spanish, without accents. Stop words of the index are known for the languages of the pages; a
 //! question may have another one. No I/O.
 
-use brain_search::QuestionWord;
+use brain_search::{QuestionTerms, QuestionWord};
 
 use super::forms::{COUNT, PREPOSITIONS, WHICH, WHO};
 
@@ -62,11 +62,42 @@ const ANY_PAGE: [&str; 32] = [
 ];
 
 /// Words that turn a condition: pages that meet it are not the answer.
-pub(crate) const NEGATIONS: [&str; 24] = [
-    "not", "no", "isnt", "arent", "wasnt", "didnt", "dont", "never", "without", "except", "but",
-    "nicht", "kein", "keine", "keinen", "ohne", "ausser", "pas", "sans", "sauf", "jamais", "sin",
-    "salvo", "nunca",
+pub(crate) const NEGATIONS: [&str; 63] = [
+    "not", "no", "isnt", "arent", "wasnt", "werent", "doesnt", "dont", "didnt", "hasnt", "havent",
+    "hadnt", "cant", "cannot", "couldnt", "wont", "wouldnt", "shouldnt", "never", "nobody", "none",
+    "nothing", "neither", "nor", "without", "except", "nicht", "nichts", "kein", "keine", "keinen",
+    "keinem", "keiner", "keines", "nie", "niemals", "niemand", "weder", "ohne", "ausser", "pas",
+    "ne", "jamais", "aucun", "aucune", "rien", "sans", "sauf", "excepte", "hormis", "nunca",
+    "jamas", "ningun", "ninguna", "ninguno", "nadie", "tampoco", "sin", "salvo", "excepto",
+    "nowhere", "nirgends", "nulle",
 ];
+
+/// Words for people who are not at an event.
+const ABSENCE: [&str; 8] =
+    ["absent", "absents", "absente", "absentes", "abwesend", "abwesende", "ausente", "ausentes"];
+
+/// Returns whether the word turns a condition.
+pub fn is_negation(word: &str) -> bool {
+    NEGATIONS.contains(&word)
+}
+
+/// Returns whether the word means people who are not at an event.
+pub fn names_absence(word: &str) -> bool {
+    ABSENCE.contains(&word)
+}
+
+/// Returns whether a question asks for what does not meet a condition: `which notes do not mention
+/// Acme`. Words of a name of several words turn nothing: `Life Without Principle`.
+pub fn is_negated(terms: &QuestionTerms) -> bool {
+    let is_in_name = |at: usize| {
+        terms.subjects.iter().any(|name| name.words.len() > 1 && name.words.contains(&at))
+    };
+    terms.words.iter().enumerate().any(|(at, word)| {
+        // At the end, it is the English noun.
+        let is_noun = word.text == "sin" && at + 1 == terms.words.len();
+        is_negation(&word.text) && !is_noun && !is_in_name(at)
+    })
+}
 
 /// Returns whether the word has only a grammatical function, or belongs to the form of questions.
 pub fn is_function_word(word: &QuestionWord) -> bool {
@@ -98,4 +129,48 @@ pub(crate) fn begins_with(word: &str, beginnings: &[&str]) -> bool {
     beginnings
         .iter()
         .any(|begin| word.strip_prefix(begin).is_some_and(|end| end.len() <= begin.len() / 2 + 3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::forms::tests::terms;
+    use super::*;
+
+    #[test]
+    fn negative_questions_are_known_in_four_languages() {
+        for text in [
+            "which notes do not mention Acme",
+            "which notes don't mention Acme",
+            "who wasn’t at the kickoff",
+            "which notes are not tagged evergreen",
+            "notes tagged work but not draft",
+            "notes without the tag evergreen",
+            "all meetings except those with Ann",
+            "pages that nothing links to",
+            "who never attended a review",
+            "wer war nicht beim [Kickoff]",
+            "welche Notizen haben kein Schlagwort Garten",
+            "Notizen ohne Schlagwort Garten",
+            "alle Notizen außer denen mit Acme",
+            "quelles notes ne mentionnent pas Bateau",
+            "qui n'était pas à la réunion",
+            "notes sans l'étiquette jardin",
+            "qué notas no mencionan Barco",
+            "notas sin la etiqueta jardín",
+            "who was [not] there",
+        ] {
+            assert!(is_negated(&terms(text)), "{text}");
+        }
+        for text in [
+            "which notes mention Acme",
+            "who wrote [Life Without Principle]",
+            "which notes mention [Not Invented Here]",
+            "which notes mention sin",
+            "quel est le but de Bateau",
+            "notes about knots",
+            "",
+        ] {
+            assert!(!is_negated(&terms(text)), "{text}");
+        }
+    }
 }

@@ -8,9 +8,81 @@ use brain_search::{QuestionTerms, QuestionWord};
 use super::forms::{WHICH, WHO};
 use super::function_words::{begins_with, is_any_page, is_function_word};
 
-/// Beginnings of words for mentions in the text.
-const MENTION: [&str; 8] =
-    ["mention", "erwahn", "mencion", "referenc", "refer", "zitier", "citer", "cite"];
+/// Verbs for mentions in the text, and nouns for them before a word of [`OF`].
+const MENTION: [&str; 41] = [
+    "mention",
+    "mentions",
+    "mentioned",
+    "mentioning",
+    "referenced",
+    "referencing",
+    "cite",
+    "cites",
+    "cited",
+    "citing",
+    "erwahne",
+    "erwahnen",
+    "erwahnt",
+    "erwahnte",
+    "erwahnten",
+    "erwahnung",
+    "erwahnungen",
+    "referenziert",
+    "referenzieren",
+    "zitiere",
+    "zitieren",
+    "zitiert",
+    "zitierte",
+    "mentionne",
+    "mentionnent",
+    "mentionnes",
+    "mentionnee",
+    "mentionnees",
+    "citent",
+    "citer",
+    "citee",
+    "mencion",
+    "menciones",
+    "menciona",
+    "mencionan",
+    "mencione",
+    "menciono",
+    "mencionado",
+    "mencionada",
+    "mencionar",
+    "referencian",
+];
+/// Verbs for mentions before a word of [`LINK_TO`].
+const REFER: [&str; 10] = [
+    "refer",
+    "refers",
+    "referred",
+    "referring",
+    "refere",
+    "referent",
+    "refiere",
+    "refieren",
+    "bezieht",
+    "beziehen",
+];
+/// Words that are verbs or nouns: `which notes reference Acme`, but not `my booking reference`.
+const REFERENCE: [&str; 4] = ["reference", "references", "referencia", "referencias"];
+const TALK: [&str; 2] = ["talk", "talks"];
+/// Words before such a verb, besides nouns for any page.
+const BEFORE_VERB: [&str; 6] = ["i", "we", "you", "they", "that", "to"];
+/// Verbs with such a noun: `fait référence à Acme`.
+const MAKE: [&str; 7] = ["fait", "font", "faire", "fais", "hace", "hacen", "hago"];
+/// Words after such a noun.
+const AFTER_NOUN: [&str; 12] =
+    ["did", "do", "does", "is", "was", "are", "were", "has", "have", "of", "for", "from"];
+/// Words before a noun: `the talk about oak`, `das Schreiben von Acme`.
+const BEFORE_NOUN: [&str; 34] = [
+    "the", "a", "an", "my", "your", "our", "his", "her", "their", "das", "dem", "des", "ein",
+    "einem", "mein", "meinem", "dein", "unser", "le", "la", "les", "l", "un", "une", "mon", "ma",
+    "mes", "el", "los", "las", "una", "mi", "mis", "su",
+];
+/// Prepositions after a noun for mentions: `mentions of Acme`.
+const OF: [&str; 6] = ["of", "de", "del", "des", "von", "der"];
 /// Beginnings of words for links.
 const LINK: [&str; 9] =
     ["backlink", "verlink", "verweis", "ruckverweis", "renvo", "enlaz", "enlace", "link", "lien"];
@@ -23,21 +95,51 @@ const LINK_TO: [&str; 11] =
 const ONE_LINK: [&str; 10] = ["the", "a", "der", "den", "ein", "einen", "le", "un", "el", "enlace"];
 /// Verbs before such a noun: `pages that have a link to the wiki`.
 const HAVE: [&str; 8] = ["have", "has", "having", "haben", "ont", "tienen", "contain", "with"];
-/// Beginnings of verbs that need a word for `about`: `where did I write about Acme`.
-const SPEAK: [&str; 13] = [
-    "talk",
+/// Verbs that need a word for `about`: `where did I write about Acme`.
+const SPEAK: [&str; 43] = [
+    "talked",
+    "talking",
     "speak",
+    "speaks",
     "spoke",
+    "spoken",
+    "speaking",
     "write",
+    "writes",
     "wrote",
     "written",
-    "schreib",
-    "geschrieb",
-    "sprech",
+    "writing",
+    "schreibe",
+    "schreiben",
+    "schrieb",
+    "schrieben",
+    "geschrieben",
+    "spreche",
+    "sprechen",
+    "sprach",
+    "sprachen",
+    "gesprochen",
     "parle",
-    "ecri",
-    "habl",
-    "escrib",
+    "parlent",
+    "parlons",
+    "parlait",
+    "ecrit",
+    "ecris",
+    "ecrivent",
+    "ecrivons",
+    "habla",
+    "hablan",
+    "hable",
+    "hablo",
+    "hablamos",
+    "hablado",
+    "escribe",
+    "escriben",
+    "escribi",
+    "escribio",
+    "escribo",
+    "escribimos",
+    "escrito",
 ];
 const ABOUT: [&str; 6] = ["about", "uber", "von", "de", "sur", "sobre"];
 /// Words that ask for a place.
@@ -86,12 +188,22 @@ pub fn mention_question(terms: &QuestionTerms) -> Option<MentionQuestion> {
     if !asks && (trigger > 1 || !is_noun) {
         return None;
     }
-    let is_content =
-        |at: &usize| *at != trigger && !is_function_word(&words[*at]) && !is_any_page(&words[*at]);
+    // `what refers back to Acme`, `fait référence à Acme`
+    let is_of_verb = |at: usize| {
+        (at == trigger + 1 && word(at) == "back") || (at + 1 == trigger && MAKE.contains(&word(at)))
+    };
+    let is_content = |at: &usize| {
+        *at != trigger
+            && !is_of_verb(*at)
+            && !is_function_word(&words[*at])
+            && !is_any_page(&words[*at])
+    };
     let after: Vec<usize> = (trigger + 1..words.len()).filter(is_content).collect();
     let before: Vec<usize> = (0..trigger).filter(is_content).collect();
     let (kind, target) = match (after.as_slice(), before.as_slice()) {
         ([], []) => return None,
+        // `what is the last mention`
+        ([], _) if is_what_is(terms) => return None,
         ([_, ..], []) => (None, after),
         // `which meetings mention Acme`
         ([_, ..], [kind]) => (Some(*kind), after),
@@ -110,7 +222,7 @@ pub fn mention_question(terms: &QuestionTerms) -> Option<MentionQuestion> {
 fn trigger(terms: &QuestionTerms, at: usize) -> Option<(usize, bool)> {
     let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
     let text = word(at);
-    if begins_with(text, &MENTION) {
+    if is_mention(terms, at) {
         return Some((at, false));
     }
     let before = at.checked_sub(1).map_or("", word);
@@ -125,10 +237,53 @@ fn trigger(terms: &QuestionTerms, at: usize) -> Option<(usize, bool)> {
         let leads = LINK_TO.contains(&word(next));
         return (is_verb || leads).then_some((at, true));
     }
-    let is_about = begins_with(text, &SPEAK) && {
-        (at.saturating_sub(3)..=at + 2).any(|near| ABOUT.contains(&word(near)))
-    };
+    let speaks = (SPEAK.contains(&text) && !BEFORE_NOUN.contains(&before))
+        || (TALK.contains(&text) && is_verb(terms, at));
+    let is_about =
+        speaks && (at.saturating_sub(3)..=at + 2).any(|near| ABOUT.contains(&word(near)));
     is_about.then_some((at, false))
+}
+
+/// Returns whether the word at `at` asks for mentions in the text.
+fn is_mention(terms: &QuestionTerms, at: usize) -> bool {
+    let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
+    let before = |count: usize| at.checked_sub(count).map_or("", word);
+    let text = word(at);
+    let leads = || (1..=2).any(|next| LINK_TO.contains(&word(at + next)));
+    if MENTION.contains(&text) {
+        let is_noun = begins_with(text, &["mention", "mencion", "erwahnung"]);
+        return !BEFORE_NOUN.contains(&before(1)) || (is_noun && OF.contains(&word(at + 1)));
+    }
+    if REFERENCE.contains(&text) {
+        let has = (1..=2).any(|count| HAVE.contains(&before(count)));
+        return is_verb(terms, at) || (has && leads());
+    }
+    REFER.contains(&text) && leads()
+}
+
+/// Returns whether a word that can be a noun is a verb: it stands after its subject and before an
+/// object.
+fn is_verb(terms: &QuestionTerms, at: usize) -> bool {
+    let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
+    let Some(before) = at.checked_sub(1) else { return false };
+    let is_of_plural = before.checked_sub(1).is_some_and(|at| WHICH.contains(&word(at)))
+        && word(before).ends_with('s');
+    // `which references Acme`, but not `which reference`
+    let is_of_question = WHICH.contains(&word(before)) && word(at).ends_with('s');
+    let has_subject = is_of_plural
+        || is_of_question
+        || BEFORE_VERB.contains(&word(before))
+        || MAKE.contains(&word(before))
+        || is_any_page(&terms.words[before]);
+    has_subject && at + 1 < terms.words.len() && !AFTER_NOUN.contains(&word(at + 1))
+}
+
+/// Returns whether a question asks what something is: `what is my booking reference`.
+fn is_what_is(terms: &QuestionTerms) -> bool {
+    const WHAT: [&str; 8] = ["what", "was", "quel", "quelle", "quels", "quelles", "cual", "que"];
+    const IS: [&str; 8] = ["is", "was", "are", "were", "ist", "war", "est", "es"];
+    let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
+    word(0) == "whats" || (WHAT.contains(&word(0)) && IS.contains(&word(1)))
 }
 
 #[cfg(test)]
@@ -159,6 +314,18 @@ mod tests {
             ("where have I written about oak", "", "oak", false),
             ("notes that refer to Night Ferry", "", "night ferry", false),
             ("which meetings mention Ann", "meetings", "ann", false),
+            ("which notes reference Night Ferry", "", "night ferry", false),
+            ("what references Night Ferry", "", "night ferry", false),
+            ("which meetings reference Ann", "meetings", "ann", false),
+            ("where did I reference oak", "", "oak", false),
+            ("notes with a reference to Night Ferry", "", "night ferry", false),
+            ("what refers back to Night Ferry", "", "night ferry", false),
+            ("which notes cite Night Ferry", "", "night ferry", false),
+            ("show the mentions of Night Ferry", "", "night ferry", false),
+            ("which notes talk about oak", "", "oak", false),
+            ("where is Night Ferry mentioned", "", "night ferry", false),
+            ("quelles notes font référence à Bateau", "", "bateau", false),
+            ("qué notas hacen referencia a Barco", "", "barco", false),
             ("on which days did I mention Ann", "days", "ann", false),
             ("what days link to Night Ferry?", "days", "night ferry", true),
             ("an welchen Tagen habe ich Nachtboot erwähnt", "tagen", "nachtboot", false),
@@ -191,6 +358,19 @@ mod tests {
             "who mentioned the budget",
             "link budget of the antenna",
             "the reference manual",
+            "what is my booking reference",
+            "what's my booking reference?",
+            "which booking reference did Acme send",
+            "what reference manual do I use",
+            "where is my booking reference for Acme",
+            "where is the talk about oak",
+            "what is my garden talk about oak",
+            "who is the referee of the final",
+            "what is the referral code of Acme",
+            "wo ist das Schreiben von Acme",
+            "wo ist der Schreibtisch von Ann",
+            "quelle est ma référence de réservation",
+            "¿cuál es mi referencia de reserva?",
             "who wrote about ferries",
             "what did Ann write",
             "mention",

@@ -10,7 +10,7 @@ use super::relation_words::{names_relation, relation_of};
 use super::times::asks_for_day;
 
 /// Words that widen a condition, besides [`NEGATIONS`]: pages with the value are not the answer.
-const NOT_EQUAL: [&str; 25] = [
+const NOT_EQUAL: [&str; 26] = [
     "more",
     "less",
     "than",
@@ -36,6 +36,7 @@ const NOT_EQUAL: [&str; 25] = [
     "before",
     "after",
     "until",
+    "but",
 ];
 /// Beginnings of words for the same key, besides those of [`relation_of`].
 const KEYS: [&[&str]; 5] = [

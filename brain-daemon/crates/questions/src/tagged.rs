@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use brain_search::QuestionTerms;
 
-use super::function_words::{NEGATIONS, begins_with, is_any_page, is_function_word};
+use super::function_words::{begins_with, is_any_page, is_function_word, is_negated};
 
 /// Beginnings of words for tags.
 const TAGGED: [&str; 9] = [
@@ -58,7 +58,7 @@ pub struct TagQuestion {
 pub fn tag_question(terms: &QuestionTerms) -> Option<TagQuestion> {
     let question = TagWords { terms };
     let trigger = (0..terms.words.len()).find(|at| question.asks_for_tags(*at))?;
-    if (0..terms.words.len()).any(|at| NEGATIONS.contains(&question.word(at))) {
+    if is_negated(terms) {
         return None;
     }
     match question.is_attributive(trigger) || question.kinds(trigger + 1..usize::MAX).is_empty() {

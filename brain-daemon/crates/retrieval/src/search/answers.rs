@@ -18,6 +18,7 @@ use brain_pages::index::index_fault;
 use brain_questions::ParsedQuestion;
 use brain_questions::attendance::attended_event;
 use brain_questions::forms::{COUNT, is_person, question_form};
+use brain_questions::function_words::is_negated;
 use brain_questions::times::Order;
 use brain_search::{QuestionTerms, Subject};
 use brain_store::{PageEntry, Reader, StoreError};
@@ -83,6 +84,10 @@ impl SearchService {
 
 /// Returns the first answer, from the most specific form of a question to the least.
 fn direct_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> {
+    // The pages that state the opposite are no answer.
+    if is_negated(lists.terms) {
+        return Ok(None);
+    }
     for list in [ListReader::mentions, ListReader::tagged] {
         if let Some(found) = list(lists)? {
             return dated(lists, found);
@@ -103,6 +108,9 @@ fn direct_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> 
     let Some(ordered) = lists.ordered()? else { return Ok(None) };
     let first = ordered.pages.into_iter().take(1);
     let doubt = match ordered.without_day {
+        _ if ordered.is_cut => {
+            Some("whether another page comes first: more pages exist than were read".to_owned())
+        }
         0 => None,
         1 => Some("the day of 1 page that states none".to_owned()),
         count => Some(format!("the days of {count} pages that state none")),

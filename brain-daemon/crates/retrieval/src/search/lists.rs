@@ -134,7 +134,7 @@ impl ListReader<'_> {
     /// Returns the newest or oldest pages of the kind that the question names, as a search ranks
     /// them. `None` if it names none.
     pub(super) fn by_day(&self, admits: &dyn Fn(u64) -> bool) -> Result<Option<Relations>, Fault> {
-        let Some(list) = self.ordered()? else { return Ok(None) };
+        let Some(list) = self.all_ordered()? else { return Ok(None) };
         let ids = list.pages.into_iter().map(|(page, _)| page.2.id).filter(|id| admits(*id));
         let weighted = (0_u16..)
             .zip(ids.take(MAX_ORDERED))

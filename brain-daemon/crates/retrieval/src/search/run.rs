@@ -20,6 +20,7 @@ use brain_pages::index::index_fault;
 use brain_pages::preferred_source::preferred;
 use brain_questions::ParsedQuestion;
 use brain_questions::forms::question_form;
+use brain_questions::function_words::is_negated;
 use brain_questions::named::named_pages;
 use brain_questions::times::{Order, Times};
 use brain_search::{
@@ -253,7 +254,8 @@ impl<'a> SearchRun<'a> {
     }
 
     /// Returns the pages of the list that the question asks for, such as `notes tagged evergreen`,
-    /// else those that links relate to it, else those of a kind by their days.
+    /// else those that links relate to it, else those of a kind by their days. None for a negative
+    /// question: all of them state the opposite.
     fn relations(
         &self,
         reader: &Reader,
@@ -261,6 +263,9 @@ impl<'a> SearchRun<'a> {
         positions: &HashMap<u64, usize>,
         admits: &dyn Fn(u64) -> bool,
     ) -> Result<Relations, Fault> {
+        if is_negated(terms) {
+            return Ok(Relations::default());
+        }
         if self.question.is_being_typed || self.parsed.query.is_literal() {
             return Ok(relations(reader, terms, positions, admits)?);
         }

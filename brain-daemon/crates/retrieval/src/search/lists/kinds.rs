@@ -1,5 +1,7 @@
 //! The pages of a kind that a question names: `release`, `meetings`.
 
+use std::collections::HashSet;
+
 use brain_protocol::{Fault, SourceId};
 use brain_questions::forms::names_kind;
 use brain_search::QuestionWord;
@@ -19,6 +21,8 @@ const MAX_STEPS: usize = 5_000;
 #[derive(Debug, Default)]
 pub(super) struct KindPages {
     pub(super) pages: Vec<PageEntry>,
+    /// The ids of the pages.
+    pub(super) ids: HashSet<u64>,
     /// Whether there are more pages than were read.
     pub(super) is_cut: bool,
 }
@@ -26,13 +30,15 @@ pub(super) struct KindPages {
 impl KindPages {
     /// Adds a page. Returns whether more may be added.
     fn add(&mut self, page: PageEntry) -> bool {
+        if self.ids.contains(&page.2.id) {
+            return true;
+        }
         if self.pages.len() >= MAX_PAGES {
             self.is_cut = true;
             return false;
         }
-        if self.pages.iter().rev().all(|known| known.2.id != page.2.id) {
-            self.pages.push(page);
-        }
+        self.ids.insert(page.2.id);
+        self.pages.push(page);
         true
     }
 }
@@ -136,5 +142,31 @@ impl Folders<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use brain_protocol::Slug;
+
+    use super::*;
+
+    fn page(id: u64) -> PageEntry {
+        let record = brain_store::PageRecord { id, ..Default::default() };
+        (SourceId::parse("notes").unwrap(), Slug::parse("mail/a").unwrap(), record)
+    }
+
+    #[test]
+    fn a_list_is_cut_by_the_first_other_page_after_its_limit() {
+        let mut found = KindPages::default();
+        for id in 0..MAX_PAGES as u64 {
+            assert!(found.add(page(id)));
+        }
+        assert!(found.add(page(7)), "the page is known");
+        assert!(!found.is_cut);
+        assert!(!found.add(page(MAX_PAGES as u64)));
+        assert!(found.is_cut);
+        assert_eq!(found.pages.len(), MAX_PAGES);
     }
 }

@@ -8,9 +8,11 @@ use brain_questions::times::Order;
 use brain_store::PageEntry;
 use jiff::civil::Date;
 
+use super::kinds::KindPages;
 use super::{ListReader, days, names};
 
-/// Maximum number of pages with the words of a question that are put into order.
+/// Maximum number of pages with the words of a question that are put into order. A search reads the
+/// days of no more pages of a kind.
 const MAX_PAGES: usize = 2_000;
 
 /// Pages in the order that a question asks for.
@@ -21,15 +23,41 @@ pub(in super::super) struct OrderedPages {
     pub(in super::super) pages: Vec<(PageEntry, Date)>,
     /// Number of pages that state no day.
     pub(in super::super) without_day: usize,
+    /// Whether there are more pages than were read: one of them can be the first.
+    pub(in super::super) is_cut: bool,
 }
 
 impl ListReader<'_> {
     /// Returns the pages that the question asks for in order. `None` if it asks for no kind in
     /// order, or if no page of the kind has its other words.
     pub(in super::super) fn ordered(&self) -> Result<Option<OrderedPages>, Fault> {
+        match self.pages_to_order()? {
+            Some(pages) => self.in_order(pages),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Self::ordered`], for a search, which says no doubt: `None` also if one of the other
+    /// pages of the kind can be the first, or if there are too many for every search.
+    pub(super) fn all_ordered(&self) -> Result<Option<OrderedPages>, Fault> {
+        match self.pages_to_order()?.filter(|kind| !kind.is_cut && kind.pages.len() <= MAX_PAGES) {
+            Some(pages) => self.in_order(pages),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the pages that the question asks for in order. `None` as [`Self::ordered`].
+    fn pages_to_order(&self) -> Result<Option<KindPages>, Fault> {
+        match ordered_question(self.terms).filter(|_| self.order().is_some()) {
+            Some(question) => self.pages_of_kind_with_words(&question),
+            None => Ok(None),
+        }
+    }
+
+    /// Puts pages into the order that the question asks for. `None` if there are none.
+    fn in_order(&self, kind: KindPages) -> Result<Option<OrderedPages>, Fault> {
         let Some(order) = self.order() else { return Ok(None) };
-        let Some(question) = ordered_question(self.terms) else { return Ok(None) };
-        let Some(pages) = self.pages_of_kind_with_words(&question)? else { return Ok(None) };
+        let KindPages { pages, is_cut, .. } = kind;
         let is_within = |day: &Date| {
             let period = self.times.period.as_ref();
             period.is_none_or(|period| (period.first..=period.last).contains(day))
@@ -59,14 +87,14 @@ impl ListReader<'_> {
             Order::Newest => other.cmp(day).then(b.2.created_at.cmp(&a.2.created_at)),
             Order::Oldest => day.cmp(other).then(a.2.created_at.cmp(&b.2.created_at)),
         });
-        Ok((!dated.is_empty()).then_some(OrderedPages { pages: dated, without_day }))
+        Ok((!dated.is_empty()).then_some(OrderedPages { pages: dated, without_day, is_cut }))
     }
 
     /// Returns the pages of the kind that have all other words of the question.
     fn pages_of_kind_with_words(
         &self,
         question: &OrderedQuestion,
-    ) -> Result<Option<Vec<PageEntry>>, Fault> {
+    ) -> Result<Option<KindPages>, Fault> {
         let with_text = match question.about.is_empty() {
             true => None,
             false => Some(self.pages_with(question.about.iter().map(|at| self.typed(*at)))?),
@@ -74,23 +102,25 @@ impl ListReader<'_> {
         let has_text = |id: u64| with_text.as_ref().is_none_or(|ids| ids.contains(&id));
         for at in &question.kinds {
             let Some(word) = self.terms.words.get(*at) else { continue };
-            let Some(kind) = self.kind_pages(&folder_word(word))? else { continue };
-            let mut pages = kind.pages;
-            pages.retain(|page| has_text(page.2.id) && self.has_names(page, &question.names, *at));
-            if !pages.is_empty() {
-                return Ok(Some(pages));
+            let Some(mut kind) = self.kind_pages(&folder_word(word))? else { continue };
+            let has_words = |page: &PageEntry| {
+                has_text(page.2.id) && self.has_names(page, &question.names, *at)
+            };
+            kind.pages.retain(has_words);
+            if !kind.pages.is_empty() {
+                return Ok(Some(kind));
             }
         }
         // `the last note about gardens`, where no folder has the name `notes`
         let Some(ids) = with_text.filter(|_| question.is_any_page) else { return Ok(None) };
         let mut ids: Vec<u64> = ids.into_iter().collect();
         ids.sort_unstable_by(|a, b| b.cmp(a));
-        let mut pages = Vec::new();
+        let mut found = KindPages { is_cut: ids.len() > MAX_PAGES, ..KindPages::default() };
         for id in ids.into_iter().take(MAX_PAGES) {
-            pages.extend(self.page(id)?);
+            found.pages.extend(self.page(id)?);
         }
-        pages.retain(|page| self.has_names(page, &question.names, usize::MAX));
-        Ok(Some(pages))
+        found.pages.retain(|page| self.has_names(page, &question.names, usize::MAX));
+        Ok(Some(found))
     }
 
     /// Returns whether each of `words`, except the one at `kind`, is in a name of the page or names

@@ -5,7 +5,7 @@ use brain_page::normalize_name;
 use brain_protocol::Fault;
 use brain_questions::attendance::attended_event;
 use brain_questions::forms::{is_person, question_form};
-use brain_questions::function_words::is_function_word;
+use brain_questions::function_words::{is_function_word, is_negation, names_absence};
 use brain_questions::relation_words::names_attendance;
 use brain_search::QuestionWord;
 use brain_store::{Content, PageEntry, Reader, Resolution, StoreError, unless_damaged};
@@ -121,7 +121,7 @@ fn is_label(text: &str) -> bool {
     !words.is_empty()
         && words.len() <= MAX_LABEL_WORDS
         && words.iter().any(|word| names_attendance(word))
-        && !words.iter().any(|word| ["not", "nicht", "absent"].contains(&word.as_str()))
+        && !words.iter().any(|word| is_negation(word) || names_absence(word))
 }
 
 /// Returns the first list of people in a body, and its label.
@@ -228,7 +228,13 @@ mod tests {
             let (found, items) = listed_in_body(body);
             assert_eq!((found.as_str(), items.len()), (label, names), "{body}: {items:?}");
         }
-        for body in ["## Notes\n\n- Ann", "Ann was at home.", "## Not present\n\n- Cy", ""] {
+        for body in [
+            "## Notes\n\n- Ann",
+            "Ann was at home.",
+            "## Not present\n\n- Cy",
+            "Nadie presente: Cy",
+            "",
+        ] {
             assert_eq!(listed_in_body(body).1, Vec::<String>::new(), "{body}");
         }
     }
