@@ -11,10 +11,10 @@ use std::path::Path;
 use brain_base::caller::{Caller, Visibility};
 use brain_files::{MarkdownFile, RootDir, Stat, stat_of};
 use brain_pages::files::read::uri;
-use brain_pages::provenance::IMPORT;
+use brain_pages::provenance::{IMPORT, SYNC_OF_DOCUMENTS};
 use brain_protocol::{Delete, Fault, MAX_ATTACHMENT, PageRef, Precondition, Slug, SourceId};
 use brain_service::Progress;
-use brain_store::{Hash, PageRecord, Reader};
+use brain_store::{Hash, PageRecord, Provenance, Reader};
 
 use super::compare::covers;
 use super::fault_scope::is_of_one_page;
@@ -80,7 +80,7 @@ impl DocumentSync<'_> {
         let root = format!("{}/", uri(self.files.path()));
         let mut pages = SourcePages::default();
         reader.pages_in_order_below(self.source, ("", ""), |(_, slug, record)| {
-            match document_of(&record, &root) {
+            match document_of(&record.provenance, &root) {
                 Some(path) => {
                     pages.of_documents.entry(path).or_default().push((slug, record));
                 }
@@ -240,6 +240,7 @@ impl DocumentSync<'_> {
             .iter()
             .filter(|(path, _)| is_gone(path))
             .flat_map(|(_, pages)| pages)
+            .filter(|(_, page)| is_of_sync(&page.provenance))
             .collect();
         let all = pages.of_documents.values().map(Vec::len).sum::<usize>();
         if are_too_many(gone.len(), all) && !self.options.yes {
@@ -286,11 +287,19 @@ fn owner() -> Caller {
     Caller::local(rustix::process::geteuid().as_raw())
 }
 
+/// Returns whether a sync made the page of its document. An import of the owner stays when its file
+/// goes.
+fn is_of_sync(page: &Provenance) -> bool {
+    page.ingested_via.as_deref() == Some(SYNC_OF_DOCUMENTS.via)
+}
+
 /// Returns the path of the document of which a page was made; `root` is the address of the source.
-fn document_of(page: &PageRecord, root: &str) -> Option<String> {
-    let kind = page.provenance.source_kind.as_deref()?;
-    let path = page.provenance.source_uri.as_deref()?.strip_prefix(root)?;
-    (kind.starts_with(IMPORT.kind) && !brain_page::is_markdown(Path::new(path)))
+fn document_of(page: &Provenance, root: &str) -> Option<String> {
+    let kind = page.source_kind.as_deref()?;
+    let path = page.source_uri.as_deref()?.strip_prefix(root)?;
+    // The address of a page of an export names the export and, after a `#`, the entry in it.
+    let is_of_export = !is_of_sync(page) && path.contains('#');
+    (kind.starts_with(IMPORT.kind) && !is_of_export && !brain_page::is_markdown(Path::new(path)))
         .then(|| path.to_owned())
 }
 
@@ -300,4 +309,30 @@ fn digest_of(files: &RootDir, path: &str) -> Option<Hash> {
     let file = files.open_file(Path::new(path)).ok()?;
     file.take(MAX_ATTACHMENT as u64 + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() <= MAX_ATTACHMENT).then(|| brain_files::digest(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: &str = "file:///notes/";
+
+    #[test]
+    fn only_pages_that_a_sync_made_go_with_their_document() {
+        let of_sync = |uri: &str| SYNC_OF_DOCUMENTS.provenance(format!("{ROOT}{uri}"), 0);
+        let of_import = |uri: &str| IMPORT.provenance(format!("{ROOT}{uri}"), 0);
+        assert!(is_of_sync(&of_sync("a.pdf")) && !is_of_sync(&of_import("a.pdf")));
+        for (page, expected) in [
+            (of_sync("a.pdf"), Some("a.pdf")),
+            (of_sync("C# for beginners.pdf"), Some("C# for beginners.pdf")),
+            (of_import("sub/a.pdf"), Some("sub/a.pdf")),
+            (of_import("report.pdf#report.pdf"), None),
+            (of_import("Recipes.enex#Soup"), None),
+            (of_sync("a.md"), None),
+        ] {
+            assert_eq!(document_of(&page, ROOT).as_deref(), expected, "{page:?}");
+        }
+        let elsewhere = SYNC_OF_DOCUMENTS.provenance("file:///other/a.pdf".to_owned(), 0);
+        assert_eq!(document_of(&elsewhere, ROOT), None);
+    }
 }
