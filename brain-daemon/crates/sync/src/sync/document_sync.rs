@@ -21,7 +21,6 @@ use super::fault_scope::is_of_one_page;
 use super::import_documents::Document;
 use super::import_effect::has_text_of_import;
 use super::import_run::{ImportMode, ImportRun, KEPT};
-use super::removals::are_too_many;
 use super::tally::Tally;
 use super::{SyncOptions, SyncService};
 
@@ -62,17 +61,27 @@ struct SourcePages {
     others: Vec<String>,
 }
 
+/// A page whose document is gone.
+pub(super) struct MissingDocument {
+    slug: Slug,
+    page: PageRecord,
+}
+
 impl DocumentSync<'_> {
-    /// Brings the pages of these documents up to date, and deletes those whose document is gone.
+    /// Brings the pages of these documents up to date. Returns those whose document is gone.
     ///
     /// # Errors
     /// `cancelled`, or the store or the disk fails.
-    pub(super) fn run(&self, found: &[String], tally: &mut Tally) -> Result<(), Fault> {
+    pub(super) fn update(
+        &self,
+        found: &[String],
+        tally: &mut Tally,
+    ) -> Result<Vec<MissingDocument>, Fault> {
         let pages = self.source_pages()?;
         tally.report.files += found.len() as u64;
         let changed = self.changed(found, &pages, tally)?;
         self.store(found, changed, &pages, tally)?;
-        self.delete_missing(found, &pages, tally)
+        Ok(self.missing(found, pages))
     }
 
     fn source_pages(&self) -> Result<SourcePages, Fault> {
@@ -219,13 +228,8 @@ impl DocumentSync<'_> {
         documents
     }
 
-    /// Deletes the pages whose document is gone, unless they are too many.
-    fn delete_missing(
-        &self,
-        found: &[String],
-        pages: &SourcePages,
-        tally: &mut Tally,
-    ) -> Result<(), Fault> {
+    /// Returns the pages that a sync made of documents that are gone.
+    fn missing(&self, found: &[String], pages: SourcePages) -> Vec<MissingDocument> {
         let found: HashSet<&String> = found.iter().collect();
         let paths = self.options.watched.unwrap_or(self.options.scope);
         let is_looked_at = |path: &str| paths.iter().any(|part| covers(part, path));
@@ -235,44 +239,46 @@ impl DocumentSync<'_> {
                 && is_looked_at(path)
                 && matches!(stat_of(self.files, path), Ok(None))
         };
-        let gone: Vec<&(Slug, PageRecord)> = pages
-            .of_documents
-            .iter()
-            .filter(|(path, _)| is_gone(path))
-            .flat_map(|(_, pages)| pages)
+        let gone = pages.of_documents.into_iter().filter(|(path, _)| is_gone(path));
+        gone.flat_map(|(_, pages)| pages)
             .filter(|(_, page)| is_of_sync(&page.provenance))
-            .collect();
-        let all = pages.of_documents.values().map(Vec::len).sum::<usize>();
-        if are_too_many(gone.len(), all) && !self.options.yes {
-            tally.report.held_back += gone.len() as u64;
-            return Ok(());
-        }
-        for (slug, record) in gone {
-            self.delete(slug, record, tally)?;
-        }
-        Ok(())
+            .map(|(slug, page)| MissingDocument { slug, page })
+            .collect()
     }
 
-    /// Deletes the page of a document that is gone. A page that somebody changed stays.
-    fn delete(&self, slug: &Slug, record: &PageRecord, tally: &mut Tally) -> Result<(), Fault> {
+    /// Deletes the pages of documents that are gone, and returns their number. Pages that somebody
+    /// changed stay.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub(super) fn delete(&self, gone: &[MissingDocument], tally: &mut Tally) -> Result<u64, Fault> {
+        let mut removed = 0;
+        for missing in gone {
+            removed += u64::from(self.delete_page(missing, tally)?);
+        }
+        Ok(removed)
+    }
+
+    /// Deletes the page of a document that is gone. Returns `false` if it stays.
+    fn delete_page(&self, missing: &MissingDocument, tally: &mut Tally) -> Result<bool, Fault> {
+        let MissingDocument { slug, page: record } = missing;
         if !has_text_of_import(record, &self.service.store.read(Visibility::All)?)? {
             tally.warn(format!("the document of {slug} is gone; its page was changed, and stays"));
-            return Ok(());
+            return Ok(false);
         }
-        if !self.options.dry_run {
-            let page = PageRef::new(self.source, slug);
-            let expect = Some(Precondition::Version(record.version));
-            match self.service.pages.delete(&owner(), &Delete { page, expect }) {
-                Ok(_) => {}
-                Err(fault) if is_of_one_page(fault.code) => {
-                    tally.fail(record.source_path.as_str(), fault.message);
-                    return Ok(());
-                }
-                Err(fault) => return Err(fault),
+        if self.options.dry_run {
+            return Ok(true);
+        }
+        let page = PageRef::new(self.source, slug);
+        let expect = Some(Precondition::Version(record.version));
+        match self.service.pages.delete(&owner(), &Delete { page, expect }) {
+            Ok(_) => Ok(true),
+            Err(fault) if is_of_one_page(fault.code) => {
+                tally.fail(record.source_path.as_str(), fault.message);
+                Ok(false)
             }
+            Err(fault) => Err(fault),
         }
-        tally.report.removed += 1;
-        Ok(())
     }
 
     fn remember(&self, path: &str, stat: Stat, failure: Option<String>) {
