@@ -126,6 +126,28 @@ fn a_page_that_was_changed_stays() {
 }
 
 #[test]
+fn a_document_that_comes_back_restores_its_page_and_a_deleted_page_stays_deleted() {
+    let mut papers = Papers::new();
+    papers.home.json(["sources", "set", "papers", "--include", "*.pdf"]);
+    papers.sync();
+    let aside = papers.home.outside().join("a.pdf");
+    fs::rename(papers.dir.join("a.pdf"), &aside).unwrap();
+    assert_eq!(counts(&papers.sync()).3, 1);
+    fs::rename(&aside, papers.dir.join("a.pdf")).unwrap();
+    assert_eq!(papers.sync()["restored"], 1);
+    assert_eq!(papers.slugs(), ["a", "deep/b", "note"]);
+
+    papers.home.json(["delete", "papers:a"]);
+    papers.sync();
+    let Papers { home, dir, daemon } = papers;
+    drop(daemon);
+    papers = Papers { daemon: home.daemon(), home, dir };
+    papers.sync();
+    papers.home.json(["sync", "papers", "--full"]);
+    assert_eq!(papers.slugs(), ["deep/b", "note"]);
+}
+
+#[test]
 fn a_broken_document_is_named_and_read_once() {
     let papers = Papers::new();
     fs::write(papers.dir.join("c.pdf"), "broken\n").unwrap();

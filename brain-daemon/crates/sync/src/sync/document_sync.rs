@@ -26,16 +26,24 @@ use super::{SyncOptions, SyncService};
 
 /// What this daemon knows of a document.
 #[derive(Debug, Clone)]
-pub(super) struct SeenDocument {
-    size: u64,
-    mtime_ns: i64,
-    /// Why it could not be read.
-    failure: Option<String>,
+pub(super) enum SeenDocument {
+    Read {
+        size: u64,
+        mtime_ns: i64,
+        /// Why it could not be read.
+        failure: Option<String>,
+    },
+    /// It was gone, so a sync deleted its pages.
+    Gone,
 }
 
 impl SeenDocument {
+    /// Returns whether it was read with this size and time.
     fn is_at(&self, stat: Stat) -> bool {
-        (self.size, self.mtime_ns) == (stat.size, stat.mtime_ns)
+        match self {
+            Self::Read { size, mtime_ns, .. } => (*size, *mtime_ns) == (stat.size, stat.mtime_ns),
+            Self::Gone => false,
+        }
     }
 }
 
@@ -57,12 +65,15 @@ pub(super) struct DocumentSync<'a> {
 struct SourcePages {
     /// The pages of each document, by the document's path.
     of_documents: HashMap<String, Vec<(Slug, PageRecord)>>,
-    /// The paths of all other pages.
+    /// The deleted pages of each document.
+    deleted: HashMap<String, Vec<PageRecord>>,
+    /// The paths of all other active pages.
     others: Vec<String>,
 }
 
 /// A page whose document is gone.
 pub(super) struct MissingDocument {
+    path: String,
     slug: Slug,
     page: PageRecord,
 }
@@ -97,6 +108,14 @@ impl DocumentSync<'_> {
             }
             Ok(true)
         })?;
+        reader.deleted((i64::MAX, 0), |(source, _, record)| {
+            if source == *self.source
+                && let Some(path) = document_of(&record.provenance, &root)
+            {
+                pages.deleted.entry(path).or_default().push(record);
+            }
+            Ok(true)
+        })?;
         Ok(pages)
     }
 
@@ -113,12 +132,13 @@ impl DocumentSync<'_> {
             let Ok(Some(stat)) = stat_of(self.files, path) else { continue };
             let key = (self.source.clone(), path.clone());
             let seen = self.service.seen_documents.lock().get(&key).cloned();
+            let is_back = matches!(seen, Some(SeenDocument::Gone));
             match seen.filter(|seen| seen.is_at(stat) && !self.options.full) {
-                Some(SeenDocument { failure: Some(reason), .. }) => {
+                Some(SeenDocument::Read { failure: Some(reason), .. }) => {
                     tally.fail(path.as_str(), reason);
                 }
                 Some(_) => tally.report.unchanged += 1,
-                None if !self.options.full && self.has_file(&reader, path, pages)? => {
+                None if self.is_unchanged(&reader, (path, stat), is_back, pages)? => {
                     tally.report.unchanged += 1;
                     self.remember(path, stat, None);
                 }
@@ -128,11 +148,35 @@ impl DocumentSync<'_> {
         Ok(changed)
     }
 
-    /// Returns whether a page has the bytes of this document.
-    fn has_file(&self, reader: &Reader, path: &str, pages: &SourcePages) -> Result<bool, Fault> {
-        let Some(own) = pages.of_documents.get(path) else { return Ok(false) };
+    /// Returns whether a page has the bytes of this document, or a page that somebody deleted in
+    /// brain had them: that stays deleted. `is_back` is whether a sync deleted the pages.
+    fn is_unchanged(
+        &self,
+        reader: &Reader,
+        (path, stat): (&str, Stat),
+        is_back: bool,
+        pages: &SourcePages,
+    ) -> Result<bool, Fault> {
+        match pages.of_documents.get(path) {
+            Some(_) if self.options.full => Ok(false),
+            Some(own) => self.has_file(reader, path, own.iter().map(|(_, page)| page)),
+            None if is_back => Ok(false),
+            None => {
+                let deleted = pages.deleted.get(path).into_iter().flatten();
+                self.has_file(reader, path, deleted.filter(|page| was_there(page.deleted_at, stat)))
+            }
+        }
+    }
+
+    /// Returns whether one of these pages has the bytes of this document.
+    fn has_file<'p>(
+        &self,
+        reader: &Reader,
+        path: &str,
+        pages: impl Iterator<Item = &'p PageRecord>,
+    ) -> Result<bool, Fault> {
         let mut digest: Option<Option<Hash>> = None;
-        for (_, record) in own {
+        for record in pages {
             for (_, file) in reader.attachments_of(record.id, false)? {
                 let digest = digest.get_or_insert_with(|| digest_of(self.files, path));
                 if Some(file.hash) == *digest {
@@ -240,10 +284,11 @@ impl DocumentSync<'_> {
                 && matches!(stat_of(self.files, path), Ok(None))
         };
         let gone = pages.of_documents.into_iter().filter(|(path, _)| is_gone(path));
-        gone.flat_map(|(_, pages)| pages)
-            .filter(|(_, page)| is_of_sync(&page.provenance))
-            .map(|(slug, page)| MissingDocument { slug, page })
-            .collect()
+        let pages = gone.flat_map(|(path, pages)| {
+            let missing = move |(slug, page)| MissingDocument { path: path.clone(), slug, page };
+            pages.into_iter().map(missing)
+        });
+        pages.filter(|missing| is_of_sync(&missing.page.provenance)).collect()
     }
 
     /// Deletes the pages of documents that are gone, and returns their number. Pages that somebody
@@ -254,14 +299,19 @@ impl DocumentSync<'_> {
     pub(super) fn delete(&self, gone: &[MissingDocument], tally: &mut Tally) -> Result<u64, Fault> {
         let mut removed = 0;
         for missing in gone {
-            removed += u64::from(self.delete_page(missing, tally)?);
+            let is_removed = self.delete_page(missing, tally)?;
+            removed += u64::from(is_removed);
+            if is_removed && !self.options.dry_run {
+                let key = (self.source.clone(), missing.path.clone());
+                self.service.seen_documents.lock().insert(key, SeenDocument::Gone);
+            }
         }
         Ok(removed)
     }
 
     /// Deletes the page of a document that is gone. Returns `false` if it stays.
     fn delete_page(&self, missing: &MissingDocument, tally: &mut Tally) -> Result<bool, Fault> {
-        let MissingDocument { slug, page: record } = missing;
+        let MissingDocument { slug, page: record, .. } = missing;
         if !has_text_of_import(record, &self.service.store.read(Visibility::All)?)? {
             tally.warn(format!("the document of {slug} is gone; its page was changed, and stays"));
             return Ok(false);
@@ -282,7 +332,7 @@ impl DocumentSync<'_> {
     }
 
     fn remember(&self, path: &str, stat: Stat, failure: Option<String>) {
-        let seen = SeenDocument { size: stat.size, mtime_ns: stat.mtime_ns, failure };
+        let seen = SeenDocument::Read { size: stat.size, mtime_ns: stat.mtime_ns, failure };
         let key = (self.source.clone(), path.to_owned());
         self.service.seen_documents.lock().insert(key, seen);
     }
@@ -291,6 +341,12 @@ impl DocumentSync<'_> {
 /// The caller that the daemon itself is.
 fn owner() -> Caller {
     Caller::local(rustix::process::geteuid().as_raw())
+}
+
+/// Returns whether a document was at its place when its page was deleted, so that somebody deleted
+/// the page in brain. A file that comes back has a later change of its status.
+fn was_there(deleted_at: Option<i64>, document: Stat) -> bool {
+    deleted_at.is_some_and(|at| document.ctime_ns / 1_000_000 <= at)
 }
 
 /// Returns whether a sync made the page of its document. An import of the owner stays when its file
@@ -340,5 +396,21 @@ mod tests {
         }
         let elsewhere = SYNC_OF_DOCUMENTS.provenance("file:///other/a.pdf".to_owned(), 0);
         assert_eq!(document_of(&elsewhere, ROOT), None);
+    }
+
+    #[test]
+    fn a_document_that_is_gone_was_not_read() {
+        let stat = Stat { size: 1, mtime_ns: 2, ctime_ns: 3 };
+        let read = SeenDocument::Read { size: 1, mtime_ns: 2, failure: None };
+        assert!(read.is_at(stat) && !read.is_at(Stat { mtime_ns: 3, ..stat }));
+        assert!(!SeenDocument::Gone.is_at(stat));
+    }
+
+    #[test]
+    fn a_document_that_comes_back_is_later_than_the_deletion() {
+        let at = |ms: i64| Stat { size: 1, mtime_ns: 0, ctime_ns: ms * 1_000_000 };
+        assert!(was_there(Some(5_000), at(4_000)));
+        assert!(!was_there(Some(5_000), at(6_000)));
+        assert!(!was_there(None, at(4_000)), "an active page");
     }
 }
