@@ -126,9 +126,7 @@ impl IngestService {
     pub fn process_document(&self) -> Result<bool, Fault> {
         let _converting = self.queue.converting.lock();
         let now = self.clock.now();
-        let reader = self.store.read_queue()?;
-        let due = reader.due_jobs(JobKind::Document, now, MAX_EXAMINED, usize::MAX)?;
-        drop(reader);
+        let Some(due) = self.due_documents(now)? else { return Ok(false) };
         let is_here = |job: &JobRecord| {
             // Another machine of a shared brain may have accepted it, and reads it.
             !self.store.is_shared() || self.store.attachments().length(&job.content_hash).is_some()
@@ -151,6 +149,25 @@ impl IngestService {
             }
         }
         Ok(true)
+    }
+
+    /// Returns the documents that are due at `now`; `None` if no document waits at all.
+    fn due_documents(&self, now: i64) -> Result<Option<Vec<(u64, JobRecord)>>, Fault> {
+        self.look_for_document(|| {
+            let reader = self.store.read_queue()?;
+            let due = reader.due_jobs(JobKind::Document, now, MAX_EXAMINED, usize::MAX)?;
+            let waits = !due.is_empty() || reader.next_due_job(JobKind::Document, now)?.is_some();
+            Ok(waits.then_some(due))
+        })
+    }
+
+    /// Calls `look` if a document may wait: its rows are looked for among those of all texts.
+    pub(super) fn look_for_document<T>(
+        &self,
+        look: impl FnOnce() -> Result<Option<T>, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        // Documents of a shared brain become visible later, with the log.
+        if self.store.is_shared() { look() } else { self.queue.look_for_document(look) }
     }
 
     /// Reads a document and stores its page. Returns `None` if its job does not wait any more.
