@@ -148,6 +148,24 @@ fn a_document_that_comes_back_restores_its_page_and_a_deleted_page_stays_deleted
 }
 
 #[test]
+fn removed_documents_count_with_removed_notes() {
+    let papers = Papers::new();
+    papers.home.json(["sources", "set", "papers", "--include", "*.pdf"]);
+    let paths = |kind: &str| (0..15).map(|n| papers.dir.join(format!("{kind}{n}.{kind}")));
+    paths("md").for_each(|path| fs::write(path, "# A note\n").unwrap());
+    paths("pdf").for_each(|path| fs::write(path, "fine\nA bird\n").unwrap());
+    papers.sync();
+    assert_eq!(papers.slugs().len(), 33);
+    paths("md").chain(paths("pdf")).for_each(|path| fs::remove_file(path).unwrap());
+    let reply = papers.home.brain(["sync", "papers", "--json"]).expect(5).stdout;
+    let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    let source = &reply["sources"][0];
+    assert_eq!((&source["removed"], &source["held_back"]), (&json!(15), &json!(15)), "{reply}");
+    papers.home.json(["sync", "papers", "--yes"]);
+    assert_eq!(papers.slugs(), ["a", "deep/b", "note"]);
+}
+
+#[test]
 fn a_broken_document_is_named_and_read_once() {
     let papers = Papers::new();
     fs::write(papers.dir.join("c.pdf"), "broken\n").unwrap();

@@ -57,9 +57,9 @@ impl IgnoreRules {
         Self { is_off: true, ..Self::default() }
     }
 
-    /// Returns the rules of the directory `root`. Patterns in `include` that end with `*.` and
-    /// an extension other than that of markdown name documents. If there are others, markdown files that match
-    /// none of them are left out.
+    /// Returns the rules of the directory `root`. Patterns in `include` that end with `*.` and an
+    /// extension other than that of markdown name documents. If there are others, markdown files
+    /// that match none of them are left out.
     ///
     /// # Errors
     /// When a pattern is not valid; the text says which and why.

@@ -54,7 +54,8 @@ fn media_types_are_recognized() {
 
 #[tokio::test]
 async fn a_body_that_is_too_large_gets_the_advice_of_its_type() {
-    let mut config = Config::default();
+    let file = std::path::Path::new("/nonexistent/config.toml");
+    let mut config = Config::load(file, |_| None).unwrap();
     config.ingest.documents = true;
     config.pages.max_attachment_mb = 1;
     for (kind, bytes, advice) in [
