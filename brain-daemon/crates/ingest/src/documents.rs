@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(not_started.code, FaultCode::Io);
         let shown = for_client(not_started, JobId(1));
         assert_eq!(shown.code, FaultCode::Io);
-        assert!(!shown.to_string().contains("ann") && shown.hint.is_none(), "{shown}");
+        assert!(!shown.to_string().contains("/home") && shown.hint.is_none(), "{shown}");
     }
 
     #[test]
