@@ -79,12 +79,12 @@ pub struct SourceSettings {
     pub provenance: Option<bool>,
 }
 
-/// Returns whether a pattern of [`SourceSettings::include`] is about documents: it ends with an
-/// extension other than that of markdown.
+/// Returns whether a pattern of [`SourceSettings::include`] is about documents: its last part ends
+/// with `*.` and an extension other than that of markdown. A name with a dot can be a directory.
 #[must_use]
 pub fn names_documents(pattern: &str) -> bool {
     let name = pattern.rsplit('/').next().unwrap_or(pattern);
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let extension = name.rsplit_once("*.").map_or("", |(_, extension)| extension);
     !extension.is_empty()
         && extension.chars().all(char::is_alphanumeric)
         && !is_markdown_extension(extension)

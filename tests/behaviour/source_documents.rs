@@ -126,6 +126,46 @@ fn a_page_that_was_changed_stays() {
 }
 
 #[test]
+fn a_document_that_comes_back_restores_its_page_and_a_deleted_page_stays_deleted() {
+    let mut papers = Papers::new();
+    papers.home.json(["sources", "set", "papers", "--include", "*.pdf"]);
+    papers.sync();
+    let aside = papers.home.outside().join("a.pdf");
+    fs::rename(papers.dir.join("a.pdf"), &aside).unwrap();
+    assert_eq!(counts(&papers.sync()).3, 1);
+    fs::rename(&aside, papers.dir.join("a.pdf")).unwrap();
+    assert_eq!(papers.sync()["restored"], 1);
+    assert_eq!(papers.slugs(), ["a", "deep/b", "note"]);
+
+    papers.home.json(["delete", "papers:a"]);
+    papers.sync();
+    let Papers { home, dir, daemon } = papers;
+    drop(daemon);
+    papers = Papers { daemon: home.daemon(), home, dir };
+    papers.sync();
+    papers.home.json(["sync", "papers", "--full"]);
+    assert_eq!(papers.slugs(), ["deep/b", "note"]);
+}
+
+#[test]
+fn removed_documents_count_with_removed_notes() {
+    let papers = Papers::new();
+    papers.home.json(["sources", "set", "papers", "--include", "*.pdf"]);
+    let paths = |kind: &str| (0..15).map(|n| papers.dir.join(format!("{kind}{n}.{kind}")));
+    paths("md").for_each(|path| fs::write(path, "# A note\n").unwrap());
+    paths("pdf").for_each(|path| fs::write(path, "fine\nA bird\n").unwrap());
+    papers.sync();
+    assert_eq!(papers.slugs().len(), 33);
+    paths("md").chain(paths("pdf")).for_each(|path| fs::remove_file(path).unwrap());
+    let reply = papers.home.brain(["sync", "papers", "--json"]).expect(5).stdout;
+    let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    let source = &reply["sources"][0];
+    assert_eq!((&source["removed"], &source["held_back"]), (&json!(15), &json!(15)), "{reply}");
+    papers.home.json(["sync", "papers", "--yes"]);
+    assert_eq!(papers.slugs(), ["a", "deep/b", "note"]);
+}
+
+#[test]
 fn a_broken_document_is_named_and_read_once() {
     let papers = Papers::new();
     fs::write(papers.dir.join("c.pdf"), "broken\n").unwrap();

@@ -8,4 +8,4 @@ mod programs;
 mod run;
 
 pub use programs::{Converters, split_extension};
-pub use run::{Ending, convert, invalid};
+pub use run::{Converter, Ending, convert, invalid};

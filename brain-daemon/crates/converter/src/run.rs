@@ -57,42 +57,56 @@ pub fn convert(
     should_continue: &dyn Fn() -> bool,
     accept: &mut dyn FnMut(ConvertedLine) -> Result<(), Fault>,
 ) -> Result<Ending, Fault> {
-    let mut converter = Converter::start(program, path)?;
-    let (mut has_format, mut pages, mut is_whole) = (false, 0, false);
-    while let Some(line) = converter.next(should_continue)? {
-        let line: ConvertedLine =
-            serde_json::from_str(&line).map_err(|error| invalid(&error.to_string()))?;
-        match line {
-            ConvertedLine::Format { .. } if has_format => {
-                return Err(invalid("it names two formats"));
+    Converter::start(program, path)?.run(should_continue, accept)
+}
+
+impl Converter {
+    /// Calls `accept` with each line of the program.
+    ///
+    /// # Errors
+    /// `cancelled` when `should_continue` is false; `io` if the program writes wrong lines, or none
+    /// for too long; the errors of `accept`.
+    pub fn run(
+        mut self,
+        should_continue: &dyn Fn() -> bool,
+        accept: &mut dyn FnMut(ConvertedLine) -> Result<(), Fault>,
+    ) -> Result<Ending, Fault> {
+        let (mut has_format, mut pages, mut is_whole) = (false, 0, false);
+        while let Some(line) = self.next(should_continue)? {
+            let line: ConvertedLine =
+                serde_json::from_str(&line).map_err(|error| invalid(&error.to_string()))?;
+            match line {
+                ConvertedLine::Format { .. } if has_format => {
+                    return Err(invalid("it names two formats"));
+                }
+                ConvertedLine::Format { .. } => has_format = true,
+                _ if !has_format => return Err(invalid("its first line names no format")),
+                ConvertedLine::Page { .. } => pages += 1,
+                ConvertedLine::End { pages: stated } => is_whole = stated == pages,
+                ConvertedLine::File { .. }
+                | ConvertedLine::Post { .. }
+                | ConvertedLine::Lost { .. } => {}
             }
-            ConvertedLine::Format { .. } => has_format = true,
-            _ if !has_format => return Err(invalid("its first line names no format")),
-            ConvertedLine::Page { .. } => pages += 1,
-            ConvertedLine::End { pages: stated } => is_whole = stated == pages,
-            ConvertedLine::File { .. }
-            | ConvertedLine::Post { .. }
-            | ConvertedLine::Lost { .. } => {}
+            accept(line)?;
         }
-        accept(line)?;
+        let (status, message) = self.end(should_continue)?;
+        let said = message.trim().strip_prefix(MESSAGE_START);
+        let first_line = |said: &str| said.lines().next().unwrap_or_default().to_owned();
+        Ok(match (status.code(), said) {
+            (Some(0), _) if is_whole => Ending::Whole,
+            (Some(UNKNOWN_FORMAT), _) => Ending::UnknownFormat,
+            (Some(USAGE), Some(said)) => Ending::Usage(first_line(said)),
+            (_, Some(said)) => Ending::Failed(said.to_owned()),
+            (_, None) => {
+                let message = format!("the program that reads it ended with {status}: {message}");
+                Ending::Failed(message.trim_end_matches([' ', ':', '\n']).to_owned())
+            }
+        })
     }
-    let (status, message) = converter.end(should_continue)?;
-    let said = message.trim().strip_prefix(MESSAGE_START);
-    let first_line = |said: &str| said.lines().next().unwrap_or_default().to_owned();
-    Ok(match (status.code(), said) {
-        (Some(0), _) if is_whole => Ending::Whole,
-        (Some(UNKNOWN_FORMAT), _) => Ending::UnknownFormat,
-        (Some(USAGE), Some(said)) => Ending::Usage(first_line(said)),
-        (_, Some(said)) => Ending::Failed(said.to_owned()),
-        (_, None) => {
-            let message = format!("the program that reads it ended with {status}: {message}");
-            Ending::Failed(message.trim_end_matches([' ', ':', '\n']).to_owned())
-        }
-    })
 }
 
 /// The running program, with all processes that it starts.
-struct Converter {
+pub struct Converter {
     child: Child,
     lines: Receiver<io::Result<String>>,
     /// What it wrote to its standard error, once that is closed.
@@ -101,7 +115,11 @@ struct Converter {
 }
 
 impl Converter {
-    fn start(program: &[String], path: &Path) -> Result<Self, Fault> {
+    /// Starts a program that converts `path`.
+    ///
+    /// # Errors
+    /// `io` if it cannot be started.
+    pub fn start(program: &[String], path: &Path) -> Result<Self, Fault> {
         let (name, arguments) = program.split_first().ok_or_else(|| invalid("it has no name"))?;
         let started = Program::new(name)
             .args(arguments)

@@ -83,7 +83,7 @@ pub use environment::Environment;
 pub use purge::PurgeService;
 pub use restore::restore;
 pub use restore_home::restore_from_home;
-pub use uploads::{MAX_UPLOAD, UploadedFile, Uploads};
+pub use uploads::{MAX_UPLOAD, UploadInUse, UploadedFile, Uploads};
 
 /// Dependencies of a brain on the world outside, except the clock.
 pub struct ExternalDependencies {

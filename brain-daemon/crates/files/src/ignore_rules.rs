@@ -57,9 +57,9 @@ impl IgnoreRules {
         Self { is_off: true, ..Self::default() }
     }
 
-    /// Returns the rules of the directory `root`. Patterns in `include` that end with an extension
-    /// other than that of markdown name documents. If there are others, markdown files that match
-    /// none of them are left out.
+    /// Returns the rules of the directory `root`. Patterns in `include` that end with `*.` and an
+    /// extension other than that of markdown name documents. If there are others, markdown files
+    /// that match none of them are left out.
     ///
     /// # Errors
     /// When a pattern is not valid; the text says which and why.
@@ -310,6 +310,10 @@ mod tests {
         assert!(!alone.names_document(Path::new("a.DOCX")));
         // All markdown files are still pages.
         assert!(!out(&alone, "a.md") && !out(&alone, "a.pdf") && out(&alone, "a.tmp.pdf"));
+        // A directory can have a dot in its name.
+        let dirs = rules(&["clients/acme.inc", "archive/v2.0"]);
+        assert!(!dirs.has_documents() && out(&dirs, "a.md"));
+        assert!(!out(&dirs, "archive/v2.0/a.md") && !out(&dirs, "clients/acme.inc/a.md"));
         let both = rules(&["notes/", "*.pdf"]);
         assert!(out(&both, "a.md") && !out(&both, "notes/a.md"));
         assert!(!out(&both, "a.pdf") && out(&both, "a.txt"));

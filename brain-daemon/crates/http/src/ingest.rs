@@ -215,7 +215,7 @@ async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpE
         );
         return Err(auth::insufficient_scope(app, Resource::Service, fault, Scope::Write));
     }
-    let (item_type, max_bytes) = item_type(headers, app.brain.config())?;
+    let (item_type, limit) = item_type(headers, app.brain.config())?;
     let name_error =
         |code, error: brain_protocol::NameError| HttpError::from(Fault::new(code, error.message));
     let item = IngestItem {
@@ -229,7 +229,7 @@ async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpE
         page_type: field(headers, "x-brain-type", MAX_FIELD)?,
         uri: field(headers, "x-brain-source-uri", MAX_LONG_FIELD)?,
         idempotency_key: field(headers, "idempotency-key", MAX_FIELD)?,
-        body: read_body(headers, body, max_bytes).await?,
+        body: read_body(headers, body, limit).await?,
     };
     if is_blank(&item.body) {
         let fault = Fault::new(FaultCode::EmptyBody, "the body is empty");

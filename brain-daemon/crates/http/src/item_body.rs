@@ -5,14 +5,44 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use brain_config::{Config, MAX_BODY};
 use brain_core::ingest::ItemType;
 use brain_page::{DocumentType, ForeignFormat, MediaType};
-use brain_protocol::{Command, Fault, FaultCode, Hint, hint};
+use brain_protocol::{Command, Fault, FaultCode, Hint, MAX_ATTACHMENT, hint};
 
 use super::HttpError;
 
 /// What to send instead of another type.
 const SUPPORTED: &str = "send text/plain, text/markdown, text/html or application/json";
 
-/// Returns the type of an item, and the maximum size of its body in bytes. Documents are accepted
+/// The maximum size of a body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BodyLimit {
+    bytes: usize,
+    /// What to do with a larger one.
+    hint: &'static str,
+}
+
+impl BodyLimit {
+    /// Returns the limit of a text.
+    pub(super) fn of_text(config: &Config) -> Self {
+        let bytes = config.ingest.max_bytes;
+        let hint = match bytes as u64 >= MAX_BODY {
+            true => "send it in parts: this limit cannot be raised",
+            false => "send it in parts, or raise ingest.max_bytes",
+        };
+        Self { bytes, hint }
+    }
+
+    /// Returns the limit of a document, which cannot be sent in parts.
+    fn of_document(config: &Config) -> Self {
+        let bytes = config.pages.max_attachment_mb * 1_000_000;
+        let hint = match bytes >= MAX_ATTACHMENT {
+            true => "import it on the machine of the brain: this limit cannot be raised",
+            false => "raise pages.max_attachment_mb, or import it on the machine of the brain",
+        };
+        Self { bytes, hint }
+    }
+}
+
+/// Returns the type of an item, and the limit of its body. Documents are accepted
 /// where the owner switched that on.
 ///
 /// # Errors
@@ -20,16 +50,14 @@ const SUPPORTED: &str = "send text/plain, text/markdown, text/html or applicatio
 pub(super) fn item_type(
     headers: &HeaderMap,
     config: &Config,
-) -> Result<(ItemType, usize), HttpError> {
+) -> Result<(ItemType, BodyLimit), HttpError> {
     let document = match config.ingest.documents {
         true => DocumentType::of_media_type(&stated_type(headers)?.0),
         false => None,
     };
     match document {
-        Some(document) => {
-            Ok((ItemType::Document(document), config.pages.max_attachment_mb * 1_000_000))
-        }
-        None => Ok((ItemType::Text(media_type(headers)?), config.ingest.max_bytes)),
+        Some(document) => Ok((ItemType::Document(document), BodyLimit::of_document(config))),
+        None => Ok((ItemType::Text(media_type(headers)?), BodyLimit::of_text(config))),
     }
 }
 
@@ -124,22 +152,19 @@ fn stated_type(headers: &HeaderMap) -> Result<(String, Option<String>), HttpErro
     Ok((kind, charset))
 }
 
-/// Reads the whole body, up to `max` bytes. A larger `Content-Length` is refused at once.
+/// Reads the whole body, up to a limit. A larger `Content-Length` is refused at once.
 ///
 /// # Errors
 /// 413 if the body is longer, 400 if its end does not arrive.
 pub(super) async fn read_body(
     headers: &HeaderMap,
     body: Body,
-    max: usize,
+    limit: BodyLimit,
 ) -> Result<Vec<u8>, HttpError> {
+    let BodyLimit { bytes: max, hint } = limit;
     let too_large = || {
         let fault = Fault::new(FaultCode::TooLarge, format!("the body has more than {max} bytes"));
-        HttpError::from(fault.hint(if max as u64 >= MAX_BODY {
-            "send it in parts: this limit cannot be raised"
-        } else {
-            "send it in parts, or raise ingest.max_bytes"
-        }))
+        HttpError::from(fault.hint(hint))
     };
     let content_length = headers
         .get(header::CONTENT_LENGTH)

@@ -298,8 +298,8 @@ async fn append(
     let AppendParameters { section } = parse_query(&parts.uri)?;
     let page = parse_page(name.strip_suffix(APPEND).unwrap_or(&name))?;
     let media_type = item_body::media_type(&parts.headers)?;
-    let max = app.brain.config().ingest.max_bytes;
-    let bytes = item_body::read_body(&parts.headers, request_body, max).await?;
+    let limit = item_body::BodyLimit::of_text(app.brain.config());
+    let bytes = item_body::read_body(&parts.headers, request_body, limit).await?;
     let content = match media_type {
         MediaType::Plain | MediaType::Markdown => bytes,
         MediaType::Json => json_text(&bytes)?.into_bytes(),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_base::home::create_private_dir;
-use brain_converter::{Converters, Ending, convert, invalid};
+use brain_converter::{Converter, Converters, Ending, invalid};
 use brain_page::{
     ATTACHMENTS, ConvertedLine, Document, DocumentType, Frontmatter, attachment_name, hex,
     names_attachment, single_line,
@@ -126,9 +126,7 @@ impl IngestService {
     pub fn process_document(&self) -> Result<bool, Fault> {
         let _converting = self.queue.converting.lock();
         let now = self.clock.now();
-        let reader = self.store.read_queue()?;
-        let due = reader.due_jobs(JobKind::Document, now, MAX_EXAMINED, usize::MAX)?;
-        drop(reader);
+        let Some(due) = self.due_documents(now)? else { return Ok(false) };
         let is_here = |job: &JobRecord| {
             // Another machine of a shared brain may have accepted it, and reads it.
             !self.store.is_shared() || self.store.attachments().length(&job.content_hash).is_some()
@@ -142,6 +140,7 @@ impl IngestService {
             // The daemon stops; the next one continues.
             Err(fault) if fault.code == FaultCode::Cancelled => return Ok(false),
             Err(fault) => {
+                let fault = for_client(fault, JobId(id));
                 let waiting = self.store.write(move |transaction| {
                     record_failure(transaction, id, &job, &fault, now)?;
                     Ok(transaction.waiting_jobs())
@@ -150,6 +149,25 @@ impl IngestService {
             }
         }
         Ok(true)
+    }
+
+    /// Returns the documents that are due at `now`; `None` if no document waits at all.
+    fn due_documents(&self, now: i64) -> Result<Option<Vec<(u64, JobRecord)>>, Fault> {
+        self.look_for_document(|| {
+            let reader = self.store.read_queue()?;
+            let due = reader.due_jobs(JobKind::Document, now, MAX_EXAMINED, usize::MAX)?;
+            let waits = !due.is_empty() || reader.next_due_job(JobKind::Document, now)?.is_some();
+            Ok(waits.then_some(due))
+        })
+    }
+
+    /// Calls `look` if a document may wait: its rows are looked for among those of all texts.
+    pub(super) fn look_for_document<T>(
+        &self,
+        look: impl FnOnce() -> Result<Option<T>, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        // Documents of a shared brain become visible later, with the log.
+        if self.store.is_shared() { look() } else { self.queue.look_for_document(look) }
     }
 
     /// Reads a document and stores its page. Returns `None` if its job does not wait any more.
@@ -197,18 +215,55 @@ impl IngestService {
         let scratch = ScratchDir(self.documents.scratch.clone());
         let path = scratch.0.join(&name);
         write_scratch(&path, &bytes)?;
-        let mut lines = Lines::default();
         let should_continue = || !self.documents.stop.is_cancelled();
-        let program = converters.command(&name);
-        let ending = convert(&program, &path, &should_continue, &mut |line| lines.accept(line))?;
+        let (ending, lines) = read_lines(&converters.command(&name), &path, &should_continue)?;
         match ending {
             Ending::Whole => lines.into_document(&name, bytes),
             Ending::UnknownFormat => {
                 let reason = format!("it is not what its type {} says", kind.media_type);
                 Err(unreadable(&name, &reason))
             }
-            Ending::Usage(reason) | Ending::Failed(reason) => Err(unreadable(&name, &reason)),
+            Ending::Usage(reason) | Ending::Failed(reason) => {
+                // The program may name the file with its directory.
+                let dir = format!("{}/", scratch.0.display());
+                Err(unreadable(&name, &reason.replace(&dir, "")))
+            }
         }
+    }
+}
+
+/// Runs the program that reads the document at `path`.
+///
+/// # Errors
+/// `io` if it cannot be started, which may be otherwise later; `unsupported_content_type` if it
+/// hangs, or writes wrong lines, as it would again; `cancelled`.
+fn read_lines(
+    program: &[String],
+    path: &Path,
+    should_continue: &dyn Fn() -> bool,
+) -> Result<(Ending, Lines), Fault> {
+    let mut lines = Lines::default();
+    let converter = Converter::start(program, path)?;
+    let ending = converter.run(should_continue, &mut |line| lines.accept(line));
+    match ending {
+        Ok(ending) => Ok((ending, lines)),
+        Err(fault) if fault.code == FaultCode::Io => {
+            Err(Fault { code: FaultCode::UnsupportedContentType, ..fault })
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Returns the fault as the client that sent the document may see it. Faults of the disk and of the
+/// start of a program name paths of this machine, which only the log has.
+fn for_client(fault: Fault, job: JobId) -> Fault {
+    use FaultCode::{AttachmentDamaged, DiskFull, Io, ReadOnly, StoreDamaged};
+    match fault.code {
+        code @ (AttachmentDamaged | DiskFull | Io | ReadOnly | StoreDamaged) => {
+            tracing::warn!(%job, %fault, "document not read");
+            Fault::new(code, "this brain cannot read the document now; its log says why")
+        }
+        _ => fault,
     }
 }
 
@@ -384,6 +439,21 @@ mod tests {
         let other = lines([page("a", "[[a.pdf]]\n"), own(b"other")]).unwrap();
         let document = other.into_document("a.pdf", b"%PDF".to_vec()).unwrap();
         assert_eq!(document.document.frontmatter.list(ATTACHMENTS), ["original a.pdf"]);
+    }
+
+    #[test]
+    fn a_program_that_fails_is_not_started_again() {
+        let run = |program: &str| {
+            let program = [program.to_owned()];
+            read_lines(&program, Path::new("a.pdf"), &|| true).map(drop).unwrap_err()
+        };
+        // It writes a line that is not JSON.
+        assert_eq!(run("/bin/echo").code, FaultCode::UnsupportedContentType);
+        let not_started = run("/home/ann/none");
+        assert_eq!(not_started.code, FaultCode::Io);
+        let shown = for_client(not_started, JobId(1));
+        assert_eq!(shown.code, FaultCode::Io);
+        assert!(!shown.to_string().contains("/home") && shown.hint.is_none(), "{shown}");
     }
 
     #[test]

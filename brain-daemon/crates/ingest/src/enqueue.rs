@@ -143,12 +143,13 @@ impl IngestService {
         let public_id = move |number| JobId(cipher.map_or(number, |cipher| cipher.encrypt(number)));
         let (content_hash, source_id) = (page::hex(&record.content_hash), record.source.clone());
         let (queue, max_waiting) = (Arc::clone(&self.queue), self.queue.max_waiting);
+        let kind = record.kind();
         self.store.write_then(
             move |transaction| decide(transaction, &record, &keys, max_waiting, &public_id),
             move |decision| {
                 if let Ok(EnqueueDecision::Queued { waiting, .. }) = decision {
                     queue.arrived.fetch_add(1, Ordering::Relaxed);
-                    queue.set_waiting(waiting);
+                    queue.set_waiting_of(kind, waiting);
                 }
                 let receipt = |decision: EnqueueDecision| {
                     let (id, status, message) = decision.reply();

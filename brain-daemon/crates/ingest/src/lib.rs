@@ -14,7 +14,7 @@ mod process;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use brain_protocol::{IngestStatus, JobId, Slug, SourceId};
 use parking_lot::{Mutex, MutexGuard};
@@ -123,6 +123,8 @@ pub struct Queue {
     /// Wakes the worker that reads documents.
     wake_for_documents: Notify,
     changes: Arc<ChangeFeed>,
+    /// Whether a document may wait. If not, the queue need not be looked through for one.
+    may_have_documents: AtomicBool,
     /// Jobs whose pages are being written.
     in_progress: Mutex<HashSet<u64>>,
     /// Held while pages are being written.
@@ -140,6 +142,7 @@ impl Queue {
             waiting: AtomicU64::new(waiting),
             wake: Notify::new(),
             wake_for_documents: Notify::new(),
+            may_have_documents: AtomicBool::new(true),
             changes,
             in_progress: Mutex::default(),
             processing: Mutex::default(),
@@ -147,12 +150,39 @@ impl Queue {
         }
     }
 
-    /// Sets the number of waiting jobs after some were added, and wakes the worker.
+    /// Sets the number of waiting jobs after some of any kind were added, and wakes both workers.
     pub(crate) fn set_waiting(&self, waiting: u64) {
+        self.set_waiting_of(JobKind::Text, waiting);
+        self.set_waiting_of(JobKind::Document, waiting);
+    }
+
+    /// Sets the number of waiting jobs after one of this kind was added, and wakes its worker.
+    pub(crate) fn set_waiting_of(&self, kind: JobKind, waiting: u64) {
         self.waiting.store(waiting, Ordering::Relaxed);
-        self.wake.notify_one();
-        self.wake_for_documents.notify_one();
+        match kind {
+            JobKind::Text => self.wake.notify_one(),
+            JobKind::Document => {
+                self.may_have_documents.store(true, Ordering::Release);
+                self.wake_for_documents.notify_one();
+            }
+        }
         self.changes.notify();
+    }
+
+    /// Calls `look` with the queue if a document may wait, and notes whether one does. `look`
+    /// returns `None` if there is none. A document that is added meanwhile counts.
+    pub(crate) fn look_for_document<T, E>(
+        &self,
+        look: impl FnOnce() -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
+        if !self.may_have_documents.swap(false, Ordering::AcqRel) {
+            return Ok(None);
+        }
+        let found = look();
+        if !matches!(found, Ok(None)) {
+            self.may_have_documents.store(true, Ordering::Release);
+        }
+        found
     }
 
     /// Sets the number of waiting jobs after some were processed.
@@ -228,5 +258,29 @@ impl IngestService {
             waiting: waiting.load(Ordering::Relaxed),
             max_waiting: *max_waiting,
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+
+    #[test]
+    fn a_text_neither_wakes_the_reader_of_documents_nor_lets_it_look() {
+        let queue = Queue::new(10, 0, ChangeFeed::new());
+        let look = |found: Option<()>| queue.look_for_document(|| Ok::<_, ()>(found)).unwrap();
+        let is_woken = || pin!(queue.wake_for_documents.notified()).enable();
+        // After a start, the queue is looked through once.
+        assert_eq!(look(Some(())), Some(()));
+        assert_eq!((look(None), look(Some(()))), (None, None));
+        queue.set_waiting_of(JobKind::Text, 1);
+        assert_eq!((is_woken(), look(Some(()))), (false, None));
+        queue.set_waiting_of(JobKind::Document, 2);
+        assert_eq!((is_woken(), look(Some(()))), (true, Some(())));
+        assert_eq!(queue.look_for_document(|| Err::<Option<()>, _>(())), Err(()));
+        assert_eq!(look(Some(())), Some(()), "a failure finds nothing out");
     }
 }

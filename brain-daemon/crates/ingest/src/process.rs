@@ -91,7 +91,11 @@ impl IngestService {
     /// `None` if none waits. Blocks.
     pub fn ms_until_due(&self, kind: JobKind) -> Result<Option<u64>, Fault> {
         let now = self.clock.now();
-        let next = self.store.read_queue()?.next_due_job(kind, now)?;
+        let next = || Ok(self.store.read_queue()?.next_due_job(kind, now)?);
+        let next = match kind {
+            JobKind::Text => next()?,
+            JobKind::Document => self.look_for_document(next)?,
+        };
         Ok(next.map(|at| u64::try_from(at - now).unwrap_or_default()))
     }
 

@@ -52,6 +52,8 @@ pub const IMPORT: IngestRoute = IngestRoute { kind: "import", via: "import" };
 /// Pages that `import` read from files that others write: mail, documents, answers of models. The
 /// converter states it in their frontmatter.
 const IMPORT_OF_OTHERS: IngestRoute = IngestRoute { kind: "import:others", via: "import" };
+/// Pages that a sync made of documents. Only such pages go with their document.
+pub const SYNC_OF_DOCUMENTS: IngestRoute = IngestRoute { kind: IMPORT.kind, via: SYNC.via };
 /// Pages that a sync read from a source.
 pub const SYNC: IngestRoute = IngestRoute { kind: "sync", via: "sync" };
 /// Items that arrived at `/ingest`.
@@ -65,13 +67,14 @@ pub const BRAINSTORM: IngestRoute = IngestRoute { kind: "brainstorm", via: "brai
 /// Pages that `lsd` wrote.
 pub const LSD: IngestRoute = IngestRoute { kind: "lsd", via: "lsd" };
 
-const ROUTES: [&IngestRoute; 11] = [
+const ROUTES: [&IngestRoute; 12] = [
     &CAPTURE_CLI,
     &PUT_PAGE,
     &MCP,
     &IMPORT,
     &IMPORT_OF_OTHERS,
     &SYNC,
+    &SYNC_OF_DOCUMENTS,
     &WEBHOOK,
     &COLLECTOR,
     &VOICE,
@@ -425,7 +428,7 @@ fn record_columns(record: &Provenance) -> [(&'static str, Option<String>); 4] {
 
 /// Returns whether the page was read from a file of the owner that claims no other provenance.
 fn is_authors_note(record: &Provenance) -> bool {
-    [&SYNC, &IMPORT].iter().any(|route| {
+    [&SYNC, &SYNC_OF_DOCUMENTS, &IMPORT].iter().any(|route| {
         record.source_kind.as_deref() == Some(route.kind)
             && record.ingested_via.as_deref() == Some(route.via)
     })

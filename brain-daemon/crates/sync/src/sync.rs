@@ -56,6 +56,7 @@ use brain_protocol::{
 use document_sync::SeenDocuments;
 pub use import_posts::PostKeeper;
 use parking_lot::{Mutex, MutexGuard};
+use removals::Removals;
 use run::SyncRun;
 use survey::scope;
 
@@ -124,8 +125,7 @@ pub struct SyncService {
     conversions: Mutex<u64>,
     /// The ids of the imports that run, or that are being undone.
     running_imports: Mutex<HashSet<String>>,
-    /// The recent removals by the watcher: source, time in Unix milliseconds, number of pages.
-    pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
+    removals: Removals,
     git_history: GitHistory,
     seen_documents: Mutex<SeenDocuments>,
 }
@@ -151,7 +151,7 @@ impl SyncService {
             sync_lock,
             conversions: Mutex::default(),
             running_imports: Mutex::default(),
-            removals: Mutex::default(),
+            removals: Removals::default(),
             git_history: GitHistory::default(),
             seen_documents: Mutex::default(),
         }

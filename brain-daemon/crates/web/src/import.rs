@@ -12,7 +12,7 @@ use axum::http::header::ACCEPT;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use brain_core::{Door, UploadedFile};
+use brain_core::{Door, UploadInUse, UploadedFile};
 use brain_protocol::{
     Fault, FaultCode, Import, ImportReply, ImportReports, ImportUndo, SourceId, SourceList,
 };
@@ -109,18 +109,12 @@ async fn preview(
     session: Session,
 ) -> Response {
     let work = async {
-        let file = find(&brain, &session, &upload)?;
+        let in_use = open(&brain, &session, &upload)?;
         let progress = streams.show_progress("Looking at the file");
-        let import = request(&file, None, true);
-        let reply = session.run_with_progress(&brain, import, progress).await;
-        let reply = reply.inspect_err(|fault| {
-            // What cannot be imported now cannot be imported later.
-            if fault.code == FaultCode::UnsupportedContentType {
-                remove(&brain, &session, &upload);
-            }
-        })?;
+        let import = request(&in_use.file, None, true);
+        let reply = session.run_with_progress(&brain, import, progress).await?;
         let sources = session.run(&brain, SourceList).await?.sources;
-        Ok(view::preview(&session, &upload, &file, &reply, &sources))
+        Ok(view::preview(&session, &upload, &in_use.file, &reply, &sources))
     };
     let body: Result<Markup, Fault> = work.await;
     respond(&session, PATH, body)
@@ -142,9 +136,9 @@ async fn run(
                     .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))?,
             ),
         };
-        let file = find(&brain, session, upload)?;
+        let in_use = open(&brain, session, upload)?;
         let progress = streams.show_progress("Importing");
-        let import = request(&file, source, false);
+        let import = request(&in_use.file, source, false);
         let reply: Result<ImportReply, Fault> =
             session.run_with_progress(&brain, import, progress).await;
         remove(&brain, session, upload);
@@ -180,8 +174,8 @@ async fn undo(
     respond(&form_post.session, PATH, reply.map(|reply| view::undone(&reply)))
 }
 
-fn find(brain: &Door, session: &Session, upload: &str) -> Result<UploadedFile, Fault> {
-    brain.uploads(&session.caller)?.find(upload)
+fn open<'a>(brain: &'a Door, session: &Session, upload: &str) -> Result<UploadInUse<'a>, Fault> {
+    brain.uploads(&session.caller)?.open(upload)
 }
 
 /// Removes an uploaded file. A caller that may not upload has none.

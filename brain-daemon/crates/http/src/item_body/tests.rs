@@ -51,3 +51,24 @@ fn media_types_are_recognized() {
             .is_err()
     );
 }
+
+#[tokio::test]
+async fn a_body_that_is_too_large_gets_the_advice_of_its_type() {
+    let file = std::path::Path::new("/nonexistent/config.toml");
+    let mut config = Config::load(file, |_| None).unwrap();
+    config.ingest.documents = true;
+    config.pages.max_attachment_mb = 1;
+    for (kind, bytes, advice) in [
+        ("text/plain", config.ingest.max_bytes, "ingest.max_bytes"),
+        ("application/pdf", 1_000_000, "raise pages.max_attachment_mb, or import it"),
+    ] {
+        let headers = headers(&[("content-type", kind)]);
+        let (_, limit) = item_type(&headers, &config).unwrap();
+        let whole = Body::from(vec![b'x'; bytes]);
+        assert_eq!(read_body(&headers, whole, limit).await.unwrap().len(), bytes);
+        let longer = Body::from(vec![b'x'; bytes + 1]);
+        let refusal = read_body(&headers, longer, limit).await.unwrap_err();
+        assert_eq!(refusal.code(), "too_large");
+        assert!(format!("{refusal:?}").contains(advice), "{refusal:?}");
+    }
+}

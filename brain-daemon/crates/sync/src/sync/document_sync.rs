@@ -11,32 +11,39 @@ use std::path::Path;
 use brain_base::caller::{Caller, Visibility};
 use brain_files::{MarkdownFile, RootDir, Stat, stat_of};
 use brain_pages::files::read::uri;
-use brain_pages::provenance::IMPORT;
+use brain_pages::provenance::{IMPORT, SYNC_OF_DOCUMENTS};
 use brain_protocol::{Delete, Fault, MAX_ATTACHMENT, PageRef, Precondition, Slug, SourceId};
 use brain_service::Progress;
-use brain_store::{Hash, PageRecord, Reader};
+use brain_store::{Hash, PageRecord, Provenance, Reader};
 
 use super::compare::covers;
 use super::fault_scope::is_of_one_page;
 use super::import_documents::Document;
 use super::import_effect::has_text_of_import;
 use super::import_run::{ImportMode, ImportRun, KEPT};
-use super::removals::are_too_many;
 use super::tally::Tally;
 use super::{SyncOptions, SyncService};
 
 /// What this daemon knows of a document.
 #[derive(Debug, Clone)]
-pub(super) struct SeenDocument {
-    size: u64,
-    mtime_ns: i64,
-    /// Why it could not be read.
-    failure: Option<String>,
+pub(super) enum SeenDocument {
+    Read {
+        size: u64,
+        mtime_ns: i64,
+        /// Why it could not be read.
+        failure: Option<String>,
+    },
+    /// It was gone, so a sync deleted its pages.
+    Gone,
 }
 
 impl SeenDocument {
+    /// Returns whether it was read with this size and time.
     fn is_at(&self, stat: Stat) -> bool {
-        (self.size, self.mtime_ns) == (stat.size, stat.mtime_ns)
+        match self {
+            Self::Read { size, mtime_ns, .. } => (*size, *mtime_ns) == (stat.size, stat.mtime_ns),
+            Self::Gone => false,
+        }
     }
 }
 
@@ -58,21 +65,34 @@ pub(super) struct DocumentSync<'a> {
 struct SourcePages {
     /// The pages of each document, by the document's path.
     of_documents: HashMap<String, Vec<(Slug, PageRecord)>>,
-    /// The paths of all other pages.
+    /// The deleted pages of each document.
+    deleted: HashMap<String, Vec<PageRecord>>,
+    /// The paths of all other active pages.
     others: Vec<String>,
 }
 
+/// A page whose document is gone.
+pub(super) struct MissingDocument {
+    path: String,
+    slug: Slug,
+    page: PageRecord,
+}
+
 impl DocumentSync<'_> {
-    /// Brings the pages of these documents up to date, and deletes those whose document is gone.
+    /// Brings the pages of these documents up to date. Returns those whose document is gone.
     ///
     /// # Errors
     /// `cancelled`, or the store or the disk fails.
-    pub(super) fn run(&self, found: &[String], tally: &mut Tally) -> Result<(), Fault> {
+    pub(super) fn update(
+        &self,
+        found: &[String],
+        tally: &mut Tally,
+    ) -> Result<Vec<MissingDocument>, Fault> {
         let pages = self.source_pages()?;
         tally.report.files += found.len() as u64;
         let changed = self.changed(found, &pages, tally)?;
         self.store(found, changed, &pages, tally)?;
-        self.delete_missing(found, &pages, tally)
+        Ok(self.missing(found, pages))
     }
 
     fn source_pages(&self) -> Result<SourcePages, Fault> {
@@ -80,11 +100,19 @@ impl DocumentSync<'_> {
         let root = format!("{}/", uri(self.files.path()));
         let mut pages = SourcePages::default();
         reader.pages_in_order_below(self.source, ("", ""), |(_, slug, record)| {
-            match document_of(&record, &root) {
+            match document_of(&record.provenance, &root) {
                 Some(path) => {
                     pages.of_documents.entry(path).or_default().push((slug, record));
                 }
                 None => pages.others.push(record.source_path),
+            }
+            Ok(true)
+        })?;
+        reader.deleted((i64::MAX, 0), |(source, _, record)| {
+            if source == *self.source
+                && let Some(path) = document_of(&record.provenance, &root)
+            {
+                pages.deleted.entry(path).or_default().push(record);
             }
             Ok(true)
         })?;
@@ -104,12 +132,13 @@ impl DocumentSync<'_> {
             let Ok(Some(stat)) = stat_of(self.files, path) else { continue };
             let key = (self.source.clone(), path.clone());
             let seen = self.service.seen_documents.lock().get(&key).cloned();
+            let is_back = matches!(seen, Some(SeenDocument::Gone));
             match seen.filter(|seen| seen.is_at(stat) && !self.options.full) {
-                Some(SeenDocument { failure: Some(reason), .. }) => {
+                Some(SeenDocument::Read { failure: Some(reason), .. }) => {
                     tally.fail(path.as_str(), reason);
                 }
                 Some(_) => tally.report.unchanged += 1,
-                None if !self.options.full && self.has_file(&reader, path, pages)? => {
+                None if self.is_unchanged(&reader, (path, stat), is_back, pages)? => {
                     tally.report.unchanged += 1;
                     self.remember(path, stat, None);
                 }
@@ -119,11 +148,35 @@ impl DocumentSync<'_> {
         Ok(changed)
     }
 
-    /// Returns whether a page has the bytes of this document.
-    fn has_file(&self, reader: &Reader, path: &str, pages: &SourcePages) -> Result<bool, Fault> {
-        let Some(own) = pages.of_documents.get(path) else { return Ok(false) };
+    /// Returns whether a page has the bytes of this document, or a page that somebody deleted in
+    /// brain had them: that stays deleted. `is_back` is whether a sync deleted the pages.
+    fn is_unchanged(
+        &self,
+        reader: &Reader,
+        (path, stat): (&str, Stat),
+        is_back: bool,
+        pages: &SourcePages,
+    ) -> Result<bool, Fault> {
+        match pages.of_documents.get(path) {
+            Some(_) if self.options.full => Ok(false),
+            Some(own) => self.has_file(reader, path, own.iter().map(|(_, page)| page)),
+            None if is_back => Ok(false),
+            None => {
+                let deleted = pages.deleted.get(path).into_iter().flatten();
+                self.has_file(reader, path, deleted.filter(|page| was_there(page.deleted_at, stat)))
+            }
+        }
+    }
+
+    /// Returns whether one of these pages has the bytes of this document.
+    fn has_file<'p>(
+        &self,
+        reader: &Reader,
+        path: &str,
+        pages: impl Iterator<Item = &'p PageRecord>,
+    ) -> Result<bool, Fault> {
         let mut digest: Option<Option<Hash>> = None;
-        for (_, record) in own {
+        for record in pages {
             for (_, file) in reader.attachments_of(record.id, false)? {
                 let digest = digest.get_or_insert_with(|| digest_of(self.files, path));
                 if Some(file.hash) == *digest {
@@ -219,13 +272,8 @@ impl DocumentSync<'_> {
         documents
     }
 
-    /// Deletes the pages whose document is gone, unless they are too many.
-    fn delete_missing(
-        &self,
-        found: &[String],
-        pages: &SourcePages,
-        tally: &mut Tally,
-    ) -> Result<(), Fault> {
+    /// Returns the pages that a sync made of documents that are gone.
+    fn missing(&self, found: &[String], pages: SourcePages) -> Vec<MissingDocument> {
         let found: HashSet<&String> = found.iter().collect();
         let paths = self.options.watched.unwrap_or(self.options.scope);
         let is_looked_at = |path: &str| paths.iter().any(|part| covers(part, path));
@@ -235,47 +283,56 @@ impl DocumentSync<'_> {
                 && is_looked_at(path)
                 && matches!(stat_of(self.files, path), Ok(None))
         };
-        let gone: Vec<&(Slug, PageRecord)> = pages
-            .of_documents
-            .iter()
-            .filter(|(path, _)| is_gone(path))
-            .flat_map(|(_, pages)| pages)
-            .collect();
-        let all = pages.of_documents.values().map(Vec::len).sum::<usize>();
-        if are_too_many(gone.len(), all) && !self.options.yes {
-            tally.report.held_back += gone.len() as u64;
-            return Ok(());
-        }
-        for (slug, record) in gone {
-            self.delete(slug, record, tally)?;
-        }
-        Ok(())
+        let gone = pages.of_documents.into_iter().filter(|(path, _)| is_gone(path));
+        let pages = gone.flat_map(|(path, pages)| {
+            let missing = move |(slug, page)| MissingDocument { path: path.clone(), slug, page };
+            pages.into_iter().map(missing)
+        });
+        pages.filter(|missing| is_of_sync(&missing.page.provenance)).collect()
     }
 
-    /// Deletes the page of a document that is gone. A page that somebody changed stays.
-    fn delete(&self, slug: &Slug, record: &PageRecord, tally: &mut Tally) -> Result<(), Fault> {
-        if !has_text_of_import(record, &self.service.store.read(Visibility::All)?)? {
-            tally.warn(format!("the document of {slug} is gone; its page was changed, and stays"));
-            return Ok(());
-        }
-        if !self.options.dry_run {
-            let page = PageRef::new(self.source, slug);
-            let expect = Some(Precondition::Version(record.version));
-            match self.service.pages.delete(&owner(), &Delete { page, expect }) {
-                Ok(_) => {}
-                Err(fault) if is_of_one_page(fault.code) => {
-                    tally.fail(record.source_path.as_str(), fault.message);
-                    return Ok(());
-                }
-                Err(fault) => return Err(fault),
+    /// Deletes the pages of documents that are gone, and returns their number. Pages that somebody
+    /// changed stay.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub(super) fn delete(&self, gone: &[MissingDocument], tally: &mut Tally) -> Result<u64, Fault> {
+        let mut removed = 0;
+        for missing in gone {
+            let is_removed = self.delete_page(missing, tally)?;
+            removed += u64::from(is_removed);
+            if is_removed && !self.options.dry_run {
+                let key = (self.source.clone(), missing.path.clone());
+                self.service.seen_documents.lock().insert(key, SeenDocument::Gone);
             }
         }
-        tally.report.removed += 1;
-        Ok(())
+        Ok(removed)
+    }
+
+    /// Deletes the page of a document that is gone. Returns `false` if it stays.
+    fn delete_page(&self, missing: &MissingDocument, tally: &mut Tally) -> Result<bool, Fault> {
+        let MissingDocument { slug, page: record, .. } = missing;
+        if !has_text_of_import(record, &self.service.store.read(Visibility::All)?)? {
+            tally.warn(format!("the document of {slug} is gone; its page was changed, and stays"));
+            return Ok(false);
+        }
+        if self.options.dry_run {
+            return Ok(true);
+        }
+        let page = PageRef::new(self.source, slug);
+        let expect = Some(Precondition::Version(record.version));
+        match self.service.pages.delete(&owner(), &Delete { page, expect }) {
+            Ok(_) => Ok(true),
+            Err(fault) if is_of_one_page(fault.code) => {
+                tally.fail(record.source_path.as_str(), fault.message);
+                Ok(false)
+            }
+            Err(fault) => Err(fault),
+        }
     }
 
     fn remember(&self, path: &str, stat: Stat, failure: Option<String>) {
-        let seen = SeenDocument { size: stat.size, mtime_ns: stat.mtime_ns, failure };
+        let seen = SeenDocument::Read { size: stat.size, mtime_ns: stat.mtime_ns, failure };
         let key = (self.source.clone(), path.to_owned());
         self.service.seen_documents.lock().insert(key, seen);
     }
@@ -286,11 +343,25 @@ fn owner() -> Caller {
     Caller::local(rustix::process::geteuid().as_raw())
 }
 
+/// Returns whether a document was at its place when its page was deleted, so that somebody deleted
+/// the page in brain. A file that comes back has a later change of its status.
+fn was_there(deleted_at: Option<i64>, document: Stat) -> bool {
+    deleted_at.is_some_and(|at| document.ctime_ns / 1_000_000 <= at)
+}
+
+/// Returns whether a sync made the page of its document. An import of the owner stays when its file
+/// goes.
+fn is_of_sync(page: &Provenance) -> bool {
+    page.ingested_via.as_deref() == Some(SYNC_OF_DOCUMENTS.via)
+}
+
 /// Returns the path of the document of which a page was made; `root` is the address of the source.
-fn document_of(page: &PageRecord, root: &str) -> Option<String> {
-    let kind = page.provenance.source_kind.as_deref()?;
-    let path = page.provenance.source_uri.as_deref()?.strip_prefix(root)?;
-    (kind.starts_with(IMPORT.kind) && !brain_page::is_markdown(Path::new(path)))
+fn document_of(page: &Provenance, root: &str) -> Option<String> {
+    let kind = page.source_kind.as_deref()?;
+    let path = page.source_uri.as_deref()?.strip_prefix(root)?;
+    // The address of a page of an export names the export and, after a `#`, the entry in it.
+    let is_of_export = !is_of_sync(page) && path.contains('#');
+    (kind.starts_with(IMPORT.kind) && !is_of_export && !brain_page::is_markdown(Path::new(path)))
         .then(|| path.to_owned())
 }
 
@@ -300,4 +371,46 @@ fn digest_of(files: &RootDir, path: &str) -> Option<Hash> {
     let file = files.open_file(Path::new(path)).ok()?;
     file.take(MAX_ATTACHMENT as u64 + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() <= MAX_ATTACHMENT).then(|| brain_files::digest(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: &str = "file:///notes/";
+
+    #[test]
+    fn only_pages_that_a_sync_made_go_with_their_document() {
+        let of_sync = |uri: &str| SYNC_OF_DOCUMENTS.provenance(format!("{ROOT}{uri}"), 0);
+        let of_import = |uri: &str| IMPORT.provenance(format!("{ROOT}{uri}"), 0);
+        assert!(is_of_sync(&of_sync("a.pdf")) && !is_of_sync(&of_import("a.pdf")));
+        for (page, expected) in [
+            (of_sync("a.pdf"), Some("a.pdf")),
+            (of_sync("C# for beginners.pdf"), Some("C# for beginners.pdf")),
+            (of_import("sub/a.pdf"), Some("sub/a.pdf")),
+            (of_import("report.pdf#report.pdf"), None),
+            (of_import("Recipes.enex#Soup"), None),
+            (of_sync("a.md"), None),
+        ] {
+            assert_eq!(document_of(&page, ROOT).as_deref(), expected, "{page:?}");
+        }
+        let elsewhere = SYNC_OF_DOCUMENTS.provenance("file:///other/a.pdf".to_owned(), 0);
+        assert_eq!(document_of(&elsewhere, ROOT), None);
+    }
+
+    #[test]
+    fn a_document_that_is_gone_was_not_read() {
+        let stat = Stat { size: 1, mtime_ns: 2, ctime_ns: 3 };
+        let read = SeenDocument::Read { size: 1, mtime_ns: 2, failure: None };
+        assert!(read.is_at(stat) && !read.is_at(Stat { mtime_ns: 3, ..stat }));
+        assert!(!SeenDocument::Gone.is_at(stat));
+    }
+
+    #[test]
+    fn a_document_that_comes_back_is_later_than_the_deletion() {
+        let at = |ms: i64| Stat { size: 1, mtime_ns: 0, ctime_ns: ms * 1_000_000 };
+        assert!(was_there(Some(5_000), at(4_000)));
+        assert!(!was_there(Some(5_000), at(6_000)));
+        assert!(!was_there(None, at(4_000)), "an active page");
+    }
 }

@@ -14,6 +14,7 @@ use brain_machines::KEPT_PAGES;
 use brain_page::{ForeignFormat, embedded_files, is_html};
 use brain_pages::file_input::unread_format;
 use brain_pages::files::read::uri;
+use brain_pages::provenance::{IMPORT, IngestRoute};
 use brain_pages::sources::do_overlap;
 use brain_protocol::{Command, Fault, FaultCode, Import, ImportFailure, SourceId, hint};
 use brain_service::Progress;
@@ -37,6 +38,8 @@ pub(super) struct ImportInput {
     /// Its address. Of a file that a browser sent only the name is known.
     pub(super) address: String,
     pub(super) kind: InputKind,
+    /// The route by which its pages are added.
+    pub(super) route: &'static IngestRoute,
     /// Why an export is not recognised.
     pub(super) warning: Option<String>,
 }
@@ -133,7 +136,7 @@ impl SyncService {
             Some(name) => format!("{UPLOAD}{name}"),
             None => uri(&path),
         };
-        Ok(ImportInput { path, address, kind, warning })
+        Ok(ImportInput { path, address, kind, route: &IMPORT, warning })
     }
 
     /// Lists the markdown files of an import.

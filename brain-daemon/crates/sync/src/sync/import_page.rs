@@ -57,7 +57,7 @@ pub(super) fn read_page(
         // All lines get the author of the page.
         let change = (IMPORT.author(uri.clone()), LineChange::ByPageAuthor);
         let provenance =
-            IMPORT.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
+            input.route.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
         let frontmatter = document.frontmatter.clone();
         let named_files = input.named_files(path, &document.body);
         let mut verified_frontmatter = frontmatter.clone();

@@ -8,6 +8,7 @@ use brain_base::caller::{Caller, Visibility};
 use brain_files::{CommitTimes, MarkdownFile, ScanReport};
 use brain_page::assign_slugs;
 use brain_pages::files::read::uri;
+use brain_pages::provenance::{IMPORT, IngestRoute, SYNC_OF_DOCUMENTS};
 use brain_protocol::{Fault, FaultCode, ImportFailure, ImportedPosts, Slug, SourceId, WriteStatus};
 use brain_service::Progress;
 use brain_service::batch::in_batches;
@@ -68,6 +69,14 @@ pub(super) enum ImportMode {
 }
 
 impl ImportMode {
+    /// Returns the route by which its pages are added.
+    fn route(&self) -> &'static IngestRoute {
+        match self {
+            Self::Sync => &SYNC_OF_DOCUMENTS,
+            Self::DryRun | Self::Recorded(_) => &IMPORT,
+        }
+    }
+
     /// Returns the record of the import.
     pub(super) fn record(&self) -> Option<&ImportRecord> {
         match self {
@@ -238,6 +247,7 @@ impl<'a> ImportRun<'a> {
                 path: root.to_owned(),
                 address: uri(root),
                 kind: InputKind::Documents(pages),
+                route: self.mode.route(),
                 warning: None,
             };
             let files = self.service.import_files(&input, root)?.files;

@@ -26,9 +26,6 @@ use brain_service::Progress;
 use brain_service::batch::in_batches;
 use brain_store::{Reader, SourceRecord, StoreError, SyncResult};
 
-/// Removals that the watcher sees within this time are added up, in milliseconds. The watcher sees
-/// a large removal as many small ones.
-const REMOVAL_WINDOW_MS: i64 = 10 * 60 * 1000;
 /// Why a sync deletes nothing when a disk comes or goes while it runs.
 const CHANGED_MEANWHILE: &str =
     "a disk was mounted or unmounted while the sync ran; the next sync looks again";
@@ -400,6 +397,37 @@ impl<'a> SyncRun<'a> {
         }
     }
 
+    /// Returns whether the sync may delete this number of pages, and counts them as held back if
+    /// they are too many. `pages` is the number of active pages of the source. Removals by the
+    /// watcher count together, and those of this sync.
+    fn may_delete(&mut self, missing: usize, pages: usize) -> Result<bool, EarlyEnd> {
+        let Self { service, options, tally, .. } = self;
+        let removed = tally.report.removed as usize;
+        let before = match options.watched {
+            Some(_) => service.removals.recent(self.id, service.env.clock.now()),
+            None => removed,
+        };
+        // A dry run removed none of them.
+        let all = pages + if options.dry_run { 0 } else { before };
+        if missing > 0 && are_too_many(missing + before, all) && !options.yes {
+            tally.report.held_back += missing as u64;
+            return Ok(false);
+        }
+        if missing > 0 && !options.dry_run && !self.has_same_disks() {
+            return Err(EarlyEnd::Away(CHANGED_MEANWHILE.into()));
+        }
+        Ok(missing > 0)
+    }
+
+    /// Adds pages that were deleted to the report, and to the recent removals of the watcher.
+    fn count_removed(&mut self, removed: u64) {
+        self.tally.report.removed += removed;
+        if self.options.watched.is_some() {
+            let now = self.service.env.clock.now();
+            self.service.removals.record(self.id, now, removed as usize);
+        }
+    }
+
     /// Deletes the missing pages, unless they are too many. `pages` is the number of active pages.
     fn delete_pages(
         &mut self,
@@ -407,28 +435,17 @@ impl<'a> SyncRun<'a> {
         missing: &[MissingPage],
         pages: usize,
     ) -> Result<(), EarlyEnd> {
-        let is_watched = self.options.watched.is_some();
-        let recent = if is_watched { self.recent_removals() } else { 0 };
-        let (removals, all) = (missing.len() + recent, pages + recent);
-        let is_too_many = are_too_many(removals, all);
-        if !missing.is_empty() && is_too_many && !self.options.yes {
-            self.tally.report.held_back += missing.len() as u64;
+        if !self.may_delete(missing.len(), pages)? {
             return Ok(());
         }
-        if self.options.dry_run {
-            self.tally.report.removed = missing.len() as u64;
-            return Ok(());
-        }
-        if !missing.is_empty() && !self.has_same_disks() {
-            return Err(EarlyEnd::Away(CHANGED_MEANWHILE.into()));
-        }
-        let check_cancelled = || self.check_cancelled(self.done);
-        let removed = self.service.delete_missing(context, missing, &check_cancelled)?;
-        self.tally.report.removed = removed;
-        if is_watched && removed > 0 {
-            let removal = (self.id.clone(), self.service.env.clock.now(), removed as usize);
-            self.service.removals.lock().push(removal);
-        }
+        let removed = match self.options.dry_run {
+            true => missing.len() as u64,
+            false => {
+                let check_cancelled = || self.check_cancelled(self.done);
+                self.service.delete_missing(context, missing, &check_cancelled)?
+            }
+        };
+        self.count_removed(removed);
         Ok(())
     }
 
@@ -447,15 +464,17 @@ impl<'a> SyncRun<'a> {
         let (service, source) = (self.service, self.id);
         let (options, progress) = (self.options, self.progress);
         let sync = DocumentSync { service, source, files: &files, options, progress };
-        Ok(sync.run(documents, &mut self.tally)?)
-    }
-
-    /// Returns the number of pages of the source whose removal the watcher saw recently.
-    fn recent_removals(&self) -> usize {
-        let since = self.service.env.clock.now() - REMOVAL_WINDOW_MS;
-        let mut removals = self.service.removals.lock();
-        removals.retain(|(_, at, _)| *at > since);
-        removals.iter().filter(|(id, _, _)| id == self.id).map(|(_, _, pages)| pages).sum()
+        let gone = sync.update(documents, &mut self.tally)?;
+        let pages = match gone.is_empty() {
+            true => 0,
+            false => active_pages(&self.service.store.read(Visibility::All)?, self.id)?,
+        };
+        // The conversions can take minutes, so the disks are checked again.
+        if self.may_delete(gone.len(), pages)? {
+            let removed = sync.delete(&gone, &mut self.tally)?;
+            self.count_removed(removed);
+        }
+        Ok(())
     }
 
     /// Records the result of the sync, and returns its report.
