@@ -10,7 +10,7 @@ impl TimeParser<'_> {
     fn of_year(&self, end: usize, of: impl Fn(i16) -> Option<Days>) -> Option<ParsedTime> {
         Some(match self.year_at(end) {
             Some((year, end)) => ParsedTime::strong(of(year)?, end),
-            None => ParsedTime::weak(self.calendar.latest(of)?, end).assumed(),
+            None => ParsedTime::weak(self.calendar.latest(of)?, end).of_any_year(),
         })
     }
 

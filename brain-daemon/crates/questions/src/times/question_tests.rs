@@ -212,7 +212,27 @@ fn a_period_without_a_year_can_be_of_an_earlier_one() {
     };
     assert_eq!(earlier("notes from February").as_deref(), Some("2025-02-01 2025-02-28"));
     assert_eq!(earlier("what happened on 24 May").as_deref(), Some("2025-05-24 2025-05-24"));
+    for (text, days) in [
+        ("KW 20", "2025-05-12 2025-05-18"),
+        ("the week of 12 May", "2025-05-12 2025-05-18"),
+        ("on 29 February", "2020-02-29 2020-02-29"),
+        ("last winter", "2024-12-01 2025-02-28"),
+        ("between November and February", "2024-11-01 2025-02-28"),
+        ("notes since March", "2025-03-01 9999-12-31"),
+        ("notes after March", "2025-04-01 9999-12-31"),
+        ("notes after 29 February", "2020-03-01 9999-12-31"),
+    ] {
+        assert_eq!(earlier(text).as_deref(), Some(days), "{text}");
+    }
     assert_eq!(earlier("notes from February 2024"), None, "the year is named");
-    assert_eq!(earlier("notes from Friday"), None);
-    assert_eq!(earlier("notes before March"), None);
+    for text in [
+        "notes from Friday",
+        "between Monday and Friday",
+        "notes before March",
+        "next March",
+        "this March",
+        "mars prochain",
+    ] {
+        assert_eq!(earlier(text), None, "{text}");
+    }
 }
