@@ -212,18 +212,23 @@ impl TimeParser<'_> {
 
     /// Reads a time, with the preposition before it if there is one.
     fn plain(&self, at: usize) -> Option<ParsedTime> {
-        let accepts = |found: &ParsedTime, is_enough: bool| {
-            is_enough || self.has_no_topic_beside(at..found.end)
-        };
-        if words::is_preposition(self.word(at)) {
+        if words::is_preposition(self.word(at)) && !topic::is_french_verb(self.tokens, at) {
             let start = self.skip_fillers(at + 1);
-            let found = self.time(start).filter(|found| accepts(found, !found.is_faint));
+            let is_time = |it: &ParsedTime| !it.is_faint || self.has_no_topic_beside(at..it.end);
+            let found = self.time(start).filter(is_time);
             let found = found.or_else(|| self.day_and_month(at));
             if found.is_some() {
                 return found;
             }
         }
-        self.time(at).filter(|found| accepts(found, !found.is_weak && !found.is_faint))
+        self.time(at).filter(|found| {
+            let is_clear = !found.is_weak && !found.is_faint;
+            let can_be_time = || {
+                !topic::is_subject(self.tokens, at..found.end)
+                    && self.has_no_topic_beside(at..found.end)
+            };
+            is_clear || can_be_time()
+        })
     }
 
     /// Returns whether the question says nothing about a page beside a time.

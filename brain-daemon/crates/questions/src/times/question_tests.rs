@@ -63,6 +63,31 @@ fn a_month_without_a_year_is_the_last_one() {
 }
 
 #[test]
+fn a_month_that_writes_is_a_person() {
+    check(&[
+        ("what did Jan write", ""),
+        ("wo hat Jan geschrieben", ""),
+        ("was Jan geschrieben hat", ""),
+        ("Was schrieb August?", ""),
+        ("notes that April wrote", ""),
+        ("what has June written", ""),
+        ("what May has noted", ""),
+        ("qu'a Jan écrit ?", ""),
+        ("où a Jan écrit", ""),
+        ("what did Summer write", ""),
+        ("what did I write in January", "2026-01-01 2026-01-31"),
+        ("what did Jan write in June", "2026-06-01 2026-06-30"),
+        ("what did I write January", "2026-01-01 2026-01-31"),
+        ("Was habe ich Januar geschrieben", "2026-01-01 2026-01-31"),
+        ("was hat Jan im März geschrieben", "2026-03-01 2026-03-31"),
+        ("what did Jan write yesterday", "2026-11-22 2026-11-22"),
+        ("April notes", "2026-04-01 2026-04-30"),
+        ("find a March note", "2026-03-01 2026-03-31"),
+        ("cosa ho scritto a marzo", "2026-03-01 2026-03-31"),
+    ]);
+}
+
+#[test]
 fn years_and_their_parts_are_found() {
     check(&[
         ("what happened in 2019", "2019-01-01 2019-12-31"),
