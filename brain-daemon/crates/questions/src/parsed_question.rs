@@ -79,6 +79,8 @@ mod tests {
         assert_eq!(names("-draft tag:x ", "meetings in [March]"), 0);
         assert_eq!(names("", "meetings in March with [Ann]"), 1);
         assert_eq!(names("", "notes about [March]"), 1);
+        assert_eq!(names("", "what did [Jan] write"), 1);
+        assert_eq!(names("", "[April] notes"), 0);
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Period {
     pub other: Option<(Date, Date)>,
     /// Whether the question leaves open which year, or which day with this name, it means.
     pub is_assumed: bool,
+    /// Whether it is the last one of the periods that each year has, and can be an earlier one.
+    can_be_earlier: bool,
     /// The words that name it, as a byte range of the question.
     pub range: Range<usize>,
 }
@@ -47,23 +49,22 @@ impl Period {
         std::iter::once((self.first, self.last)).chain(self.other)
     }
 
-    /// Returns the same period of the year before, if the question names no year: `March` for a brain
-    /// whose last notes of a March are older. `None` for a day of the week. `text` is the question.
+    /// Returns the same period of the last year before that has it, if the question names no year:
+    /// `March` for a brain whose last notes of a March are older. `None` for a day of the week, and
+    /// after `next` or `this`. `text` is the question.
     #[must_use]
     pub fn a_year_earlier(&self, text: &str) -> Option<Self> {
-        let words = text.get(self.range.clone())?;
-        let is_weekday = self.first == self.last && !words.contains(|c: char| c.is_numeric());
-        if !self.is_assumed || is_weekday {
+        if !self.can_be_earlier {
             return None;
         }
-        let earlier = |(first, last): (Date, Date)| {
-            let new_last = last.checked_sub(1.year()).ok()?;
-            let is_end = last == last.last_of_month();
-            let last = if is_end { new_last.last_of_month() } else { new_last };
-            Some((first.checked_sub(1.year()).ok()?, last))
-        };
-        let (first, last) = earlier((self.first, self.last))?;
-        Some(Self { first, last, other: self.other.and_then(earlier), ..self.clone() })
+        // On the day before it begins, the question names the period before: a week is a week
+        // again, and 29 February has its year. What follows a period (`after March`) begins when
+        // that has begun, so it takes a day of the year before.
+        let days = [self.first.yesterday().ok()?, self.first.checked_sub(1.year()).ok()?];
+        days.into_iter().find_map(|today| {
+            let period = Times::of(text, today).period?;
+            (period.range == self.range && period.first < self.first).then_some(period)
+        })
     }
 
     /// Returns whether a day is in the period.

@@ -104,7 +104,7 @@ impl TimeParser<'_> {
         let month_first = month_first.filter(|_| has_slash);
         let days = day_first.or(month_first)?;
         let other = month_first.filter(|other| *other != days);
-        Some(ParsedTime { other, ..ParsedTime::strong(days, start + 2).assumed() })
+        Some(ParsedTime { other, ..ParsedTime::strong(days, start + 2).of_any_year() })
     }
 
     /// Returns whether an apostrophe is before the token: `May ’21`.
@@ -146,7 +146,7 @@ impl TimeParser<'_> {
         };
         Some(match self.year_at(end) {
             Some((year, end)) => ParsedTime::strong(date(year)?, end),
-            None => ParsedTime::strong(self.calendar.latest(date)?, end).assumed(),
+            None => ParsedTime::strong(self.calendar.latest(date)?, end).of_any_year(),
         })
     }
 

@@ -19,6 +19,8 @@ pub(super) struct ParsedTime {
     pub(super) is_faint: bool,
     /// Whether the year, or the day of a weekday, is not in the question.
     pub(super) is_assumed: bool,
+    /// Whether the same period of an earlier year can be meant.
+    pub(super) can_be_earlier: bool,
     /// The days of another reading: `03/04/2021`.
     pub(super) other: Option<Days>,
 }
@@ -26,7 +28,15 @@ pub(super) struct ParsedTime {
 impl ParsedTime {
     /// Returns a time that needs no preposition.
     pub(super) fn strong(days: Days, end: usize) -> Self {
-        Self { days, end, is_weak: false, is_faint: false, is_assumed: false, other: None }
+        Self {
+            days,
+            end,
+            is_weak: false,
+            is_faint: false,
+            is_assumed: false,
+            can_be_earlier: false,
+            other: None,
+        }
     }
 
     /// Returns a time that needs a preposition.
@@ -34,9 +44,14 @@ impl ParsedTime {
         Self { is_weak: true, ..Self::strong(days, end) }
     }
 
-    /// Returns the same time, as one whose year is not in the question.
+    /// Returns the same time, as one that the question leaves open.
     pub(super) fn assumed(self) -> Self {
         Self { is_assumed: true, ..self }
+    }
+
+    /// Returns the same time, as the last one of those that each year has.
+    pub(super) fn of_any_year(self) -> Self {
+        Self { can_be_earlier: true, ..self.assumed() }
     }
 
     /// Returns whether the time is one day.
@@ -105,8 +120,8 @@ impl TimeParser<'_> {
             .or_else(|| self.plain(at))?;
         let ((first, last), range) = (found.days, self.range(at, found.end)?);
         let other = found.other.filter(|(first, last)| first <= last);
-        let is_assumed = found.is_assumed;
-        (first <= last).then_some(Period { first, last, other, is_assumed, range })
+        let ParsedTime { is_assumed, can_be_earlier, .. } = found;
+        (first <= last).then_some(Period { first, last, other, is_assumed, can_be_earlier, range })
     }
 
     /// Reads `March to May 2021`, `2019-2021`, `12.–18. Mai 2021`.
@@ -163,7 +178,9 @@ impl TimeParser<'_> {
             (false, false) => {}
         }
         let is_assumed = one.is_assumed && other.is_assumed;
-        Some(ParsedTime { is_assumed, ..ParsedTime::strong((first, last), other.end) })
+        let can_be_earlier = one.can_be_earlier && other.can_be_earlier;
+        let found = ParsedTime::strong((first, last), other.end);
+        Some(ParsedTime { is_assumed, can_be_earlier, ..found })
     }
 
     /// Reads `since March`, `before 2024`, `until yesterday`.
@@ -195,18 +212,23 @@ impl TimeParser<'_> {
 
     /// Reads a time, with the preposition before it if there is one.
     fn plain(&self, at: usize) -> Option<ParsedTime> {
-        let accepts = |found: &ParsedTime, is_enough: bool| {
-            is_enough || self.has_no_topic_beside(at..found.end)
-        };
-        if words::is_preposition(self.word(at)) {
+        if words::is_preposition(self.word(at)) && !topic::is_french_verb(self.tokens, at) {
             let start = self.skip_fillers(at + 1);
-            let found = self.time(start).filter(|found| accepts(found, !found.is_faint));
+            let is_time = |it: &ParsedTime| !it.is_faint || self.has_no_topic_beside(at..it.end);
+            let found = self.time(start).filter(is_time);
             let found = found.or_else(|| self.day_and_month(at));
             if found.is_some() {
                 return found;
             }
         }
-        self.time(at).filter(|found| accepts(found, !found.is_weak && !found.is_faint))
+        self.time(at).filter(|found| {
+            let is_clear = !found.is_weak && !found.is_faint;
+            let can_be_time = || {
+                !topic::is_subject(self.tokens, at..found.end)
+                    && self.has_no_topic_beside(at..found.end)
+            };
+            is_clear || can_be_time()
+        })
     }
 
     /// Returns whether the question says nothing about a page beside a time.

@@ -10,7 +10,7 @@ impl TimeParser<'_> {
     fn of_year(&self, end: usize, of: impl Fn(i16) -> Option<Days>) -> Option<ParsedTime> {
         Some(match self.year_at(end) {
             Some((year, end)) => ParsedTime::strong(of(year)?, end),
-            None => ParsedTime::weak(self.calendar.latest(of)?, end).assumed(),
+            None => ParsedTime::weak(self.calendar.latest(of)?, end).of_any_year(),
         })
     }
 
@@ -138,8 +138,10 @@ impl TimeParser<'_> {
     /// Reads `the week of 12 May 2021`, `week 20 of 2021`, `KW 20`.
     pub(super) fn week(&self, at: usize) -> Option<ParsedTime> {
         let word = self.word(at);
-        // `KW20`
-        let joined = ["kw", "wk", "w"].iter().find_map(|short| word.strip_prefix(short));
+        // `KW20`, `W20 2025`. `W2` alone is a form for taxes.
+        let joined = ["kw", "wk"].iter().find_map(|short| word.strip_prefix(short));
+        let joined =
+            joined.or_else(|| word.strip_prefix('w').filter(|_| self.year(at + 1).is_some()));
         if let Some(number) = joined.and_then(|digits| digits.parse::<i8>().ok()) {
             return self.of_year(at + 1, |year| calendar::numbered_week(year, number));
         }

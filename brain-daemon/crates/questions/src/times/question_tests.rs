@@ -63,6 +63,31 @@ fn a_month_without_a_year_is_the_last_one() {
 }
 
 #[test]
+fn a_month_that_writes_is_a_person() {
+    check(&[
+        ("what did Jan write", ""),
+        ("wo hat Jan geschrieben", ""),
+        ("was Jan geschrieben hat", ""),
+        ("Was schrieb August?", ""),
+        ("notes that April wrote", ""),
+        ("what has June written", ""),
+        ("what May has noted", ""),
+        ("qu'a Jan écrit ?", ""),
+        ("où a Jan écrit", ""),
+        ("what did Summer write", ""),
+        ("what did I write in January", "2026-01-01 2026-01-31"),
+        ("what did Jan write in June", "2026-06-01 2026-06-30"),
+        ("what did I write January", "2026-01-01 2026-01-31"),
+        ("Was habe ich Januar geschrieben", "2026-01-01 2026-01-31"),
+        ("was hat Jan im März geschrieben", "2026-03-01 2026-03-31"),
+        ("what did Jan write yesterday", "2026-11-22 2026-11-22"),
+        ("April notes", "2026-04-01 2026-04-30"),
+        ("find a March note", "2026-03-01 2026-03-31"),
+        ("cosa ho scritto a marzo", "2026-03-01 2026-03-31"),
+    ]);
+}
+
+#[test]
 fn years_and_their_parts_are_found() {
     check(&[
         ("what happened in 2019", "2019-01-01 2019-12-31"),
@@ -104,6 +129,12 @@ fn weeks_and_days_are_found() {
         ("week 20 of 2021", "2021-05-17 2021-05-23"),
         ("KW 20 2021", "2021-05-17 2021-05-23"),
         ("2021-W20", "2021-05-17 2021-05-23"),
+        ("W20 2021", "2021-05-17 2021-05-23"),
+        ("KW20", "2026-05-11 2026-05-17"),
+        ("wk20 notes", "2026-05-11 2026-05-17"),
+        ("income from W2", ""),
+        ("W2", ""),
+        ("what did I write of W9", ""),
         ("week 3 of the course", ""),
         ("what did I write on May 24th", "2026-05-24 2026-05-24"),
         ("the 24th of May, what was it", "2026-05-24 2026-05-24"),
@@ -206,7 +237,27 @@ fn a_period_without_a_year_can_be_of_an_earlier_one() {
     };
     assert_eq!(earlier("notes from February").as_deref(), Some("2025-02-01 2025-02-28"));
     assert_eq!(earlier("what happened on 24 May").as_deref(), Some("2025-05-24 2025-05-24"));
+    for (text, days) in [
+        ("KW 20", "2025-05-12 2025-05-18"),
+        ("the week of 12 May", "2025-05-12 2025-05-18"),
+        ("on 29 February", "2020-02-29 2020-02-29"),
+        ("last winter", "2024-12-01 2025-02-28"),
+        ("between November and February", "2024-11-01 2025-02-28"),
+        ("notes since March", "2025-03-01 9999-12-31"),
+        ("notes after March", "2025-04-01 9999-12-31"),
+        ("notes after 29 February", "2020-03-01 9999-12-31"),
+    ] {
+        assert_eq!(earlier(text).as_deref(), Some(days), "{text}");
+    }
     assert_eq!(earlier("notes from February 2024"), None, "the year is named");
-    assert_eq!(earlier("notes from Friday"), None);
-    assert_eq!(earlier("notes before March"), None);
+    for text in [
+        "notes from Friday",
+        "between Monday and Friday",
+        "notes before March",
+        "next March",
+        "this March",
+        "mars prochain",
+    ] {
+        assert_eq!(earlier(text), None, "{text}");
+    }
 }

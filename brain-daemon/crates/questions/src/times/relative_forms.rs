@@ -6,6 +6,13 @@ use super::calendar::{self, Days};
 use super::parser::{ParsedTime, TimeParser};
 use super::words;
 
+/// Returns a month or a season at a step from the current one: `last March` can be of an earlier
+/// year, `this March` and `next March` cannot.
+fn at_step(step: i64, days: Days, end: usize) -> ParsedTime {
+    let found = ParsedTime::strong(days, end);
+    if step < 0 { found.of_any_year() } else { found.assumed() }
+}
+
 impl TimeParser<'_> {
     /// Reads `3 days ago`, `vor 3 Tagen`, `il y a 3 jours`. `1 week ago` is the whole former week.
     pub(super) fn age(&self, at: usize) -> Option<ParsedTime> {
@@ -64,7 +71,7 @@ impl TimeParser<'_> {
                 return Some(found);
             }
             if let Some(days) = self.yearly_at_step(at + 1, step) {
-                return Some(ParsedTime::strong(days, at + 2).assumed());
+                return Some(at_step(step, days, at + 2));
             }
         }
         self.relative_after(at)
@@ -94,7 +101,7 @@ impl TimeParser<'_> {
         if words::unit(self.word(at + 2)).is_some() {
             return None;
         }
-        Some(ParsedTime::strong(self.yearly_at_step(at, step)?, at + 2).assumed())
+        Some(at_step(step, self.yearly_at_step(at, step)?, at + 2))
     }
 
     /// Returns the days of the month or season at a token, counted in steps from the current one.

@@ -340,6 +340,73 @@ const GRAMMAR: [&str; 172] = [
     "eu",
     "ho",
 ];
+/// Verbs directly before the name of a person: `what did Jan write`, `was schrieb Jan`.
+const BEFORE_NAME: [&str; 13] = [
+    "did", "does", "has", "had", "hat", "hatte", "schrieb", "ha", "avait", "escribio", "escreveu",
+    "heeft", "schreef",
+];
+/// Words of French questions after which `a` is a verb: `qu'a Jan écrit`.
+const BEFORE_FRENCH_VERB: [&str; 4] = ["qu", "que", "ou", "quand"];
+/// Verbs directly after the name of a person who writes: `what Jan wrote`, `ce que Jan a écrit`.
+const AFTER_NAME: [&str; 31] = [
+    "has",
+    "had",
+    "wrote",
+    "writes",
+    "noted",
+    "jotted",
+    "recorded",
+    "captured",
+    "created",
+    "added",
+    "edited",
+    "changed",
+    "updated",
+    "hat",
+    "hatte",
+    "schrieb",
+    "geschrieben",
+    "notiert",
+    "notierte",
+    "erstellt",
+    "bearbeitet",
+    "verfasst",
+    "festgehalten",
+    "a",
+    "avait",
+    "ha",
+    "escribio",
+    "escreveu",
+    "heeft",
+    "schreef",
+    "geschreven",
+];
+/// Subjects beside which the name of a month is no subject: `was habe ich Januar geschrieben`.
+const WRITERS: [&str; 7] = ["i", "we", "you", "ich", "wir", "je", "nous"];
+
+/// Returns whether the token `at` is the French verb `a`, which is a preposition in other languages.
+pub(super) fn is_french_verb(tokens: &[TimeToken], at: usize) -> bool {
+    is_one_of(tokens.get(at), &["a"]) && is_one_of(before(tokens, at), &BEFORE_FRENCH_VERB)
+}
+
+/// Returns whether a time of one word is the subject of a verb, so that it names a person: `Jan` in
+/// `what did Jan write`.
+pub(super) fn is_subject(tokens: &[TimeToken], time: Range<usize>) -> bool {
+    let previous = before(tokens, time.start);
+    let has_verb_before = is_one_of(previous, &BEFORE_NAME)
+        || (time.start > 0 && is_french_verb(tokens, time.start - 1));
+    let has_verb_after =
+        is_one_of(tokens.get(time.end), &AFTER_NAME) && !is_one_of(previous, &WRITERS);
+    time.len() == 1 && (has_verb_before || has_verb_after)
+}
+
+fn before(tokens: &[TimeToken], at: usize) -> Option<&TimeToken> {
+    tokens.get(at.checked_sub(1)?)
+}
+
+fn is_one_of(token: Option<&TimeToken>, list: &[&str]) -> bool {
+    token.is_some_and(|token| list.contains(&token.text.as_str()))
+}
 
 /// Returns whether a word is about pages or writing.
 pub(super) fn is_about_pages(word: &str) -> bool {

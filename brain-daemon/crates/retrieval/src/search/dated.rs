@@ -17,8 +17,8 @@ use brain_questions::ParsedQuestion;
 use brain_questions::forms::names_kind;
 use brain_questions::times::{Order, Period};
 
-/// Maximum number of years for which pages of a month are sought if the question names no year.
-const MAX_YEARS_BACK: usize = 60;
+/// Maximum number of readings of a period without a year that are sought, from the last one back.
+const MAX_PERIODS: usize = 60;
 /// Maximum number of pages of a period that are searched for the question's other words.
 const DEPTH: usize = 200;
 /// Maximum number of newest pages of a period that are considered in addition, for each role.
@@ -87,15 +87,15 @@ impl DatedPages {
             Question { days: Some(condition), ..rest.clone() }
         };
         // A month without a year is the last one with pages.
-        let (mut earlier, mut years) = (Some(period.clone()), 0);
-        while let Some(candidate) = earlier.filter(|_| years < MAX_YEARS_BACK) {
+        let (mut earlier, mut tried) = (Some(period.clone()), 0);
+        while let Some(candidate) = earlier.filter(|_| tried < MAX_PERIODS) {
             let pages = index.matching_pages(&on_days_of(&candidate, &DayRole::ALL))?;
             if pages.is_none_or(|pages| !pages.is_empty()) {
                 period = candidate;
                 break;
             }
             earlier = candidate.a_year_earlier(&parsed.query.text);
-            years += 1;
+            tried += 1;
         }
         let on_days = |roles: &[DayRole]| on_days_of(&period, roles);
         let roles = roles(parsed.times.is_about_writing);
