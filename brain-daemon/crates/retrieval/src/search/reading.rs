@@ -86,7 +86,10 @@ impl Reading {
             return Ok(());
         }
         let Some(found) = unwanted(text) else { return Ok(()) };
-        let is_time = |item: &String| Times::of(item, self.parsed.today).period.is_some();
+        let is_time = |item: &String| {
+            let period = Times::of(item, self.parsed.today).period;
+            period.is_some_and(|period| period.range == (0..item.len()))
+        };
         if found.words.iter().any(is_time) || self.is_sought(index, &found)? {
             return Ok(());
         }
