@@ -151,7 +151,11 @@ fn a_document_that_comes_back_restores_its_page_and_a_deleted_page_stays_deleted
 fn removed_documents_count_with_removed_notes() {
     let papers = Papers::new();
     papers.home.json(["sources", "set", "papers", "--include", "*.pdf"]);
-    let paths = |kind: &str| (0..15).map(|n| papers.dir.join(format!("{kind}{n}.{kind}")));
+    let dir = papers.dir.clone();
+    let paths = |kind: &'static str| {
+        let dir = dir.clone();
+        (0..15).map(move |n| dir.join(format!("{kind}{n}.{kind}")))
+    };
     paths("md").for_each(|path| fs::write(path, "# A note\n").unwrap());
     paths("pdf").for_each(|path| fs::write(path, "fine\nA bird\n").unwrap());
     papers.sync();
