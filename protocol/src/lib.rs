@@ -102,11 +102,11 @@ pub const VERSION: &str = "0.1.0.0";
 ///
 /// Types are encoded by position, so fields and variants are appended. bincode has no versioning,
 /// so every change of the encoding of [`Request`], [`Reply`] or [`Event`] must raise the number.
-pub const PROTOCOL: u16 = 20;
+pub const PROTOCOL: u16 = 21;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
-const WIRE_TYPES: u64 = 0x5078_717c_3be4_8865;
+const WIRE_TYPES: u64 = 0x385b_56ec_5e13_7703;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

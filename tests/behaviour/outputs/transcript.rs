@@ -138,6 +138,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r"(?m)^((?:ok|warn|fail) +[\w-]+) +[\d.]+ m?s  ", "${1} 0 ms  "),
     (r" +[\d.]+ ms\b", " 0 ms"),
     (r"\(in \d[^)]*\)", "(in N min)"),
+    (r"\btakes about (?:an?|\d+) \w+", "takes about N s"),
     (r"\buntil \d\d:\d\d \(in", "until hh:mm (in"),
     (r"(?m)^  \d\d-\d\d \d\d:\d\d ", "  MM-DD hh:mm "),
     // Programs and addresses.
