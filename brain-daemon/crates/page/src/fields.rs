@@ -107,7 +107,9 @@ mod tests {
 
     #[test]
     fn fields_are_bounded() {
-        let many: String = (0..100).map(|n| format!("key{n}: {}\n", "é".repeat(600))).collect();
+        let many: String = (0..100)
+            .map(|n| format!("key{n}: {}\n", "é".repeat(if n < 9 { 600 } else { 20 })))
+            .collect();
         let fields = lines(&many);
         assert_eq!(fields.len(), MAX_FIELDS);
         assert!(fields.iter().all(|line| line.len() <= MAX_VALUE_BYTES + 16));

@@ -10,6 +10,7 @@ mod embed_command;
 mod estimate;
 mod forecast;
 mod install;
+mod installed_models;
 mod models;
 mod pending_changes;
 mod query;
@@ -42,7 +43,7 @@ use brain_service::Progress;
 use brain_store::Store;
 
 pub use commit_hook::combine_hooks;
-pub(crate) use models::default_embedding_model;
+pub(crate) use installed_models::default_embedding_model;
 pub use state::EmbeddingState;
 
 /// Maximum time that a search waits for the vectors of its question, and for the reranker.

@@ -19,6 +19,7 @@
 //! | `token`, `fold`, `exact`, `language`, `stopwords` | Turn a text into terms |
 //! | `document`, `encoding` | The terms of a page, and their form in the index |
 //! | `query` | Parses a question into units and words, once; `command` tells pasted command lines |
+//! | `replaced_word` | Replaces a word of a question |
 //! | `numbers` | The forms of numbers and versions |
 //! | `plan`, `days` | Turn a parsed question into groups of terms and conditions |
 //! | `fields` | Decides whether `status:active` is a filter |
@@ -79,6 +80,7 @@ mod question_terms;
 mod quote_tests;
 mod quotes;
 mod rank;
+mod replaced_word;
 mod restricted_search;
 mod runs;
 mod schema;

@@ -10,8 +10,8 @@ use super::{
     exact,
     name_key::{name_key, tag_key},
     numbers,
+    replaced_word::with_word,
     token::{self, Kind, divides_hebrew, head},
-    typos::with_word,
 };
 
 /// Maximum bytes read of a question.

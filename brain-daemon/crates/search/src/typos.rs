@@ -25,8 +25,9 @@ use super::{
     near_words::{ComparedPart, NearWords},
     plan::Plan,
     query::{Query, Unit},
+    replaced_word::with_word,
     schema::Fields,
-    token::{self, Kind},
+    token::Kind,
     view::View,
     visible_pages::VisiblePages,
 };
@@ -226,20 +227,6 @@ fn has_digits(word: &str) -> bool {
 
 fn has_capitals(text: &str) -> bool {
     text.contains(char::is_uppercase)
-}
-
-/// Returns `text` with each `word` replaced by `spelling`.
-pub(super) fn with_word(text: &str, word: &str, spelling: &str) -> String {
-    let (mut out, mut end) = (String::with_capacity(text.len()), 0);
-    token::scan(text, &mut |t| {
-        if t.text == word && t.start >= end {
-            out.push_str(text.get(end..t.start).unwrap_or_default());
-            out.push_str(spelling);
-            end = t.end;
-        }
-    });
-    out.push_str(text.get(end..).unwrap_or_default());
-    out
 }
 
 /// A word of the pages that differs little from a word of the question.

@@ -9,7 +9,7 @@ use brain_protocol::{Command, Fault, FaultCode, ModelInstall, ModelInstallReply,
 use sha2::{Digest as _, Sha256};
 
 use super::estimate::{EstimatedWork, approximate_time, sample_speed};
-use super::models::{REPLACED_SUFFIX, STAGING_SUFFIX, default_embedding_model};
+use super::installed_models::{REPLACED_SUFFIX, STAGING_SUFFIX, default_embedding_model};
 use super::{EmbeddingService, Progress};
 use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;

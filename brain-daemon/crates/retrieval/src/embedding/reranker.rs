@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Command, Doctor, Operation as _, hint};
 use parking_lot::Mutex;
 
-use super::models::installed_reranker;
+use super::installed_models::installed_reranker;
 use super::{Caller, EmbeddingService, QUERY_DEADLINE};
 use brain_base::permission::permit;
 use brain_config::RerankProvider;
