@@ -137,6 +137,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r"\b\d+\.\d s\b", "0.0 s"),
     (r"(?m)^((?:ok|warn|fail) +[\w-]+) +[\d.]+ m?s  ", "${1} 0 ms  "),
     (r" +[\d.]+ ms\b", " 0 ms"),
+    (r" +TOOK\b", "  TOOK"),
     (r"\(in \d[^)]*\)", "(in N min)"),
     (r"\btakes about (?:an?|\d+) \w+", "takes about N s"),
     (r"\buntil \d\d:\d\d \(in", "until hh:mm (in"),

@@ -36,6 +36,35 @@ const QUESTION_PAUSE: Duration = Duration::from_millis(10);
 /// Wait until the allocator has returned freed memory to the system.
 const SETTLE_TIME: Duration = Duration::from_secs(12);
 
+/// Returns the seconds and CPU seconds of the fastest of three runs over all windows.
+fn fastest_run(local: &LocalModel, windows: &[String]) -> (f64, f64) {
+    let mut best = (f64::MAX, 0.0);
+    for _ in 0..3 {
+        let (began, cpu_before) = (Instant::now(), cpu());
+        local.embed(windows, VectorPurpose::Document, &|| true).unwrap();
+        let run = (began.elapsed().as_secs_f64(), cpu() - cpu_before);
+        best = if run.0 < best.0 { run } else { best };
+    }
+    best
+}
+
+/// Returns the times of questions while pages are embedded.
+fn times_beside_pages(local: &LocalModel, query: &[String; 1], windows: &[String]) -> Vec<f64> {
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let is_done = &is_done;
+        let pages = scope.spawn(move || {
+            while !is_done.load(Ordering::Relaxed) {
+                local.embed(&windows[..PAGE_BATCH], VectorPurpose::Document, &|| true).unwrap();
+            }
+        });
+        let times = question_times(local, query);
+        is_done.store(true, Ordering::Relaxed);
+        pages.join().unwrap();
+        times
+    })
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     // `cargo test` also runs benchmarks, without arguments.
@@ -59,29 +88,10 @@ fn main() {
     let began = Instant::now();
     local.embed(&query, VectorPurpose::Query, &|| true).unwrap();
     let first = began.elapsed();
-    // Seconds and CPU seconds of the fastest run.
-    let mut best = (f64::MAX, 0.0);
-    for _ in 0..3 {
-        let (began, cpu_before) = (Instant::now(), cpu());
-        local.embed(&windows, VectorPurpose::Document, &|| true).unwrap();
-        let run = (began.elapsed().as_secs_f64(), cpu() - cpu_before);
-        best = if run.0 < best.0 { run } else { best };
-    }
+    let best = fastest_run(&local, &windows);
     let busy = rss();
     let questions = question_times(&local, &query);
-    let is_done = AtomicBool::new(false);
-    let busy_questions = std::thread::scope(|scope| {
-        let (local, windows, is_done) = (&local, &windows, &is_done);
-        let pages = scope.spawn(move || {
-            while !is_done.load(Ordering::Relaxed) {
-                local.embed(&windows[..PAGE_BATCH], VectorPurpose::Document, &|| true).unwrap();
-            }
-        });
-        let times = question_times(local, &query);
-        is_done.store(true, Ordering::Relaxed);
-        pages.join().unwrap();
-        times
-    });
+    let busy_questions = times_beside_pages(&local, &query, &windows);
     std::thread::sleep(SETTLE_TIME);
     let idle = rss();
     local.unload_if_idle(Duration::ZERO);
