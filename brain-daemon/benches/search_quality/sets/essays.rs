@@ -1,6 +1,6 @@
 //! Essays and chats. A chat repeats a phrase of a question and does not answer it; the essay does,
-//! with all its words in other sentences. And the other way round: a remembered line of a chat, whose words an essay
-//! also has, but apart.
+//! with all its words in other sentences. And the other way round: a remembered line of a chat,
+//! whose words an essay also has, but apart.
 
 use super::prose::{LANGUAGES, page, prose, slug};
 use super::versions::letters;

@@ -123,8 +123,8 @@ impl<'a> Segment<'a> {
                 found.tag = segment.find(&segment.keys, fields.keys, &group.tag.text)?;
                 found.slug = segment.find(&segment.keys, fields.keys, &group.slug.text)?;
                 // Exact ASCII forms find names with an apostrophe and words with a hyphen. For short
-                // words they are needed only if no page has the word. `open_whole` always looks them up, so that pages that the caller
-                // cannot see have no influence.
+                // words they are needed only if no page has the word. `open_whole` always looks
+                // them up, so that pages that the caller cannot see have no influence.
                 let is_needed = |exact: &&HashedTerm| {
                     !exact.text.is_ascii()
                         || exact.text.len() > SHORT_EXACT_BYTES
