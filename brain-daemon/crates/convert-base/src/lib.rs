@@ -6,6 +6,7 @@
 
 mod format;
 mod kinds;
+mod limited_reader;
 mod months;
 mod output;
 mod page;
@@ -17,6 +18,7 @@ mod unique_names;
 
 pub use brain_page::is_entity;
 pub use format::{ConvertError, Format, convert, convert_with, recognise};
+pub use limited_reader::LimitedReader;
 pub use months::MONTHS;
 pub use output::Output;
 pub use page::{Page, Value, link, link_address};

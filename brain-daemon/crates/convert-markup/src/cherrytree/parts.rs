@@ -1,9 +1,10 @@
 //! Reads the events of a document's XML, with limits.
 
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use brain_convert_base::LimitedReader;
 use brain_protocol::MAX_ATTACHMENT;
 use quick_xml::events::{BytesStart, Event};
 
@@ -36,7 +37,7 @@ pub(super) enum Part {
 
 /// Reads the parts of a document.
 pub(super) struct Parts<R> {
-    reader: quick_xml::Reader<Limited<R>>,
+    reader: quick_xml::Reader<LimitedReader<R>>,
     buffer: Vec<u8>,
     /// Whether the end of an empty element comes next.
     is_empty: bool,
@@ -45,7 +46,7 @@ pub(super) struct Parts<R> {
 
 impl<R: BufRead> Parts<R> {
     pub(super) fn new(inner: R) -> Self {
-        let mut reader = quick_xml::Reader::from_reader(Limited { inner, left: MAX_EVENT });
+        let mut reader = quick_xml::Reader::from_reader(LimitedReader::new(inner, MAX_EVENT));
         reader.config_mut().check_end_names = true;
         reader.config_mut().allow_dangling_amp = true;
         Self { reader, buffer: Vec::new(), is_empty: false, depth: 0 }
@@ -61,7 +62,7 @@ impl<R: BufRead> Parts<R> {
         }
         loop {
             self.buffer.clear();
-            self.reader.get_mut().left = MAX_EVENT;
+            self.reader.get_mut().begin_event();
             let at = self.reader.buffer_position();
             let event = self.reader.read_event_into(&mut self.buffer);
             match event.map_err(|error| format!("{error} at byte {at}"))? {
@@ -105,7 +106,7 @@ impl<R: BufRead> Parts<R> {
         let mut base64 = Vec::new();
         let mut is_last = self.is_empty;
         while !is_last {
-            stream.get_mut().left = MAX_EVENT;
+            stream.get_mut().begin_event();
             let piece = stream.fill_buf().map_err(|error| error.to_string())?;
             let end = piece.iter().position(|byte| *byte == b'<');
             let text = piece.get(..end.unwrap_or(piece.len())).unwrap_or(piece);
@@ -155,32 +156,4 @@ fn resolved(value: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-/// A reader that fails when one event is too long.
-struct Limited<R> {
-    inner: R,
-    /// How many bytes the event may still have.
-    left: usize,
-}
-
-impl<R: BufRead> Read for Limited<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.inner.read(buffer)
-    }
-}
-
-impl<R: BufRead> BufRead for Limited<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.left == 0 {
-            let reason = format!("an element has more than {MAX_EVENT} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-        }
-        self.inner.fill_buf()
-    }
-
-    fn consume(&mut self, length: usize) {
-        self.left = self.left.saturating_sub(length);
-        self.inner.consume(length);
-    }
 }

@@ -1,10 +1,11 @@
 //! Reads the events of an ENEX file, with limits, and its base64 data in pieces.
 
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use brain_convert_base::LimitedReader;
 use md5::{Digest as _, Md5};
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -54,7 +55,7 @@ pub(super) struct Data {
 
 /// Reads an ENEX file.
 pub(super) struct Input<R> {
-    reader: Reader<Limited<R>>,
+    reader: Reader<LimitedReader<R>>,
     buffer: Vec<u8>,
     /// Whether the end of an empty element comes next.
     is_empty: bool,
@@ -64,7 +65,7 @@ pub(super) struct Input<R> {
 
 impl<R: BufRead> Input<R> {
     pub(super) fn new(inner: R) -> Self {
-        let mut reader = Reader::from_reader(Limited { inner, left: MAX_EVENT });
+        let mut reader = Reader::from_reader(LimitedReader::new(inner, MAX_EVENT));
         reader.config_mut().check_end_names = true;
         Self { reader, buffer: Vec::new(), is_empty: false, depth: 0 }
     }
@@ -86,7 +87,7 @@ impl<R: BufRead> Input<R> {
             self.buffer.clear();
             // One long event must not keep its memory.
             self.buffer.shrink_to(MAX_EVENT / 32);
-            self.reader.get_mut().left = MAX_EVENT;
+            self.reader.get_mut().begin_event();
             let event = self.reader.read_event_into(&mut self.buffer);
             match event.map_err(|error| error.to_string())? {
                 Event::Start(tag) => {
@@ -128,7 +129,7 @@ impl<R: BufRead> Input<R> {
         // An empty element has no text. Its end comes next.
         let mut is_last = self.is_empty;
         while !is_last {
-            stream.get_mut().left = MAX_EVENT;
+            stream.get_mut().begin_event();
             let piece = stream.fill_buf().map_err(|error| error.to_string())?;
             let end = piece.iter().position(|byte| *byte == b'<');
             let text = piece.get(..end.unwrap_or(piece.len())).unwrap_or(piece);
@@ -189,33 +190,5 @@ impl Decoder {
             }
             Err(_) => self.data.is_damaged = true,
         }
-    }
-}
-
-/// A reader that fails when one event is too long.
-struct Limited<R> {
-    inner: R,
-    /// How many bytes the event may still have.
-    left: usize,
-}
-
-impl<R: BufRead> Read for Limited<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.inner.read(buffer)
-    }
-}
-
-impl<R: BufRead> BufRead for Limited<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.left == 0 {
-            let reason = format!("an element has more than {MAX_EVENT} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-        }
-        self.inner.fill_buf()
-    }
-
-    fn consume(&mut self, len: usize) {
-        self.left = self.left.saturating_sub(len);
-        self.inner.consume(len);
     }
 }
