@@ -102,7 +102,7 @@ pub const VERSION: &str = "0.1.0.0";
 ///
 /// Types are encoded by position, so fields and variants are appended. bincode has no versioning,
 /// so every change of the encoding of [`Request`], [`Reply`] or [`Event`] must raise the number.
-pub const PROTOCOL: u16 = 21;
+pub const PROTOCOL: u16 = 22;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
