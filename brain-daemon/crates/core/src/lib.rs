@@ -46,7 +46,8 @@ use brain_machines::MachineService;
 use brain_net::HttpClient;
 use brain_service::moved_home::check_home;
 use brain_service::{TextBudget, text_bytes};
-use brain_store::Store;
+use brain_pages::provenance::actor_of;
+use brain_store::{Act, Store, acting};
 
 use brain_assist::ask::AskService;
 use brain_assist::ideas::IdeaService;
@@ -173,7 +174,7 @@ impl Brain {
         }
         let began = Instant::now();
         let permit = self.text.take(text_bytes(&request));
-        let result = self.dispatch(caller, request, progress);
+        let result = acting(self.act_of(caller), || self.dispatch(caller, request, progress));
         drop(permit);
         let took_us = began.elapsed().as_micros() as u64;
         match &result {
@@ -187,6 +188,11 @@ impl Brain {
             ),
         }
         result.map_err(|fault| self.with_config_hint(fault))
+    }
+
+    /// Returns who acts when `caller` runs an operation.
+    fn act_of(&self, caller: &Caller) -> Act {
+        Act { actor: actor_of(caller), at: Some(self.now()), made_from: Vec::new() }
     }
 
     /// Adds a hint to an error about the configuration if its file has changed since the start.

@@ -21,6 +21,16 @@ pub(super) struct StepPlace<'a> {
 }
 
 impl Transaction<'_> {
+    /// Sets who makes the changes that follow in this task.
+    pub fn set_actor(&mut self, actor: Actor) {
+        self.task.act.actor = actor;
+    }
+
+    /// Sets what the texts that follow in this task are made from.
+    pub fn set_origins(&mut self, origins: Vec<Origin>) {
+        self.task.act.made_from = origins;
+    }
+
     /// Adds the step with which the page got the state of `record`.
     pub(super) fn add_step(
         &mut self,
