@@ -59,6 +59,7 @@ use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
 use brain_pages::sources::SourceService;
+use brain_past::PastService;
 use brain_retrieval::embedding::EmbeddingService;
 use brain_retrieval::search::SearchService;
 use brain_sync::backup::scheduled_backup::BackupService;
@@ -114,6 +115,8 @@ pub struct Brain {
     pub files: Arc<FileService>,
     /// Operations on single pages.
     pub pages: Arc<PageService>,
+    /// What looks back.
+    pub past: PastService,
     /// The graph of all pages.
     pub graph: GraphService,
     /// The registered sources.
@@ -341,6 +344,7 @@ impl Brain {
                 self.pages.attachment_content(caller, &r).map(Reply::AttachmentContent)
             }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
+            Request::Why(r) => self.past.why(caller, &r).map(Reply::Why),
             Request::GraphLayout(r) => self.graph.layout(caller, &r).map(Reply::GraphLayout),
             Request::MachinesPlan(r) => self.machines.plan(&r).map(Reply::MachinesPlan),
             Request::MachinesInit(r) => self.machines.init(&r, progress).map(Reply::MachinesInit),

@@ -217,6 +217,17 @@ impl Reader {
             .collect()
     }
 
+    /// Returns the id of the page that had this slug last, before it was moved.
+    pub fn last_holder(&self, source: &str, slug: &str) -> Result<Option<u64>, StoreError> {
+        let mut found = None;
+        self.each_step_back(u64::MAX, |_, step| {
+            let is_it = step.source == source && step.slug == slug;
+            found = is_it.then_some(step.page);
+            Ok(found.is_none())
+        })?;
+        Ok(found)
+    }
+
     /// Returns when the page `slug` of `source` was purged the last time, Unix milliseconds.
     pub fn purged_at(&self, source: &str, slug: &str) -> Result<Option<i64>, StoreError> {
         let (name, mut found) = (purged_name(source, slug), None);
