@@ -127,6 +127,8 @@ run_documents! {
         .with_page("companies/acme", "# Acme\n");
     every_example_of_sources_runs: "docs/sources.md", Reader::new()
         .with_file("vaults/work/plan.md", "# Plan\n");
+    every_example_of_time_runs: "docs/time.md", Reader::new()
+        .with_page("projects/latency", "# Latency budget\n\nAsk [[people/ann]] about it.\n");
     every_example_of_the_store_runs: "docs/store.md", Reader::new()
         .having_run(&["backup", "create", "brain-monday.redb"]);
     every_example_of_sync_runs: "docs/sync.md", reader_with_a_work_tree();

@@ -202,3 +202,4 @@ mod voice_requests;
 mod voice_upstream;
 mod watch;
 mod web;
+mod why;

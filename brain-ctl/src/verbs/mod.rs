@@ -53,6 +53,7 @@ mod timeline;
 mod token;
 mod trust;
 mod tunnel;
+mod why;
 mod write_reply;
 
 use brain_protocol::{Fault, PageRef, Slug, SourceId};
@@ -86,6 +87,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<ideas::LsdCommand>(),
     Row::of::<list::ListCommand>(),
     Row::of::<history::HistoryCommand>(),
+    Row::of::<why::WhyCommand>(),
     Row::of::<diff::DiffCommand>(),
     Row::of::<conflicts::ConflictsCommand>(),
     Row::of::<everyday::RandomCommand>(),

@@ -61,6 +61,10 @@ fn history_and_removal() {
         # versions
         brain history notes/door
         brain history notes/house --format md
+        # why
+        brain why notes/door
+        brain why notes/house --line door
+        brain why notes/nowhere
         brain diff notes/door
         brain diff notes/door 1 2
         brain diff notes/house

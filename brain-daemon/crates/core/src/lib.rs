@@ -177,7 +177,9 @@ impl Brain {
         }
         let began = Instant::now();
         let permit = self.text.take(text_bytes(&request));
-        let result = acting(self.act_of(caller), || self.dispatch(caller, request, progress));
+        let result = self
+            .act_of(caller)
+            .and_then(|act| acting(act, || self.dispatch(caller, request, progress)));
         drop(permit);
         let took_us = began.elapsed().as_micros() as u64;
         match &result {
@@ -193,9 +195,10 @@ impl Brain {
         result.map_err(|fault| self.with_config_hint(fault))
     }
 
-    /// Returns who acts when `caller` runs an operation.
-    fn act_of(&self, caller: &Caller) -> Act {
-        Act { actor: actor_of(caller), at: Some(self.now()), made_from: Vec::new() }
+    /// Returns who acts when `caller` runs an operation, and what from.
+    fn act_of(&self, caller: &Caller) -> Result<Act, Fault> {
+        let made_from = self.past.origins(caller)?;
+        Ok(Act { actor: actor_of(caller), at: Some(self.now()), made_from })
     }
 
     /// Adds a hint to an error about the configuration if its file has changed since the start.

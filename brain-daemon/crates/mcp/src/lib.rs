@@ -117,8 +117,8 @@ impl McpServer {
             .ok_or_else(|| ErrorData::internal_error("this request has no caller", None))?
             .as_model();
         // A client over HTTP has an id of its own. Programs at the socket are all the owner's.
-        let caller = match (&self.caller, context.peer.peer_info()) {
-            (CallerSource::Fixed(_), Some(info)) => caller.with_agent(&info.client_info.name),
+        let caller = match (&self.caller, client_name(context)) {
+            (CallerSource::Fixed(_), Some(name)) => caller.with_agent(name),
             _ => caller,
         };
         Ok(ToolContext { brain: self.brain.clone(), caller, default_source: OnceCell::new() })
@@ -149,6 +149,15 @@ impl McpServer {
     }
 }
 
+/// Returns the name by which a client calls itself: in each request since the revision 2026-07-28,
+/// in `initialize` before it.
+fn client_name(context: &RequestContext<RoleServer>) -> Option<String> {
+    let named = context.meta.get("io.modelcontextprotocol/clientInfo");
+    let named = named.and_then(|client| client.get("name")?.as_str());
+    let name = named.map(str::to_owned);
+    name.or_else(|| Some(context.peer.peer_info()?.client_info.name.clone()))
+}
+
 /// The context of a request: the brain, and the caller.
 pub(crate) struct ToolContext {
     brain: Door,
@@ -158,6 +167,12 @@ pub(crate) struct ToolContext {
 }
 
 impl ToolContext {
+    /// Returns the context for a text that is made from these pages and addresses.
+    fn made_from(&self, origins: Vec<String>) -> Self {
+        let caller = self.caller.clone().with_origins(origins);
+        Self { brain: self.brain.clone(), caller, default_source: self.default_source.clone() }
+    }
+
     /// Runs an operation. Blocks.
     fn run<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
         self.brain.run(&self.caller, operation, &NoProgress)

@@ -1,6 +1,7 @@
 //! The past of pages: where a text comes from, what to take back, and what the brain knew at a
 //! time. It reads the steps and versions that the store keeps, and has no history of its own.
 
+mod origins;
 mod why;
 
 use std::sync::Arc;

@@ -44,7 +44,7 @@ impl Transaction<'_> {
             _ => Vec::new(),
         };
         let actor = act.actor.clone();
-        let former_at = self.last_step_at()?;
+        let former_at = self.last_step_at();
         let clock = now.or(act.at).unwrap_or(former_at);
         for origin in &made_from {
             if let Origin::Page { id, .. } = origin {
@@ -68,16 +68,13 @@ impl Transaction<'_> {
 
     fn put_step(&mut self, seq: u64, step: &StepRecord) -> Result<(), StoreError> {
         self.steps.insert(seq, to_bytes(step)?.as_slice())?;
-        if let Ok(at) = u64::try_from(step.at) {
-            self.set_meta(t::META_STEP_AT, at)?;
-        }
+        self.counters.step_at = u64::try_from(step.at).unwrap_or_default();
         Ok(())
     }
 
     /// The time of this machine's last step, Unix milliseconds; 0 if there is none.
-    fn last_step_at(&self) -> Result<i64, StoreError> {
-        let at = self.meta.get(t::META_STEP_AT)?.map_or(0, |guard| guard.value());
-        Ok(i64::try_from(at).unwrap_or_default())
+    fn last_step_at(&self) -> i64 {
+        i64::try_from(self.counters.step_at).unwrap_or_default()
     }
 
     /// Replaces all steps of a page by the one that says it was purged, with the number `seq`.
@@ -98,7 +95,7 @@ impl Transaction<'_> {
             number = step.previous;
         }
         self.made_from.remove_range((record.id, 0)..=(record.id, u64::MAX))?;
-        let former_at = self.last_step_at()?;
+        let former_at = self.last_step_at();
         let clock = self.task.act.at.unwrap_or(former_at);
         self.put_step(seq, &StepRecord {
             page: record.id,

@@ -99,6 +99,8 @@ pub(super) struct StoreCounters {
     pub(super) seq: u64,
     /// Number of active pages.
     pub(super) active: u64,
+    /// Time of this machine's last step, Unix milliseconds.
+    pub(super) step_at: u64,
 }
 
 impl StoreCounters {
@@ -113,6 +115,7 @@ impl StoreCounters {
             next_id: number(t::META_NEXT_ID, 1)?,
             seq: number(t::META_SEQ, 0)?,
             active: number(t::META_ACTIVE, 0)?,
+            step_at: number(t::META_STEP_AT, 0)?,
         })
     }
 
@@ -130,6 +133,7 @@ impl StoreCounters {
                 meta.insert(key, number)?;
             }
         }
+        meta.insert_unrecorded(t::META_STEP_AT, self.step_at)?;
         Ok(())
     }
 }
