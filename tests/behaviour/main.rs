@@ -88,6 +88,7 @@ mod import_documents;
 mod import_exports;
 mod import_fixtures;
 mod import_kills;
+mod import_scrub;
 mod import_undo;
 mod import_web;
 mod ingest_crash;
