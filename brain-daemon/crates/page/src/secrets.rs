@@ -79,12 +79,15 @@ pub struct ScrubbedText {
 pub fn scrub(text: &str) -> Option<ScrubbedText> {
     let (mut out, mut kinds) = (String::new(), Vec::new());
     let (mut at, mut copied) = (0, 0);
-    let mut is_in_word = false;
+    let (mut is_in_word, mut former) = (false, 0);
     while let Some((byte, next)) = byte_at(text, at) {
         let secret = if is_in_word { None } else { secret_at(text, at) };
         let Some((kind, end)) = secret else {
+            // In a text of JSON or of a program, `\n` ends a line.
+            let is_line_end = former == b'\\' && b"nrt".contains(&byte);
             // A secret begins no later in a run of its characters, so that each is read once.
-            (at, is_in_word) = (next, is_dotted(byte) || !byte.is_ascii());
+            is_in_word = (is_dotted(byte) || !byte.is_ascii()) && !is_line_end;
+            (at, former) = (next, byte);
             continue;
         };
         out.push_str(&text[copied..at]);
@@ -254,13 +257,14 @@ mod tests {
     fn a_secret_with_escaped_punctuation_is_removed() {
         let secret = format!("ghp\\_{}", "a1".repeat(18));
         assert_eq!(scrubbed(&format!("*{secret}*")), "*[removed: GitHub token]*");
-        let two = format!("{} {}", &secret, examples()[0].0);
-        assert_eq!(scrubbed(&two), "[removed: GitHub token] [removed: Anthropic key]");
+        let two = format!("{secret}\\n{}", examples()[0].0);
+        assert_eq!(scrubbed(&two), "[removed: GitHub token]\\n[removed: Anthropic key]");
     }
 
     #[test]
     fn words_that_resemble_a_secret_stay() {
         for text in [
+            "C:\\notes\\token",
             "sk-learn is in scikit-learn, and hf_hub too",
             "AKIAN is a name; AIza is a prefix",
             "eyJ and a.b.c",
