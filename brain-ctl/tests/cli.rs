@@ -204,6 +204,7 @@ fn answers(request: Request) -> Vec<Answer> {
                     left_out: IgnoredFiles::default(),
                     not_imported: Vec::new(),
                     posts: None,
+                    secrets: 0,
                 })),
             ];
         }

@@ -34,8 +34,8 @@ mod machines;
 mod name;
 mod operation;
 mod page;
-mod past;
 mod page_ref;
+mod past;
 mod reply;
 mod run_dir;
 mod scope;
@@ -83,8 +83,8 @@ pub use machines::*;
 pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
 pub use operation::{OPERATIONS, Operation, OperationInfo, Request};
 pub use page::*;
-pub use past::*;
 pub use page_ref::*;
+pub use past::*;
 pub use reply::{Answer, Event, Reply, TagsReply, UnexpectedReply};
 pub use run_dir::fallback_run_dir;
 pub use scope::{GrantType, Scope, Scopes, Secret};
@@ -108,7 +108,7 @@ pub const PROTOCOL: u16 = 22;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
-const WIRE_TYPES: u64 = 0x385b_56ec_5e13_7703;
+const WIRE_TYPES: u64 = 0xeb9c_3929_60db_af61;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

@@ -18,6 +18,8 @@ pub struct Import {
     pub since: Option<String>,
     /// Whether to write nothing and report what would change.
     pub dry_run: bool,
+    /// Whether to remove API keys, tokens and private keys from the texts.
+    pub scrub: bool,
 }
 
 words! {
@@ -79,6 +81,9 @@ pub struct ImportReply {
     /// posts, or if no collector is set up.
     #[serde(default)]
     pub posts: Option<ImportedPosts>,
+    /// The number of secrets that were removed from the texts; 0 if the import did not ask for that.
+    #[serde(default)]
+    pub secrets: u64,
 }
 
 /// What became of imported posts in the collector's files.

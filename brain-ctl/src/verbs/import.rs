@@ -43,17 +43,21 @@ pub(crate) struct ImportCommand {
     #[arg(long)]
     dry_run: bool,
 
+    /// Remove API keys, tokens and private keys from the texts
+    #[arg(long)]
+    scrub: bool,
+
     /// Show the report of an import again, or list all imports
     #[arg(
         long,
         value_name = "ID",
         num_args = 0..=1,
-        conflicts_with_all = ["path", "format", "source", "since", "dry_run", "undo"]
+        conflicts_with_all = ["path", "format", "source", "since", "dry_run", "scrub", "undo"]
     )]
     report: Option<Option<String>>,
 
     /// Undo an import: delete the pages it created, restore the text of the others
-    #[arg(long, value_name = "ID", conflicts_with_all = ["path", "format", "source", "since"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["path", "format", "source", "since", "scrub"])]
     undo: Option<String>,
 }
 
@@ -78,8 +82,8 @@ impl Verb for ImportCommand {
         let path = self.path.unwrap_or_default();
         let path = path.canonicalize().map_err(|e| fail::file("read", &path, &e))?;
         let path = fail::path_text(&path, NOT_UTF8_HINT)?;
-        let (format, since) = (self.format, self.since);
-        let import = brain_protocol::Import { path, source, format, since, dry_run };
+        let (format, since, scrub) = (self.format, self.since, self.scrub);
+        let import = brain_protocol::Import { path, source, format, since, dry_run, scrub };
         let id = Arc::new(Mutex::new(None));
         if !dry_run {
             say_how_to_go_on(&id, import.path.clone())?;
@@ -144,6 +148,7 @@ impl Show for ImportReply {
             (self.restored, "restored"),
             (self.unchanged, "unchanged"),
             (self.older, "older"),
+            (self.secrets, "removed secrets"),
             (self.skipped, skipped),
             (failed, "failed"),
         ] {

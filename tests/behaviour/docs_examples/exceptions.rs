@@ -31,6 +31,7 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
         "brain import --report ID",
         "needs the id of an import; import_undo runs it",
     ),
+    ("docs/import.md", "brain import ~/Downloads/chatgpt", "needs an archive of ChatGPT"),
     ("docs/import.md", "brain import --undo ID", "needs the id of an import; import_undo runs it"),
     ("docs/import-documents.md", "tests/documents/", "needs pandoc and documents of others"),
     ("docs/import-records.md", "brain import ~/Downloads/chatgpt", "needs an archive of ChatGPT"),

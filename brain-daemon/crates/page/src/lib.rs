@@ -48,6 +48,7 @@ mod plain;
 mod program_copy;
 mod prose;
 mod retarget;
+mod secrets;
 mod section;
 mod sentence;
 mod shared_text;
@@ -100,6 +101,7 @@ pub use payload::{MediaType, Payload, PayloadError, RECEIVED, is_entity, payload
 pub use program_copy::{CopyProgram, ProgramCopy, program_copy};
 pub use prose::code_blocks;
 pub use retarget::{MovedFile, NewTarget, RewrittenDocument, retarget_links};
+pub use secrets::{ScrubbedText, scrub};
 pub use section::{Heading, SectionError, first_section, headings, section};
 pub use sentence::{LinkContext, each_link, plain_sentence};
 pub use shared_text::{Body, BodyFacts, FrontmatterText, SharedText};

@@ -23,6 +23,7 @@ mod import_page;
 mod import_posts;
 mod import_record;
 mod import_run;
+mod import_scrub;
 mod import_tally;
 mod import_undo;
 

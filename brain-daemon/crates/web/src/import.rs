@@ -187,5 +187,5 @@ fn remove(brain: &Door, session: &Session, upload: &str) {
 
 fn request(file: &UploadedFile, source: Option<SourceId>, dry_run: bool) -> Import {
     let path = file.path.display().to_string();
-    Import { path, format: None, source, since: None, dry_run }
+    Import { path, format: None, source, since: None, dry_run, scrub: false }
 }

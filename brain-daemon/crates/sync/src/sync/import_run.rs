@@ -94,6 +94,8 @@ pub(super) struct ImportRun<'a> {
     pub(super) source: &'a SourceId,
     /// Only pages that changed at this time or later, in Unix milliseconds.
     pub(super) since: Option<i64>,
+    /// Whether secrets are removed from the texts.
+    pub(super) should_scrub: bool,
     pub(super) mode: ImportMode,
     pub(super) tally: ImportTally,
     /// The slugs of the pages so far. No two files of an import become one page.
@@ -120,6 +122,7 @@ impl<'a> ImportRun<'a> {
             progress,
             source,
             since: None,
+            should_scrub: false,
             mode,
             tally: ImportTally::default(),
             slugs: HashSet::new(),
@@ -222,7 +225,7 @@ impl<'a> ImportRun<'a> {
         let mut unread = Vec::new();
         let places = DocumentPlaces::of(documents.iter().filter_map(Document::one_page));
         for batch in documents.chunks(import_documents::BATCH) {
-            let mut pages = self.service.converted_pages()?;
+            let mut pages = self.service.converted_pages(self.should_scrub)?;
             let results = {
                 let should_continue = || self.should_continue();
                 self.service.convert_documents(
@@ -249,6 +252,7 @@ impl<'a> ImportRun<'a> {
                 kind: InputKind::Documents(pages),
                 route: self.mode.route(),
                 warning: None,
+                should_scrub: self.should_scrub,
             };
             let files = self.service.import_files(&input, root)?.files;
             let (done, total) = (self.done + batch.len() as u64, self.total);
@@ -324,7 +328,10 @@ impl<'a> ImportRun<'a> {
                     self.tally.older += 1;
                     self.tally.named_files.extend(page.named_files);
                 }
-                _ => pages.push(page),
+                _ => {
+                    self.tally.count_secrets(input.name(&page.path), &page.secrets);
+                    pages.push(page);
+                }
             }
         }
         let mut with_files: Vec<PageWithFiles> =
