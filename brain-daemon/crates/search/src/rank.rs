@@ -215,6 +215,8 @@ struct Scorer<'a> {
     pair_counts: Vec<u32>,
     /// Inverse document frequency of each pair.
     pair_idf: Vec<f32>,
+    /// The greatest share of the question's words that a candidate has.
+    best_share: f32,
     /// The best run of each candidate.
     runs: HashMap<usize, WordRun>,
     /// The score of the run of each candidate.
@@ -250,12 +252,15 @@ impl<'a> Scorer<'a> {
         let has_pair = |candidate: usize, pair| pair_counts[candidate * count + pair] > 0;
         let pages = |pair| candidates.iter().filter(|it| has_pair(it.2, pair)).count() as u64;
         let pair_idf = (0..count).map(|pair| found.stats.rarity(pages(pair))).collect();
+        let shares = candidates.iter().map(|it| weights.share_of_words(hits.row(it.2)));
+        let best_share = shares.fold(f32::MIN_POSITIVE, f32::max);
         Self {
             hits,
             plan,
             weights,
             pair_counts,
             pair_idf,
+            best_share,
             runs: HashMap::new(),
             run_scores: HashMap::new(),
         }
@@ -306,8 +311,9 @@ impl<'a> Scorer<'a> {
                 add(reason, g, score);
             });
         }
-        // A page that repeats a part of the question is no better answer than one with all words.
-        let share = self.weights.share_of_words(row);
+        // A page that repeats a part of the question is no better answer than one with more of its
+        // words. If no page has more, it loses nothing.
+        let share = self.weights.share_of_words(row) / self.best_share;
         let counts = self.pair_counts.iter().skip(index * self.pair_idf.len());
         for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pair_idf).zip(counts) {
             if count > 0 {
