@@ -107,8 +107,7 @@ fn main() {
     sets.extend(films::sets());
     sets.retain(is_selected);
     let model = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from);
-    let rows: Vec<Row> =
-        sets.iter().map(|set| measure(set, model.as_deref(), printed)).collect();
+    let rows: Vec<Row> = sets.iter().map(|set| measure(set, model.as_deref(), printed)).collect();
     let page = report::with_generated(&report::page(&rows, model.is_some()), &generated);
     print!("{page}");
     if let Some(path) = path("--write") {

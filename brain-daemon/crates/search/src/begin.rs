@@ -197,7 +197,7 @@ fn word(text: &str, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
     // A word with an apostrophe is one: O'Brien.
     let back: usize = text[..at].chars().rev().take_while(belongs).map(char::len_utf8).sum();
     let start = if back <= MAX_APOSTROPHE_DISTANCE { at - back } else { at };
-    let joins = |c: &char| belongs(c) || c.is_ascii_punctuation();
+    let joins = |c: &char| belongs(c) || c.is_ascii_punctuation() || token::is_group_space(*c);
     let end = at + text[at..].chars().take_while(joins).map(char::len_utf8).sum::<usize>();
     token::scan(&text[start..end], &mut |token| {
         sink(Token { start: start + token.start, end: start + token.end, ..token });

@@ -128,3 +128,31 @@ fn languages_that_differ_in_signs_are_different_words() {
         assert_eq!(ids(index, "plan b").first(), Some(&4));
     });
 }
+
+#[test]
+fn a_word_that_no_page_has_weakens_no_adjacent_words() {
+    let mut changes: Vec<_> = (10..40).map(|id| note(id, "tea bread salt milk")).collect();
+    changes.push(note(1, "base was old but data was not here"));
+    changes.push(note(2, "they spoke of that data base when it was late"));
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    index.push(changes);
+    assert_eq!(ids(&index, "data base"), [2, 1], "adjacent words outweigh a shorter page");
+    assert_eq!(ids(&index, "problems data base"), [2, 1]);
+}
+
+#[test]
+fn words_of_a_day_count_less_than_other_words() {
+    let mut changes: Vec<_> = (10..40).map(|id| note(id, "tea bread salt milk")).collect();
+    changes.push(note(1, "2019-09-17"));
+    changes.push(note(2, "the album was released on a day in autumn after a long time of waiting"));
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    index.push(changes);
+    let found = |day_words| {
+        let question = Question { day_words, ..question("album 2019-09-17") };
+        index.search(&question).unwrap().hits.iter().map(|hit| hit.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found(None), [1, 2]);
+    assert_eq!(found(Some(6..16)), [2, 1]);
+}
