@@ -281,7 +281,10 @@ impl<'a> Scorer<'a> {
         let has_pair = |candidate: usize, pair| pair_counts[candidate * count + pair] > 0;
         let pages = |pair| candidates.iter().filter(|it| has_pair(it.2, pair)).count() as u64;
         let pair_idf = (0..count).map(|pair| found.stats.rarity(pages(pair))).collect();
-        let shares = shares_of_words(&weights, hits, candidates);
+        let shares = match plan.pairs.is_empty() {
+            true => HashMap::new(),
+            false => shares_of_words(&weights, hits, candidates),
+        };
         Self {
             hits,
             plan,
@@ -327,7 +330,6 @@ impl<'a> Scorer<'a> {
         let candidate = &self.hits.candidates[index];
         let row = self.hits.row(index);
         let mut total = candidate.names.score();
-        let share = self.shares.get(&index).copied().unwrap_or(1.0);
         let mut add = |reason: Reason, group: usize, score: f32| {
             total += score;
             part(reason, group, score);
@@ -340,6 +342,9 @@ impl<'a> Scorer<'a> {
                 add(reason, g, score);
             });
         }
+        // A page that repeats a part of the question is no better answer than one with more of its
+        // words. If no page has more, it loses nothing.
+        let share = self.shares.get(&index).copied().unwrap_or(1.0);
         let counts = self.pair_counts.iter().skip(index * self.pair_idf.len());
         for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pair_idf).zip(counts) {
             if count > 0 {
@@ -347,7 +352,7 @@ impl<'a> Scorer<'a> {
                     Reason::Pair(pair.second),
                     pair.first,
                     PAIR_WEIGHT
-                        * *idf
+                        * idf
                         * share
                         * share
                         * saturation(count as f32, len, self.weights.average),

@@ -156,3 +156,26 @@ fn words_of_a_day_count_less_than_other_words() {
     assert_eq!(found(None), [1, 2]);
     assert_eq!(found(Some(6..16)), [2, 1]);
 }
+
+#[test]
+fn a_number_with_narrow_spaces_is_found_in_other_notations() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    index.push(vec![
+        note(1, "the roof cost 12\u{202f}345 €"),
+        note(2, "the roof cost 12,345 €"),
+        note(3, "the roof cost 12\u{202f}354 € for 345 tiles"),
+        note(4, "in 2021\u{a0}300 people came, 12\u{a0}3456 of them late"),
+        note(5, "1\u{2009}234\u{a0}567 stars"),
+    ]);
+    for query in ["12345", "12,345", "12.345"] {
+        assert_eq!(sorted_ids(&index, query), [1, 2], "{query}");
+    }
+    // A space can divide two numbers in a question, too.
+    for query in ["12\u{202f}345", "12 345"] {
+        assert!(matches!(ids(&index, query)[..2], [1, 2] | [2, 1]), "{query}");
+    }
+    assert_eq!(ids(&index, "2021"), [4]);
+    assert_eq!(ids(&index, "123456"), Vec::<u64>::new());
+    assert_eq!(ids(&index, "1,234,567"), [5]);
+}
