@@ -104,7 +104,7 @@ mod visible_tests;
 #[cfg(test)]
 mod word_tests;
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use brain_protocol::{ScorePart, Slug, SourceId};
 pub use command::is_option;
@@ -237,6 +237,9 @@ pub struct Question {
     /// Whether links answer the question. If so, pages that repeat the question's words get no
     /// bonus.
     pub asks_for_links: bool,
+    /// The byte range of [`Query::plain`] that names a day, if the day itself ranks pages and the
+    /// question has other words. Its words count less.
+    pub day_words: Option<Range<usize>>,
 }
 
 /// The best pages for a question, and what is needed to show them.
