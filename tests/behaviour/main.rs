@@ -195,6 +195,7 @@ mod tunnel_daemon;
 mod tunnel_proof;
 mod tunnel_replay;
 mod tunnel_watch;
+mod undo;
 mod upgrade;
 mod voice_dialogue;
 mod voice_pages;

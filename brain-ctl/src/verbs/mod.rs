@@ -53,6 +53,7 @@ mod timeline;
 mod token;
 mod trust;
 mod tunnel;
+mod undo;
 mod write_reply;
 
 use brain_protocol::{Fault, PageRef, Slug, SourceId};
@@ -74,6 +75,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<delete::RestoreCommand>(),
     Row::of::<purge::PurgeCommand>(),
     Row::of::<history::RevertCommand>(),
+    Row::of::<undo::UndoCommand>(),
+    Row::of::<undo::RedoCommand>(),
     Row::of::<trust::TrustCommand>(),
     Row::of::<conflicts::KeepCommand>(),
     Row::of::<import::ImportCommand>(),
