@@ -117,6 +117,7 @@ run_documents! {
     .with_file("minutes.pdf", "%PDF-1.7\n");
     every_example_of_mcp_runs: "docs/mcp.md", Reader::new();
     every_example_of_meaning_runs: "docs/meaning.md", reader_with_a_model();
+    every_example_of_time_runs: "docs/time.md", Reader::new();
     every_example_of_models_is_valid: "docs/models.md", Reader::new();
     every_example_of_monitoring_runs: "docs/monitoring.md", Reader::new();
     every_example_of_packages_runs: "docs/packages.md", reader_with_two_sources();

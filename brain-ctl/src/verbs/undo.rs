@@ -222,7 +222,11 @@ fn page_lines(t: &mut Text, row: &UndonePage) {
 /// Returns who did something, over which door and when.
 fn by(doer: &Doer) -> String {
     let run = doer.run.iter().map(|run| format!(", {run}")).collect::<String>();
-    let who = if doer.client.is_empty() { "somebody" } else { &doer.client };
+    let who = match doer.door.as_str() {
+        "cli" | "browser" | "import" | "sync" => "owner",
+        _ if doer.client.is_empty() => "somebody",
+        _ => &doer.client,
+    };
     let door = if doer.door.is_empty() { String::new() } else { format!(" over {}", doer.door) };
     format!("by {who}{door}{run} on {}", format_to_minute(&doer.at))
 }

@@ -29,6 +29,7 @@ use crate::PastService;
 use apply::{ActTemplate, Written};
 use moves::MoveBack;
 use plan::{Change, PagePlan, plan_page};
+pub(crate) use select::is_run_of_act;
 use select::{
     Own, Selection, newer_writes, own_last_undo, own_last_write, purged_fault, writes_of,
 };
@@ -138,7 +139,7 @@ impl PastService {
             let goes = |id| plans.get(&id).is_some_and(|it| matches!(it.change, Change::Delete));
             let backs = moves::moves(&reader, &selection, goes)?;
             if options.is_dry_run {
-                self.add_derived(&reader, caller, &mut plans, options, now)?;
+                self.add_derived(&reader, caller, &mut plans, (&selection, options, now))?;
                 add_moves(&mut progress, &backs, &plans);
                 return self.reply(&reader, &selection, plans, progress, options);
             }
@@ -147,7 +148,7 @@ impl PastService {
                 self.move_all(caller, backs, &plans, (&mut selection, &mut progress, &mut act))?;
                 continue;
             }
-            self.add_derived(&reader, caller, &mut plans, options, now)?;
+            self.add_derived(&reader, caller, &mut plans, (&selection, options, now))?;
             if plans.values().all(|plan| plan.steps.is_empty() && is_nothing(plan))
                 && act.redo_of.is_empty()
             {
@@ -208,13 +209,12 @@ impl PastService {
         reader: &Reader,
         caller: &Caller,
         plans: &mut Plans,
-        options: Options,
-        now: i64,
+        (selection, options, now): (&Selection, Options, i64),
     ) -> Result<(), Fault> {
-        match options.with_derived {
-            true => derived::add_derived(reader, &author_of_change(caller).0, plans, now),
-            false => Ok(()),
+        if !options.with_derived {
+            return Ok(());
         }
+        derived::add_derived(reader, &author_of_change(caller).0, plans, &selection.done, now)
     }
 
     /// Moves pages back, one after the other, and takes their steps out of the selection.
@@ -281,6 +281,8 @@ impl PastService {
     ) -> Result<UndoReply, Fault> {
         let Progress { rows: mut moved, warnings, first } = progress;
         let mut rows = Vec::new();
+        let done = selection.done.keys().filter(|id| !plans.contains_key(id));
+        let done: Vec<u64> = done.copied().collect();
         for (id, mut plan) in plans {
             if let Some(row) = moved.remove(&id) {
                 plan.row = join_rows(plan.row, row);
@@ -288,8 +290,8 @@ impl PastService {
             rows.push(plan.row);
         }
         rows.extend(moved.into_values());
-        for id in &selection.done {
-            if let Some(entry) = reader.by_id_including_deleted(*id)? {
+        for id in done {
+            if let Some(entry) = reader.by_id_including_deleted(id)? {
                 let reason = Some("it is taken back already".to_owned());
                 rows.push(PagePlan::untouched(entry, reason).row);
             }

@@ -12,6 +12,7 @@ use brain_store::{
 };
 
 use crate::PastService;
+use crate::undo::is_run_of_act;
 
 /// Maximum number of lines in a reply.
 const MAX_LINES: usize = 2000;
@@ -127,6 +128,14 @@ fn compare(versions: &[Version]) -> (LineCounts, Vec<usize>) {
                 beside.entry(line).or_insert(index);
             }
             continue;
+        }
+        // Lines that an undo brings back are of those who wrote them.
+        if version.by.run.as_deref().is_some_and(is_run_of_act) {
+            for (index, former) in versions.iter().enumerate().take(index) {
+                for line in former.text.lines() {
+                    beside.entry(line).or_insert(index);
+                }
+            }
         }
         let lines: Vec<&str> = version.text.lines().collect();
         let (mut added, mut removed) = (0, 0);

@@ -22,8 +22,9 @@ pub(super) type Steps = BTreeMap<u64, u64>;
 #[derive(Default)]
 pub(super) struct Selection {
     pub(super) steps: Steps,
-    /// Pages with steps that would be selected, but are taken back already.
-    pub(super) done: BTreeSet<u64>,
+    /// Pages with steps that would be selected, but are taken back already, with the first version
+    /// that was.
+    pub(super) done: BTreeMap<u64, u32>,
     /// The undos that a redo takes back.
     pub(super) redo_of: Vec<u64>,
 }
@@ -59,7 +60,11 @@ impl Own {
 
 /// Whether an undo or a redo made the step.
 pub(super) fn is_by_act(step: &StepRecord) -> bool {
-    let run = step.actor.run.as_deref().unwrap_or_default();
+    step.actor.run.as_deref().is_some_and(is_run_of_act)
+}
+
+/// Whether a run is an undo or a redo.
+pub(crate) fn is_run_of_act(run: &str) -> bool {
     run.starts_with("undo-") || run.starts_with("redo-")
 }
 
@@ -137,7 +142,8 @@ pub(super) fn writes_of(reader: &Reader, request: &Undo) -> Result<Selection, Fa
         }
         match (step.kind, reader.is_taken_back(seq)?) {
             (StepKind::Purged, _) => purge = Some(step.at),
-            (_, true) => _ = selection.done.insert(step.page),
+            // From the newest to the oldest.
+            (_, true) => _ = selection.done.insert(step.page, step.version),
             (_, false) => _ = selection.steps.insert(seq, step.page),
         }
         Ok(purge.is_none())
@@ -158,7 +164,7 @@ pub(super) fn writes_of(reader: &Reader, request: &Undo) -> Result<Selection, Fa
             .hint(hint!("{} shows who wrote a page", Command::History { page: None })));
     }
     let pages = selection.pages();
-    selection.done.retain(|id| !pages.contains(id));
+    selection.done.retain(|id, _| !pages.contains(id));
     Ok(selection)
 }
 
