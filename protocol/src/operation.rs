@@ -17,19 +17,19 @@ use crate::{
     Doctor, DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph,
     GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns,
     IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, ImportReports, ImportReportsReply,
-    ImportUndo, ImportUndoReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Keep,
-    Link, LinkReply, Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply,
-    Machines, MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave,
-    MachinesPlan, MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
+    IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Keep, Link, LinkReply, Links,
+    LinksReply, List, MachineList, MachineRemove, MachineRemoveReply, Machines, MachinesInit,
+    MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave, MachinesPlan,
+    MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
     MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models,
-    MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore,
+    MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Redo, Rename, Reply, Restore,
     RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
     SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
     Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos,
     TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
     Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
-    TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply,
-    VoiceReply, VoiceTurn, Why, WhyReply, WriteReply, hint,
+    TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, Undo, UndoReply,
+    UnexpectedReply, VoiceReply, VoiceTurn, Why, WhyReply, WriteReply, hint,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -266,8 +266,9 @@ operations! {
     ConflictList, "conflicts", Read => Conflicts;
     Keep, "keep", Write => WriteReply;
     ImportReports, "import --report", Admin => ImportReportsReply;
-    ImportUndo, "import --undo", Admin, Slow => ImportUndoReply;
     Why, "why", Read => WhyReply;
+    Undo, "undo", Admin or Write if is_of_caller, Slow => UndoReply;
+    Redo, "redo", Write, Slow => UndoReply;
 }
 
 #[cfg(test)]

@@ -12,13 +12,13 @@ use crate::{
     CollectorSetupReply, CollectorStatusReply, Completions, Conflicts, ConnectReport, CostsReply,
     Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault,
     GraphLayoutReply, GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply,
-    ImportReportsReply, ImportUndoReply, IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply,
-    MachineRemoveReply, Machines, MachinesInitReply, MachinesJoinReply, MachinesPlanReply,
-    MachinesRotateKeyReply, MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply,
-    Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply,
-    StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
-    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
-    TunnelSetupReply, TunnelStatusReply, VoiceReply, WhyReply, WriteReply,
+    ImportReportsReply, IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply, MachineRemoveReply,
+    Machines, MachinesInitReply, MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply,
+    MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages,
+    PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
+    TagCounts, TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply,
+    Tokens, TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, UndoReply,
+    VoiceReply, WhyReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -166,8 +166,8 @@ replies! {
     MachinesRotateKey(MachinesRotateKeyReply),
     Conflicts(Conflicts),
     ImportReports(ImportReportsReply),
-    ImportUndo(ImportUndoReply),
     Why(WhyReply),
+    Undo(UndoReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

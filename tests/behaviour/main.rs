@@ -198,6 +198,8 @@ mod tunnel_daemon;
 mod tunnel_proof;
 mod tunnel_replay;
 mod tunnel_watch;
+mod undo;
+mod undo_kills;
 mod upgrade;
 mod voice_dialogue;
 mod voice_pages;

@@ -53,6 +53,7 @@ mod timeline;
 mod token;
 mod trust;
 mod tunnel;
+mod undo;
 mod why;
 mod write_reply;
 
@@ -75,6 +76,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<delete::RestoreCommand>(),
     Row::of::<purge::PurgeCommand>(),
     Row::of::<history::RevertCommand>(),
+    Row::of::<undo::UndoCommand>(),
+    Row::of::<undo::RedoCommand>(),
     Row::of::<trust::TrustCommand>(),
     Row::of::<conflicts::KeepCommand>(),
     Row::of::<import::ImportCommand>(),

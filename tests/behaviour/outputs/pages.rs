@@ -95,6 +95,39 @@ fn history_and_removal() {
 }
 
 #[test]
+fn undo() {
+    let mut user = Transcript::new();
+    user.run(
+        r#"
+        echo "One" | brain put notes/door
+        echo "Two" | brain put notes/door
+        echo "See [[notes/door]]." | brain put notes/house
+        # undo
+        brain undo notes/door --dry-run
+        brain undo notes/door
+        brain undo
+        brain undo
+        brain undo
+        # redo
+        brain redo --dry-run
+        brain redo
+        brain redo
+        brain redo
+        brain redo
+        # clients and runs
+        brain undo --client nobody
+        brain undo --run sync-1 --yes
+        brain undo --since today
+        brain undo notes/none
+        # purge
+        brain purge notes/house --now --yes
+        brain undo
+        "#,
+    );
+    user.compare("undo");
+}
+
+#[test]
 fn attachments() {
     let mut user = Transcript::new();
     user.write("chart.png", "a chart");

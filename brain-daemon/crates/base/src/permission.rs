@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations that need the scope `read`. The list changes only if access is meant to change.
-    const READ: [&str; 25] = [
+    const READ: [&str; 26] = [
         "status",
         "get",
         "search",
@@ -71,10 +71,11 @@ mod tests {
         "attachments",
         "attachments --get",
         "conflicts",
+        "why",
     ];
 
     /// Operations that need the scope `write`.
-    const WRITE: [&str; 16] = [
+    const WRITE: [&str; 17] = [
         "capture",
         "put",
         "delete",
@@ -91,6 +92,7 @@ mod tests {
         "attach",
         "attachments --remove",
         "keep",
+        "redo",
     ];
 
     /// Every kind of caller, with its highest scope.

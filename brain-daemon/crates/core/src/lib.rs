@@ -23,6 +23,7 @@ mod store_identity;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod undo;
 mod uploads;
 
 use std::path::{Path, PathBuf};
@@ -44,9 +45,9 @@ use brain_config::Config;
 use brain_connect::ConnectService;
 use brain_machines::MachineService;
 use brain_net::HttpClient;
+use brain_pages::provenance::actor_of;
 use brain_service::moved_home::check_home;
 use brain_service::{TextBudget, text_bytes};
-use brain_pages::provenance::actor_of;
 use brain_store::{Act, Store, acting};
 
 use brain_assist::ask::AskService;
@@ -367,9 +368,8 @@ impl Brain {
             Request::ConflictList(_) => self.pages.conflicts(caller).map(Reply::Conflicts),
             Request::Keep(r) => self.pages.keep(caller, &r).map(Reply::Write),
             Request::ImportReports(r) => self.sync.import_reports(&r).map(Reply::ImportReports),
-            Request::ImportUndo(r) => {
-                self.sync.import_undo(caller, &r, progress).map(Reply::ImportUndo)
-            }
+            Request::Undo(r) => undo::undo(self, caller, &r).map(Reply::Undo),
+            Request::Redo(r) => self.past.redo(caller, &r).map(Reply::Undo),
         }
     }
 

@@ -115,6 +115,10 @@ mod title_migration;
 mod toml_migration;
 mod torn_store;
 mod transaction;
+mod undone;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod undone_tests;
 mod unfinished_purges;
 mod verify;
 #[cfg(test)]
@@ -140,9 +144,9 @@ pub use new_page::{FilePlan, LineChange, NewPage};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     Actor, AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
-    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Origin, Provenance, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
-    SyncResult, TokenRecord, VersionRecord, purged_name,
+    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, Origin, OutboxRow,
+    PageRecord, Provenance, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
+    SyncResult, TokenRecord, UndoAct, UndoneRecord, VersionRecord, purged_name,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};

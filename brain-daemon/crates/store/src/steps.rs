@@ -24,6 +24,7 @@ impl Transaction<'_> {
     /// Sets who makes the changes that follow in this task.
     pub fn set_actor(&mut self, actor: Actor) {
         self.task.act.actor = actor;
+        self.task.first_step = None;
     }
 
     /// Sets what the texts that follow in this task are made from.
@@ -45,25 +46,30 @@ impl Transaction<'_> {
         };
         let actor = act.actor.clone();
         let former_at = self.last_step_at();
+        let write = *self.task.first_step.get_or_insert(record.seq);
         let clock = now.or(act.at).unwrap_or(former_at);
         for origin in &made_from {
             if let Origin::Page { id, .. } = origin {
                 self.made_from.insert((*id, record.id), record.seq)?;
             }
         }
-        self.put_step(record.seq, &StepRecord {
-            page: record.id,
-            previous: place.previous,
-            at: clock.max(former_at),
-            kind: place.kind,
-            version: record.version,
-            clock,
-            source: place.source.to_owned(),
-            slug: place.slug.to_owned(),
-            actor,
-            machine: self.machine,
-            made_from,
-        })
+        self.put_step(
+            record.seq,
+            &StepRecord {
+                page: record.id,
+                previous: place.previous,
+                at: clock.max(former_at),
+                kind: place.kind,
+                version: record.version,
+                clock,
+                source: place.source.to_owned(),
+                slug: place.slug.to_owned(),
+                actor,
+                machine: self.machine,
+                made_from,
+                write,
+            },
+        )
     }
 
     fn put_step(&mut self, seq: u64, step: &StepRecord) -> Result<(), StoreError> {
@@ -87,6 +93,7 @@ impl Transaction<'_> {
         let mut number = record.seq;
         while let Some(step) = self.step(number)? {
             self.steps.remove(number)?;
+            self.undone.remove(number)?;
             for origin in &step.made_from {
                 if let Origin::Page { id, .. } = origin {
                     self.made_from.remove((*id, record.id))?;
@@ -97,19 +104,23 @@ impl Transaction<'_> {
         self.made_from.remove_range((record.id, 0)..=(record.id, u64::MAX))?;
         let former_at = self.last_step_at();
         let clock = self.task.act.at.unwrap_or(former_at);
-        self.put_step(seq, &StepRecord {
-            page: record.id,
-            previous: 0,
-            at: clock.max(former_at),
-            kind: StepKind::Purged,
-            version: record.version,
-            clock,
-            source: source.to_owned(),
-            slug: purged_name(source, slug),
-            actor: Actor { run: None, ..self.task.act.actor.clone() },
-            machine: self.machine,
-            made_from: Vec::new(),
-        })
+        self.put_step(
+            seq,
+            &StepRecord {
+                page: record.id,
+                previous: 0,
+                at: clock.max(former_at),
+                kind: StepKind::Purged,
+                version: record.version,
+                clock,
+                source: source.to_owned(),
+                slug: purged_name(source, slug),
+                actor: Actor { run: None, ..self.task.act.actor.clone() },
+                machine: self.machine,
+                made_from: Vec::new(),
+                write: seq,
+            },
+        )
     }
 
     /// Returns a step.

@@ -127,6 +127,8 @@ pub(super) const STEPS: TableDefinition<'static, u64, &[u8]> = TableDefinition::
 /// (page id, id of a page that was made from it) → the last step that did so.
 pub(super) const MADE_FROM: TableDefinition<'static, (u64, u64), u64> =
     TableDefinition::new("made_from");
+/// Number of a step, or of an undo or redo → [`super::UndoneRecord`]. Schema 91.
+pub(super) const UNDONE: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("undone");
 
 /// Calls `$each!(TABLE, …)` with every table, so that a copy of a store forgets none.
 macro_rules! every_table {
@@ -167,6 +169,7 @@ macro_rules! every_table {
             ATTACHMENT_FILES,
             STEPS,
             MADE_FROM,
+            UNDONE,
             // The last one: a backup adds its rows after those of all other tables.
             ATTACHMENT_PARTS
         )
@@ -185,7 +188,7 @@ macro_rules! every_shared_table {
             15 BROKEN_SUMS, 16 UNCHECKED, 17 TAGS, 18 TYPES, 19 TAG_COUNTS, 20 TIMELINE,
             21 DELETED, 22 CAPTURED, 23 ATTACHMENTS, 24 ATTACHMENT_FILES, 25 JOBS, 26 JOBS_DUE,
             27 JOBS_SEEN, 28 FINISHED_JOBS_BY_EXPIRY, 29 CLIENTS, 30 TOKENS,
-            31 STEPS, 38 MADE_FROM
+            31 STEPS, 37 UNDONE, 38 MADE_FROM
         )
     };
 }

@@ -62,6 +62,7 @@ pub struct Transaction<'t> {
     pub(super) attachment_files: RowTable<'t, (&'static [u8; 32], u64, &'static str), ()>,
     pub(super) steps: RowTable<'t, u64, &'static [u8]>,
     pub(super) made_from: RowTable<'t, (u64, u64), u64>,
+    pub(super) undone: RowTable<'t, u64, &'static [u8]>,
     pub(super) counters: StoreCounters,
     /// Number of writes, to tell whether a failed task has written.
     pub(super) write_count: u64,
@@ -149,6 +150,8 @@ pub(super) struct TaskNeeds {
     pub(super) needs_spooled_jobs: bool,
     /// Who changes pages.
     pub(super) act: Act,
+    /// The number of the first step of this write.
+    pub(super) first_step: Option<u64>,
 }
 
 /// Results of a transaction, to apply after its commit.
@@ -242,6 +245,7 @@ impl<'t> Transaction<'t> {
             attachment_files: RowTable::open(txn, t::ATTACHMENT_FILES, is_shared)?,
             steps: RowTable::open(txn, t::STEPS, is_shared)?,
             made_from: RowTable::open(txn, t::MADE_FROM, is_shared)?,
+            undone: RowTable::open(txn, t::UNDONE, is_shared)?,
             counters,
             write_count: 0,
             must_flush: false,

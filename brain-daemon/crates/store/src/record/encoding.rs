@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     AttachmentRecord, AuditPage, ClientRecord, Content, DerivedRows, FileRecord, JobRecord,
     OutboxRow, PageRecord, SourceRecord, SourceSettingsRecord, StepHead, StepRecord, TokenRecord,
-    VersionRecord,
+    UndoneRecord, VersionRecord,
 };
 use crate::StoreError;
 
@@ -43,6 +43,7 @@ stored! {
     AuditPage<'_> = 1, "page of the audit";
     AttachmentRecord = 1, "attachment";
     StepRecord = 1, "step of a page";
+    UndoneRecord = 1, "undo";
 }
 
 fn options() -> impl Options {
