@@ -15,6 +15,7 @@ mod follow_machines;
 mod home_owner;
 mod open;
 mod parts;
+mod past_brain;
 mod purge;
 mod restore;
 mod restore_home;
@@ -44,9 +45,9 @@ use brain_config::Config;
 use brain_connect::ConnectService;
 use brain_machines::MachineService;
 use brain_net::HttpClient;
+use brain_pages::provenance::actor_of;
 use brain_service::moved_home::check_home;
 use brain_service::{TextBudget, text_bytes};
-use brain_pages::provenance::actor_of;
 use brain_store::{Act, Store, acting};
 
 use brain_assist::ask::AskService;
@@ -330,7 +331,12 @@ impl Brain {
             Request::Todos(r) => self.pages.todos(caller, &r).map(Reply::Todos),
             Request::Rename(r) => self.pages.rename(caller, &r).map(Reply::Move),
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
-            Request::Purge(r) => self.purge.purge(caller, &r).map(Reply::Purge),
+            Request::Purge(r) => {
+                let purged = self.purge.purge(caller, &r).map(Reply::Purge);
+                // Copies of past states may have the text, also after a purge that did not finish.
+                self.past.drop_views(true)?;
+                purged
+            }
             Request::Complete(r) => self.complete(caller, &r).map(Reply::Completions),
             Request::TimelineDays(r) => {
                 self.pages.timeline_days(caller, &r).map(Reply::TimelineDays)
@@ -345,6 +351,8 @@ impl Brain {
             }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
             Request::Why(r) => self.past.why(caller, &r).map(Reply::Why),
+            Request::AsOf(r) => self.past.as_of(caller, r, progress).map(Reply::AsOf),
+            Request::Changes(r) => self.past.changes(caller, &r).map(Reply::Changes),
             Request::GraphLayout(r) => self.graph.layout(caller, &r).map(Reply::GraphLayout),
             Request::MachinesPlan(r) => self.machines.plan(&r).map(Reply::MachinesPlan),
             Request::MachinesInit(r) => self.machines.init(&r, progress).map(Reply::MachinesInit),

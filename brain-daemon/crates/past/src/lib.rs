@@ -1,25 +1,42 @@
 //! The past of pages: where a text comes from, what to take back, and what the brain knew at a
 //! time. It reads the steps and versions that the store keeps, and has no history of its own.
 
+mod as_of;
+mod changes;
 mod why;
 
 use std::sync::Arc;
 
 use brain_base::clock::Clock;
+use brain_base::home::Home;
 use brain_pages::pages::PageService;
 use brain_store::Store;
+use tokio_util::sync::CancellationToken;
+
+pub use as_of::{OpenPastBrain, PastBrain};
 
 /// Serves `why`, and what else looks back.
 pub struct PastService {
     pub(crate) store: Arc<Store>,
     pub(crate) pages: Arc<PageService>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) views: as_of::Views,
 }
 
 impl PastService {
-    /// Creates the service.
+    /// Creates the service. `opener` composes what answers requests about a past state. Long work
+    /// ends early when `stop` is cancelled.
     #[must_use]
-    pub fn new(store: Arc<Store>, pages: Arc<PageService>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, pages, clock }
+    pub fn new(
+        store: Arc<Store>,
+        pages: Arc<PageService>,
+        clock: Arc<dyn Clock>,
+        home: &Home,
+        opener: Arc<dyn OpenPastBrain>,
+        stop: CancellationToken,
+    ) -> Self {
+        let views = as_of::Views::new(home.past(), opener);
+        Self { store, pages, clock, stop, views }
     }
 }

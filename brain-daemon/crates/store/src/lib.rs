@@ -69,6 +69,7 @@ mod new_page;
 mod open;
 mod overlay;
 mod packed_attachments;
+mod past_pages;
 mod pending_keys;
 mod purge;
 mod read;
@@ -137,11 +138,12 @@ pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};
 pub use meta::{FIRST_SCHEMA, SCHEMA};
 pub use new_page::{FilePlan, LineChange, NewPage};
+pub use past_pages::PastPage;
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     Actor, AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
-    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Origin, Provenance, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
+    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, Origin, OutboxRow,
+    PageRecord, Provenance, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
     SyncResult, TokenRecord, VersionRecord, purged_name,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
