@@ -26,11 +26,7 @@ impl AsOfOption {
     ///
     /// # Errors
     /// As [`Context::call`].
-    pub(crate) fn call<O>(
-        &self,
-        context: &Context,
-        request: O,
-    ) -> Result<(O::Reply, Label), Fault>
+    pub(crate) fn call<O>(&self, context: &Context, request: O) -> Result<(O::Reply, Label), Fault>
     where
         O: Operation,
         PastRequest: From<O>,
@@ -38,7 +34,7 @@ impl AsOfOption {
         let Some(period) = &self.as_of else {
             return Ok((context.call(request)?, Label(None)));
         };
-        let reply = context.call(AsOf { at: period.end(), request: request.into() })?;
+        let reply = context.call(AsOf { at: period.end(), request: PastRequest::from(request) })?;
         Ok((O::read_reply(*reply.reply)?, Label(Some(reply.past))))
     }
 
@@ -75,9 +71,7 @@ fn notes(past: &PastState) -> Vec<String> {
     notes.extend(past.now_called.as_ref().map(|name| format!("now called {name}")));
     if past.purged_since > 0 {
         let pages = count(past.purged_since, "page");
-        notes.push(format!(
-            "{pages} purged since then: nothing says whether they were there"
-        ));
+        notes.push(format!("{pages} purged since then: nothing says whether they were there"));
     }
     if past.not_kept > 0 {
         let pages = count(past.not_kept, "page");
@@ -101,11 +95,14 @@ mod tests {
         let outcome = |text: &str| Outcome::text(text);
         let text = Label(Some(past.clone())).add_to(outcome("page\n"), false)?;
         assert_eq!(text.out, b"page\n");
-        assert_eq!(text.notes, [
-            "as of 2026-11-21T10:30:00.000+00:00: what brain had recorded then",
-            "1 page purged since then: nothing says whether they were there",
-            "2 pages left out: their texts of that time are not kept any more",
-        ]);
+        assert_eq!(
+            text.notes,
+            [
+                "as of 2026-11-21T10:30:00.000+00:00: what brain had recorded then",
+                "1 page purged since then: nothing says whether they were there",
+                "2 pages left out: their texts of that time are not kept any more",
+            ]
+        );
         let json = Label(Some(past)).add_to(outcome("{\"pages\":[]}\n"), true)?;
         let json = String::from_utf8_lossy(&json.out).into_owned();
         assert_eq!(

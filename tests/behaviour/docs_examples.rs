@@ -69,6 +69,8 @@ run_documents! {
         .replacing("/tmp/brain-dev", "~/brain-dev");
     every_example_of_editing_runs: "docs/editing.md", Reader::new();
     every_example_of_errors_runs: "docs/errors.md", Reader::new();
+    every_example_of_time_runs: "docs/time.md", Reader::new()
+        .with_page("people/ada", "# Ada\n\nWrote a program.\n");
     every_example_of_the_first_run_runs: "docs/first-run.md", Reader::new()
         .with_file(".cursor/mcp.json", "{}")
         .with_file(".codex/config.toml", "");

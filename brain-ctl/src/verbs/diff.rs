@@ -134,8 +134,7 @@ fn name_of(page: &PageChanges) -> String {
 
 fn show_step(step: &ChangeStep, t: &mut Text) {
     let ChangeStep { event, by, version } = step;
-    let mut line =
-        format!("  {}  {event}, version {version}", format_to_second(&by.at));
+    let mut line = format!("  {}  {event}, version {version}", format_to_second(&by.at));
     let doer = [by.door.as_str(), by.client.as_str()].join(" ");
     if !doer.trim().is_empty() {
         line.push_str(&format!(", by {}", clean(doer.trim())));
@@ -175,9 +174,9 @@ impl Show for ChangesReply {
     fn notes(&self) -> Vec<String> {
         let pages = count(self.total, "page");
         let mut notes = vec![format!("{pages} changed from {} to {}", self.since, self.until)];
-        notes.extend(self.next.map(|next| {
-            format!("more pages changed: use --limit, or --before {next}")
-        }));
+        notes.extend(
+            self.next.map(|next| format!("more pages changed: use --limit, or --before {next}")),
+        );
         notes
     }
 }

@@ -117,7 +117,7 @@ pub struct Brain {
     /// Operations on single pages.
     pub pages: Arc<PageService>,
     /// What looks back.
-    pub past: PastService,
+    pub past: Arc<PastService>,
     /// The graph of all pages.
     pub graph: GraphService,
     /// The registered sources.
@@ -399,6 +399,15 @@ impl Brain {
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.env.home
+    }
+
+    /// Removes the former versions that `[history] keep` does not keep. Returns their number. A
+    /// timer calls this method.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub fn prune_history(&self) -> Result<u64, Fault> {
+        self.past.prune(&[])
     }
 
     /// Asks long work to stop at its next safe point.

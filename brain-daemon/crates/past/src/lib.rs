@@ -3,9 +3,11 @@
 
 mod as_of;
 mod changes;
+mod prune;
 mod why;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use brain_base::clock::Clock;
 use brain_base::home::Home;
@@ -14,6 +16,7 @@ use brain_store::Store;
 use tokio_util::sync::CancellationToken;
 
 pub use as_of::{OpenPastBrain, PastBrain};
+pub use prune::NeedsVersions;
 
 /// Serves `why`, and what else looks back.
 pub struct PastService {
@@ -22,11 +25,14 @@ pub struct PastService {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stop: CancellationToken,
     pub(crate) views: as_of::Views,
+    /// How long former versions are kept; `None`: for ever.
+    pub(crate) keep: Option<Duration>,
 }
 
 impl PastService {
-    /// Creates the service. `opener` composes what answers requests about a past state. Long work
-    /// ends early when `stop` is cancelled.
+    /// Creates the service. `opener` composes what answers requests about a past state. `keep` is
+    /// how long former versions are kept; `None`: for ever. Long work ends early when `stop` is
+    /// cancelled.
     #[must_use]
     pub fn new(
         store: Arc<Store>,
@@ -34,9 +40,10 @@ impl PastService {
         clock: Arc<dyn Clock>,
         home: &Home,
         opener: Arc<dyn OpenPastBrain>,
+        keep: Option<Duration>,
         stop: CancellationToken,
     ) -> Self {
         let views = as_of::Views::new(home.past(), opener);
-        Self { store, pages, clock, stop, views }
+        Self { store, pages, clock, stop, views, keep }
     }
 }

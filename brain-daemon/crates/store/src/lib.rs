@@ -151,6 +151,7 @@ pub use restore::{restore, restore_replica};
 pub use shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, RemoteChanges, SharedLog};
 pub use shared_state::Sources;
 pub use spool::{spool_path, spooled_jobs};
+pub use steps::HistorySize;
 pub use store::{ReaderFactory, Store};
 pub use store_file::{StoreOptions, create as create_store};
 pub use temporary_file::sweep_unfinished;

@@ -4,13 +4,26 @@
 //! Times are not sorted: each machine's never go back, but machines differ. So a past state is
 //! found by walking a page's steps from the newest, never by cutting the table at a time.
 
-use redb::ReadableTable;
+use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::record::{
     Actor, Origin, PageRecord, StepHead, StepKind, StepRecord, VersionRecord, from_bytes,
     head_of_step, purged_name, to_bytes,
 };
 use super::{Reader, StoreError, Transaction, tables as t};
+
+/// The size of the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySize {
+    /// Number of former versions of all pages.
+    pub versions: u64,
+    /// Their bytes.
+    pub version_bytes: u64,
+    /// Number of steps.
+    pub steps: u64,
+    /// Their bytes.
+    pub step_bytes: u64,
+}
 
 /// The slug, source and former step of the page whose step is added.
 pub(super) struct StepPlace<'a> {
@@ -213,6 +226,19 @@ impl Reader {
             }
             Some(_) => self.version(id, number),
         }
+    }
+
+    /// Returns how large the history is. Reads all of it.
+    pub fn history_size(&self) -> Result<HistorySize, StoreError> {
+        self.with_file_damage(|_| {
+            let (versions, steps) = (self.table(t::VERSIONS)?, self.table(t::STEPS)?);
+            Ok(HistorySize {
+                versions: versions.len()?,
+                version_bytes: versions.stats()?.stored_bytes(),
+                steps: steps.len()?,
+                step_bytes: steps.stats()?.stored_bytes(),
+            })
+        })
     }
 
     /// Returns the ids of pages with a version that was made from the page `id`.
