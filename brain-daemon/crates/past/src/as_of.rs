@@ -135,10 +135,11 @@ impl PastService {
         let found = self.page_then(caller, reader, &request.page, at)?;
         refuse_deleted(reader, &request.page, at, &found)?;
         name_then(&request.page, &found, past)?;
-        let version = found.step.version;
-        let page = page::page_at_step(reader, &found.entry, found.number, found.step)?;
-        let page = page.ok_or_else(|| not_kept(&request.page, version, at))?;
-        Ok(Reply::Page(page_reply(page.source, page.slug, page.record, page.content)))
+        let FoundPage { entry, number, step } = found;
+        let page = page::page_at_step(reader, &entry, number, &step)?;
+        let (slug, record, content) =
+            page.ok_or_else(|| not_kept(&request.page, step.version, at))?;
+        Ok(Reply::Page(page_reply(entry.0, slug, record, content)))
     }
 
     /// Returns the page that had the name at the time, or else the one that has it now or had it

@@ -202,17 +202,21 @@ impl Reader {
     /// Returns the step after which the page with the last step `last` had the state of the time
     /// `at` (Unix milliseconds), with its number. `None` if there was no such page yet.
     pub fn step_at(&self, last: u64, at: i64) -> Result<Option<(u64, StepRecord)>, StoreError> {
-        let mut number = last;
-        while let Some(step) = self.step(number)? {
-            if step.at <= at {
-                return Ok(Some((number, step)));
+        let found: Option<(u64, StepRecord)> = self.with_file_damage(|_| {
+            let (steps, mut number) = (self.table(t::STEPS)?, last);
+            while let Some(row) = steps.get(number)? {
+                let head = head_of_step(row.value())?;
+                if head.at <= at {
+                    return Ok(Some((number, from_bytes(row.value())?)));
+                }
+                if head.previous >= number {
+                    break;
+                }
+                number = head.previous;
             }
-            if step.previous >= number {
-                break;
-            }
-            number = step.previous;
-        }
-        Ok(None)
+            Ok(None)
+        })?;
+        Ok(found.filter(|(_, step)| self.view.shows(&step.source)))
     }
 
     /// Returns a version of a page with its text: a former one or the current one. `None` if it

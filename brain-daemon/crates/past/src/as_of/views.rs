@@ -17,7 +17,7 @@ use brain_service::batch::in_batches;
 use brain_store::{PastPage, Reader, StepKind, StoreError};
 use parking_lot::Mutex;
 
-use super::page::page_at_step;
+use super::page::whole_page_at_step;
 use super::{OpenPastBrain, PastBrain};
 use crate::PastService;
 
@@ -244,7 +244,7 @@ fn read_page(reader: &Reader, id: u64, number: u64) -> Result<Result<PastPage, S
     let missing = || StoreError::Damaged(format!("page {id} or its step {number} is missing"));
     let entry = reader.by_id_including_deleted(id)?.ok_or_else(missing)?;
     let step = reader.step(number)?.ok_or_else(missing)?;
-    match page_at_step(reader, &entry, number, step) {
+    match whole_page_at_step(reader, &entry, number, &step) {
         Ok(page) => Ok(page.ok_or(entry.0)),
         Err(fault) if fault.code == FaultCode::StoreDamaged => Ok(Err(entry.0)),
         Err(fault) => Err(fault),
