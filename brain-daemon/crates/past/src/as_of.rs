@@ -65,6 +65,27 @@ pub trait PastBrain: Send + Sync {
     ) -> Result<Reply, Fault>;
 }
 
+/// The time of a request, in Unix milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// The time: the requested one, at most now.
+    time: i64,
+    /// The time of the last steps that count. It is far in the future for the present, which has
+    /// the changes of a machine whose clock is ahead, too.
+    last_step: i64,
+}
+
+impl Moment {
+    /// Parses the time of a request at the time `now`.
+    fn parse(text: &str, now: i64) -> Result<Self, Fault> {
+        let requested = end_instant_argument(Some(text))?.unwrap_or(now);
+        Ok(match requested < now {
+            true => Self { time: requested, last_step: requested },
+            false => Self { time: now, last_step: i64::MAX - 1 },
+        })
+    }
+}
+
 /// The requested page, and its state at the requested time.
 struct FoundPage {
     entry: PageEntry,
@@ -84,9 +105,8 @@ impl PastService {
         request: AsOf,
         progress: &dyn Progress,
     ) -> Result<AsOfReply, Fault> {
-        let at = end_instant_argument(Some(&request.at))?.unwrap_or(i64::MAX);
-        let at = at.min(self.clock.now());
-        let mut past = PastState { at: rfc3339(at), ..PastState::default() };
+        let at = Moment::parse(&request.at, self.clock.now())?;
+        let mut past = PastState { at: rfc3339(at.time), ..PastState::default() };
         let mut request = request.request;
         let reader = self.store.read(caller.visibility())?;
         if let PastRequest::Get(get) = &request {
@@ -101,7 +121,7 @@ impl PastService {
         drop(reader);
         let view = self.views.get(self, at, progress)?;
         past.not_kept = view.not_kept(caller);
-        past.purged_since = self.views.purged_after(self, caller, at)?;
+        past.purged_since = self.views.purged_after(self, caller, at.last_step)?;
         let mut reply = view.brain.answer(caller, request, progress)?;
         adapt(&mut reply);
         Ok(AsOfReply { past, reply: Box::new(reply) })
@@ -125,7 +145,7 @@ impl PastService {
         caller: &Caller,
         reader: &Reader,
         request: &Get,
-        at: i64,
+        at: Moment,
         past: &mut PastState,
     ) -> Result<Reply, Fault> {
         if request.version.is_some() {
@@ -149,23 +169,32 @@ impl PastService {
         caller: &Caller,
         reader: &Reader,
         page_ref: &PageRef,
-        at: i64,
+        at: Moment,
     ) -> Result<FoundPage, Fault> {
         let sources = self.pages.sources_of(caller, reader, page_ref)?;
         let state = |entry: PageEntry| -> Result<Option<FoundPage>, StoreError> {
-            let found = reader.step_at(entry.2.seq, at)?;
+            let found = reader.step_at(entry.2.seq, at.last_step)?;
             Ok(found.map(|(number, step)| FoundPage { entry, number, step }))
         };
         let had_name = |found: &FoundPage| {
             found.step.slug == page_ref.slug.as_str() && sources.contains(&found.entry.0)
         };
+        let mut still_named = Vec::new();
         for source in &sources {
             if let Some(record) = reader.page_even_deleted(source, &page_ref.slug)?
                 && let Some(found) = state((source.clone(), page_ref.slug.clone(), record))?
                 && had_name(&found)
             {
-                return Ok(found);
+                still_named.push(found);
             }
+        }
+        // That of the usual source comes first.
+        match still_named.first() {
+            Some(found) if still_named.len() == 1 || Some(&found.entry.0) == sources.first() => {
+                return Ok(still_named.swap_remove(0));
+            }
+            Some(_) => return Err(ambiguous(&still_named)),
+            None => {}
         }
         for id in reader.holders(&sources, &page_ref.slug)? {
             if let Some(entry) = reader.by_id_including_deleted(id)?
@@ -175,10 +204,14 @@ impl PastService {
                 return Ok(found);
             }
         }
-        let entry = self.pages.find_past(caller, reader, page_ref)?;
+        let entry = self.pages.find_past(caller, reader, page_ref).or_else(|fault| {
+            // A unique beginning of a slug names a page of today.
+            let found = self.pages.find(caller, reader, page_ref).ok();
+            found.filter(|_| fault.code == FaultCode::NotFound).ok_or(fault)
+        })?;
         let created = reader.steps_back(entry.2.seq)?.pop();
         state(entry)?.ok_or_else(|| {
-            let message = format!("there was no page \"{page_ref}\" on {}", local_minute(at));
+            let message = format!("there was no page \"{page_ref}\" on {}", local_minute(at.time));
             let fault = Fault::new(FaultCode::NotFound, message);
             match created {
                 Some((_, step)) => {
@@ -188,6 +221,13 @@ impl PastService {
             }
         })
     }
+}
+
+fn ambiguous(found: &[FoundPage]) -> Fault {
+    let names: Vec<String> =
+        found.iter().map(|page| PageRef::new(&page.entry.0, &page.entry.1).to_string()).collect();
+    let message = format!("several sources had such a page: {}", names.join(", "));
+    Fault::new(FaultCode::AmbiguousSlug, message).hint("name one of them as it is listed")
 }
 
 /// Returns the page that a request names.
@@ -228,10 +268,10 @@ fn name_then(
     let FoundPage { entry: (source, now, _), step, .. } = found;
     let then = Slug::parse(step.slug.clone())
         .map_err(|e| StoreError::Damaged(format!("step of \"{now}\": {e}")))?;
-    if then != requested.slug {
-        past.then_called = Some(PageRef::new(source, &then));
-    } else if *now != then {
-        past.now_called = Some(PageRef::new(source, now));
+    match then == requested.slug {
+        _ if then == *now => {}
+        true => past.now_called = Some(PageRef::new(source, now)),
+        false => past.then_called = Some(PageRef::new(source, &then)),
     }
     Ok(PageRef { source: Some(source.clone()), slug: then })
 }
@@ -240,23 +280,23 @@ fn name_then(
 fn refuse_deleted(
     reader: &Reader,
     page_ref: &PageRef,
-    at: i64,
+    at: Moment,
     found: &FoundPage,
 ) -> Result<(), Fault> {
     let Some(deleted) = reader.deleted_at_step(&found.step)? else { return Ok(()) };
     let message = format!(
         "the page \"{page_ref}\" was deleted on {}, and not there on {}",
         local_minute(deleted),
-        local_minute(at)
+        local_minute(at.time)
     );
     Err(Fault::new(FaultCode::NotFound, message)
         .hint(format!("ask for a time before {}", local_minute(deleted))))
 }
 
-fn not_kept(page_ref: &PageRef, version: u32, at: i64) -> Fault {
+fn not_kept(page_ref: &PageRef, version: u32, at: Moment) -> Fault {
     let message = format!(
         "\"{page_ref}\" had version {version} on {}, whose text is not kept any more",
-        local_minute(at)
+        local_minute(at.time)
     );
     Fault::new(FaultCode::UnknownVersion, message)
         .hint("it was purged, or pruned by [history] keep in the configuration")

@@ -33,6 +33,8 @@ impl PastService {
         let now = self.clock.now();
         let since = instant_argument(Some(&request.since))?.unwrap_or(i64::MIN);
         let until = end_instant_argument(request.until.as_deref())?.unwrap_or(now).min(now);
+        // Until now, changes of a machine whose clock is ahead count, too.
+        let last_step = if until == now { i64::MAX } else { until };
         if since > until {
             let message =
                 format!("the period begins on {}, which is after its end", rfc3339(since));
@@ -43,7 +45,7 @@ impl PastService {
             Some(named) => Some(brain_pages::sources::resolve(caller, &reader, Some(named))?.0),
             None => None,
         };
-        let (mut pages, total) = changed_pages(&reader, (since, until), source.as_ref())?;
+        let (mut pages, total) = changed_pages(&reader, (since, last_step), source.as_ref())?;
         pages.sort_unstable_by_key(|numbers| Reverse(numbers.last().copied()));
         let limit = request.limit.clamp(1, MAX_PAGES) as usize;
         pages.retain(|numbers| {

@@ -101,7 +101,8 @@ impl Transaction<'_> {
         self.contents.insert(id, to_bytes(content)?.as_slice())?;
         self.derived.insert(id, to_bytes(derived)?.as_slice())?;
         self.changes.insert(record.seq, id)?;
-        self.counters.seq = self.counters.seq.max(record.seq);
+        // Consumers of changes need numbers that grow in the order in which pages are added.
+        self.counters.seq += 1;
         self.counters.next_id = self.counters.next_id.max(id + 1);
         for (name, file) in attachments {
             self.attachments.insert((id, name.as_str()), to_bytes(file)?.as_slice())?;

@@ -18,7 +18,7 @@ use brain_store::{PastPage, Reader, StepKind, StoreError};
 use parking_lot::Mutex;
 
 use super::page::whole_page_at_step;
-use super::{OpenPastBrain, PastBrain};
+use super::{Moment, OpenPastBrain, PastBrain};
 use crate::PastService;
 
 /// Maximum number of views. One more exists while it is made.
@@ -95,12 +95,11 @@ impl Views {
         self.state.lock().views.clear();
     }
 
-    /// Removes the views that are unused, or not right any more.
+    /// Removes the views that are unused, or not right any more. Does nothing while a view is made.
     pub(crate) fn drop_old(&self, service: &PastService) -> Result<(), StoreError> {
-        let mut state = self.state.lock();
-        if state.views.is_empty() {
+        let Some(mut state) = self.state.try_lock().filter(|state| !state.views.is_empty()) else {
             return Ok(());
-        }
+        };
         state.read_steps(&service.store.read(Visibility::All)?)?;
         let now = service.clock.now();
         state.views.retain(|view| (0..IDLE_MS).contains(&(now - view.used_at)));
@@ -127,7 +126,7 @@ impl Views {
     pub(crate) fn get(
         &self,
         service: &PastService,
-        at: i64,
+        Moment { time, last_step: at }: Moment,
         progress: &dyn Progress,
     ) -> Result<Arc<View>, Fault> {
         // Held while a view is made: two at once would take twice the memory and disk.
@@ -155,7 +154,7 @@ impl Views {
         })?;
         state.made += 1;
         let dir = ViewDir(self.root.join(state.made.to_string()));
-        let view = Arc::new(self.make(service, &reader, dir, at, progress)?);
+        let view = Arc::new(self.make(service, &reader, dir, (time, at), progress)?);
         state.views.push(CachedView { from, until, used_at: now, view: Arc::clone(&view) });
         Ok(view)
     }
@@ -165,7 +164,7 @@ impl Views {
         service: &PastService,
         reader: &Reader,
         dir: ViewDir,
-        at: i64,
+        (time, at): (i64, i64),
         progress: &dyn Progress,
     ) -> Result<View, Fault> {
         for path in [&self.root, &dir.0] {
@@ -175,7 +174,7 @@ impl Views {
                     .hint("a question about the past needs a copy of that state in brain's home")
             })?;
         }
-        let brain = self.opener.open(&dir.0, at)?;
+        let brain = self.opener.open(&dir.0, time)?;
         brain.add_sources(reader.sources()?)?;
         let mut states: Vec<(u64, u64, u64)> = Vec::new();
         reader.each_page(|(_, _, record)| {
