@@ -5,22 +5,22 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, AdminTokenReply, Append, Ask, AskReply, Attach, AttachReply, AttachmentContent,
-    AttachmentGet, AttachmentList, Attachments, Audit, AuditList, Backlinks, Backup, BackupList,
-    BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply, BrowserOpen,
-    BrowserOpenReply, Capture, ClientList, ClientRegister, ClientRegisterReply, ClientReply,
-    ClientRevoke, ClientUpdate, Clients, CollectorAlerts, CollectorAlertsReply, CollectorCollect,
-    CollectorCurve, CollectorDeletions, CollectorDeletionsReply, CollectorDigest, CollectorEnrich,
-    CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply, CollectorStatus,
-    CollectorStatusReply, Command, Complete, Completions, ConflictList, Conflicts, ConnectReport,
-    ConnectTest, Costs, CostsReply, Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest,
-    Doctor, DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph,
-    GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns,
-    IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, ImportReports, ImportReportsReply,
-    IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Keep, Link, LinkReply, Links,
-    LinksReply, List, MachineList, MachineRemove, MachineRemoveReply, Machines, MachinesInit,
-    MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave, MachinesPlan,
-    MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
+    AdminToken, AdminTokenReply, Append, AsOf, AsOfReply, Ask, AskReply, Attach, AttachReply,
+    AttachmentContent, AttachmentGet, AttachmentList, Attachments, Audit, AuditList, Backlinks,
+    Backup, BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply,
+    BrowserOpen, BrowserOpenReply, Capture, Changes, ChangesReply, ClientList, ClientRegister,
+    ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts,
+    CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
+    CollectorDeletionsReply, CollectorDigest, CollectorEnrich, CollectorEnrichReply, CollectorRun,
+    CollectorSetup, CollectorSetupReply, CollectorStatus, CollectorStatusReply, Command, Complete,
+    Completions, ConflictList, Conflicts, ConnectReport, ConnectTest, Costs, CostsReply, Curve,
+    Delete, DeleteReply, Detach, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed, EmbedReply,
+    Export, ExportReply, Fault, FaultCode, Get, Graph, GraphLayout, GraphLayoutReply, GraphReply,
+    History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply,
+    ImportReports, ImportReportsReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs,
+    Keep, Link, LinkReply, Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply,
+    Machines, MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave,
+    MachinesPlan, MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
     MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models,
     MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Redo, Rename, Reply, Restore,
     RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
@@ -269,6 +269,8 @@ operations! {
     Why, "why", Read => WhyReply;
     Undo, "undo", Admin or Write if is_of_caller, Slow => UndoReply;
     Redo, "redo", Write, Slow => UndoReply;
+    AsOf, "as of", Admin or Read if only_reads, Slow => AsOfReply;
+    Changes, "diff --since", Read, Slow => ChangesReply;
 }
 
 #[cfg(test)]

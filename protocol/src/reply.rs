@@ -6,19 +6,19 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit, BackupListReply,
-    BackupReply, BrokenLinksReply, BrowserOpenReply, ClientRegisterReply, ClientReply, Clients,
-    CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, CollectorRun,
-    CollectorSetupReply, CollectorStatusReply, Completions, Conflicts, ConnectReport, CostsReply,
-    Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault,
-    GraphLayoutReply, GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply,
-    ImportReportsReply, IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply, MachineRemoveReply,
-    Machines, MachinesInitReply, MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply,
-    MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages,
-    PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
-    TagCounts, TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply,
-    Tokens, TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, UndoReply,
-    VoiceReply, WhyReply, WriteReply,
+    AdminTokenReply, AsOfReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit,
+    BackupListReply, BackupReply, BrokenLinksReply, BrowserOpenReply, ChangesReply,
+    ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply,
+    CollectorEnrichReply, CollectorRun, CollectorSetupReply, CollectorStatusReply, Completions,
+    Conflicts, ConnectReport, CostsReply, Curve, DeleteReply, DiffReply, Digest, DoctorReply,
+    EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply, HistoryReply, Hits,
+    IdeaRunsReply, IdeasReply, ImportReply, ImportReportsReply, IngestJob, JobRetryReply, Jobs,
+    LinkReply, LinksReply, MachineRemoveReply, Machines, MachinesInitReply, MachinesJoinReply,
+    MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply, ModelInstallReply,
+    Models, MoveReply, Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply,
+    StatusReply, StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
+    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
+    TunnelSetupReply, TunnelStatusReply, UndoReply, VoiceReply, WhyReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -168,6 +168,8 @@ replies! {
     ImportReports(ImportReportsReply),
     Why(WhyReply),
     Undo(UndoReply),
+    AsOf(AsOfReply),
+    Changes(ChangesReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

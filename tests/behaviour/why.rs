@@ -34,19 +34,25 @@ fn lines_have_the_client_that_changed_them_last_through_a_move() {
     let _daemon = home.daemon();
     home.put("notes/alpha", "First line of mine.\n\nSecond line.\n");
     let helm = client(&home, "helm");
-    let _ = helm.call("edit_page", json!({ "slug": "notes/alpha", "operation": "append", "content": "A line by helm." }));
+    let _ = helm.call(
+        "edit_page",
+        json!({ "slug": "notes/alpha", "operation": "append", "content": "A line by helm." }),
+    );
     home.brain(["mv", "notes/alpha", "notes/beta"]).expect(0);
     home.brain(["append", "notes/beta", "My last line."]).expect(0);
 
     for name in ["notes/beta", "notes/alpha"] {
         let reply = why(&home, name);
         assert_eq!(reply["slug"], "notes/beta");
-        assert_eq!(life(&reply), [
-            row("created", "cli", 1),
-            row("written", "mcp", 2),
-            row("moved", "cli", 2),
-            row("written", "cli", 3),
-        ]);
+        assert_eq!(
+            life(&reply),
+            [
+                row("created", "cli", 1),
+                row("written", "mcp", 2),
+                row("moved", "cli", 2),
+                row("written", "cli", 3),
+            ]
+        );
         assert_eq!(reply["steps"][1]["slug"], "notes/alpha");
     }
     let line = home.json(["why", "notes/beta", "--line", "BY HELM"])["lines"].clone();
@@ -78,7 +84,10 @@ fn a_merged_page_has_its_authors_and_its_origin() {
     assert_eq!(by("Mine."), "owner");
     assert_ne!(by("By helm."), "owner", "{reply}");
     let from = why(&home, "people/j-roe");
-    assert_eq!((&from["deleted"], &from["made"]), (&json!(true), &json!([{ "source": "default", "slug": "people/jan" }])));
+    assert_eq!(
+        (&from["deleted"], &from["made"]),
+        (&json!(true), &json!([{ "source": "default", "slug": "people/jan" }]))
+    );
 }
 
 #[test]
@@ -105,10 +114,10 @@ fn imports_and_syncs_name_their_run_and_a_renamed_file_keeps_its_life() {
     fs::write(dir.join("tide.md"), "The tide.\n").unwrap();
     let id = home.json(["import", dir.to_str().unwrap()])["id"].as_str().unwrap().to_owned();
     let imported = why(&home, "tide");
-    assert_eq!((&imported["steps"][0]["by"]["door"], &imported["steps"][0]["by"]["run"]), (
-        &json!("import"),
-        &json!(id)
-    ));
+    assert_eq!(
+        (&imported["steps"][0]["by"]["door"], &imported["steps"][0]["by"]["run"]),
+        (&json!("import"), &json!(id))
+    );
     home.json(["sources", "add", "vault", dir.to_str().unwrap()]);
     home.json(["sync", "vault"]);
     fs::rename(dir.join("tide.md"), dir.join("ebb.md")).unwrap();
@@ -134,7 +143,10 @@ fn a_client_names_what_its_text_is_made_from() {
     let made = why(&home, "sum/ports");
     let origins = json!(["default:src/one@1", "https://example.org/ports"]);
     assert_eq!(made["steps"][0]["made_from"], origins);
-    assert_eq!(why(&home, "src/one")["made"], json!([{ "source": "default", "slug": "sum/ports" }]));
+    assert_eq!(
+        why(&home, "src/one")["made"],
+        json!([{ "source": "default", "slug": "sum/ports" }])
+    );
     let mut wrong = put;
     (wrong["slug"], wrong["made_from"]) = (json!("sum/other"), json!(["src/two"]));
     let refusal = helm.expect_refusal("put_page", wrong);
@@ -152,9 +164,12 @@ fn a_caller_of_one_source_learns_nothing_of_another() {
     home.json(["sources", "add", "work", dir.to_str().unwrap()]);
     home.put("work:a", "A.\n");
     let limited = mcp(&home, &home.token("limited", "read", &["work"]));
-    let fault = limited.expect_refusal("get_page", json!({
-        "slug": "default:secret/plan", "include": ["why"]
-    }));
+    let fault = limited.expect_refusal(
+        "get_page",
+        json!({
+            "slug": "default:secret/plan", "include": ["why"]
+        }),
+    );
     assert!(!fault.contains("Secret"), "{fault}");
     let own = limited.call("get_page", json!({ "slug": "work:a", "include": ["why"] }));
     assert_eq!(own["why"].as_array().unwrap().len(), 1);

@@ -70,6 +70,9 @@ impl Worker for Maintenance {
         }
         self.rounds = self.rounds.wrapping_add(1);
         self.brain.graph.drop_when_idle();
+        if let Err(fault) = self.brain.past.drop_views(false) {
+            log_failure(&fault, "copies of past states not removed");
+        }
         self.links = self.brain.pages.check_links_when_idle(self.links);
         Next::After(FLUSH_EVERY)
     }

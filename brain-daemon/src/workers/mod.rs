@@ -5,6 +5,7 @@
 mod backup;
 mod collector;
 mod embed;
+mod history;
 mod ingest;
 mod kept_copy;
 mod machines;
@@ -25,6 +26,7 @@ use brain_protocol::{Fault, FaultCode};
 use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
+use history::HistoryPruning;
 use ingest::{DocumentQueue, IngestQueue};
 use kept_copy::KeptCopyWorker;
 use machines::{MachineWorker, RemoteFiles};
@@ -59,6 +61,8 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("presence", true, brain_worker(brain, PresenceWatch));
     runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));
     runner.start("backup", has_backups, scheduled_worker(brain, &schedule, ScheduledBackup::new));
+    let is_pruned = config.history.keep.is_some();
+    runner.start("history", is_pruned, brain_worker(brain, HistoryPruning::new));
     let has_kept_copy = config.backup.kept_max_mb.is_some();
     runner.start("kept-copy", has_kept_copy, brain_worker(brain, KeptCopyWorker::new));
     runner.start(

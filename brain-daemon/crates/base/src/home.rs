@@ -102,6 +102,12 @@ impl Home {
         self.run().join("uploads")
     }
 
+    /// Returns the directory of copies of past states, which exist while they are used.
+    #[must_use]
+    pub fn past(&self) -> PathBuf {
+        self.run().join("past")
+    }
+
     /// Returns the path of the record of a clean shutdown: the store's state with all files
     /// flushed.
     #[must_use]

@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations that need the scope `read`. The list changes only if access is meant to change.
-    const READ: [&str; 26] = [
+    const READ: [&str; 27] = [
         "status",
         "get",
         "search",
@@ -72,6 +72,7 @@ mod tests {
         "attachments --get",
         "conflicts",
         "why",
+        "diff --since",
     ];
 
     /// Operations that need the scope `write`.

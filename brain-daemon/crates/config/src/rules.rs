@@ -165,6 +165,26 @@ pub(super) fn span(low: u64, high: u64) -> Rule<impl Fn(&str) -> Result<Duration
     })
 }
 
+/// `forever` (`None`), or a number of days or years from a day to a century. A year has 365 days.
+pub(super) fn retention() -> Rule<impl Fn(&str) -> Result<Option<Duration>, String>> {
+    scalar(|text| {
+        if text == "forever" {
+            return Ok(None);
+        }
+        let days = match text.strip_suffix('y') {
+            Some(years) => parse_span(&format!("{years}d")).and_then(|s| s.checked_mul(365)),
+            None => Some(text).filter(|text| text.ends_with('d')).and_then(parse_span),
+        };
+        match days {
+            Some(seconds) if (DAY_S..=100 * 365 * DAY_S).contains(&seconds) => {
+                Ok(Some(Duration::from_secs(seconds)))
+            }
+            Some(_) => Err(format!("\"{text}\" is not between 1d and 100y")),
+            None => Err(format!("\"{text}\" is neither forever nor a time such as 90d or 2y")),
+        }
+    })
+}
+
 /// Returns the seconds of a text that has digits and a unit.
 fn parse_span(text: &str) -> Option<u64> {
     let unit = text.chars().next_back()?;

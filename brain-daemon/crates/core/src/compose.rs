@@ -41,6 +41,7 @@ use crate::doctor::process::Process;
 use crate::doctor::store::StoreHealth;
 use crate::doctor::workers::WorkerHealth;
 use crate::environment::Environment;
+use crate::past_brain::PastOpener;
 use crate::uploads::Uploads;
 use crate::{Brain, PurgeService};
 
@@ -112,7 +113,7 @@ impl SharedParts {
             audit: Arc::new(AuditLog::new(store.clone(), clock.clone())),
             connect: ConnectService::new(access.clone(), net, clock.clone(), random),
             ask: AskService::new(store.clone(), search.clone(), models.clone(), stop.clone()),
-            past: PastService::new(store.clone(), pages.clone(), clock.clone()),
+            past: Arc::new(self.past(pages.clone())),
             graph: GraphService::new(store.clone(), clock, pages.clone(), stop),
             ideas: self.ideas(pages.clone(), search.clone(), embedding.clone(), models.clone()),
             voice: self.voice(pages.clone(), search.clone(), number),
@@ -328,6 +329,14 @@ impl SharedParts {
         })
     }
 
+    fn past(&self, pages: Arc<PageService>) -> PastService {
+        let Self { env, store, machines, queue, ledger, .. } = self.clone();
+        let Environment { clock, home, stop, .. } = env.clone();
+        let (number_key, keep) = (store.number_key(), env.config.history.keep);
+        let opener = Arc::new(PastOpener { env, machines, queue, ledger, number_key });
+        PastService::new(store, pages, clock, &home, opener, keep, stop)
+    }
+
     fn process(&self) -> Arc<Process> {
         let Self { env, store, files, .. } = self.clone();
         let Environment { home, config, clock, .. } = env;
@@ -365,6 +374,7 @@ impl Brain {
             self.tunnel.clone(),
             self.machines.clone(),
             self.models.clone(),
+            self.past.clone(),
             Arc::new(WorkerHealth(self.workers.clone())),
         ]
     }

@@ -15,6 +15,7 @@ mod follow_machines;
 mod home_owner;
 mod open;
 mod parts;
+mod past_brain;
 mod purge;
 mod restore;
 mod restore_home;
@@ -117,7 +118,7 @@ pub struct Brain {
     /// Operations on single pages.
     pub pages: Arc<PageService>,
     /// What looks back.
-    pub past: PastService,
+    pub past: Arc<PastService>,
     /// The graph of all pages.
     pub graph: GraphService,
     /// The registered sources.
@@ -334,7 +335,12 @@ impl Brain {
             Request::Todos(r) => self.pages.todos(caller, &r).map(Reply::Todos),
             Request::Rename(r) => self.pages.rename(caller, &r).map(Reply::Move),
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
-            Request::Purge(r) => self.purge.purge(caller, &r).map(Reply::Purge),
+            Request::Purge(r) => {
+                let purged = self.purge.purge(caller, &r).map(Reply::Purge);
+                // Copies of past states may have the text, also after a purge that did not finish.
+                self.past.drop_views(true)?;
+                purged
+            }
             Request::Complete(r) => self.complete(caller, &r).map(Reply::Completions),
             Request::TimelineDays(r) => {
                 self.pages.timeline_days(caller, &r).map(Reply::TimelineDays)
@@ -349,6 +355,8 @@ impl Brain {
             }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
             Request::Why(r) => self.past.why(caller, &r).map(Reply::Why),
+            Request::AsOf(r) => self.past.as_of(caller, r, progress).map(Reply::AsOf),
+            Request::Changes(r) => self.past.changes(caller, &r).map(Reply::Changes),
             Request::GraphLayout(r) => self.graph.layout(caller, &r).map(Reply::GraphLayout),
             Request::MachinesPlan(r) => self.machines.plan(&r).map(Reply::MachinesPlan),
             Request::MachinesInit(r) => self.machines.init(&r, progress).map(Reply::MachinesInit),
@@ -394,6 +402,15 @@ impl Brain {
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.env.home
+    }
+
+    /// Removes the former versions that `[history] keep` does not keep. Returns their number. A
+    /// timer calls this method.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub fn prune_history(&self) -> Result<u64, Fault> {
+        self.past.prune(&[])
     }
 
     /// Asks long work to stop at its next safe point.

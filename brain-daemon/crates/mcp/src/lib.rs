@@ -29,7 +29,9 @@ pub use tools::tool_operation;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, Operation, SourceId, VERSION};
+use brain_protocol::{
+    AsOf, Fault, FaultCode, Operation, PastRequest, PastState, SourceId, VERSION,
+};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
@@ -176,6 +178,22 @@ impl ToolContext {
     /// Runs an operation. Blocks.
     fn run<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
         self.brain.run(&self.caller, operation, &NoProgress)
+    }
+
+    /// Runs an operation on what brain had recorded at the time `at`, and returns what its reply is
+    /// about. Without a time, runs it on the present. Blocks.
+    fn run_as_of<O: Operation>(
+        &self,
+        at: Option<&str>,
+        operation: O,
+    ) -> Result<(O::Reply, Option<PastState>), Fault>
+    where
+        PastRequest: From<O>,
+    {
+        let Some(at) = at else { return Ok((self.run(operation)?, None)) };
+        let request = PastRequest::from(operation);
+        let reply = self.run(AsOf { at: at.to_owned(), request })?;
+        Ok((O::read_reply(*reply.reply)?, Some(reply.past)))
     }
 }
 

@@ -166,7 +166,9 @@ fn no_version(record: &PageRecord, page_ref: &PageRef, number: u32) -> Fault {
         .hint(hint!("see {}", Command::History { page: Some(page_ref.to_string()) }))
 }
 
-fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {
+/// Returns a page as the reply that has it.
+#[must_use]
+pub fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {
     let (trust, outside_lines) = (trust_of(&record), marked_lines(&record.marks));
     Page {
         copy_of: page::program_copy(&record.source_path).map(|copy| copy.original),

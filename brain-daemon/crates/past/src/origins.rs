@@ -51,7 +51,6 @@ fn page(name: &str) -> Result<PageRef, Fault> {
     };
     let source = source.map(|source| SourceId::parse(source.to_owned())).transpose();
     let source = source.map_err(|e| Fault::new(FaultCode::InvalidSource, e.to_string()))?;
-    let slug =
-        Slug::parse(slug).map_err(|e| Fault::new(FaultCode::InvalidSlug, e.to_string()))?;
+    let slug = Slug::parse(slug).map_err(|e| Fault::new(FaultCode::InvalidSlug, e.to_string()))?;
     Ok(PageRef { source, slug })
 }

@@ -69,6 +69,7 @@ mod new_page;
 mod open;
 mod overlay;
 mod packed_attachments;
+mod past_pages;
 mod pending_keys;
 mod purge;
 mod read;
@@ -141,6 +142,7 @@ pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};
 pub use meta::{FIRST_SCHEMA, SCHEMA};
 pub use new_page::{FilePlan, LineChange, NewPage};
+pub use past_pages::PastPage;
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     Actor, AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
@@ -153,6 +155,7 @@ pub use restore::{restore, restore_replica};
 pub use shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, RemoteChanges, SharedLog};
 pub use shared_state::Sources;
 pub use spool::{spool_path, spooled_jobs};
+pub use steps::HistorySize;
 pub use store::{ReaderFactory, Store};
 pub use store_file::{StoreOptions, create as create_store};
 pub use temporary_file::sweep_unfinished;

@@ -86,6 +86,19 @@ impl Transaction<'_> {
         Ok(was_there)
     }
 
+    /// Removes former versions of pages, named by page and number. Returns how many there were.
+    pub fn remove_versions(&mut self, versions: &[(u64, u32)]) -> Result<u64, StoreError> {
+        self.task.frees_space = true;
+        let mut removed = 0;
+        for key in versions {
+            if self.versions.remove(*key)?.is_some() {
+                self.write_count += 1;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
     /// Removes the finished ingest jobs of a purged page: those that have its slug, or a text of
     /// one of its versions. They name its title, address, slug and path.
     fn erase_jobs(

@@ -4,13 +4,26 @@
 //! Times are not sorted: each machine's never go back, but machines differ. So a past state is
 //! found by walking a page's steps from the newest, never by cutting the table at a time.
 
-use redb::ReadableTable;
+use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::record::{
     Actor, Origin, PageRecord, StepHead, StepKind, StepRecord, VersionRecord, from_bytes,
     head_of_step, purged_name, to_bytes,
 };
 use super::{Reader, StoreError, Transaction, tables as t};
+
+/// The size of the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySize {
+    /// Number of former versions of all pages.
+    pub versions: u64,
+    /// Their bytes.
+    pub version_bytes: u64,
+    /// Number of steps.
+    pub steps: u64,
+    /// Their bytes.
+    pub step_bytes: u64,
+}
 
 /// The slug, source and former step of the page whose step is added.
 pub(super) struct StepPlace<'a> {
@@ -191,17 +204,21 @@ impl Reader {
     /// Returns the step after which the page with the last step `last` had the state of the time
     /// `at` (Unix milliseconds), with its number. `None` if there was no such page yet.
     pub fn step_at(&self, last: u64, at: i64) -> Result<Option<(u64, StepRecord)>, StoreError> {
-        let mut number = last;
-        while let Some(step) = self.step(number)? {
-            if step.at <= at {
-                return Ok(Some((number, step)));
+        let found: Option<(u64, StepRecord)> = self.with_file_damage(|_| {
+            let (steps, mut number) = (self.table(t::STEPS)?, last);
+            while let Some(row) = steps.get(number)? {
+                let head = head_of_step(row.value())?;
+                if head.at <= at {
+                    return Ok(Some((number, from_bytes(row.value())?)));
+                }
+                if head.previous >= number {
+                    break;
+                }
+                number = head.previous;
             }
-            if step.previous >= number {
-                break;
-            }
-            number = step.previous;
-        }
-        Ok(None)
+            Ok(None)
+        })?;
+        Ok(found.filter(|(_, step)| self.view.shows(&step.source)))
     }
 
     /// Returns a version of a page with its text: a former one or the current one. `None` if it
@@ -215,6 +232,19 @@ impl Reader {
             }
             Some(_) => self.version(id, number),
         }
+    }
+
+    /// Returns how large the history is. Reads all of it.
+    pub fn history_size(&self) -> Result<HistorySize, StoreError> {
+        self.with_file_damage(|_| {
+            let (versions, steps) = (self.table(t::VERSIONS)?, self.table(t::STEPS)?);
+            Ok(HistorySize {
+                versions: versions.len()?,
+                version_bytes: versions.stats()?.stored_bytes(),
+                steps: steps.len()?,
+                step_bytes: steps.stats()?.stored_bytes(),
+            })
+        })
     }
 
     /// Returns the ids of pages with a version that was made from the page `id`.

@@ -123,7 +123,8 @@ mod tests {
             version,
             by: Doer::default(),
         };
-        let lines = [line(1, "a", 1), line(2, "b", 2), line(3, "c", 2), line(4, "", 2), line(5, "d", 2)];
+        let lines =
+            [line(1, "a", 1), line(2, "b", 2), line(3, "c", 2), line(4, "", 2), line(5, "d", 2)];
         let found: Vec<Vec<&str>> = paragraphs(&lines)
             .into_iter()
             .map(|lines| lines.iter().map(|line| line.text.as_str()).collect())

@@ -6,8 +6,8 @@ use std::time::Duration;
 use brain_base::home::Home;
 
 use crate::rules::{
-    boolean, day_pattern, limit, number, optional, path, processors, span, text, texts, user_ids,
-    word,
+    boolean, day_pattern, limit, number, optional, path, processors, retention, span, text, texts,
+    user_ids, word,
 };
 use crate::values::{HomePath, Processor};
 
@@ -90,6 +90,16 @@ section! {
     processors: Vec<Processor> = processors(), "[]",
         "programs that convert documents in an imported directory: \"EXTENSION: PROGRAM\"; they \
          run with the rights of the daemon";
+}
+
+section! {
+    /// Former versions of pages.
+    HistoryConfig [history]
+
+    keep: Option<Duration> = retention(), "forever",
+        "how long every former version is kept: forever, or a number with d or y; of older ones \
+         brain keeps the last one of each day for 31 days more, of each month for a year, and of \
+         each year";
 }
 
 section! {

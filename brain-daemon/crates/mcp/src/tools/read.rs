@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use brain_protocol::{
-    Backlinks, Doer, Fault, FaultCode, History, Links, LinksReply, Operation, OperationInfo, Page,
-    PageRef, Timeline, Why,
+    Backlinks, Doer, Fault, FaultCode, Get, History, Links, LinksReply, Operation, OperationInfo,
+    Page, PageRef, PastState, Timeline, Why,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,6 +148,8 @@ pub(crate) struct GetPage {
     max_chars: Option<usize>,
     #[serde(default)]
     include: Vec<Include>,
+    /// As recorded then: YYYY-MM-DD or RFC 3339
+    as_of: Option<String>,
 }
 
 /// An addition to a page's text.
@@ -256,7 +258,10 @@ impl ToolCall for GetPage {
 
     fn call(self, context: &ToolContext) -> Result<PageOutput, Fault> {
         let address = names::find(context, &self.slug)?;
-        let page = names::read_page(context, &address.page)?;
+        let (page, past) = match &self.as_of {
+            None => (names::read_page(context, &address.page)?, None),
+            Some(at) => self.read_past(context, &address.page, at)?,
+        };
         let page_ref = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
         let mut output = PageOutput::without_text(context, &page)?;
         let mut additions = Additions {
@@ -297,11 +302,34 @@ impl ToolCall for GetPage {
         output.next_start_line = part.next.map(|(line, _)| line);
         output.next_skip_chars = part.next.map(|(_, skip)| skip).filter(|&skip| skip > 0);
         output.metadata = part_metadata(&page, part.next.is_some());
+        if let Some(past) = past {
+            output.metadata.insert("as_of", past.at);
+            output.metadata.extend(past.now_called.map(|name| ("now_called", name.to_string())));
+        }
         if let Some((line, skip)) = part.next {
             let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
             output.metadata.insert("next", format!("start_line {line}{skip}"));
         }
         Ok(output)
+    }
+}
+
+impl GetPage {
+    /// Reads the page as it was at the time `at`.
+    ///
+    /// # Errors
+    /// `invalid_request` for an addition that is not part of the page; otherwise as for `--as-of`.
+    fn read_past(
+        &self,
+        context: &ToolContext,
+        page: &PageRef,
+        at: &str,
+    ) -> Result<(Page, Option<PastState>), Fault> {
+        if self.include.iter().any(|include| *include != Include::Frontmatter) {
+            let message = "with as_of, include can only be frontmatter";
+            return Err(Fault::new(FaultCode::InvalidRequest, message));
+        }
+        context.run_as_of(Some(at), Get { page: page.clone(), version: None })
     }
 }
 
