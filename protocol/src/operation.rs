@@ -18,12 +18,12 @@ use crate::{
     GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns,
     IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, ImportReports, ImportReportsReply,
     ImportUndo, ImportUndoReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Keep,
-    Link, LinkReply, Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply,
+    LeftList, LeftReply, Link, LinkReply, Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply,
     Machines, MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave,
     MachinesPlan, MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
     MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models,
     MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore,
-    RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
+    RestoreReply, Revert, Scope, Search, SeenList, SeenReplay, SeenReplayReply, SeenReply, SourceAdd, SourceDefault, SourceList, SourceRemove,
     SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
     Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos,
     TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
@@ -267,6 +267,9 @@ operations! {
     Keep, "keep", Write => WriteReply;
     ImportReports, "import --report", Admin => ImportReportsReply;
     ImportUndo, "import --undo", Admin, Slow => ImportUndoReply;
+    LeftList, "left", Admin, WithoutHome => LeftReply;
+    SeenList, "seen", Admin, WithoutHome => SeenReply;
+    SeenReplay, "seen --replay", Admin, WithoutHome => SeenReplayReply;
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use crate::{
     CollectorSetupReply, CollectorStatusReply, Completions, Conflicts, ConnectReport, CostsReply,
     Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault,
     GraphLayoutReply, GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply,
-    ImportReportsReply, ImportUndoReply, IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply,
+    ImportReportsReply, ImportUndoReply, IngestJob, JobRetryReply, Jobs, LeftReply, LinkReply, LinksReply,
     MachineRemoveReply, Machines, MachinesInitReply, MachinesJoinReply, MachinesPlanReply,
     MachinesRotateKeyReply, MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply,
-    Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply,
+    Page, PageTags, Pages, PurgeReply, RestoreReply, SeenReplayReply, SeenReply, SourceReply, SourcesReply, StatusReply,
     StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
     TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
     TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
@@ -167,6 +167,9 @@ replies! {
     Conflicts(Conflicts),
     ImportReports(ImportReportsReply),
     ImportUndo(ImportUndoReply),
+    Left(LeftReply),
+    Seen(SeenReply),
+    SeenReplay(SeenReplayReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

@@ -21,6 +21,8 @@ const PURGE_ROUNDS: u32 = 60;
 const WRITABLE_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How often audited calls are written to the store.
 const WRITE_CALLS_EVERY: Duration = Duration::from_secs(1);
+/// How often ended outgoing requests are moved into the store.
+const MOVE_REQUESTS_EVERY: Duration = Duration::from_secs(60);
 /// How often old audited calls are removed.
 const PURGE_CALLS_EVERY: Duration = Duration::from_secs(10 * 60);
 
@@ -118,6 +120,53 @@ impl Worker for AuditUpkeep {
             self.write();
         }
         if self.purge_at <= Instant::now() && self.purge() {
+            return Next::After(Duration::ZERO);
+        }
+        Next::After(WRITE_CALLS_EVERY)
+    }
+}
+
+/// Writes recorded calls and ended requests to the store, and removes old ones.
+pub(super) struct LedgerUpkeep {
+    brain: Arc<Brain>,
+    prune_at: Instant,
+    move_at: Instant,
+}
+
+impl LedgerUpkeep {
+    pub(super) fn new(brain: Arc<Brain>) -> Self {
+        let now = Instant::now();
+        Self { brain, prune_at: now + PURGE_CALLS_EVERY, move_at: now }
+    }
+
+    /// Removes some old rows. Returns whether there are more.
+    fn prune(&mut self) -> bool {
+        let pruned = self.brain.seen.prune().and_then(|seen| Ok(self.brain.left.prune()? || seen));
+        let has_more = pruned.unwrap_or_else(|fault| {
+            log_failure(&fault, "old rows of the ledgers not removed");
+            false
+        });
+        if !has_more {
+            self.prune_at = Instant::now() + PURGE_CALLS_EVERY;
+        }
+        has_more
+    }
+}
+
+impl Worker for LedgerUpkeep {
+    fn round(&mut self) -> Next {
+        if self.brain.seen.has_buffered()
+            && let Err(fault) = self.brain.seen.write()
+        {
+            log_failure(&fault, "calls of AI clients not recorded; trying again");
+        }
+        if self.move_at <= Instant::now() {
+            if let Err(fault) = self.brain.left.store_ended() {
+                log_failure(&fault, "outgoing requests not moved into the store; trying again");
+            }
+            self.move_at = Instant::now() + MOVE_REQUESTS_EVERY;
+        }
+        if self.prune_at <= Instant::now() && self.prune() {
             return Next::After(Duration::ZERO);
         }
         Next::After(WRITE_CALLS_EVERY)

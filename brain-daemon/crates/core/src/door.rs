@@ -7,6 +7,7 @@ use brain_base::caller::Caller;
 use brain_base::permission::permit;
 use brain_config::Config;
 use brain_ingest::{IngestItem, IngestReceipt};
+use brain_ledger::SeenService;
 use brain_pages::pages::similar_pages::SimilarPage;
 use brain_pages::pages::surroundings::Surroundings;
 use brain_protocol::{
@@ -21,8 +22,8 @@ use crate::{Brain, Uploads};
 /// A brain as the socket, HTTP, the browser and AI clients see it: operations of a caller, and a
 /// few capabilities that need no caller. An interface cannot call the services.
 ///
-/// The capabilities are signing in ([`Self::access`]), counting calls ([`Self::audit`]), noticing
-/// changes ([`Self::changes`]), accepting an item ([`Self::accept`]), keeping a file for its import
+/// The capabilities are signing in ([`Self::access`]), counting calls ([`Self::audit`]), recording
+/// answers ([`Self::seen`]), noticing changes ([`Self::changes`]), accepting an item ([`Self::accept`]), keeping a file for its import
 /// ([`Self::uploads`]), and what the tunnel and the telephone need before they know who calls.
 #[derive(Clone)]
 pub struct Door {
@@ -109,6 +110,12 @@ impl Door {
     #[must_use]
     pub fn audit(&self) -> &AuditLog {
         &self.brain.audit
+    }
+
+    /// The record of what AI clients are given.
+    #[must_use]
+    pub fn seen(&self) -> &SeenService {
+        &self.brain.seen
     }
 
     /// Notifications of changed pages and of a changed queue.

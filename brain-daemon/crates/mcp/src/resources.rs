@@ -159,8 +159,7 @@ fn complete_slug(context: &ToolContext, input: &str) -> Result<Vec<String>, Faul
         },
         // If the caller cannot use the default source, `None` stands for all sources that it can.
         None => (
-            Some(context.brain.usual_source(&context.caller)?)
-                .filter(|it| context.caller.may_use(it)),
+            Some(context.default_source()?.clone()).filter(|it| context.caller.may_use(it)),
             input,
         ),
     };

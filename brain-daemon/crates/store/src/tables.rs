@@ -122,6 +122,11 @@ pub(super) const TOKENS: TableDefinition<'static, &[u8; 32], &[u8]> =
 /// (time in Unix milliseconds, number) → [`super::record::AuditPage`].
 pub(super) const AUDIT: TableDefinition<'static, (i64, u64), &[u8]> = TableDefinition::new("audit");
 
+/// Id by time (see [`super::ledger_id`]) → [`super::SeenRecord`]: calls of AI clients. Schema 91.
+pub(super) const SEEN: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("seen");
+/// Id by time → [`super::LeftRecord`]: requests that left a machine. Schema 91.
+pub(super) const LEFT: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("left");
+
 /// Calls `$each!(TABLE, …)` with every table, so that a copy of a store forgets none.
 macro_rules! every_table {
     ($each:ident) => {
@@ -157,6 +162,8 @@ macro_rules! every_table {
             CLIENTS,
             TOKENS,
             AUDIT,
+            SEEN,
+            LEFT,
             ATTACHMENTS,
             ATTACHMENT_FILES,
             // The last one: a backup adds its rows after those of all other tables.
@@ -176,7 +183,8 @@ macro_rules! every_shared_table {
             8 DERIVED, 9 VERSIONS, 10 CHANGES, 11 PATHS, 12 NAMES, 13 LINKS_IN, 14 BROKEN,
             15 BROKEN_SUMS, 16 UNCHECKED, 17 TAGS, 18 TYPES, 19 TAG_COUNTS, 20 TIMELINE,
             21 DELETED, 22 CAPTURED, 23 ATTACHMENTS, 24 ATTACHMENT_FILES, 25 JOBS, 26 JOBS_DUE,
-            27 JOBS_SEEN, 28 FINISHED_JOBS_BY_EXPIRY, 29 CLIENTS, 30 TOKENS
+            27 JOBS_SEEN, 28 FINISHED_JOBS_BY_EXPIRY, 29 CLIENTS, 30 TOKENS,
+            32 SEEN, 33 LEFT
         )
     };
 }

@@ -24,7 +24,9 @@ use telephone::WebhookState;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Proof, RefusingStarter, Settings, Starter, SystemStarter, Watchdog};
+use crate::{
+    Proof, RecordingStarter, RefusingStarter, Settings, Starter, SystemStarter, Watchdog,
+};
 use brain_access::Access;
 use brain_base::clock::Clock;
 use brain_base::exposure::writable_by_others;
@@ -33,6 +35,7 @@ use brain_base::leases::LeaseHolder;
 use brain_base::random::RandomSource;
 use brain_base::secrets::{FoundSecret, Secrets};
 use brain_ingest::IngestService;
+use brain_base::outgoing::OutgoingLog;
 use brain_net::HttpClient;
 use brain_store::Store;
 
@@ -120,6 +123,8 @@ pub struct TunnelEnvironment {
     pub secrets: Arc<Secrets>,
     /// The client that asks agents and the public address.
     pub net: Arc<dyn HttpClient>,
+    /// The log of outgoing requests, for the starts of agents.
+    pub outgoing: Arc<dyn OutgoingLog>,
     /// Tells whether this machine keeps the address.
     pub leases: Arc<dyn LeaseHolder>,
     /// Cancelled when the daemon stops: then no agent is started.
@@ -165,7 +170,10 @@ impl TunnelService {
     fn starter(&self) -> Arc<dyn Starter> {
         match self.exposed.clone().or_else(|| exposed(&self.env)) {
             Some(problem) => Arc::new(RefusingStarter::new(problem)),
-            None => self.state.starter(),
+            None => {
+                let starter = self.state.starter();
+                Arc::new(RecordingStarter::new(starter, self.env.outgoing.clone()))
+            }
         }
     }
 

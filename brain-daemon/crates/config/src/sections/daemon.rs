@@ -1,4 +1,5 @@
-//! `[daemon]`, `[store]`, `[pages]`, `[sources]`, `[import]`, `[backup]` and `[machines]`.
+//! `[daemon]`, `[store]`, `[pages]`, `[sources]`, `[import]`, `[backup]`, `[machines]` and
+//! `[history]`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,10 +7,10 @@ use std::time::Duration;
 use brain_base::home::Home;
 
 use crate::rules::{
-    boolean, day_pattern, limit, number, optional, path, processors, span, text, texts, user_ids,
-    word,
+    boolean, day_pattern, limit, number, optional, path, processors, retention, span, text, texts,
+    user_ids, word,
 };
-use crate::values::{HomePath, Processor};
+use crate::values::{HomePath, Processor, Retention};
 
 /// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +116,16 @@ section! {
         "minimum age of the store's copy in kept/ before a changed store is copied again";
     kept_max_mb: Option<u64> = limit(1_000_000), "1000",
         "size of the store in MB above which no copy is kept in kept/; 0: no copy";
+}
+
+section! {
+    /// What is recorded of the past.
+    HistoryConfig [history]
+
+    seen: Retention = retention(), "90d",
+        "how long it is recorded what AI clients were given: a time such as 90d, forever, or off";
+    left: Retention = retention(), "365d",
+        "how long requests to other hosts are recorded: a time such as 365d, forever, or off";
 }
 
 impl BackupConfig {

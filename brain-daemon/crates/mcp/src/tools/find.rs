@@ -382,7 +382,7 @@ impl ToolCall for Query {
 fn note(context: &ToolContext, found: Hits, is_cut: bool) -> Option<String> {
     let note = match (&found.degraded, is_cut) {
         // Other causes are shown to the owner only.
-        (Some(_), _) => Some(context.brain.age_of_reads().unwrap_or_else(|| {
+        (Some(_), _) => Some(context.age_of_reads().unwrap_or_else(|| {
             "the index is incomplete at the moment: pages may be missing; try again later".into()
         })),
         (None, true) => {

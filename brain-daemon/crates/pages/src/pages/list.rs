@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
+use brain_protocol::{Fault, FaultCode, List, PageRow, PageVersion, Pages, Slug, Sort, SourceId};
 
 use crate::pages::PageService;
 use crate::preferred_source::preferred;
@@ -90,9 +90,18 @@ impl PageService {
 
     /// Returns a page as a row of a list.
     pub(crate) fn page_row(&self, caller: &Caller, found: PageEntry) -> PageRow {
+        let path = self.files.visible_path(caller, &found.0, &found.2);
+        PageRow { path, ..page_row(found) }
+    }
+}
+
+/// Returns a page as a row of a list, without the path of its file.
+#[must_use]
+pub fn page_row(found: PageEntry) -> PageRow {
         let (source, slug, record) = found;
         PageRow {
-            path: self.files.visible_path(caller, &source, &record),
+            path: None,
+            page: PageVersion { page: record.id, version: record.version },
             trust: trust_of_row(&record),
             copy_of: program_copy(&record.source_path).map(|copy| copy.original),
             slug,
@@ -106,7 +115,6 @@ impl PageService {
             recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
             source_kind: record.provenance.source_kind,
         }
-    }
 }
 
 /// Returns up to `limit + 1` matching pages with this label in this source, last changed first.

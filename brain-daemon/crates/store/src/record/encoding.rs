@@ -9,6 +9,7 @@ use super::{
     OutboxRow, PageRecord, SourceRecord, SourceSettingsRecord, TokenRecord, VersionRecord,
 };
 use crate::StoreError;
+use crate::ledger_records::{LeftRecord, SeenRecord};
 
 /// A value with a format number and an encoding.
 pub(crate) trait StoredValue: Serialize + DeserializeOwned {
@@ -40,6 +41,8 @@ stored! {
     ClientRecord = 1, "client";
     TokenRecord = 1, "token";
     AuditPage<'_> = 1, "page of the audit";
+    LeftRecord = 1, "request that left";
+    SeenRecord = 1, "call of an AI client";
     AttachmentRecord = 1, "attachment";
 }
 
