@@ -110,7 +110,7 @@ impl SeenService {
     }
 
     /// Records a call over HTTP that was refused with this status before it was read.
-    pub fn record_refused(&self, client: &str, status: u16, form: u16) {
+    pub fn record_refused(&self, client: &str, status: u16) {
         self.record(AnsweredCall {
             client: client.to_owned(),
             session: 0,
@@ -118,7 +118,7 @@ impl SeenService {
             request: None,
             outcome: SeenOutcome::HttpRefused,
             code: status.to_string(),
-            form,
+            form: 0,
             hash: [0; 16],
             bytes: 0,
             default_source: None,

@@ -31,7 +31,7 @@ pub use tools::tool_operation;
 
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, SeenOutcome, VERSION};
+use brain_protocol::{Fault, FaultCode, VERSION};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
@@ -46,7 +46,7 @@ use tokio::sync::Semaphore;
 
 use brain_base::caller::Caller;
 use brain_core::Door;
-use context::{CallEnd, ToolContext};
+use context::ToolContext;
 use serde_json::json;
 
 /// Describes the server to models. The most important part comes first, because some clients keep
