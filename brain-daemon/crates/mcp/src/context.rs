@@ -1,11 +1,12 @@
 //! The context of a request: where its replies come from, its caller, and what is recorded of it.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
 
 use brain_base::caller::Caller;
 use brain_core::{AnsweredCall, Door, NoProgress, RecordedCall, RecordedReply, answer_hash};
-use brain_protocol::{Fault, FaultCode, Operation, Reply, SeenOutcome, SourceId};
+use brain_protocol::{Fault, FaultCode, Operation, Reply, SeenOutcome, SourceId, escape_json};
 use rmcp::ErrorData;
 use serde::Serialize;
 
@@ -129,7 +130,7 @@ impl ToolContext {
         let (Replies::Live(brain), Some(recorded)) = (&self.replies, &self.recorded) else {
             return;
         };
-        let Ok(answer) = serde_json::to_vec(end.answer) else { return };
+        let Ok(answer) = answer_bytes(end.answer) else { return };
         let replies = match (&request, end.fault) {
             (_, Some(fault)) => vec![RecordedReply::of_fault(fault)],
             (Some(_), None) => recorded.take(),
@@ -137,7 +138,7 @@ impl ToolContext {
         };
         let Surroundings { default_source, local_address, age } = &self.surroundings;
         brain.seen().record(AnsweredCall {
-            client: self.caller.name.clone(),
+            client: self.caller.acting_name().to_owned(),
             session: self.session,
             tool: tool.to_owned(),
             request,
@@ -177,6 +178,15 @@ impl ToolContext {
         let (outcome, code) = (SeenOutcome::ProtocolFailed, error.code.0.to_string());
         self.record(method, None, &CallEnd { answer: error, outcome, fault: None, code });
     }
+}
+
+/// Returns an answer as it is sent: JSON in which no character can deceive a reader.
+pub(crate) fn answer_bytes(answer: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let text = serde_json::to_string(answer)?;
+    Ok(match escape_json(&text) {
+        Cow::Owned(text) => text.into_bytes(),
+        Cow::Borrowed(_) => text.into_bytes(),
+    })
 }
 
 /// Returns the fault of a recorded call that needs more than is recorded.

@@ -123,6 +123,11 @@ impl McpServer {
         let caller = caller
             .ok_or_else(|| ErrorData::internal_error("this request has no caller", None))?
             .as_model();
+        // A client over HTTP has an id of its own. Programs at the socket are all the owner's.
+        let caller = match (&self.caller, context.peer.peer_info()) {
+            (CallerSource::Fixed(_), Some(info)) => caller.with_agent(&info.client_info.name),
+            _ => caller,
+        };
         Ok(ToolContext::live(self.brain.clone(), caller, self.session))
     }
 

@@ -8,7 +8,7 @@ use brain_protocol::{Fault, FaultCode, Scopes, SeenOutcome};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::context::ToolContext;
+use super::context::{ToolContext, answer_bytes};
 use super::{errors, resources, tools};
 
 /// The number of the form of answers. A change of what an answer looks like raises it: calls of an
@@ -67,7 +67,7 @@ fn to_result<T: Serialize>(answer: Result<T, rmcp::ErrorData>) -> Result<Vec<u8>
 }
 
 fn to_bytes(answer: &impl Serialize) -> Result<Vec<u8>, Fault> {
-    serde_json::to_vec(answer).map_err(|_| damaged())
+    answer_bytes(answer).map_err(|_| damaged())
 }
 
 fn damaged() -> Fault {

@@ -122,6 +122,11 @@ pub(super) const TOKENS: TableDefinition<'static, &[u8; 32], &[u8]> =
 /// (time in Unix milliseconds, number) → [`super::record::AuditPage`].
 pub(super) const AUDIT: TableDefinition<'static, (i64, u64), &[u8]> = TableDefinition::new("audit");
 
+/// Change number → [`super::StepRecord`]. This table and the next one: schema 91.
+pub(super) const STEPS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("steps");
+/// (page id, id of a page that was made from it) → the last step that did so.
+pub(super) const MADE_FROM: TableDefinition<'static, (u64, u64), u64> =
+    TableDefinition::new("made_from");
 /// Id by time (see [`super::ledger_id`]) → [`super::SeenRecord`]: calls of AI clients. Schema 91.
 pub(super) const SEEN: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("seen");
 /// Id by time → [`super::LeftRecord`]: requests that left a machine. Schema 91.
@@ -166,6 +171,8 @@ macro_rules! every_table {
             LEFT,
             ATTACHMENTS,
             ATTACHMENT_FILES,
+            STEPS,
+            MADE_FROM,
             // The last one: a backup adds its rows after those of all other tables.
             ATTACHMENT_PARTS
         )
@@ -184,7 +191,7 @@ macro_rules! every_shared_table {
             15 BROKEN_SUMS, 16 UNCHECKED, 17 TAGS, 18 TYPES, 19 TAG_COUNTS, 20 TIMELINE,
             21 DELETED, 22 CAPTURED, 23 ATTACHMENTS, 24 ATTACHMENT_FILES, 25 JOBS, 26 JOBS_DUE,
             27 JOBS_SEEN, 28 FINISHED_JOBS_BY_EXPIRY, 29 CLIENTS, 30 TOKENS,
-            32 SEEN, 33 LEFT
+            31 STEPS, 32 SEEN, 33 LEFT, 38 MADE_FROM
         )
     };
 }
@@ -198,6 +205,8 @@ pub(super) const META_NEXT_ID: &str = "next_id";
 pub(super) const META_SEQ: &str = "seq";
 /// Number of the next job.
 pub(super) const META_NEXT_JOB: &str = "next_job";
+/// Time of this machine's last step, Unix milliseconds.
+pub(super) const META_STEP_AT: &str = "step_at";
 /// Number of waiting ingest jobs.
 pub(super) const META_WAITING: &str = "jobs_waiting";
 /// Number of failed ingest jobs that are kept.
