@@ -109,7 +109,9 @@ impl LimitOption {
     ) -> Result<Outcome, Fault> {
         let note = match list.records().is_empty() {
             true => Some(format!("no {rows}")),
-            false => truncated.then(|| format!("more {rows} exist: use --limit, or an earlier time")),
+            false => {
+                truncated.then(|| format!("more {rows} exist: use --limit, or an earlier time"))
+            }
         };
         context.list(&ListWithNote { list, note }, format)
     }

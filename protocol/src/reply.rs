@@ -12,13 +12,13 @@ use crate::{
     CollectorSetupReply, CollectorStatusReply, Completions, Conflicts, ConnectReport, CostsReply,
     Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault,
     GraphLayoutReply, GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply,
-    ImportReportsReply, ImportUndoReply, IngestJob, JobRetryReply, Jobs, LeftReply, LinkReply, LinksReply,
-    MachineRemoveReply, Machines, MachinesInitReply, MachinesJoinReply, MachinesPlanReply,
-    MachinesRotateKeyReply, MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply,
-    Page, PageTags, Pages, PurgeReply, RestoreReply, SeenReplayReply, SeenReply, SourceReply, SourcesReply, StatusReply,
-    StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
-    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
-    TunnelSetupReply, TunnelStatusReply, VoiceReply, WhyReply, WriteReply,
+    ImportReportsReply, ImportUndoReply, IngestJob, JobRetryReply, Jobs, LeftReply, LinkReply,
+    LinksReply, MachineRemoveReply, Machines, MachinesInitReply, MachinesJoinReply,
+    MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply, ModelInstallReply,
+    Models, MoveReply, Page, PageTags, Pages, PurgeReply, RestoreReply, SeenReplayReply, SeenReply,
+    SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts, TimelineDaysReply,
+    TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
+    TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WhyReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.

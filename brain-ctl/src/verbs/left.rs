@@ -56,7 +56,8 @@ starts may send by themselves: a row says when they ran.";
         let Self { period, host, page, source, limit, format } = self;
         let (since, until) = period.instants();
         let page = page.map(|slug| super::page(&slug, source.as_deref())).transpose()?;
-        let left = context.call(LeftList { since, until, host, page, limit: limit.limit, skip: 0 })?;
+        let left =
+            context.call(LeftList { since, until, host, page, limit: limit.limit, skip: 0 })?;
         let truncated = left.truncated;
         limit.print(context, &format.into(), left, truncated, "requests")
     }
@@ -74,8 +75,22 @@ const COLUMNS: &[Column] = &[
 
 impl Listing for LeftReply {
     const FIELDS: &'static [&'static str] = &[
-        "id", "call", "at", "machine", "kind", "host", "port", "method", "purpose", "outcome",
-        "status", "sent", "received", "took_ms", "pages", "purged_pages",
+        "id",
+        "call",
+        "at",
+        "machine",
+        "kind",
+        "host",
+        "port",
+        "method",
+        "purpose",
+        "outcome",
+        "status",
+        "sent",
+        "received",
+        "took_ms",
+        "pages",
+        "purged_pages",
     ];
 
     fn records(&self) -> Vec<Vec<String>> {

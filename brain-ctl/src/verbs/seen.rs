@@ -1,6 +1,8 @@
 //! `brain seen`: lists what AI clients were given, and renders an answer again.
 
-use brain_protocol::{Fault, SeenCall, SeenList, SeenOutcome, SeenReplay, SeenReplayReply, SeenReply};
+use brain_protocol::{
+    Fault, SeenCall, SeenList, SeenOutcome, SeenReplay, SeenReplayReply, SeenReply,
+};
 use clap::Args;
 
 use crate::{
@@ -71,8 +73,17 @@ impl Verb for SeenCommand {
             return context.run(SeenReplay { id });
         }
         let page = page.map(|slug| super::page(&slug, source.as_deref())).transpose()?;
-        let (since, until) = (since.as_ref().map(TimePeriod::start), at.as_ref().map(TimePeriod::end));
-        let seen = context.call(SeenList { client, since, until, page, failed, limit: limit.limit, skip: 0 })?;
+        let (since, until) =
+            (since.as_ref().map(TimePeriod::start), at.as_ref().map(TimePeriod::end));
+        let seen = context.call(SeenList {
+            client,
+            since,
+            until,
+            page,
+            failed,
+            limit: limit.limit,
+            skip: 0,
+        })?;
         let truncated = seen.truncated;
         limit.print(context, &format.into(), seen, truncated, "calls")
     }
@@ -89,8 +100,21 @@ const COLUMNS: &[Column] = &[
 
 impl Listing for SeenReply {
     const FIELDS: &'static [&'static str] = &[
-        "id", "at", "machine", "client", "tool", "request", "outcome", "code", "pages",
-        "purged_pages", "purged_at", "zone_minutes", "form", "hash", "bytes",
+        "id",
+        "at",
+        "machine",
+        "client",
+        "tool",
+        "request",
+        "outcome",
+        "code",
+        "pages",
+        "purged_pages",
+        "purged_at",
+        "zone_minutes",
+        "form",
+        "hash",
+        "bytes",
     ];
 
     fn records(&self) -> Vec<Vec<String>> {

@@ -213,8 +213,7 @@ impl SharedParts {
         let git_approved = env.config.sources.git_approved.clone();
         let converters = self.converters.clone();
         let Environment { home, clock, stop, outgoing, .. } = env;
-        let environment =
-            SyncEnvironment { home, converters, outgoing, git_approved, clock, stop };
+        let environment = SyncEnvironment { home, converters, outgoing, git_approved, clock, stop };
         Arc::new(SyncService::new(environment, store, index, pages, sources, embedding, lock))
     }
 
@@ -403,6 +402,7 @@ pub(crate) fn machine_service(
         clock: env.clock,
         random: env.random,
         secrets: env.secrets,
+        outgoing: env.outgoing,
         stop: env.stop,
     };
     MachineService::new(environment, store, leases)

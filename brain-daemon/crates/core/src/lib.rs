@@ -13,6 +13,7 @@ mod door;
 mod environment;
 mod follow_machines;
 mod home_owner;
+mod ledgers;
 mod open;
 mod parts;
 mod purge;
@@ -44,9 +45,9 @@ use brain_config::Config;
 use brain_connect::ConnectService;
 use brain_machines::MachineService;
 use brain_net::HttpClient;
+use brain_pages::provenance::actor_of;
 use brain_service::moved_home::check_home;
 use brain_service::{TextBudget, text_bytes};
-use brain_pages::provenance::actor_of;
 use brain_store::{Act, Store, acting};
 
 use brain_assist::ask::AskService;
@@ -375,9 +376,9 @@ impl Brain {
             Request::ImportUndo(r) => {
                 self.sync.import_undo(caller, &r, progress).map(Reply::ImportUndo)
             }
-            Request::LeftList(r) => self.left.list(caller, &r).map(Reply::Left),
-            Request::SeenList(r) => self.seen.list(caller, &r).map(Reply::Seen),
-            Request::SeenReplay(r) => self.seen.replay(&r).map(Reply::SeenReplay),
+            Request::LeftList(r) => self.list_left(caller, &r).map(Reply::Left),
+            Request::SeenList(r) => self.list_seen(caller, &r).map(Reply::Seen),
+            Request::SeenReplay(r) => self.replay_seen(&r).map(Reply::SeenReplay),
         }
     }
 

@@ -233,7 +233,10 @@ impl Call<'_> {
                 job_id: details.job.get().copied(),
             });
         }
-        if status >= 400 && route == "/mcp" && let Some(client) = caller {
+        if status >= 400
+            && route == "/mcp"
+            && let Some(client) = caller
+        {
             app.brain.seen().record_refused(client, status);
         }
         if is_audited {

@@ -272,8 +272,10 @@ mod tests {
         let path = dir.path().join("left.jsonl");
         let file = log(&path);
         assert!(outcomes(&file).is_empty());
-        let (first, second) =
-            (file.begin(&request("a.example")).unwrap(), file.begin(&request("b.example")).unwrap());
+        let (first, second) = (
+            file.begin(&request("a.example")).unwrap(),
+            file.begin(&request("b.example")).unwrap(),
+        );
         assert!(fs::read_to_string(&path).unwrap().contains("b.example"));
         file.end(first, answered(10));
         let expected = [("a.example", LeftOutcome::Answered), ("b.example", LeftOutcome::Open)];

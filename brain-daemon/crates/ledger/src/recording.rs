@@ -3,9 +3,7 @@
 use brain_protocol::{
     Fault, Hit, Hits, PageVersion, Pages, Reply, SeenOutcome, TrustLevel, encode,
 };
-use brain_store::{
-    SeenHit, SeenPageRecord, SeenRecord, SeenReplyRecord, SeenSnippet, SeenTexts,
-};
+use brain_store::{SeenHit, SeenPageRecord, SeenRecord, SeenReplyRecord, SeenSnippet, SeenTexts};
 
 /// Maximum size of a reply that is kept as it is, in bytes.
 const MAX_REPLY: usize = 4096;
@@ -126,8 +124,10 @@ pub(crate) fn score_in_hundredths(score: f32) -> i64 {
 }
 
 fn pages(found: &Pages) -> SeenReplyRecord {
-    let page = |(PageVersion { page, version }, trust): (PageVersion, TrustLevel)| {
-        SeenPageRecord { page, version, trust }
+    let page = |(PageVersion { page, version }, trust): (PageVersion, TrustLevel)| SeenPageRecord {
+        page,
+        version,
+        trust,
     };
     SeenReplyRecord::Pages {
         pages: found.pages.iter().map(|row| page((row.page, row.trust))).collect(),
@@ -138,7 +138,9 @@ fn pages(found: &Pages) -> SeenReplyRecord {
 
 fn other(reply: &Reply) -> SeenReplyRecord {
     match encode(reply) {
-        Ok(reply) if reply.len() <= MAX_REPLY => SeenReplyRecord::Other { pages: Vec::new(), reply },
+        Ok(reply) if reply.len() <= MAX_REPLY => {
+            SeenReplyRecord::Other { pages: Vec::new(), reply }
+        }
         _ => SeenReplyRecord::TooLarge { pages: Vec::new() },
     }
 }

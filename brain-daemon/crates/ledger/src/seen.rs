@@ -225,13 +225,12 @@ impl SeenService {
             );
             return Err(refused(&why));
         }
-        let call = recorded_call(&reader, &record, ledger_time(id)).map_err(|fault| dated(fault, &record))?;
+        let call = recorded_call(&reader, &record, ledger_time(id))
+            .map_err(|fault| dated(fault, &record))?;
         let answer = renderer.render(&call)?;
         let expected = record.texts.as_ref().map(|texts| texts.hash);
         if expected != Some(answer_hash(&answer)) {
-            return Err(refused(
-                "the record of a page has changed since, without a new version",
-            ));
+            return Err(refused("the record of a page has changed since, without a new version"));
         }
         let answer = String::from_utf8(answer).map_err(|_| refused("the answer is not text"))?;
         Ok(SeenReplayReply { call: seen_call(&reader, id, record)?, answer })

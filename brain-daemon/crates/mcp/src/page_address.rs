@@ -83,7 +83,11 @@ pub(super) fn parse_source(text: &str) -> Result<SourceId, Fault> {
 impl ToolContext {
     /// Returns the address of a page, which [`parse`] turns back into this page.
     pub(super) fn page_name(&self, source: &SourceId, slug: &Slug) -> Result<String, Fault> {
-        Ok(if source == self.default_source()? { slug.to_string() } else { format!("{source}:{slug}") })
+        Ok(if source == self.default_source()? {
+            slug.to_string()
+        } else {
+            format!("{source}:{slug}")
+        })
     }
 
     /// Returns the URL at which a person can open the page whose address is `name`: on the daemon's

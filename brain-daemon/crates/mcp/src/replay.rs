@@ -36,9 +36,9 @@ impl Renderer for AnswerRenderer {
         let context = ToolContext::of_record(call, caller);
         let text = |name: &str| arguments[name].as_str().map(str::to_owned);
         match (call.tool.as_str(), call.outcome) {
-            (_, SeenOutcome::ProtocolFailed | SeenOutcome::HttpRefused) => Err(refused(
-                "it was an error of the protocol, whose text is not kept",
-            )),
+            (_, SeenOutcome::ProtocolFailed | SeenOutcome::HttpRefused) => {
+                Err(refused("it was an error of the protocol, whose text is not kept"))
+            }
             (tool, SeenOutcome::Refused | SeenOutcome::ToolFailed) => match call.replies.first() {
                 Some(Err(fault)) => to_bytes(&errors::to_result(tool, fault)),
                 _ => Err(damaged()),

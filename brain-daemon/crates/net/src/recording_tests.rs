@@ -114,7 +114,10 @@ fn redirects_and_retries_are_lines_of_one_call() {
     for (nth, ((call, port, purpose, pages, end), (expected_port, status))) in
         lines.iter().zip(expected).enumerate()
     {
-        assert_eq!((*port, purpose.as_str(), pages.as_slice()), (expected_port, "embedding", &[3, 4][..]));
+        assert_eq!(
+            (*port, purpose.as_str(), pages.as_slice()),
+            (expected_port, "embedding", &[3, 4][..])
+        );
         assert_eq!(*call, (nth > 0).then_some(1), "all have the id of the first one");
         let (outcome, status) = (LeftOutcome::Answered, Some(status));
         assert_eq!(*end, Some(OutgoingEnd { outcome, status, sent: 18, received: 2 }));

@@ -6,9 +6,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_page::changed_lines;
 use brain_pages::provenance::{author_name, author_of};
-use brain_protocol::{
-    Doer, Fault, LifeEvent, LifeStep, LineOrigin, PageRef, Slug, Why, WhyReply,
-};
+use brain_protocol::{Doer, Fault, LifeEvent, LifeStep, LineOrigin, PageRef, Slug, Why, WhyReply};
 use brain_store::{
     Origin, PageRecord, Reader, StepKind, StepRecord, StoreError, VersionRecord, unless_damaged,
 };
@@ -137,10 +135,7 @@ fn compare(versions: &[Version]) -> (LineCounts, Vec<usize>) {
             added += change.new.len() as u64;
             removed += change.old.len() as u64;
             let new = lines.get(change.new).unwrap_or_default().iter();
-            origins.splice(
-                change.old,
-                new.map(|line| beside.get(line).copied().unwrap_or(index)),
-            );
+            origins.splice(change.old, new.map(|line| beside.get(line).copied().unwrap_or(index)));
         }
         counts.insert(version.number, (added, removed));
         text = &version.text;

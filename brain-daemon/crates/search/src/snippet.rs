@@ -370,12 +370,7 @@ fn can_cut_before(c: char) -> bool {
 
 /// Returns one line of plain text from `shown.start` on, within `range`; its highlights; and the
 /// part of `body` that it shows. After `shown.end`, the line ends before a heading.
-fn line(
-    body: &str,
-    range: Range<usize>,
-    shown: Range<usize>,
-    matches: &[Match],
-) -> Snippet {
+fn line(body: &str, range: Range<usize>, shown: Range<usize>, matches: &[Match]) -> Snippet {
     let start = shown.start;
     let limit = body.floor_char_boundary(range.end.min(start + MAX_SHOWN_BYTES)).max(start);
     let earliest = body.ceil_char_boundary(start.saturating_sub(MAX_LINE_BYTES));

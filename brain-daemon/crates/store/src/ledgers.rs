@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use redb::{AccessGuard, ReadableTable};
+use redb::{AccessGuard, ReadableTable, ReadableTableMetadata};
 
 use super::error::unless_damaged;
 use super::ledger_records::{
@@ -106,8 +106,8 @@ impl Transaction<'_> {
         purged.versions.push((id, None));
         purged.add_text(slug);
         let current = self.contents.get(id)?;
-        if let Some(content) = unless_damaged(read::<Content>(current.as_ref().map(AccessGuard::value)))?
-            .flatten()
+        if let Some(content) =
+            unless_damaged(read::<Content>(current.as_ref().map(AccessGuard::value)))?.flatten()
         {
             purged.add_content(&content);
         }
@@ -186,16 +186,14 @@ impl Purged {
     /// Whether the request of a call, or one of the texts that are kept of its answer, names
     /// something of the purged texts.
     fn occurs_in(&self, seen: &SeenTexts) -> bool {
-        let is_in = |text: &Option<String>| {
-            text.as_deref().is_some_and(|text| self.occurs_in_text(text))
-        };
+        let is_in =
+            |text: &Option<String>| text.as_deref().is_some_and(|text| self.occurs_in_text(text));
         is_in(&seen.request) || seen.replies.iter().any(|reply| self.occurs_in_reply(reply))
     }
 
     fn occurs_in_reply(&self, reply: &SeenReplyRecord) -> bool {
-        let is_in = |text: &Option<String>| {
-            text.as_deref().is_some_and(|text| self.occurs_in_text(text))
-        };
+        let is_in =
+            |text: &Option<String>| text.as_deref().is_some_and(|text| self.occurs_in_text(text));
         match reply {
             SeenReplyRecord::Fault(text) | SeenReplyRecord::Other { reply: text, .. } => {
                 self.occurs_in_text(&String::from_utf8_lossy(text))
@@ -247,6 +245,12 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Returns the number of recorded calls, and the bytes of their rows with their keys.
+    pub fn seen_size(&self) -> Result<(u64, u64), StoreError> {
+        let Some(table) = self.new_table(t::SEEN)? else { return Ok((0, 0)) };
+        Ok((table.len()?, table.stats()?.stored_bytes()))
     }
 
     /// Returns the call with this id.

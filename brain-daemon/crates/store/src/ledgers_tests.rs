@@ -29,11 +29,12 @@ fn left(host: &str) -> LeftRecord {
 fn hosts(store: &Store, since: i64) -> Vec<String> {
     let mut hosts = Vec::new();
     let reader = store.read(Visibility::All).unwrap();
-    reader.left_since(since, |_, record| {
-        hosts.push(record.host);
-        true
-    })
-    .unwrap();
+    reader
+        .left_since(since, |_, record| {
+            hosts.push(record.host);
+            true
+        })
+        .unwrap();
     hosts
 }
 
@@ -67,11 +68,12 @@ fn given(page: u64, version: u32) -> SeenReplyRecord {
 fn requests(store: &Store) -> Vec<Option<String>> {
     let mut requests = Vec::new();
     let reader = store.read(Visibility::All).unwrap();
-    reader.seen_since(0, |_, record| {
-        requests.push(record.texts.and_then(|texts| texts.request));
-        true
-    })
-    .unwrap();
+    reader
+        .seen_since(0, |_, record| {
+            requests.push(record.texts.and_then(|texts| texts.request));
+            true
+        })
+        .unwrap();
     requests.reverse();
     requests
 }
@@ -82,11 +84,12 @@ fn requests_are_listed_by_time_and_pruned_from_the_oldest_end() {
     let store = open(&dir.path().join("store"));
     let rows: Vec<(u64, LeftRecord)> =
         (1..=4).map(|day| (ledger_id(day * DAY, 9), left(&format!("{day}.example")))).collect();
-    store.write({
-        let rows = rows.clone();
-        move |transaction| transaction.add_left(&rows)
-    })
-    .unwrap();
+    store
+        .write({
+            let rows = rows.clone();
+            move |transaction| transaction.add_left(&rows)
+        })
+        .unwrap();
     // The same rows again: a crash between the store and the file.
     store.write(move |transaction| transaction.add_left(&rows)).unwrap();
     assert_eq!(hosts(&store, 0), ["4.example", "3.example", "2.example", "1.example"]);
@@ -130,17 +133,21 @@ fn a_purge_empties_the_calls_that_gave_or_named_the_page() {
     store.write(move |transaction| transaction.add_seen(&rows)).unwrap();
     let record = store.read(Visibility::All).unwrap();
     let record = record.page(&SourceId::default(), &slug("x/key")).unwrap().unwrap();
-    store.write(move |transaction| {
-        transaction.purge_page(&SourceId::default(), &slug("x/key"), record.clone(), 9 * DAY)
-    })
-    .unwrap();
+    store
+        .write(move |transaction| {
+            transaction.purge_page(&SourceId::default(), &slug("x/key"), record.clone(), 9 * DAY)
+        })
+        .unwrap();
     assert_eq!(
         requests(&store),
         [None, None, None, Some("{\"query\":\"of the tides\"}".into()), None]
     );
     let reader = store.read(Visibility::All).unwrap();
     let last = reader.seen(ledger_id(5 * DAY, 0)).unwrap().unwrap();
-    assert_eq!((last.purged_pages, last.purged_at, last.client.as_str()), (2, Some(9 * DAY), "helm"));
+    assert_eq!(
+        (last.purged_pages, last.purged_at, last.client.as_str()),
+        (2, Some(9 * DAY), "helm")
+    );
     let first = reader.seen(ledger_id(2 * DAY, 0)).unwrap().unwrap();
     assert_eq!((first.purged_pages, first.bytes), (0, 900), "time and counts stay");
 }
@@ -158,9 +165,10 @@ fn a_purged_version_empties_the_calls_that_gave_it() {
         (ledger_id(2 * DAY, 0), seen("{\"slug\":\"two\"}", vec![given(record.id, 2)])),
     ];
     store.write(move |transaction| transaction.add_seen(&rows)).unwrap();
-    store.write(move |transaction| {
-        transaction.purge_version(&SourceId::default(), &slug("x/key"), record.id, 1, 9 * DAY)
-    })
-    .unwrap();
+    store
+        .write(move |transaction| {
+            transaction.purge_version(&SourceId::default(), &slug("x/key"), record.id, 1, 9 * DAY)
+        })
+        .unwrap();
     assert_eq!(requests(&store), [None, Some("{\"slug\":\"two\"}".into())]);
 }

@@ -139,8 +139,8 @@ pub use error::{StoreError, StoreFailure, unless_damaged};
 pub use grants::GrantUpdate;
 pub use kept_copy::{KeptCopy, StoreState, read_kept_copy};
 pub use ledger_records::{
-    LeftRecord, SeenHit, SeenPageRecord, SeenRecord, SeenReplyRecord, SeenSnippet, SeenTexts, ledger_id,
-    ledger_time,
+    LeftRecord, SeenHit, SeenPageRecord, SeenRecord, SeenReplyRecord, SeenSnippet, SeenTexts,
+    ledger_id, ledger_time,
 };
 pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};
@@ -149,8 +149,8 @@ pub use new_page::{FilePlan, LineChange, NewPage};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     Actor, AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
-    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Origin, Provenance, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
+    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, Origin, OutboxRow,
+    PageRecord, Provenance, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
     SyncResult, TokenRecord, VersionRecord, purged_name,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};

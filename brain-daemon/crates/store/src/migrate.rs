@@ -23,7 +23,9 @@ use super::record::{
 };
 use super::row_table::RowTable;
 use super::transaction::{add_to_counts, insert_in_order};
-use super::{StoreError, date_migration, spool, step_migration, tables as t, title_migration, toml_migration};
+use super::{
+    StoreError, date_migration, spool, step_migration, tables as t, title_migration, toml_migration,
+};
 
 /// Migrates the store at `path` to [`SCHEMA`].
 pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {

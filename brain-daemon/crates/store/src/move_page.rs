@@ -4,8 +4,8 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
-use super::record::{FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
 use super::record::StepKind;
+use super::record::{FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
 use super::steps::StepPlace;
 use super::{NewPage, StoreError, Transaction};
 
@@ -61,12 +61,8 @@ impl Transaction<'_> {
         self.move_file_rows(source, old, &record, synced, is_changed, &ours)?;
         self.put_record(source, to, &record, Some((FileState::Present, ours)))?;
         let (source_name, slug) = (source.as_str(), to.as_str());
-        let place = StepPlace {
-            source: source_name,
-            slug,
-            previous: old.seq,
-            kind: StepKind::Moved,
-        };
+        let place =
+            StepPlace { source: source_name, slug, previous: old.seq, kind: StepKind::Moved };
         self.add_step(&record, &place, Some(now))?;
         self.add_page_change(source, to, &record, &new.content, false);
         Ok(record)

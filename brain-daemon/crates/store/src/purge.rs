@@ -3,13 +3,13 @@
 use brain_protocol::{JobState, Slug, SourceId};
 use redb::ReadableTable;
 
+use super::error::unless_damaged;
 use super::ledgers::Purged;
 use super::record::read;
 use super::record::{
     FileRecord, FileState, Hash, JobRecord, PageRecord, VersionRecord, state_of_job,
 };
 use super::unfinished_purges::PurgeName;
-use super::error::unless_damaged;
 use super::{RECOVERY_MS, StoreError, Transaction};
 
 impl Transaction<'_> {

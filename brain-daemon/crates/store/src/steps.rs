@@ -51,19 +51,22 @@ impl Transaction<'_> {
                 self.made_from.insert((*id, record.id), record.seq)?;
             }
         }
-        self.put_step(record.seq, &StepRecord {
-            page: record.id,
-            previous: place.previous,
-            at: clock.max(former_at),
-            kind: place.kind,
-            version: record.version,
-            clock,
-            source: place.source.to_owned(),
-            slug: place.slug.to_owned(),
-            actor,
-            machine: self.machine,
-            made_from,
-        })
+        self.put_step(
+            record.seq,
+            &StepRecord {
+                page: record.id,
+                previous: place.previous,
+                at: clock.max(former_at),
+                kind: place.kind,
+                version: record.version,
+                clock,
+                source: place.source.to_owned(),
+                slug: place.slug.to_owned(),
+                actor,
+                machine: self.machine,
+                made_from,
+            },
+        )
     }
 
     fn put_step(&mut self, seq: u64, step: &StepRecord) -> Result<(), StoreError> {
@@ -100,19 +103,22 @@ impl Transaction<'_> {
         self.made_from.remove_range((record.id, 0)..=(record.id, u64::MAX))?;
         let former_at = self.last_step_at()?;
         let clock = self.task.act.at.unwrap_or(former_at);
-        self.put_step(seq, &StepRecord {
-            page: record.id,
-            previous: 0,
-            at: clock.max(former_at),
-            kind: StepKind::Purged,
-            version: record.version,
-            clock,
-            source: source.to_owned(),
-            slug: purged_name(source, slug),
-            actor: Actor { run: None, ..self.task.act.actor.clone() },
-            machine: self.machine,
-            made_from: Vec::new(),
-        })
+        self.put_step(
+            seq,
+            &StepRecord {
+                page: record.id,
+                previous: 0,
+                at: clock.max(former_at),
+                kind: StepKind::Purged,
+                version: record.version,
+                clock,
+                source: source.to_owned(),
+                slug: purged_name(source, slug),
+                actor: Actor { run: None, ..self.task.act.actor.clone() },
+                machine: self.machine,
+                made_from: Vec::new(),
+            },
+        )
     }
 
     /// Returns a step.

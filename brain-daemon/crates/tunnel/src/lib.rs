@@ -33,9 +33,9 @@ use url::Url;
 use brain_net::{HttpClient, HttpRequest, HttpResponse, Reason};
 
 pub use child::{Child, ExitListener, RefusingStarter, Starter, SystemStarter};
-pub use recorded_agent::RecordingStarter;
 pub use diagnosis::{Diagnosis, Observation};
 pub use proof::Proof;
+pub use recorded_agent::RecordingStarter;
 pub use service::{TelephoneNumber, TunnelEnvironment, TunnelService};
 pub use watchdog::{TunnelCheck, Watchdog, WatchdogEnvironment, check_health};
 

@@ -24,18 +24,16 @@ use telephone::WebhookState;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    Proof, RecordingStarter, RefusingStarter, Settings, Starter, SystemStarter, Watchdog,
-};
+use crate::{Proof, RecordingStarter, RefusingStarter, Settings, Starter, SystemStarter, Watchdog};
 use brain_access::Access;
 use brain_base::clock::Clock;
 use brain_base::exposure::writable_by_others;
 use brain_base::home::Home;
 use brain_base::leases::LeaseHolder;
+use brain_base::outgoing::OutgoingLog;
 use brain_base::random::RandomSource;
 use brain_base::secrets::{FoundSecret, Secrets};
 use brain_ingest::IngestService;
-use brain_base::outgoing::OutgoingLog;
 use brain_net::HttpClient;
 use brain_store::Store;
 

@@ -229,7 +229,8 @@ impl IdeaService {
     fn prompts(&self, caller: &Caller, run: &IdeaRun) -> Result<Vec<IdeaPrompt>, Fault> {
         let close = self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?;
         let far = self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?;
-        let delimiter = self.delimiter(&close.iter().chain(&far).flatten().map(PageText::as_str))?;
+        let delimiter =
+            self.delimiter(&close.iter().chain(&far).flatten().map(PageText::as_str))?;
         let mut prompts = Vec::new();
         for number in run.open_crosses() {
             let Some(prompt) = cross_prompt(run, number, &close, &far, &delimiter) else {

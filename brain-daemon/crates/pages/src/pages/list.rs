@@ -98,23 +98,23 @@ impl PageService {
 /// Returns a page as a row of a list, without the path of its file.
 #[must_use]
 pub fn page_row(found: PageEntry) -> PageRow {
-        let (source, slug, record) = found;
-        PageRow {
-            path: None,
-            page: PageVersion { page: record.id, version: record.version },
-            trust: trust_of_row(&record),
-            copy_of: program_copy(&record.source_path).map(|copy| copy.original),
-            slug,
-            source_id: source,
-            title: record.title,
-            page_type: record.page_type,
-            tags: record.tags,
-            created_at: rfc3339(record.created_at),
-            updated_at: rfc3339(record.updated_at),
-            deleted_at: record.deleted_at.map(rfc3339),
-            recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
-            source_kind: record.provenance.source_kind,
-        }
+    let (source, slug, record) = found;
+    PageRow {
+        path: None,
+        page: PageVersion { page: record.id, version: record.version },
+        trust: trust_of_row(&record),
+        copy_of: program_copy(&record.source_path).map(|copy| copy.original),
+        slug,
+        source_id: source,
+        title: record.title,
+        page_type: record.page_type,
+        tags: record.tags,
+        created_at: rfc3339(record.created_at),
+        updated_at: rfc3339(record.updated_at),
+        deleted_at: record.deleted_at.map(rfc3339),
+        recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
+        source_kind: record.provenance.source_kind,
+    }
 }
 
 /// Returns up to `limit + 1` matching pages with this label in this source, last changed first.

@@ -78,8 +78,8 @@ impl EmbeddingService {
         let (sender, receiver) = sync_channel(1);
         let question = question.to_owned();
         let work = move || {
-            let scores = reranker
-                .rerank_pages(&question, &texts, &pages, &|| Instant::now() < deadline);
+            let scores =
+                reranker.rerank_pages(&question, &texts, &pages, &|| Instant::now() < deadline);
             drop(call);
             // The search may have continued without the scores.
             let _ = sender.send(scores.map(|scores| (texts.len(), scores)));

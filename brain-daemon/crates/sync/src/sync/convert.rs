@@ -137,7 +137,11 @@ impl SyncService {
         let mut export: Option<ConvertedExport> = None;
         let count = Cell::new(0);
         let should_continue = || progress.at(0, count.get()) && !self.env.stop.is_cancelled();
-        let _program = OpenRequest::of_program(&self.env.outgoing, program.first().map_or("", String::as_str), "import");
+        let _program = OpenRequest::of_program(
+            &self.env.outgoing,
+            program.first().map_or("", String::as_str),
+            "import",
+        );
         let ending = convert(&program, path, &should_continue, &mut |line| {
             if let ConvertedLine::Format { title, .. } = line {
                 let pages = ConvertedPages::new(self.scratch_dir()?);
