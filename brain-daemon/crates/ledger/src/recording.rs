@@ -62,6 +62,31 @@ impl RecordedReply {
         })
     }
 
+    /// Notes that of the hits of a search only those from `first` to `end` are in the answer, `end`
+    /// excluded. The ones before are kept, because a cursor names its position among them.
+    pub fn show_hits(&mut self, first: usize, end: usize) {
+        if let SeenReplyRecord::Hits { hits, truncated, skipped, .. } = &mut self.0 {
+            let mut all = SeenHit::unpack(hits).unwrap_or_default();
+            *truncated |= end < all.len();
+            all.truncate(end);
+            hits.clear();
+            all.iter().for_each(|hit| hit.pack(hits));
+            *skipped = u32::try_from(first).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// Returns whether it is the reply of a search.
+    #[must_use]
+    pub fn has_hits(&self) -> bool {
+        matches!(self.0, SeenReplyRecord::Hits { .. })
+    }
+
+    /// Returns this reply as one of which nothing is in the answer.
+    #[must_use]
+    pub fn not_shown(self) -> Self {
+        Self(SeenReplyRecord::NotShown(Box::new(self.0)))
+    }
+
     /// Returns what is recorded of the fault with which a call ended.
     #[must_use]
     pub fn of_fault(fault: &Fault) -> Self {
@@ -80,6 +105,7 @@ fn hits(found: &Hits) -> SeenReplyRecord {
         truncated: found.truncated,
         degraded: found.degraded.clone(),
         note: found.note.clone(),
+        skipped: 0,
     }
 }
 
@@ -153,6 +179,10 @@ pub(crate) fn record(
 ) -> SeenRecord {
     let mut replies: Vec<SeenReplyRecord> = call.replies.into_iter().map(|it| it.0).collect();
     for reply in &mut replies {
+        let mut reply = reply;
+        while let SeenReplyRecord::NotShown(inner) = reply {
+            reply = inner;
+        }
         if let SeenReplyRecord::Other { pages, reply } = reply {
             *pages = named_pages(reply, &find);
         }

@@ -100,7 +100,7 @@ impl Past<'_> {
                 let (source, slug, record, content) = self.version(page.page, page.version)?;
                 Ok(Reply::Page(page_reply(source, slug, record, content)))
             }
-            SeenReplyRecord::Hits { hits, truncated, degraded, note } => {
+            SeenReplyRecord::Hits { hits, truncated, degraded, note, .. } => {
                 let hits = SeenHit::unpack(hits).ok_or_else(damaged)?;
                 let hits = hits.into_iter().map(|it| self.hit(it)).collect::<Result<_, Fault>>()?;
                 Ok(Reply::Hits(Hits {
@@ -128,6 +128,7 @@ impl Past<'_> {
             }
             SeenReplyRecord::Other { reply, .. } => Ok(decode(reply).map_err(|_| damaged())?),
             SeenReplyRecord::Fault(fault) => Err(decode(fault).map_err(|_| damaged())?),
+            SeenReplyRecord::NotShown(reply) => self.reply(reply)?,
             SeenReplyRecord::TooLarge { .. } => {
                 return Err(refused("one of its parts was too large to be kept"));
             }

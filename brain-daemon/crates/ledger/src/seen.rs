@@ -249,7 +249,7 @@ impl SeenService {
             if record.client == client && record.session == session {
                 let replies = record.texts.iter().flat_map(|texts| &texts.replies);
                 for reply in replies {
-                    reply.pages(|SeenPageRecord { page, version, trust }, _| {
+                    reply.given(|SeenPageRecord { page, version, trust }, _| {
                         given.push(GivenPage { page, version, trust });
                     });
                 }
@@ -288,7 +288,7 @@ fn find(reader: &Reader, source: &str, slug: &str) -> Option<SeenPageRecord> {
 fn was_given(record: &SeenRecord, id: u64) -> bool {
     let mut found = false;
     for reply in record.texts.iter().flat_map(|texts| &texts.replies) {
-        reply.pages(|page, _| found |= page.page == id);
+        reply.given(|page, _| found |= page.page == id);
     }
     found
 }
@@ -296,7 +296,7 @@ fn was_given(record: &SeenRecord, id: u64) -> bool {
 fn seen_call(reader: &Reader, id: u64, record: SeenRecord) -> Result<SeenCall, Fault> {
     let mut given: Vec<(SeenPageRecord, Option<i64>)> = Vec::new();
     for reply in record.texts.iter().flat_map(|texts| &texts.replies) {
-        reply.pages(|page, score| {
+        reply.given(|page, score| {
             let is_known =
                 given.iter().any(|(it, _)| (it.page, it.version) == (page.page, page.version));
             if !is_known {

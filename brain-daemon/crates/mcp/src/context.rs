@@ -1,7 +1,7 @@
 //! The context of a request: where its replies come from, its caller, and what is recorded of it.
 
 use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 
 use brain_base::caller::Caller;
@@ -37,6 +37,8 @@ pub(crate) struct ToolContext {
     surroundings: Surroundings,
     /// What is recorded of the replies so far; `None` if nothing is.
     recorded: Option<RefCell<Vec<RecordedReply>>>,
+    /// Whether the answer shows something of the next replies.
+    shows: Cell<bool>,
 }
 
 /// How a call ended, for its record.
@@ -55,7 +57,8 @@ impl ToolContext {
     pub(crate) fn live(brain: Door, caller: Caller, session: u64) -> Self {
         let recorded = brain.seen().is_on().then(RefCell::default);
         let surroundings = Surroundings::default();
-        Self { replies: Replies::Live(brain), caller, session, surroundings, recorded }
+        let shows = Cell::new(true);
+        Self { replies: Replies::Live(brain), caller, session, surroundings, recorded, shows }
     }
 
     /// Returns the context of a recorded call, which runs no operation.
@@ -68,7 +71,8 @@ impl ToolContext {
         let _ = surroundings.age.set(call.age.clone());
         let replies = RefCell::new(call.replies.iter().cloned().collect());
         let replies = Replies::Recorded(replies);
-        Self { replies, caller, session: 0, surroundings, recorded: None }
+        let shows = Cell::new(true);
+        Self { replies, caller, session: 0, surroundings, recorded: None, shows }
     }
 
     /// Runs an operation. Blocks.
@@ -80,9 +84,29 @@ impl ToolContext {
             }
         };
         if let Some(recorded) = &self.recorded {
-            recorded.borrow_mut().push(RecordedReply::of(&reply));
+            let reply = RecordedReply::of(&reply);
+            let reply = if self.shows.get() { reply } else { reply.not_shown() };
+            recorded.borrow_mut().push(reply);
         }
         reply.and_then(O::read_reply)
+    }
+
+    /// Notes which hits of the last search are in the answer: those from `first` to `end`, `end`
+    /// excluded.
+    pub(crate) fn show_hits(&self, first: usize, end: usize) {
+        if let Some(recorded) = &self.recorded {
+            let mut recorded = recorded.borrow_mut();
+            let search = recorded.iter_mut().find(|reply| reply.has_hits());
+            search.into_iter().for_each(|search| search.show_hits(first, end));
+        }
+    }
+
+    /// Runs `work`, whose replies lead to the answer and are not in it.
+    pub(crate) fn without_showing<T>(&self, work: impl FnOnce() -> T) -> T {
+        let showed = self.shows.replace(false);
+        let result = work();
+        self.shows.set(showed);
+        result
     }
 
     /// Returns the brain, for what is not recorded.

@@ -77,3 +77,139 @@ fn damaged() -> Fault {
 fn refused(why: &str) -> Fault {
     Fault::new(FaultCode::NotReplayable, format!("the answer cannot be rendered again: {why}"))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use brain_core::answer_hash;
+    use brain_protocol::{Hit, Hits, Page, PageVersion, Reply, Slug, SourceId, TrustLevel};
+
+    use super::*;
+
+    /// The hash of the answers below. If this test fails because answers look different, raise
+    /// [`FORM`] and set the hash that the test prints.
+    const ANSWERS: &str = "unset";
+
+    fn hit(slug: &str) -> Hit {
+        Hit {
+            slug: Slug::parse(slug).unwrap(),
+            source_id: SourceId::default(),
+            title: "Harbour".into(),
+            page_type: "note".into(),
+            score: 1.25,
+            snippet: "the tide table".into(),
+            highlights: vec![(4, 8)],
+            chunk: 0,
+            matched: vec!["text".into(), "title".into()],
+            updated_at: "2026-11-21T10:30:45.123Z".into(),
+            explain: Vec::new(),
+            line: 3,
+            source_kind: Some("webhook".into()),
+            source_uri: Some("https://example.org/a".into()),
+            url: None,
+            trust: TrustLevel::Outside,
+            path: None,
+            also_in: vec!["work:b".into()],
+            copy_of: None,
+            span: None,
+            page: PageVersion::default(),
+            copies: Vec::new(),
+        }
+    }
+
+    fn page() -> Page {
+        Page {
+            slug: Slug::parse("d/four").unwrap(),
+            source_id: SourceId::default(),
+            page_type: "note".into(),
+            title: "Harbour".into(),
+            tags: vec!["sea".into()],
+            aliases: Vec::new(),
+            frontmatter: String::new(),
+            body: "# Harbour\n\nThe tide table.\n".into(),
+            content: "# Harbour\n\nThe tide table.\n".into(),
+            content_hash: "ab".repeat(32),
+            chunks: 1,
+            created_at: "2026-11-21T10:30:45.123Z".into(),
+            updated_at: "2026-11-21T10:30:45.123Z".into(),
+            source_path: Some("d/four.md".into()),
+            source_kind: None,
+            source_uri: None,
+            ingested_via: None,
+            ingested_at: None,
+            version: 2,
+            trust: TrustLevel::Outside,
+            outside_lines: Vec::new(),
+            copy_of: None,
+            id: 4,
+        }
+    }
+
+    fn call(tool: &str, request: &str, replies: Vec<Result<Reply, Fault>>) -> RecordedCall {
+        RecordedCall {
+            tool: tool.into(),
+            request: request.into(),
+            outcome: SeenOutcome::Answered,
+            default_source: Some(SourceId::default()),
+            local_address: Some("127.0.0.1:3131".into()),
+            age: None,
+            replies,
+        }
+    }
+
+    fn hits() -> Result<Reply, Fault> {
+        Ok(Reply::Hits(Hits {
+            query: String::new(),
+            hits: vec![hit("a/one"), hit("b/two")],
+            truncated: true,
+            degraded: None,
+            took_us: 7,
+            default_source: SourceId::default(),
+            note: Some("read as a day".into()),
+        }))
+    }
+
+    #[test]
+    fn answers_have_the_form_of_their_number() {
+        let page = || Ok(Reply::Page(page()));
+        let missing = Fault::new(FaultCode::NotFound, "there is no page \"a\"");
+        let failed = RecordedCall {
+            outcome: SeenOutcome::ToolFailed,
+            ..call("get_page", "{\"slug\":\"a\"}", vec![Err(missing)])
+        };
+        let calls = [
+            call("query", "{\"query\":\"tide\",\"limit\":1}", vec![hits()]),
+            call(
+                "query",
+                "{\"query\":\"tide\",\"format\":\"detailed\"}",
+                vec![hits(), page(), page()],
+            ),
+            call("search", "{\"query\":\"tide\"}", vec![hits()]),
+            call("fetch", "{\"id\":\"d/four\"}", vec![page()]),
+            call("get_page", "{\"slug\":\"d/four\"}", vec![page()]),
+            call("resources/read", "{\"uri\":\"brain://page/d/four\"}", vec![page()]),
+            failed,
+        ];
+        let mut answers = Vec::new();
+        for call in &calls {
+            let answer = AnswerRenderer.render(call).unwrap();
+            assert_eq!(AnswerRenderer.render(call).unwrap(), answer, "the same twice");
+            answers.extend(answer);
+        }
+        let hash: String = answer_hash(&answers).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hash, ANSWERS, "form {FORM}");
+    }
+
+    #[test]
+    fn a_call_that_needs_more_than_is_recorded_is_refused() {
+        for call in [
+            call("query", "{\"query\":\"tide\"}", Vec::new()),
+            call("brain_status", "{}", Vec::new()),
+            call("no_such_tool", "{}", Vec::new()),
+            call("query", "no JSON", Vec::new()),
+        ] {
+            let refused = AnswerRenderer.render(&call).unwrap_err();
+            assert_eq!(refused.code, FaultCode::NotReplayable, "{}", call.tool);
+        }
+    }
+}

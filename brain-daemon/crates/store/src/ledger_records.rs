@@ -112,6 +112,8 @@ pub enum SeenReplyRecord {
         degraded: Option<String>,
         /// How the query was interpreted.
         note: Option<String>,
+        /// How many of the first hits are not in the answer.
+        skipped: u32,
     },
     /// A list of pages.
     Pages {
@@ -136,6 +138,8 @@ pub enum SeenReplyRecord {
         /// The pages that it names.
         pages: Vec<SeenPageRecord>,
     },
+    /// A reply that led to the answer, and of which nothing is in it.
+    NotShown(Box<SeenReplyRecord>),
 }
 
 /// A version of a page that was given.
@@ -150,12 +154,30 @@ pub struct SeenPageRecord {
 }
 
 impl SeenReplyRecord {
-    /// Calls `each` with the pages of the reply, in order; a hit comes with its score in hundredths.
-    pub fn pages(&self, mut each: impl FnMut(SeenPageRecord, Option<i64>)) {
+    /// Calls `each` with the pages that the client was given, in order; a hit comes with its score
+    /// in hundredths.
+    pub fn given(&self, each: impl FnMut(SeenPageRecord, Option<i64>)) {
         match self {
+            Self::Hits { skipped, .. } => self.each_page(*skipped as usize, each),
+            Self::NotShown(_) => {}
+            _ => self.each_page(0, each),
+        }
+    }
+
+    /// Calls `each` with all pages that the record names.
+    pub fn pages(&self, each: impl FnMut(SeenPageRecord, Option<i64>)) {
+        self.each_page(0, each);
+    }
+
+    fn each_page(&self, skipped: usize, mut each: impl FnMut(SeenPageRecord, Option<i64>)) {
+        let mut reply = self;
+        while let Self::NotShown(inner) = reply {
+            reply = inner;
+        }
+        match reply {
             Self::Page(page) => each(*page, None),
             Self::Hits { hits, .. } => {
-                for hit in SeenHit::unpack(hits).unwrap_or_default() {
+                for hit in SeenHit::unpack(hits).unwrap_or_default().into_iter().skip(skipped) {
                     let SeenHit { page, version, trust, score, also_in, .. } = hit;
                     each(SeenPageRecord { page, version, trust }, Some(score));
                     for page in also_in {
@@ -166,7 +188,7 @@ impl SeenReplyRecord {
             Self::Pages { pages, .. } | Self::Other { pages, .. } | Self::TooLarge { pages } => {
                 pages.iter().for_each(|page| each(*page, None));
             }
-            Self::Fault(_) => {}
+            Self::Fault(_) | Self::NotShown(_) => {}
         }
     }
 }

@@ -207,6 +207,7 @@ impl Purged {
                     })
             }
             SeenReplyRecord::Pages { next, .. } => is_in(next),
+            SeenReplyRecord::NotShown(reply) => self.occurs_in_reply(reply),
             SeenReplyRecord::Page(_) | SeenReplyRecord::TooLarge { .. } => false,
         }
     }

@@ -367,6 +367,7 @@ impl ToolCall for Query {
                 copy_of: hit.copy_of.as_deref().map(|path| shorten(path, MAX_TITLE)),
             })
         })?;
+        context.show_hits(part.items.0, part.items.1);
         let is_cut = part.next.is_none() && found.truncated;
         let note = note(context, found, is_cut);
         Ok(QueryOutput {
