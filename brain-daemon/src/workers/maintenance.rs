@@ -7,6 +7,7 @@ use super::runner::{Next, Worker};
 use super::{is_shared_log_unusable, log_failure};
 use brain_base::leases;
 use brain_core::{Brain, IdleLinkCheck};
+use brain_protocol::Fault;
 
 /// How often written files are flushed and their outbox rows are removed: once a round.
 const FLUSH_EVERY: Duration = Duration::from_secs(10);
@@ -131,12 +132,24 @@ pub(super) struct LedgerUpkeep {
     brain: Arc<Brain>,
     prune_at: Instant,
     move_at: Instant,
+    /// Whether the last write failed. Repeated failures are logged once.
+    is_failing: bool,
 }
 
 impl LedgerUpkeep {
     pub(super) fn new(brain: Arc<Brain>) -> Self {
         let now = Instant::now();
-        Self { brain, prune_at: now + PURGE_CALLS_EVERY, move_at: now }
+        Self { brain, prune_at: now + PURGE_CALLS_EVERY, move_at: now, is_failing: false }
+    }
+
+    /// Logs the first failure of several.
+    fn report(&mut self, written: Result<(), Fault>, message: &str) {
+        if let Err(fault) = &written
+            && !self.is_failing
+        {
+            log_failure(fault, message);
+        }
+        self.is_failing = written.is_err();
     }
 
     /// Removes some old rows. Returns whether there are more.
@@ -155,15 +168,13 @@ impl LedgerUpkeep {
 
 impl Worker for LedgerUpkeep {
     fn round(&mut self) -> Next {
-        if self.brain.seen.has_buffered()
-            && let Err(fault) = self.brain.seen.write()
-        {
-            log_failure(&fault, "calls of AI clients not recorded; trying again");
+        if self.brain.seen.has_buffered() {
+            let written = self.brain.seen.write();
+            self.report(written, "calls of AI clients not recorded; trying again");
         }
         if self.move_at <= Instant::now() {
-            if let Err(fault) = self.brain.left.store_ended() {
-                log_failure(&fault, "outgoing requests not moved into the store; trying again");
-            }
+            let moved = self.brain.left.store_ended();
+            self.report(moved, "outgoing requests not moved into the store; trying again");
             self.move_at = Instant::now() + MOVE_REQUESTS_EVERY;
         }
         if self.prune_at <= Instant::now() && self.prune() {

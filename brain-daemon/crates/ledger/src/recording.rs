@@ -178,15 +178,7 @@ pub(crate) fn record(
     find: impl Fn(&str, &str) -> Option<SeenPageRecord>,
 ) -> SeenRecord {
     let mut replies: Vec<SeenReplyRecord> = call.replies.into_iter().map(|it| it.0).collect();
-    for reply in &mut replies {
-        let mut reply = reply;
-        while let SeenReplyRecord::NotShown(inner) = reply {
-            reply = inner;
-        }
-        if let SeenReplyRecord::Other { pages, reply } = reply {
-            *pages = named_pages(reply, &find);
-        }
-    }
+    replies.iter_mut().for_each(|reply| name_pages(reply, &find));
     let texts = SeenTexts {
         request: call.request,
         hash: call.hash,
@@ -208,6 +200,15 @@ pub(crate) fn record(
         texts: Some(texts),
         purged_pages: 0,
         purged_at: None,
+    }
+}
+
+/// Adds the pages that a reply names, if it is kept as it is.
+fn name_pages(reply: &mut SeenReplyRecord, find: &impl Fn(&str, &str) -> Option<SeenPageRecord>) {
+    match reply {
+        SeenReplyRecord::NotShown(inner) => name_pages(inner, find),
+        SeenReplyRecord::Other { pages, reply } => *pages = named_pages(reply, find),
+        _ => {}
     }
 }
 

@@ -178,7 +178,8 @@ impl SeenService {
     /// `invalid_request` for an invalid time; `not_found` for an unknown page; the fault of the
     /// store if it cannot be read.
     pub fn list(&self, caller: &Caller, request: &SeenList) -> Result<SeenReply, Fault> {
-        self.write()?;
+        // Calls that cannot be written now are listed later.
+        let _ = self.write();
         let period = (request.since.as_deref(), request.until.as_deref());
         let mut part = ListPart::new(period, request.limit, request.skip)?;
         let page = match &request.page {
@@ -204,7 +205,7 @@ impl SeenService {
     /// # Errors
     /// `not_found` for an unknown call; `not_replayable` with the cause.
     pub fn replay(&self, request: &SeenReplay) -> Result<SeenReplayReply, Fault> {
-        self.write()?;
+        let _ = self.write();
         let id = u64::from_str_radix(request.id.trim(), 16).ok();
         let reader = self.store.read(Visibility::All)?;
         let found = id.map(|id| reader.seen(id)).transpose()?.flatten();

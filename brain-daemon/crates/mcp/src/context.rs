@@ -10,7 +10,9 @@ use brain_protocol::{Fault, FaultCode, Operation, Reply, SeenOutcome, SourceId, 
 use rmcp::ErrorData;
 use serde::Serialize;
 
-use super::replay::FORM;
+/// The number of the form of answers. A change of what an answer looks like raises it: calls of an
+/// earlier form are then not rendered again. A test compares a digest of answers.
+pub(crate) const FORM: u16 = 1;
 
 /// Where the replies of operations come from.
 enum Replies {

@@ -8,12 +8,9 @@ use brain_protocol::{Fault, FaultCode, Scopes, SeenOutcome};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::context::{ToolContext, answer_bytes};
+use super::context::{FORM, ToolContext, answer_bytes};
 use super::{errors, resources, tools};
 
-/// The number of the form of answers. A change of what an answer looks like raises it: calls of an
-/// earlier form are then not rendered again. A test compares a digest of answers.
-pub(crate) const FORM: u16 = 1;
 /// The name of the caller of a recorded call. No client has this id.
 const CALLER: &str = "replay";
 
