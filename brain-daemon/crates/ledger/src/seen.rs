@@ -311,7 +311,8 @@ fn seen_call(reader: &Reader, id: u64, record: SeenRecord) -> Result<SeenCall, F
             purged_pages += 1;
             continue;
         };
-        let score = score.map(|score| format!("{}", score as f64 / 100.0));
+        // As JSON writes it, which is what the client saw.
+        let score = score.map(|it| serde_json::Value::from(it as f64 / 100.0).to_string());
         let (version, trust) = (page.version, page.trust);
         pages.push(SeenPage { source_id, slug, version, score, trust });
     }
