@@ -18,18 +18,19 @@ use crate::{
     Export, ExportReply, Fault, FaultCode, Get, Graph, GraphLayout, GraphLayoutReply, GraphReply,
     History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply,
     ImportReports, ImportReportsReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs,
-    Keep, Link, LinkReply, Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply,
-    Machines, MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave,
-    MachinesPlan, MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
-    MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models,
-    MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Redo, Rename, Reply, Restore,
-    RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
-    SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
-    Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos,
-    TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
-    Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
-    TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, Undo, UndoReply,
-    UnexpectedReply, VoiceReply, VoiceTurn, Why, WhyReply, WriteReply, hint,
+    Keep, LeftList, LeftReply, Link, LinkReply, Links, LinksReply, List, MachineList,
+    MachineRemove, MachineRemoveReply, Machines, MachinesInit, MachinesInitReply, MachinesJoin,
+    MachinesJoinReply, MachinesLeave, MachinesPlan, MachinesPlanReply, MachinesRotateKey,
+    MachinesRotateKeyReply, MachinesStatus, MachinesStatusReply, Mcp, McpReply, Merge,
+    ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, Pages, Purge,
+    PurgeReply, Put, Random, Redo, Rename, Reply, Restore, RestoreReply, Revert, Scope, Search,
+    SeenList, SeenReplay, SeenReplayReply, SeenReply, SourceAdd, SourceDefault, SourceList,
+    SourceRemove, SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync,
+    SyncReply, Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today,
+    Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply,
+    Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply,
+    TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, Undo,
+    UndoReply, UnexpectedReply, VoiceReply, VoiceTurn, Why, WhyReply, WriteReply, hint,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -271,6 +272,9 @@ operations! {
     Redo, "redo", Write, Slow => UndoReply;
     AsOf, "as of", Admin or Read if only_reads, Slow => AsOfReply;
     Changes, "diff --since", Read, Slow => ChangesReply;
+    LeftList, "left", Admin, WithoutHome => LeftReply;
+    SeenList, "seen", Admin, WithoutHome => SeenReply;
+    SeenReplay, "seen --replay", Admin, WithoutHome => SeenReplayReply;
 }
 
 #[cfg(test)]

@@ -13,12 +13,13 @@ use crate::{
     Conflicts, ConnectReport, CostsReply, Curve, DeleteReply, DiffReply, Digest, DoctorReply,
     EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply, HistoryReply, Hits,
     IdeaRunsReply, IdeasReply, ImportReply, ImportReportsReply, IngestJob, JobRetryReply, Jobs,
-    LinkReply, LinksReply, MachineRemoveReply, Machines, MachinesInitReply, MachinesJoinReply,
-    MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply, ModelInstallReply,
-    Models, MoveReply, Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply,
-    StatusReply, StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
-    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
-    TunnelSetupReply, TunnelStatusReply, UndoReply, VoiceReply, WhyReply, WriteReply,
+    LeftReply, LinkReply, LinksReply, MachineRemoveReply, Machines, MachinesInitReply,
+    MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply,
+    ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply, RestoreReply,
+    SeenReplayReply, SeenReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
+    TagCounts, TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply,
+    Tokens, TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, UndoReply,
+    VoiceReply, WhyReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -170,6 +171,9 @@ replies! {
     Undo(UndoReply),
     AsOf(AsOfReply),
     Changes(ChangesReply),
+    Left(LeftReply),
+    Seen(SeenReply),
+    SeenReplay(SeenReplayReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

@@ -72,6 +72,8 @@ run_documents! {
     every_example_of_the_first_run_runs: "docs/first-run.md", Reader::new()
         .with_file(".cursor/mcp.json", "{}")
         .with_file(".codex/config.toml", "");
+    every_example_of_seen_and_left_runs: "docs/seen-and-left.md", Reader::new()
+        .with_page("people/ada", "# Ada Lovelace\n");
     every_example_of_the_http_api_runs: "docs/http-api.md", Reader::new()
         .with_page("people/ada-lovelace", "# Ada Lovelace\n\nWrote a program.\n");
     every_example_of_ideas_runs: "docs/ideas.md", reader_with_notes();

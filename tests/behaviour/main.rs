@@ -98,6 +98,7 @@ mod ingest_queue;
 mod ingest_spool;
 #[cfg(target_os = "linux")]
 mod install_script;
+mod left;
 mod links;
 mod list;
 mod local_model;
@@ -174,6 +175,7 @@ mod search_links;
 mod search_meaning;
 mod search_reading;
 mod search_text;
+mod seen;
 mod service;
 mod service_install;
 mod setup;

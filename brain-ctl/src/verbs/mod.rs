@@ -27,6 +27,7 @@ mod history;
 mod ideas;
 mod import;
 mod jobs;
+mod left;
 mod link;
 mod list;
 mod logs;
@@ -39,6 +40,7 @@ mod put;
 mod rename;
 mod restart;
 mod search;
+mod seen;
 mod serve;
 mod service;
 mod setup;
@@ -112,6 +114,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<tunnel::TunnelCommand>(),
     Row::of::<machines::MachinesCommand>(),
     Row::of::<audit::AuditCommand>(),
+    Row::of::<seen::SeenCommand>(),
+    Row::of::<left::LeftCommand>(),
     Row::of::<setup::SetupCommand>(),
     Row::of::<demo::DemoCommand>(),
     Row::of::<status::StatusCommand>(),

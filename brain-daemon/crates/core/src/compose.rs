@@ -8,6 +8,7 @@ use brain_access::Access;
 use brain_assist::ask::AskService;
 use brain_assist::ideas::{IdeaEnvironment, IdeaService};
 use brain_base::home::Home;
+use brain_base::random;
 use brain_collector::{CollectorEnvironment, CollectorService};
 use brain_config::{ClientDocuments, Config, HomePath};
 use brain_connect::ConnectService;
@@ -15,6 +16,7 @@ use brain_converter::Converters;
 use brain_costs::Ledger;
 use brain_graph::GraphService;
 use brain_ingest::{DocumentSettings, IngestService, Queue};
+use brain_ledger::{LeftService, SeenService};
 use brain_llm::LanguageModels;
 use brain_machines::{LeaseTable, MachineEnvironment, MachineService};
 use brain_pages::files::FileService;
@@ -107,6 +109,7 @@ impl SharedParts {
         let backup = self.backup();
         let purge = self.purge(pages.clone(), embedding.clone(), backup.clone());
         let process = self.process();
+        let (left, seen) = self.ledgers(&pages)?;
         let Environment { clock, net, random, stop, .. } = self.env.clone();
         let store = self.store.clone();
         Ok(Brain {
@@ -118,6 +121,8 @@ impl SharedParts {
             ideas: self.ideas(pages.clone(), search.clone(), embedding.clone(), models.clone()),
             voice: self.voice(pages.clone(), search.clone(), number),
             uploads: self.uploads(),
+            left,
+            seen,
             taken_in: OnceLock::new(),
             process,
             access,
@@ -141,6 +146,16 @@ impl SharedParts {
             files: self.files,
             text: self.text,
         })
+    }
+
+    fn ledgers(&self, pages: &Arc<PageService>) -> Result<(LeftService, SeenService), Fault> {
+        let Environment { config, clock, random, outgoing, .. } = self.env.clone();
+        let (store, pages) = (self.store.clone(), pages.clone());
+        let number = random::number(&*random)?;
+        let retention = config.history.left;
+        let left =
+            LeftService::new(store.clone(), clock.clone(), pages.clone(), outgoing, retention);
+        Ok((left, SeenService::new(store, clock, pages, config.history.seen, number)))
     }
 
     fn uploads(&self) -> Uploads {
@@ -198,8 +213,8 @@ impl SharedParts {
         let Self { env, store, index, sync_lock: lock, .. } = self.clone();
         let git_approved = env.config.sources.git_approved.clone();
         let converters = self.converters.clone();
-        let Environment { home, clock, stop, .. } = env;
-        let environment = SyncEnvironment { home, converters, git_approved, clock, stop };
+        let Environment { home, clock, stop, outgoing, .. } = env;
+        let environment = SyncEnvironment { home, converters, outgoing, git_approved, clock, stop };
         Arc::new(SyncService::new(environment, store, index, pages, sources, embedding, lock))
     }
 
@@ -209,6 +224,7 @@ impl SharedParts {
             is_on: env.config.ingest.documents,
             max_bytes: env.config.pages.max_attachment_mb * 1_000_000,
             converters: self.converters.clone(),
+            outgoing: env.outgoing,
             scratch: env.home.run().join("document"),
             stop: env.stop,
         };
@@ -284,6 +300,7 @@ impl SharedParts {
             random: env.random,
             secrets: env.secrets,
             net: env.net,
+            outgoing: env.outgoing,
             leases: env.leases,
             stop: env.stop,
         };
@@ -395,6 +412,7 @@ pub(crate) fn machine_service(
         clock: env.clock,
         random: env.random,
         secrets: env.secrets,
+        outgoing: env.outgoing,
         stop: env.stop,
     };
     MachineService::new(environment, store, leases)

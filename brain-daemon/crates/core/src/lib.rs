@@ -13,6 +13,7 @@ mod door;
 mod environment;
 mod follow_machines;
 mod home_owner;
+mod ledgers;
 mod open;
 mod parts;
 mod past_brain;
@@ -56,6 +57,7 @@ use brain_assist::ideas::IdeaService;
 use brain_collector::CollectorService;
 use brain_graph::GraphService;
 use brain_ingest::IngestService;
+use brain_ledger::LeftService;
 use brain_llm::LanguageModels;
 use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
@@ -72,6 +74,9 @@ use brain_voice::VoiceService;
 use doctor::process::Process;
 
 pub use brain_ingest as ingest;
+pub use brain_ledger::{
+    AnsweredCall, RecordedCall, RecordedReply, Renderer, SeenService, answer_hash,
+};
 pub use brain_pages::pages::broken_links::IdleLinkCheck;
 pub use brain_pages::pages::similar_pages::SimilarPage;
 pub use brain_pages::pages::surroundings::{FirstOf, LinkedPage, Surroundings};
@@ -147,6 +152,10 @@ pub struct Brain {
     pub tunnel: Arc<TunnelService>,
     /// The telephone.
     pub voice: VoiceService,
+    /// Requests that left this machine.
+    pub left: LeftService,
+    /// What AI clients were given.
+    pub seen: SeenService,
     /// The states of the background workers, which their runner writes.
     pub workers: Arc<WorkerStates>,
     connect: ConnectService,
@@ -378,6 +387,9 @@ impl Brain {
             Request::ImportReports(r) => self.sync.import_reports(&r).map(Reply::ImportReports),
             Request::Undo(r) => undo::undo(self, caller, &r).map(Reply::Undo),
             Request::Redo(r) => self.past.redo(caller, &r).map(Reply::Undo),
+            Request::LeftList(r) => self.list_left(caller, &r).map(Reply::Left),
+            Request::SeenList(r) => self.list_seen(caller, &r).map(Reply::Seen),
+            Request::SeenReplay(r) => self.replay_seen(&r).map(Reply::SeenReplay),
         }
     }
 
@@ -421,6 +433,10 @@ impl Brain {
     /// Writes derived data to disk, so that the next start has nothing to catch up with. Without
     /// this call, no data is lost.
     pub fn flush(&self) {
+        let closed = [self.seen.write(), self.left.store_ended()];
+        for fault in closed.into_iter().filter_map(Result::err) {
+            tracing::warn!(%fault, "ledgers not written at the end");
+        }
         if let Err(fault) = self.audit.close().and_then(|()| self.access.write_last_use()) {
             tracing::warn!(%fault, "cannot write the last calls and the last use of tokens");
         }

@@ -52,6 +52,11 @@ mod jobs;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod jobs_tests;
 mod kept_copy;
+mod ledger_records;
+mod ledgers;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod ledgers_tests;
 mod line_marks;
 mod link_changes;
 mod link_check;
@@ -138,6 +143,10 @@ pub use damaged_page::DamagedPage;
 pub use error::{StoreError, StoreFailure, unless_damaged};
 pub use grants::GrantUpdate;
 pub use kept_copy::{KeptCopy, StoreState, read_kept_copy};
+pub use ledger_records::{
+    LeftRecord, SeenHit, SeenPageRecord, SeenRecord, SeenReplyRecord, SeenSnippet, SeenTexts,
+    ledger_id, ledger_time,
+};
 pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};
 pub use meta::{FIRST_SCHEMA, SCHEMA};

@@ -64,7 +64,8 @@ impl ToolCall for CapturePage {
             title: self.title,
             tags: self.tags,
         };
-        submit(&context.made_from(self.made_from), request)
+        context.made_from(self.made_from);
+        submit(context, request)
     }
 }
 
@@ -96,7 +97,7 @@ impl ToolCall for PutPage {
     type Output = WriteOutput;
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
-        let context = &context.made_from(self.made_from);
+        context.made_from(self.made_from);
         let page = page_address::parse_page(&self.slug)?;
         let content = strip_untrusted_markers(&self.content);
         let expect = match (parse_expected_hash(self.expected_hash)?, self.overwrite) {

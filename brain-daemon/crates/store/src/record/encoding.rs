@@ -10,6 +10,7 @@ use super::{
     UndoneRecord, VersionRecord,
 };
 use crate::StoreError;
+use crate::ledger_records::{LeftRecord, SeenRecord};
 
 /// A value with a format number and an encoding.
 pub(crate) trait StoredValue: Serialize + DeserializeOwned {
@@ -41,6 +42,8 @@ stored! {
     ClientRecord = 1, "client";
     TokenRecord = 1, "token";
     AuditPage<'_> = 1, "page of the audit";
+    LeftRecord = 1, "request that left";
+    SeenRecord = 1, "call of an AI client";
     AttachmentRecord = 1, "attachment";
     StepRecord = 1, "step of a page";
     UndoneRecord = 1, "undo";
