@@ -1,0 +1,5 @@
+//! What pages say of each other.
+//!
+//! [`contradictions`]: two pages state different values of one thing.
+
+pub mod contradictions;
