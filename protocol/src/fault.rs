@@ -100,6 +100,8 @@ fault_codes! {
     UnknownSource = "unknown_source" => NotFound,
     /// No such version of the page.
     UnknownVersion = "unknown_version" => NotFound,
+    /// The page was purged.
+    Purged = "purged" => NotFound,
     /// The page is already soft-deleted.
     AlreadySoftDeleted = "already_soft_deleted" => Failed,
     /// The page is not deleted.

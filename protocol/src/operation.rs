@@ -29,7 +29,7 @@ use crate::{
     TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
     Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
     TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply,
-    VoiceReply, VoiceTurn, WriteReply, hint,
+    VoiceReply, VoiceTurn, Why, WhyReply, WriteReply, hint,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -267,6 +267,7 @@ operations! {
     Keep, "keep", Write => WriteReply;
     ImportReports, "import --report", Admin => ImportReportsReply;
     ImportUndo, "import --undo", Admin, Slow => ImportUndoReply;
+    Why, "why", Read => WhyReply;
 }
 
 #[cfg(test)]

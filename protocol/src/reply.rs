@@ -18,7 +18,7 @@ use crate::{
     Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply,
     StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
     TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
-    TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
+    TunnelSetupReply, TunnelStatusReply, VoiceReply, WhyReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -167,6 +167,7 @@ replies! {
     Conflicts(Conflicts),
     ImportReports(ImportReportsReply),
     ImportUndo(ImportUndoReply),
+    Why(WhyReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

@@ -22,6 +22,7 @@ use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
 use brain_pages::pages::dedup::Dedup;
 use brain_pages::sources::SourceService;
+use brain_past::PastService;
 use brain_protocol::Fault;
 use brain_retrieval::embedding::{EmbeddingEnvironment, EmbeddingService, EmbeddingState};
 use brain_retrieval::search::SearchService;
@@ -111,6 +112,7 @@ impl SharedParts {
             audit: Arc::new(AuditLog::new(store.clone(), clock.clone())),
             connect: ConnectService::new(access.clone(), net, clock.clone(), random),
             ask: AskService::new(store.clone(), search.clone(), models.clone(), stop.clone()),
+            past: PastService::new(store.clone(), pages.clone(), clock.clone()),
             graph: GraphService::new(store.clone(), clock, pages.clone(), stop),
             ideas: self.ideas(pages.clone(), search.clone(), embedding.clone(), models.clone()),
             voice: self.voice(pages.clone(), search.clone(), number),

@@ -46,7 +46,8 @@ use brain_machines::MachineService;
 use brain_net::HttpClient;
 use brain_service::moved_home::check_home;
 use brain_service::{TextBudget, text_bytes};
-use brain_store::Store;
+use brain_pages::provenance::actor_of;
+use brain_store::{Act, Store, acting};
 
 use brain_assist::ask::AskService;
 use brain_assist::ideas::IdeaService;
@@ -58,6 +59,7 @@ use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
 use brain_pages::sources::SourceService;
+use brain_past::PastService;
 use brain_retrieval::embedding::EmbeddingService;
 use brain_retrieval::search::SearchService;
 use brain_sync::backup::scheduled_backup::BackupService;
@@ -113,6 +115,8 @@ pub struct Brain {
     pub files: Arc<FileService>,
     /// Operations on single pages.
     pub pages: Arc<PageService>,
+    /// What looks back.
+    pub past: PastService,
     /// The graph of all pages.
     pub graph: GraphService,
     /// The registered sources.
@@ -173,7 +177,7 @@ impl Brain {
         }
         let began = Instant::now();
         let permit = self.text.take(text_bytes(&request));
-        let result = self.dispatch(caller, request, progress);
+        let result = acting(self.act_of(caller), || self.dispatch(caller, request, progress));
         drop(permit);
         let took_us = began.elapsed().as_micros() as u64;
         match &result {
@@ -187,6 +191,11 @@ impl Brain {
             ),
         }
         result.map_err(|fault| self.with_config_hint(fault))
+    }
+
+    /// Returns who acts when `caller` runs an operation.
+    fn act_of(&self, caller: &Caller) -> Act {
+        Act { actor: actor_of(caller), at: Some(self.now()), made_from: Vec::new() }
     }
 
     /// Adds a hint to an error about the configuration if its file has changed since the start.
@@ -335,6 +344,7 @@ impl Brain {
                 self.pages.attachment_content(caller, &r).map(Reply::AttachmentContent)
             }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
+            Request::Why(r) => self.past.why(caller, &r).map(Reply::Why),
             Request::GraphLayout(r) => self.graph.layout(caller, &r).map(Reply::GraphLayout),
             Request::MachinesPlan(r) => self.machines.plan(&r).map(Reply::MachinesPlan),
             Request::MachinesInit(r) => self.machines.init(&r, progress).map(Reply::MachinesInit),

@@ -75,6 +75,7 @@ fn status_of(code: FaultCode) -> StatusCode {
         F::InvalidToken => StatusCode::UNAUTHORIZED,
         F::Forbidden | F::Protected | F::OverBudget => StatusCode::FORBIDDEN,
         F::NotFound
+        | F::Purged
         | F::AmbiguousSlug
         | F::UnknownVersion
         | F::UnknownClient

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::IngestService;
 use crate::page::{PreparedPage, prepare, write};
-use crate::process::{InProgressGuard, StoredJob, finished, record_failure};
+use crate::process::{InProgressGuard, StoredJob, actor, finished, record_failure};
 
 /// How many waiting documents are looked through for one whose file is on this machine.
 const MAX_EXAMINED: usize = 1000;
@@ -322,6 +322,7 @@ impl DocumentToStore {
         if !transaction.job_waits(self.id, self.job.due_at)? {
             return Ok(None);
         }
+        transaction.set_actor(actor(&self.job.client));
         let (slug, page) = write(transaction, &self.converted, &self.page, now)?;
         self.attach(transaction, &page, now)?;
         let error = (!self.lost.is_empty())

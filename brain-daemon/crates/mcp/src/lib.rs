@@ -116,6 +116,11 @@ impl McpServer {
         let caller = caller
             .ok_or_else(|| ErrorData::internal_error("this request has no caller", None))?
             .as_model();
+        // A client over HTTP has an id of its own. Programs at the socket are all the owner's.
+        let caller = match (&self.caller, context.peer.peer_info()) {
+            (CallerSource::Fixed(_), Some(info)) => caller.with_agent(&info.client_info.name),
+            _ => caller,
+        };
         Ok(ToolContext { brain: self.brain.clone(), caller, default_source: OnceCell::new() })
     }
 

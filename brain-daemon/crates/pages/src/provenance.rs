@@ -14,11 +14,11 @@ use brain_base::clock::{parse_instant, rfc3339};
 use brain_page::{Frontmatter, RECEIVED};
 use brain_protocol::{MarkedLines, Slug, SourceId, TrustLevel};
 use brain_store::{
-    Author, Content, LineChange, LineMark, NewPage, PageRecord, Provenance, StoreError,
+    Actor, Author, Content, LineChange, LineMark, NewPage, PageRecord, Provenance, StoreError,
     Transaction, WrittenPage,
 };
 
-use brain_base::caller::Caller;
+use brain_base::caller::{self, BROWSER, Caller};
 
 /// Frontmatter keys about how and when a page was added. Two pages that differ only in these keys
 /// count as equal.
@@ -126,6 +126,19 @@ pub(crate) fn author_of_change(caller: &Caller) -> (Author, LineChange) {
         true => (MCP.author(format!("mcp:{}", caller.name)), LineChange::ByOtherAuthor),
         false => (PUT_PAGE.author(format!("cli:{}", caller.name)), LineChange::SameMarks),
     }
+}
+
+/// Returns who changes pages when `caller` does.
+pub fn actor_of(caller: &Caller) -> Actor {
+    let door = match caller.name.as_str() {
+        _ if caller.is_model() => "mcp",
+        BROWSER => "browser",
+        caller::COLLECTOR => "collector",
+        caller::VOICE => "voice",
+        name if name.starts_with("uid ") => "cli",
+        _ => "http",
+    };
+    Actor { door: door.into(), client: caller.acting_name().to_owned(), run: None }
 }
 
 /// Returns the author of this version of a page, if known.

@@ -11,6 +11,7 @@
 //! Every call can fail because the file cannot be read or written, or is damaged. A section on
 //! errors names what a call returns besides, or what it leaves behind.
 
+mod act;
 mod apply_batches;
 mod attachments;
 #[cfg(test)]
@@ -98,6 +99,11 @@ mod spool_recovery_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod spool_tests;
+mod step_migration;
+mod steps;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod steps_tests;
 mod store;
 mod store_file;
 mod tables;
@@ -118,6 +124,7 @@ mod write_page;
 mod write_task;
 mod writer;
 
+pub use act::{Act, acting, current_act};
 pub use attachments::NamedAttachment;
 pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use change::{Change, CommitHook};
@@ -132,9 +139,10 @@ pub use meta::{FIRST_SCHEMA, SCHEMA};
 pub use new_page::{FilePlan, LineChange, NewPage};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
+    Actor, AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
     FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Provenance, SourceRecord, SourceSettingsRecord, SyncResult, TokenRecord, VersionRecord,
+    Origin, Provenance, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
+    SyncResult, TokenRecord, VersionRecord, purged_name,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};

@@ -138,7 +138,9 @@ impl Transaction<'_> {
             // gone.
             self.changes.remove(record.seq)?;
             self.counters.seq += 1;
-            self.changes.insert(self.counters.seq, id)?;
+            let seq = self.counters.seq;
+            self.changes.insert(seq, id)?;
+            self.purge_steps((&source, &slug), &record, seq)?;
             if is_registered {
                 self.purge_file(id, &source, &record, own_digest)?;
             }

@@ -6,6 +6,7 @@
 //! read.
 
 mod encoding;
+mod step;
 
 use std::borrow::Cow;
 
@@ -16,9 +17,10 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 pub(super) use encoding::StoredValue;
 pub(super) use encoding::{
-    add_checksum, format_of, from_bytes, from_format, read, record_of_version, state_of_job,
-    to_bytes,
+    add_checksum, format_of, from_bytes, from_format, head_of_step, read, record_of_version,
+    state_of_job, to_bytes,
 };
+pub use step::{Actor, Origin, StepHead, StepKind, StepRecord, purged_name};
 
 /// A SHA-256 digest.
 pub type Hash = [u8; 32];

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadableTable, Table, WriteTransaction};
 
+use super::act::Act;
 use super::change::{Change, ChangedPage};
 use super::error::unless_damaged;
 use super::link_changes::LinkChanges;
@@ -59,6 +60,8 @@ pub struct Transaction<'t> {
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
     pub(super) attachments: RowTable<'t, (u64, &'static str), &'static [u8]>,
     pub(super) attachment_files: RowTable<'t, (&'static [u8; 32], u64, &'static str), ()>,
+    pub(super) steps: RowTable<'t, u64, &'static [u8]>,
+    pub(super) made_from: RowTable<'t, (u64, u64), u64>,
     pub(super) counters: StoreCounters,
     /// Number of writes, to tell whether a failed task has written.
     pub(super) write_count: u64,
@@ -140,6 +143,8 @@ pub(super) struct TaskNeeds {
     pub(super) is_bulk: bool,
     /// Whether it needs the spool's jobs in the store.
     pub(super) needs_spooled_jobs: bool,
+    /// Who changes pages.
+    pub(super) act: Act,
 }
 
 /// Results of a transaction, to apply after its commit.
@@ -231,6 +236,8 @@ impl<'t> Transaction<'t> {
             audit: txn.open_table(t::AUDIT)?,
             attachments: RowTable::open(txn, t::ATTACHMENTS, is_shared)?,
             attachment_files: RowTable::open(txn, t::ATTACHMENT_FILES, is_shared)?,
+            steps: RowTable::open(txn, t::STEPS, is_shared)?,
+            made_from: RowTable::open(txn, t::MADE_FROM, is_shared)?,
             counters,
             write_count: 0,
             must_flush: false,

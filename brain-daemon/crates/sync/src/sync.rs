@@ -72,7 +72,7 @@ use brain_service::{NoProgress, Progress};
 use tokio_util::sync::CancellationToken;
 
 use brain_files::GitHistory;
-use brain_store::{SourceRecord, Store};
+use brain_store::{Act, Actor, SourceRecord, Store, acting, current_act};
 
 /// The interval at which a waiting sync checks whether the other one has ended.
 const TURN_POLL: Duration = Duration::from_millis(50);
@@ -254,6 +254,12 @@ impl SyncService {
         options: SyncOptions<'_>,
         progress: &dyn Progress,
     ) -> Result<SyncedSource, Fault> {
-        SyncRun::new(self, (id, record), options, progress).run()
+        let at = self.env.clock.now();
+        let run = Some(format!("sync-{at}-{id}"));
+        let former = current_act();
+        let actor = Actor { door: "sync".into(), run, ..former.actor };
+        acting(Act { actor, at: Some(at), made_from: Vec::new() }, || {
+            SyncRun::new(self, (id, record), options, progress).run()
+        })
     }
 }

@@ -16,7 +16,9 @@ use crate::provenance::{author_of_change, is_from_outside};
 use crate::write_page::{build_new_page, names_and_links, stored_document};
 use brain_base::caller::Caller;
 use brain_page::{self as page, ATTACHMENTS, Document};
-use brain_store::{Author, LineChange, NewPage, PageRecord, RECOVERY_MS, Reader, StoreError};
+use brain_store::{
+    Author, LineChange, NewPage, Origin, PageRecord, RECOVERY_MS, Reader, StoreError,
+};
 
 /// A merge, computed from the pages as they were read.
 struct MergePlan {
@@ -57,7 +59,10 @@ impl PageService {
                     }
                     transaction.adopt_versions(source, &into.0, &into.1, &from.1)?;
                     transaction.adopt_attachments(from.1.id, into.1.id, now)?;
+                    let origin = Origin::Page { id: from.1.id, version: from.1.version };
+                    transaction.set_origins(vec![origin]);
                     let merged = transaction.write_page(source, &into.0, new, now)?.record;
+                    transaction.set_origins(Vec::new());
                     let deleted = transaction.soft_delete(source, &from.0, from.1.clone(), now)?;
                     let others = link_updates.write(transaction, change, now)?;
                     Ok::<_, StoreError>(Some((merged, deleted, others)))

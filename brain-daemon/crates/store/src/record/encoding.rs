@@ -6,7 +6,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     AttachmentRecord, AuditPage, ClientRecord, Content, DerivedRows, FileRecord, JobRecord,
-    OutboxRow, PageRecord, SourceRecord, SourceSettingsRecord, TokenRecord, VersionRecord,
+    OutboxRow, PageRecord, SourceRecord, SourceSettingsRecord, StepHead, StepRecord, TokenRecord,
+    VersionRecord,
 };
 use crate::StoreError;
 
@@ -41,6 +42,7 @@ stored! {
     TokenRecord = 1, "token";
     AuditPage<'_> = 1, "page of the audit";
     AttachmentRecord = 1, "attachment";
+    StepRecord = 1, "step of a page";
 }
 
 fn options() -> impl Options {
@@ -118,6 +120,11 @@ pub(crate) fn record_of_version(bytes: &[u8]) -> Result<PageRecord, StoreError> 
 pub(crate) fn state_of_job(bytes: &[u8]) -> Result<JobState, StoreError> {
     // The state is the first field.
     first_field::<JobRecord, _>(bytes)
+}
+
+/// Decodes the first fields of an encoded [`StepRecord`].
+pub(crate) fn head_of_step(bytes: &[u8]) -> Result<StepHead, StoreError> {
+    first_field::<StepRecord, _>(bytes)
 }
 
 /// Decodes the first field of a value of type `T`.

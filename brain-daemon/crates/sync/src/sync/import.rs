@@ -12,7 +12,7 @@ use brain_base::clock::instant_argument;
 use brain_protocol::{Command, Fault, Import, ImportReply, SourceId, WriteStatus};
 use brain_service::Progress;
 use brain_service::batch::map_in_parallel;
-use brain_store::WrittenPage;
+use brain_store::{Act, Actor, WrittenPage, acting, current_act};
 
 use super::SyncService;
 use super::beside::links_warning;
@@ -65,8 +65,16 @@ impl SyncService {
             Some(record) => with_id(fault, record),
             None => fault,
         };
-        run.store_all(&input, &mut found, documents).map_err(with_id)?;
-        let posts = run.hand_over_posts(&mut input, keeper).map_err(with_id)?;
+        let former = current_act();
+        let act = Act {
+            actor: Actor { door: "import".into(), run: record.as_ref().map(|r| r.id.clone()), ..former.actor },
+            ..former
+        };
+        let posts = acting(act, || {
+            run.store_all(&input, &mut found, documents)?;
+            run.hand_over_posts(&mut input, keeper)
+        })
+        .map_err(with_id)?;
         if let InputKind::Markdown(_) = input.kind {
             run.tally.lose_others(&input.path, &mut found);
         }
