@@ -29,7 +29,7 @@ use crate::{
     TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
     Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
     TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply,
-    VoiceReply, VoiceTurn, Why, WhyReply, WriteReply, hint,
+    VoiceReply, VoiceTurn, Why, WhyReply, WriteReply, hint, AnswerSave, ContradictionList, Contradictions, RecallReply, RecallRun, Settle, Settled, StaleAnswerList, StaleAnswers,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -268,6 +268,11 @@ operations! {
     ImportReports, "import --report", Admin => ImportReportsReply;
     ImportUndo, "import --undo", Admin, Slow => ImportUndoReply;
     Why, "why", Read => WhyReply;
+    ContradictionList, "contradictions", Read, Slow => Contradictions;
+    Settle, "settle", Admin, Slow => Settled;
+    AnswerSave, "ask --save", Admin => WriteReply;
+    StaleAnswerList, "ask --stale", Read, Slow => StaleAnswers;
+    RecallRun, "recall", Admin, Slow => RecallReply;
 }
 
 #[cfg(test)]

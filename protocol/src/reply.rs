@@ -18,7 +18,7 @@ use crate::{
     Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply,
     StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
     TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
-    TunnelSetupReply, TunnelStatusReply, VoiceReply, WhyReply, WriteReply,
+    TunnelSetupReply, TunnelStatusReply, VoiceReply, WhyReply, WriteReply, Contradictions, RecallReply, Settled, StaleAnswers,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -168,6 +168,10 @@ replies! {
     ImportReports(ImportReportsReply),
     ImportUndo(ImportUndoReply),
     Why(WhyReply),
+    Contradictions(Contradictions),
+    Settled(Settled),
+    StaleAnswers(StaleAnswers),
+    Recall(RecallReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

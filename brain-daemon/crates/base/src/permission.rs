@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations that need the scope `read`. The list changes only if access is meant to change.
-    const READ: [&str; 25] = [
+    const READ: [&str; 28] = [
         "status",
         "get",
         "search",
@@ -71,6 +71,9 @@ mod tests {
         "attachments",
         "attachments --get",
         "conflicts",
+        "contradictions",
+        "ask --stale",
+        "why",
     ];
 
     /// Operations that need the scope `write`.

@@ -75,6 +75,7 @@ mod read;
 mod record;
 mod replica;
 mod restore;
+mod review_rows;
 mod row_table;
 mod shared_commit;
 #[cfg(test)]
@@ -139,9 +140,9 @@ pub use meta::{FIRST_SCHEMA, SCHEMA};
 pub use new_page::{FilePlan, LineChange, NewPage};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    Actor, AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
+    Actor, AttachmentRecord, AuditRecord, Author, CitationRecord, ClientRecord, Content, DerivedRows, FileRecord,
     FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Origin, Provenance, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
+    Origin, Provenance, RecallRecord, SettledRecord, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
     SyncResult, TokenRecord, VersionRecord, purged_name,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};

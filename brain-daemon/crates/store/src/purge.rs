@@ -81,6 +81,7 @@ impl Transaction<'_> {
         self.task.frees_space = true;
         let was_there = self.versions.remove((id, version))?.is_some();
         if was_there {
+            self.purge_review_rows(id, Some(version))?;
             self.begin_purge(PurgeName::of(source, slug, Some(version)), id, &[])?;
         }
         Ok(was_there)
@@ -141,6 +142,7 @@ impl Transaction<'_> {
             let seq = self.counters.seq;
             self.changes.insert(seq, id)?;
             self.purge_steps((&source, &slug), &record, seq)?;
+            self.purge_review_rows(id, None)?;
             if is_registered {
                 self.purge_file(id, &source, &record, own_digest)?;
             }

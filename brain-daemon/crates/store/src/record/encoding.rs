@@ -5,8 +5,8 @@ use brain_protocol::JobState;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    AttachmentRecord, AuditPage, ClientRecord, Content, DerivedRows, FileRecord, JobRecord,
-    OutboxRow, PageRecord, SourceRecord, SourceSettingsRecord, StepHead, StepRecord, TokenRecord,
+    AttachmentRecord, AuditPage, CitationRecord, ClientRecord, Content, DerivedRows, FileRecord, JobRecord,
+    OutboxRow, PageRecord, RecallRecord, SettledRecord, SourceRecord, SourceSettingsRecord, StepHead, StepRecord, TokenRecord,
     VersionRecord,
 };
 use crate::StoreError;
@@ -42,6 +42,9 @@ stored! {
     TokenRecord = 1, "token";
     AuditPage<'_> = 1, "page of the audit";
     AttachmentRecord = 1, "attachment";
+    CitationRecord = 1, "citation";
+    RecallRecord = 1, "row of the test set";
+    SettledRecord = 1, "settled contradiction";
     StepRecord = 1, "step of a page";
 }
 
