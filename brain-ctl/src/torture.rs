@@ -96,7 +96,9 @@ pub(crate) fn list_promises(
     let heading = ListHeading { seed, boot_id: boot_id(), dir: dir.clone() };
     write_stdout(format!("{heading}\n").as_bytes()).map_err(|e| fail::stdout(&e))?;
     if !context.quiet {
-        notice("keep these lines on another machine or terminal, and cut the power while they come");
+        notice(
+            "keep these lines on another machine or terminal, and cut the power while they come",
+        );
         notice("after the restart: brain doctor --verify FILE");
     }
     let mut run = Run::new(&brain, seed);
@@ -141,8 +143,11 @@ pub(crate) fn verify(context: &Context, list: &Path, dir: Option<&Path>) -> Resu
         }
         false => "the machine was not restarted since the promises were made",
     };
-    let verdict =
-        if was_restarted || !run.losses.is_empty() { Verdict::of(&run.losses) } else { Verdict::NotTested };
+    let verdict = if was_restarted || !run.losses.is_empty() {
+        Verdict::of(&run.losses)
+    } else {
+        Verdict::NotTested
+    };
     let layers = vec![Layer { name: DRIVE_CACHE, verdict, message: message.into() }];
     let hint = Some(format!("when you need it no more: rm -r {}", dir.display()));
     let (file_system, _) = kernel_cache::describe(&dir);
@@ -255,8 +260,7 @@ impl<'a> Run<'a> {
     /// Reads all files past the kernel's cache. Differences are losses.
     fn read_past_the_cache(&mut self) -> Result<(), Fault> {
         let dir = lock(self.brain).dir();
-        let mut reads =
-            kernel_cache::read_past(&dir).map_err(|e| fail::file("read", &dir, &e))?;
+        let mut reads = kernel_cache::read_past(&dir).map_err(|e| fail::file("read", &dir, &e))?;
         self.losses_past_cache.append(&mut reads.differences);
         self.cache.add(reads);
         Ok(())
@@ -298,7 +302,8 @@ impl<'a> Run<'a> {
         };
         // Without either way, the reads came from memory and prove nothing.
         let is_tested = cache.direct_bytes > 0 || cache.still_cached < cache.indirect_bytes;
-        let verdict = if is_tested { Verdict::of(&self.losses_past_cache) } else { Verdict::NotTested };
+        let verdict =
+            if is_tested { Verdict::of(&self.losses_past_cache) } else { Verdict::NotTested };
         let drive = match drive_cache {
             Some(word) => format!("the kernel says \"{word}\" of it; "),
             None => String::new(),
@@ -376,8 +381,7 @@ impl Writer {
         while !is_killed.load(Ordering::Relaxed) {
             let known = promises.len() as u32;
             let is_new = known == 0 || (known < MAX_PAGES && self.numbers.below(3) == 0);
-            let number =
-                if is_new { known } else { self.numbers.below(known.into()) as u32 };
+            let number = if is_new { known } else { self.numbers.below(known.into()) as u32 };
             let page = TestPage { writer: self.number, number };
             let promised = promises.entry(page).or_default();
             // A write without an answer may be there or not, so the next one has another number.

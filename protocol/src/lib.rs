@@ -34,8 +34,8 @@ mod machines;
 mod name;
 mod operation;
 mod page;
-mod past;
 mod page_ref;
+mod past;
 mod reply;
 mod review;
 mod run_dir;
@@ -84,10 +84,10 @@ pub use machines::*;
 pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
 pub use operation::{OPERATIONS, Operation, OperationInfo, Request};
 pub use page::*;
-pub use past::*;
 pub use page_ref::*;
-pub use review::*;
+pub use past::*;
 pub use reply::{Answer, Event, Reply, TagsReply, UnexpectedReply};
+pub use review::*;
 pub use run_dir::fallback_run_dir;
 pub use scope::{GrantType, Scope, Scopes, Secret};
 pub use search::*;
@@ -110,7 +110,7 @@ pub const PROTOCOL: u16 = 22;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
-const WIRE_TYPES: u64 = 0x385b_56ec_5e13_7703;
+const WIRE_TYPES: u64 = 0x60dd_6ca0_7421_c431;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

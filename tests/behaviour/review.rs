@@ -1,7 +1,7 @@
 //! Contradictions and their settlement, answers that age, and the owner's own recall.
 
-use brain_tests::{Daemon, TestHome, texts};
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
+use brain_tests::{Daemon, TestHome, texts};
 use serde_json::Value;
 
 use crate::ask_fixture::{self, passage_number, set_variable};
@@ -102,7 +102,10 @@ fn an_answer_is_stale_when_its_sentence_goes_and_not_when_it_looks_different() {
     assert_eq!((&change["change"], &change["was"]), (&"changed".into(), &ALPHA.into()));
     assert_eq!(change["now"], "Alpha cut nothing.");
     let text = home.brain(["ask", "--stale"]).expect(0).stdout;
-    assert!(text.contains("was  Alpha cut fuel") && text.contains("now  Alpha cut nothing."), "{text}");
+    assert!(
+        text.contains("was  Alpha cut fuel") && text.contains("now  Alpha cut nothing."),
+        "{text}"
+    );
     home.json(["delete", "fuel"]);
     assert_eq!(stale(&home)[0]["changes"][0]["change"], "deleted");
 }

@@ -38,7 +38,10 @@ fn a_torture_of_this_disk_says_what_it_tested_and_leaves_nothing() {
     let report = torture(&home, dir.path(), &["--seconds", "2", "--json"]).expect(0).json();
     assert_eq!((verdict(&report, "process"), report["status"].as_str()), ("kept", Some("kept")));
     assert_eq!(verdict(&report, "drive's cache"), "not_tested");
-    assert!(report["kills"].as_u64() >= Some(2) && report["writes"].as_u64() > Some(10), "{report}");
+    assert!(
+        report["kills"].as_u64() >= Some(2) && report["writes"].as_u64() > Some(10),
+        "{report}"
+    );
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "the scratch directory is removed");
     assert!(!home.path().exists(), "the user's own home is not touched");
 }
@@ -142,7 +145,10 @@ fn a_list_of_promises_is_verified_and_a_lost_store_is_found() {
     };
     let report = verify(0);
     // The same start of the machine proves nothing about the drive.
-    assert_eq!((report["status"].as_str(), &report["losses"]), (Some("not_tested"), &Value::Array(vec![])));
+    assert_eq!(
+        (report["status"].as_str(), &report["losses"]),
+        (Some("not_tested"), &Value::Array(vec![]))
+    );
     let scratch = fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
     fs::remove_file(scratch.join("brain.redb")).unwrap();
     let report = verify(1);

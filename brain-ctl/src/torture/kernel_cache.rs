@@ -83,7 +83,8 @@ fn read_file_past(path: &Path, reads: &mut CacheReads) -> io::Result<()> {
             reads.direct_bytes += length;
             if reads.differences.len() < MAX_DIFFERENCES {
                 let path = path.display();
-                let difference = format!("{path}: the device has other bytes from byte {offset} on");
+                let difference =
+                    format!("{path}: the device has other bytes from byte {offset} on");
                 reads.differences.push(difference);
             }
         }

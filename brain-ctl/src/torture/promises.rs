@@ -47,7 +47,11 @@ impl TestPage {
         let mut numbers = Numbers::new(start ^ u64::from(write));
         // Most texts are short; a few fill many blocks of the disk.
         for _ in 0..numbers.below(10) * numbers.below(10) * numbers.below(10) {
-            text.push_str(&format!("\nLine {:016x}{:016x}\n", numbers.below(!0), numbers.below(!0)));
+            text.push_str(&format!(
+                "\nLine {:016x}{:016x}\n",
+                numbers.below(!0),
+                numbers.below(!0)
+            ));
         }
         text
     }
@@ -74,14 +78,15 @@ impl Promised {
     pub(super) fn problem(self, page: TestPage, seed: u64, body: Option<&str>) -> Option<String> {
         let (slug, acknowledged) = (page.slug(), self.acknowledged);
         let Some(body) = body else {
-            return (acknowledged > 0)
-                .then(|| format!("{slug}: write {acknowledged} was acknowledged; no page is there"));
+            return (acknowledged > 0).then(|| {
+                format!("{slug}: write {acknowledged} was acknowledged; no page is there")
+            });
         };
         match page.write_of(seed, body) {
             Some(write) if (acknowledged..=self.sent).contains(&write) => None,
-            Some(write) => {
-                Some(format!("{slug}: write {acknowledged} was acknowledged; write {write} is there"))
-            }
+            Some(write) => Some(format!(
+                "{slug}: write {acknowledged} was acknowledged; write {write} is there"
+            )),
             None => Some(format!("{slug}: it has a text that was never written")),
         }
     }

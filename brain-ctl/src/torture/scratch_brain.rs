@@ -148,8 +148,7 @@ impl Caller {
     /// The daemon's fault, or a fault if it cannot be reached.
     pub(super) fn call<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
         let request: Request = operation.into();
-        let bytes =
-            encode(&request).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        let bytes = encode(&request).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
         let exchange =
             connect::connect(&self.socket).and_then(|stream| Exchange::begin(stream, &bytes));
         let mut exchange = exchange.map_err(|error| error.into_fault(&self.socket))?;
@@ -161,7 +160,9 @@ impl Caller {
 fn directory_of_disk(home: &Path) -> PathBuf {
     let device = |path: &Path| fs::metadata(path).map(|found| found.dev());
     match home.parent() {
-        Some(parent) if device(home).ok().is_none_or(|it| device(parent).is_ok_and(|d| d == it)) => {
+        Some(parent)
+            if device(home).ok().is_none_or(|it| device(parent).is_ok_and(|d| d == it)) =>
+        {
             parent.to_owned()
         }
         _ => home.to_owned(),

@@ -21,7 +21,11 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct AskCommand {
     /// The question
-    #[arg(value_name = "QUESTION", required_unless_present = "stale", allow_negative_numbers = true)]
+    #[arg(
+        value_name = "QUESTION",
+        required_unless_present = "stale",
+        allow_negative_numbers = true
+    )]
     question: Vec<String>,
 
     /// Number of pages to read, 1 to 50

@@ -69,10 +69,9 @@ impl Show for StaleAnswers {
 
 fn show_change(change: &StaleCitation, t: &mut Text) {
     let page = match &change.page {
-        Some(page) => page_name(
-            page.source.as_ref().map_or("default", |source| source.as_str()),
-            &page.slug,
-        ),
+        Some(page) => {
+            page_name(page.source.as_ref().map_or("default", |source| source.as_str()), &page.slug)
+        }
         None => "a page that is gone".to_owned(),
     };
     t.line(&format!("  {page} version {}: {}", change.version, change.change));

@@ -44,9 +44,9 @@ use brain_config::Config;
 use brain_connect::ConnectService;
 use brain_machines::MachineService;
 use brain_net::HttpClient;
+use brain_pages::provenance::actor_of;
 use brain_service::moved_home::check_home;
 use brain_service::{TextBudget, text_bytes};
-use brain_pages::provenance::actor_of;
 use brain_store::{Act, Store, acting};
 
 use brain_assist::ask::AskService;

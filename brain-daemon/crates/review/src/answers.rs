@@ -78,11 +78,9 @@ impl ReviewService {
         let written = written
             .ok_or_else(|| Fault::new(FaultCode::Conflict, format!("\"{base}\" is taken")))?;
         let page = (source, written.slug.clone());
-        self.store.write(move |transaction| {
-            match transaction.page(&page.0, &page.1)? {
-                Some(record) => transaction.set_citations(record.id, &citations),
-                None => Ok(()),
-            }
+        self.store.write(move |transaction| match transaction.page(&page.0, &page.1)? {
+            Some(record) => transaction.set_citations(record.id, &citations),
+            None => Ok(()),
         })?;
         Ok(written)
     }
@@ -174,12 +172,7 @@ impl ReviewService {
 
 /// Returns the texts of a page that the sentences with its number in the answer stand on: for each
 /// such sentence, the sentence of the page with the most of its words.
-fn quotes(
-    answer: &str,
-    cited: &CitedPage,
-    body: &str,
-    record: &PageRecord,
-) -> Vec<CitationRecord> {
+fn quotes(answer: &str, cited: &CitedPage, body: &str, record: &PageRecord) -> Vec<CitationRecord> {
     let mark = format!("[{}]", cited.number);
     let of_page = sentences(body);
     let start = body.split_inclusive('\n').take(cited.line.saturating_sub(1) as usize);
@@ -223,7 +216,9 @@ fn replacement(old: &str, new: &str, span: &str) -> Option<String> {
     let mut lines = diff.lines().skip(2).peekable();
     while let Some(line) = lines.next() {
         let removed = line.strip_prefix('-').map(normalize);
-        if !removed.is_some_and(|it| it.contains(&first_words) || (!it.is_empty() && span.contains(&it))) {
+        if !removed
+            .is_some_and(|it| it.contains(&first_words) || (!it.is_empty() && span.contains(&it)))
+        {
             continue;
         }
         let rest = lines.skip_while(|line| line.starts_with('-'));

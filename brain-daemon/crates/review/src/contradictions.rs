@@ -5,6 +5,8 @@
 //! hold many values, another unit or a rounded number, a name of two persons.
 
 mod claims;
+mod fact;
+mod field_phrase;
 mod fields;
 mod names;
 mod pairs;

@@ -31,13 +31,13 @@ impl Quote {
         Self { count: places.len(), span, before, after }
     }
 
-    /// Returns whether `text` still has the quote. If it occurs as often as before, it is there.
-    /// Otherwise the words before or after it decide.
+    /// Returns whether `text` still has the quote. One text that occurred once and occurs once is
+    /// the same. Otherwise the words before or after it decide.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         let whole = normalize(text);
         let places = places(&whole, &self.span);
-        if places.is_empty() || places.len() == self.count {
-            return !places.is_empty();
+        if self.count <= 1 && places.len() == 1 {
+            return true;
         }
         places.iter().any(|start| {
             let (before, after) = around(&whole, *start, self.span.len());

@@ -235,7 +235,13 @@ mod tests {
     use super::*;
 
     fn result(recall_at_5: f64, ranking: &str) -> RecallResult {
-        RecallResult { at: String::new(), recall_at_5, questions: 50, gone: 0, ranking: ranking.into() }
+        RecallResult {
+            at: String::new(),
+            recall_at_5,
+            questions: 50,
+            gone: 0,
+            ranking: ranking.into(),
+        }
     }
 
     #[test]

@@ -56,8 +56,9 @@ impl ReviewService {
         let Some((found, row)) = found else {
             let key = request.key.escape_debug();
             let message = format!("there is no contradiction \"{key}\"");
-            return Err(Fault::new(FaultCode::NotFound, message)
-                .hint("list them: brain contradictions"));
+            return Err(
+                Fault::new(FaultCode::NotFound, message).hint("list them: brain contradictions")
+            );
         };
         let (kept, other) = match request.keep {
             Some(Side::B) => (1, 0),

@@ -140,10 +140,11 @@ pub use meta::{FIRST_SCHEMA, SCHEMA};
 pub use new_page::{FilePlan, LineChange, NewPage};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    Actor, AttachmentRecord, AuditRecord, Author, CitationRecord, ClientRecord, Content, DerivedRows, FileRecord,
-    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Origin, Provenance, RecallRecord, SettledRecord, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
-    SyncResult, TokenRecord, VersionRecord, purged_name,
+    Actor, AttachmentRecord, AuditRecord, Author, CitationRecord, ClientRecord, Content,
+    DerivedRows, FileRecord, FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord,
+    Origin, OutboxRow, PageRecord, Provenance, RecallRecord, SettledRecord, SourceRecord,
+    SourceSettingsRecord, StepHead, StepKind, StepRecord, SyncResult, TokenRecord, VersionRecord,
+    purged_name,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};

@@ -16,8 +16,8 @@ use brain_protocol::{GrantType, JobState, Scopes, Slug, SourceId, TokenKind};
 use serde::{Deserialize, Serialize};
 
 pub(super) use encoding::{
-    StoredValue, add_checksum, format_of, from_bytes, from_format, head_of_step, read, record_of_version,
-    state_of_job, to_bytes,
+    StoredValue, add_checksum, format_of, from_bytes, from_format, head_of_step, read,
+    record_of_version, state_of_job, to_bytes,
 };
 pub use review::{CitationRecord, RecallRecord, SettledRecord};
 pub use step::{Actor, Origin, StepHead, StepKind, StepRecord, purged_name};

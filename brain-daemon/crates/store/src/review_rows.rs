@@ -25,11 +25,7 @@ impl Transaction<'_> {
     }
 
     /// Records how the contradiction `key` was settled; `None` opens it again.
-    pub fn settle(
-        &mut self,
-        key: &str,
-        settled: Option<&SettledRecord>,
-    ) -> Result<(), StoreError> {
+    pub fn settle(&mut self, key: &str, settled: Option<&SettledRecord>) -> Result<(), StoreError> {
         self.write_count += 1;
         match settled {
             Some(settled) => drop(self.settled.insert(key, to_bytes(settled)?.as_slice())?),
@@ -70,11 +66,14 @@ impl Transaction<'_> {
             let found = unless_damaged(read::<CitationRecord>(Some(value.value())))?.flatten();
             let Some(found) = found else { continue };
             if found.page == id && version.is_none_or(|version| version == found.version) {
-                emptied.push((key.value(), CitationRecord {
-                    page: id,
-                    version: found.version,
-                    ..CitationRecord::default()
-                }));
+                emptied.push((
+                    key.value(),
+                    CitationRecord {
+                        page: id,
+                        version: found.version,
+                        ..CitationRecord::default()
+                    },
+                ));
             }
         }
         for (key, citation) in emptied {
@@ -84,9 +83,10 @@ impl Transaction<'_> {
             return Ok(());
         }
         self.citations.remove_range((id, 0)..=(id, u32::MAX))?;
-        let questions = numbers(&self.recall, |row: &RecallRecord| {
-            matches!(row, RecallRecord::Question { page, .. } if *page == id)
-        })?;
+        let questions = numbers(
+            &self.recall,
+            |row: &RecallRecord| matches!(row, RecallRecord::Question { page, .. } if *page == id),
+        )?;
         for number in questions {
             self.recall.remove(number)?;
         }

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 
 use redb::{ReadableTable, WriteTransaction};
 
-use super::record::{
-    Actor, PageRecord, StepKind, StepRecord, VersionRecord, from_bytes, to_bytes,
-};
+use super::record::{Actor, PageRecord, StepKind, StepRecord, VersionRecord, from_bytes, to_bytes};
 use super::{StoreError, tables as t};
 
 /// A state of a page: its id, version, time, and whether it is deleted.

@@ -19,15 +19,32 @@ const FIRST: [&str; 24] = [
 const LAST: [&str; 30] = [
     "Lind", "Holm", "Roemer", "Vance", "Tanaka", "Moreau", "Keller", "Novak", "Ferri", "Dahl",
     "Okafor", "Brandt", "Silva", "Haas", "Petrov", "Ruiz", "Berg", "Costa", "Wirth", "Aalto",
-    "Quist", "Lorenz", "Marsh", "Duarte", "Ekman", "Fiala", "Grant", "Hovland", "Iversen", "Jonker",
+    "Quist", "Lorenz", "Marsh", "Duarte", "Ekman", "Fiala", "Grant", "Hovland", "Iversen",
+    "Jonker",
 ];
-const PLACES: [&str; 10] = [
-    "Bergen", "Turku", "Ghent", "Lucca", "Porto", "Cadiz", "Graz", "Aarhus", "Brno", "Split",
-];
+const PLACES: [&str; 10] =
+    ["Bergen", "Turku", "Ghent", "Lucca", "Porto", "Cadiz", "Graz", "Aarhus", "Brno", "Split"];
 const THINGS: [&str; 20] = [
-    "Harbour", "Mill", "Beacon", "Quarry", "Orchard", "Foundry", "Viaduct", "Granary", "Lantern",
-    "Weir", "Chapel", "Depot", "Arsenal", "Cannery", "Tannery", "Brewery", "Sawmill", "Ropewalk",
-    "Lockhouse", "Signal",
+    "Harbour",
+    "Mill",
+    "Beacon",
+    "Quarry",
+    "Orchard",
+    "Foundry",
+    "Viaduct",
+    "Granary",
+    "Lantern",
+    "Weir",
+    "Chapel",
+    "Depot",
+    "Arsenal",
+    "Cannery",
+    "Tannery",
+    "Brewery",
+    "Sawmill",
+    "Ropewalk",
+    "Lockhouse",
+    "Signal",
 ];
 
 /// Whether the statements of a pair can both be right.
@@ -63,7 +80,8 @@ impl Brain {
         // These persons have pages of their own, as everybody's values do.
         for first in FIRST {
             for last in LAST {
-                let page = format!("---\ntitle: {first} {last}\ntype: person\n---\n{first} was here.\n");
+                let page =
+                    format!("---\ntitle: {first} {last}\ntype: person\n---\n{first} was here.\n");
                 brain.pages.push((person_slug(first, last), page));
             }
         }
@@ -103,12 +121,28 @@ impl Brain {
             let (place, day) = (numbers.of(&PLACES), numbers.below(28) + 1);
             let thing = format!("{} {n}", numbers.of(&THINGS));
             let text = match n % 6 {
-                0 => format!("---\ntitle: {thing}\nlead: {a}\nmembers: [{a}, {b}]\n---\nThe lead of {thing} is {a}.\n\n- 2026-03-{day:02} | {b} is a member of {thing}\n"),
-                1 => format!("{a} and {b} talked about the budget. The weather is cold. It is late.\n\n- 2026-02-{day:02} | Met {b} in {place}\n"),
-                2 => format!("---\ntitle: {thing}\nbased in: {place}\nfounded: 19{:02}\n---\n{thing} is based in {place}.\n", 10 + n % 80),
-                3 => format!("## Notes\n\n{a} is a friend of {b}. {b} lives in {place}.\n\n- [ ] ask {a} about the boat\n- 2026-05-{day:02} | {a} is in {place}\n"),
-                4 => format!("---\ntitle: Log {n}\ndate: 2026-04-{day:02}\nattendees: [{a}, {b}]\n---\nThe meeting is at {}:30. The next step is a call with {b}.\n", 8 + n % 9),
-                _ => format!("{a} sold {} boxes. The total is {}. The mood is good.\n", n % 90, n % 700),
+                0 => format!(
+                    "---\ntitle: {thing}\nlead: {a}\nmembers: [{a}, {b}]\n---\nThe lead of {thing} is {a}.\n\n- 2026-03-{day:02} | {b} is a member of {thing}\n"
+                ),
+                1 => format!(
+                    "{a} and {b} talked about the budget. The weather is cold. It is late.\n\n- 2026-02-{day:02} | Met {b} in {place}\n"
+                ),
+                2 => format!(
+                    "---\ntitle: {thing}\nbased in: {place}\nfounded: 19{:02}\n---\n{thing} is based in {place}.\n",
+                    10 + n % 80
+                ),
+                3 => format!(
+                    "## Notes\n\n{a} is a friend of {b}. {b} lives in {place}.\n\n- [ ] ask {a} about the boat\n- 2026-05-{day:02} | {a} is in {place}\n"
+                ),
+                4 => format!(
+                    "---\ntitle: Log {n}\ndate: 2026-04-{day:02}\nattendees: [{a}, {b}]\n---\nThe meeting is at {}:30. The next step is a call with {b}.\n",
+                    8 + n % 9
+                ),
+                _ => format!(
+                    "{a} sold {} boxes. The total is {}. The mood is good.\n",
+                    n % 90,
+                    n % 700
+                ),
             };
             self.pages.push((format!("notes/n{n}"), text));
         }
@@ -124,7 +158,8 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
     }
 
@@ -156,8 +191,11 @@ struct Pair {
 impl Pair {
     fn new(n: usize, numbers: &mut Numbers) -> Self {
         let thing = THINGS[n % THINGS.len()];
-        let name = format!("{thing} {}", ["North", "South", "East", "West"][n / 20 % 4].to_owned()
-            + ["gate", "side", "wharf", "field", "bank", "hill", "ford", "holt"][n / 80 % 8]);
+        let name = format!(
+            "{thing} {}",
+            ["North", "South", "East", "West"][n / 20 % 4].to_owned()
+                + ["gate", "side", "wharf", "field", "bank", "hill", "ford", "holt"][n / 80 % 8]
+        );
         let (first, last) = (numbers.below(12), numbers.below(15));
         let (other_first, other_last) = (12 + numbers.below(12), 15 + numbers.below(15));
         let at = numbers.below(5);
@@ -220,14 +258,20 @@ impl Pair {
                 format!("- 2026-01-05 | {p} was founded in 1998"),
                 format!("It turns out that there is a plaque. {p} was established in 2003."),
             ),
-            5 => one("deadline: 2026-09-30\n".into(), format!("The deadline for {p} is 15 October 2026.")),
+            5 => one(
+                "deadline: 2026-09-30\n".into(),
+                format!("The deadline for {p} is 15 October 2026."),
+            ),
             6 => two(
                 format!("- 2026-03-01 | {p} is based in {from} [Source: register]"),
                 format!("- 2026-03-09 | The headquarters of {p} are in {to}"),
             ),
             7 => one("length: 12.4 m\n".into(), format!("- 2026-04-02 | {p} is 15 metres long")),
             8 => two(format!("{p} weighs 340 kg."), format!("{p} has a weight of 410 kg.")),
-            9 => two(format!("[[{a_slug}]] owns [[{slug}]]."), format!("- 2026-02-02 | {p} belongs to {b}")),
+            9 => two(
+                format!("[[{a_slug}]] owns [[{slug}]]."),
+                format!("- 2026-02-02 | {p} belongs to {b}"),
+            ),
             10 => two(
                 format!("{a} has been running {p} since 2021."),
                 format!("{b} is in charge of {p}."),
@@ -242,12 +286,26 @@ impl Pair {
                 format!("{a} was the mayor of {p} from 2014 to 2018."),
                 format!("- 2026-01-20 | {b} was mayor of {p} from 2016 to 2020"),
             ),
-            14 => two(format!("{p} died on 4 May 2001."), format!("- 2026-02-01 | {p} died in {}", 1990 + n % 9)),
-            15 => two(format!("As skipper of {p}, {a} decides alone."), format!("Skipper of {p} is {b}.")),
+            14 => two(
+                format!("{p} died on 4 May 2001."),
+                format!("- 2026-02-01 | {p} died in {}", 1990 + n % 9),
+            ),
+            15 => two(
+                format!("As skipper of {p}, {a} decides alone."),
+                format!("Skipper of {p} is {b}."),
+            ),
             16 => one("license: MIT\n".into(), format!("The licence of {p} is Apache.")),
-            17 => two(format!("{p} opens on 3 June 2026."), format!("Opening of {p}: 10 June 2026")),
-            18 => two(format!("{a} is {p}'s supervisor."), format!("- 2026-03-03 | {p} reports to {b}")),
-            _ => two(format!("{p} was built in 1912."), format!("{p}'s year of construction is 1926.")),
+            17 => {
+                two(format!("{p} opens on 3 June 2026."), format!("Opening of {p}: 10 June 2026"))
+            }
+            18 => two(
+                format!("{a} is {p}'s supervisor."),
+                format!("- 2026-03-03 | {p} reports to {b}"),
+            ),
+            _ => two(
+                format!("{p} was built in 1912."),
+                format!("{p}'s year of construction is 1926."),
+            ),
         }
     }
 
@@ -256,29 +314,74 @@ impl Pair {
         let two = |first: String, second: String| self.two(&first, &second);
         let one = |fields: String, second: String| self.one(&fields, &second);
         match form {
-            0 => two(format!("{p} was led by {a} until June 2024."), format!("{p} is led by {b} since September 2024.")),
-            1 => one(format!("email: info{n}@one.example\n"), format!("The e-mail address of {p} is desk{n}@two.example.")),
-            2 => two(format!("{p}'s phone number is 555 01{n}."), format!("The phone number of {p} is 555 77{n}.")),
+            0 => two(
+                format!("{p} was led by {a} until June 2024."),
+                format!("{p} is led by {b} since September 2024."),
+            ),
+            1 => one(
+                format!("email: info{n}@one.example\n"),
+                format!("The e-mail address of {p} is desk{n}@two.example."),
+            ),
+            2 => two(
+                format!("{p}'s phone number is 555 01{n}."),
+                format!("The phone number of {p} is 555 77{n}."),
+            ),
             3 => vec![
                 self.own("born: 1971-03-04\n", "A person."),
-                (format!("{slug}-2"), format!("---\ntitle: {p}\nborn: 1984-10-11\n---\nA person of the same name.\n")),
+                (
+                    format!("{slug}-2"),
+                    format!("---\ntitle: {p}\nborn: 1984-10-11\n---\nA person of the same name.\n"),
+                ),
             ],
-            4 => two(format!("The ticket of {p} is 47{n}."), format!("The ticket of {p} is 48{n}. The id of {p} is 9.")),
-            5 => two(format!("The club met {p} in 2019."), format!("- 2026-01-01 | The year of the fair at {p} is 2021")),
+            4 => two(
+                format!("The ticket of {p} is 47{n}."),
+                format!("The ticket of {p} is 48{n}. The id of {p} is 9."),
+            ),
+            5 => two(
+                format!("The club met {p} in 2019."),
+                format!("- 2026-01-01 | The year of the fair at {p} is 2021"),
+            ),
             6 => two(format!("{p}'s version is 1.2."), format!("The version of {p} is 1.3.")),
             7 => one("length: 12 m\n".into(), format!("{p} is 39.4 ft long.")),
-            8 => one(format!("members: [{a}, {b}]\n"), format!("The member of {p} is {b}. A member of {p} is {a}.")),
+            8 => one(
+                format!("members: [{a}, {b}]\n"),
+                format!("The member of {p} is {b}. A member of {p} is {a}."),
+            ),
             9 => two(format!("Die Leitung von {p} hat {a}."), format!("The lead of {p} is {a}.")),
-            10 => two(format!("{p} has a population of 12,483."), format!("The population of {p} is about 12,000.")),
+            10 => two(
+                format!("{p} has a population of 12,483."),
+                format!("The population of {p} is about 12,000."),
+            ),
             11 => one("born: 1980-03-04\n".into(), format!("{p} was born in March 1980.")),
-            12 => two(format!("The captain of {p} is {a}."), format!("{} is {p}'s captain.", a.split(' ').next().unwrap_or(a))),
-            13 => two(format!("- 2025-01-05 | The status of {p} is draft"), format!("- 2025-02-10 | The status of {p} is final")),
-            14 => two(format!("- 2024-03-01 | The captain of {p} is {a}"), format!("- 2025-04-01 | {b} took over as captain of {p}")),
-            15 => two(format!("- 2024-03-01 | {p} is based in {from}"), format!("- 2025-04-01 | {p} moved to {to}")),
-            16 => two(format!("[[{a_slug}]] is the captain of {p}."), format!("[[{b_slug}]] is the deputy captain of {p}.")),
-            17 => two(format!("The owner of {p} is {a}."), format!("Perhaps {b} is the owner of {p}. The owner of {p} is not {b}.")),
+            12 => two(
+                format!("The captain of {p} is {a}."),
+                format!("{} is {p}'s captain.", a.split(' ').next().unwrap_or(a)),
+            ),
+            13 => two(
+                format!("- 2025-01-05 | The status of {p} is draft"),
+                format!("- 2025-02-10 | The status of {p} is final"),
+            ),
+            14 => two(
+                format!("- 2024-03-01 | The captain of {p} is {a}"),
+                format!("- 2025-04-01 | {b} took over as captain of {p}"),
+            ),
+            15 => two(
+                format!("- 2024-03-01 | {p} is based in {from}"),
+                format!("- 2025-04-01 | {p} moved to {to}"),
+            ),
+            16 => two(
+                format!("[[{a_slug}]] is the captain of {p}."),
+                format!("[[{b_slug}]] is the deputy captain of {p}."),
+            ),
+            17 => two(
+                format!("The owner of {p} is {a}."),
+                format!("Perhaps {b} is the owner of {p}. The owner of {p} is not {b}."),
+            ),
             18 => two(format!("{a} leads the archive of {p}."), format!("{b} leads {p}.")),
-            _ => two(format!("{a} was mayor of {p} 2010–2014."), format!("{b} was mayor of {p} 2014–2018.")),
+            _ => two(
+                format!("{a} was mayor of {p} 2010–2014."),
+                format!("{b} was mayor of {p} 2014–2018."),
+            ),
         }
     }
 }

@@ -5,7 +5,8 @@ use jiff::civil::Date;
 
 use super::fields::{VERBS, is_lasting, is_role, usual_name};
 use super::names::{LINK_CLOSE, LINK_OPEN, Names};
-use super::sentence::{Fact, Place, Subject, Timing, fact};
+use super::fact::{Fact, Subject, Timing};
+use super::sentence::{Place, fact};
 use super::span::{Span, period};
 use super::value::Value;
 
@@ -13,7 +14,14 @@ use super::value::Value;
 const ROLE_KEYS: [&str; 6] = ["role", "position", "job", "job title", "function", "post"];
 /// Keys for where a person has the role of [`ROLE_KEYS`].
 const WHERE_KEYS: [&str; 9] = [
-    "company", "organization", "organisation", "employer", "project", "team", "club", "ship",
+    "company",
+    "organization",
+    "organisation",
+    "employer",
+    "project",
+    "team",
+    "club",
+    "ship",
     "institution",
 ];
 
@@ -51,13 +59,18 @@ pub(crate) struct Claim {
     pub(crate) is_foreign: bool,
     /// Whether the line is dated.
     pub(crate) is_dated: bool,
+    /// Whether it is a line of the page, not its frontmatter.
+    pub(crate) is_line: bool,
+    /// Whether the line names no time: it says how it was on its day.
+    pub(crate) is_observed: bool,
     pub(crate) fact: Fact,
 }
 
 /// Returns the facts of a page, and the usual names of the keys that hold lists in it.
 pub(crate) fn claims_of(page: &PageText<'_>, names: &Names) -> (Vec<Claim>, Vec<String>) {
-    let mut reader = PageReader { page, names, claims: Vec::new() };
+    let mut reader = PageReader { page, names, claims: Vec::new(), is_in_lines: false };
     let lists = reader.frontmatter();
+    reader.is_in_lines = true;
     reader.lines();
     (reader.claims, lists)
 }
@@ -66,6 +79,7 @@ struct PageReader<'a> {
     page: &'a PageText<'a>,
     names: &'a Names,
     claims: Vec<Claim>,
+    is_in_lines: bool,
 }
 
 impl PageReader<'_> {
@@ -80,9 +94,11 @@ impl PageReader<'_> {
     fn add(&mut self, sentence: &str, dated: Option<(Date, bool)>, fact: Fact) {
         let day = dated.map(|(day, _)| day).or(self.page.day);
         let mut fact = fact;
+        let is_observed = fact.span == Span::default();
         if is_lasting(&fact.field) {
             fact.span = Span::default();
-        } else if fact.span.from.is_none() && fact.span.to.is_none_or(|to| day.is_some_and(|d| d <= to))
+        } else if fact.span.from.is_none()
+            && fact.span.to.is_none_or(|to| day.is_some_and(|d| d <= to))
         {
             // The sentence says how it is on this day, and nothing about former days.
             fact.span.from = day;
@@ -94,6 +110,8 @@ impl PageReader<'_> {
             has_source: dated.is_some_and(|(_, has_source)| has_source),
             is_foreign: self.page.is_foreign,
             is_dated: dated.is_some(),
+            is_line: self.is_in_lines,
+            is_observed,
             fact,
         });
     }
@@ -117,7 +135,10 @@ impl PageReader<'_> {
                 self.role(value);
                 continue;
             }
-            let found = fact(&format!("{}: {value}", field.key.replace(' ', "_")), self.place(self.page.day, true));
+            let found = fact(
+                &format!("{}: {value}", field.key.replace(' ', "_")),
+                self.place(self.page.day, true),
+            );
             if let Some(found) = found {
                 self.add(&field.line(), None, found);
             }
@@ -127,7 +148,7 @@ impl PageReader<'_> {
 
     /// Reads a key such as `ceo_of: Acme` in the frontmatter of a person.
     fn role_of(&mut self, role: &str, things: &[String], line: &str) {
-        if !is_role(role) {
+        if !is_role(role) && role != "acquired by" {
             return;
         }
         for thing in things {
@@ -161,9 +182,11 @@ impl PageReader<'_> {
     /// Returns the span in the keys `since` and `until` beside a role.
     fn span_of_role(&self) -> Span {
         let day = |keys: [&str; 3]| {
-            let field = self.page.fields.iter().find(|field| {
-                keys.contains(&field.key.to_lowercase().as_str())
-            })?;
+            let field = self
+                .page
+                .fields
+                .iter()
+                .find(|field| keys.contains(&field.key.to_lowercase().as_str()))?;
             let words: Vec<String> =
                 field.values.first()?.split_whitespace().map(str::to_lowercase).collect();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();

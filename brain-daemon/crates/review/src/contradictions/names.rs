@@ -19,12 +19,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Adds the names of a page: slug, title and aliases.
-    pub(crate) fn add<'a>(
-        &mut self,
-        id: u64,
-        slug: &'a str,
-        names: impl Iterator<Item = &'a str>,
-    ) {
+    pub(crate) fn add<'a>(&mut self, id: u64, slug: &'a str, names: impl Iterator<Item = &'a str>) {
         let mut add = |name: String| {
             let page = self.pages.entry(name).or_insert(Some(id));
             if *page != Some(id) {
@@ -96,7 +91,8 @@ impl Names {
 fn link_at(text: &str) -> Option<(&str, &str, usize)> {
     if let Some(inner) = text.strip_prefix("[[") {
         let end = inner.find("]]")?;
-        let (target, label) = inner[..end].split_once('|').unwrap_or((&inner[..end], &inner[..end]));
+        let (target, label) =
+            inner[..end].split_once('|').unwrap_or((&inner[..end], &inner[..end]));
         return Some((target, label, end + 4));
     }
     let (label, address) = text.strip_prefix('[')?.split_once("](")?;

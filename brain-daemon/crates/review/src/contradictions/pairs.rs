@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashSet};
 use brain_page::{content_digest, hex};
 use jiff::civil::Date;
 
-use super::fields::is_lasting;
 use super::claims::{Claim, PageText, claims_of};
+use super::fields::is_lasting;
 use super::names::Names;
-use super::sentence::{Subject, Timing};
+use super::fact::{Subject, Timing};
 
 /// A field with more values than this holds many.
 const MAX_VALUES: usize = 4;
@@ -86,6 +86,7 @@ impl Claims {
             if claims.len() < 2 || self.lists.contains(&field) {
                 continue;
             }
+            drop_lists(&mut claims, &names.0);
             end_by_later_lines(&mut claims, &names.0);
             end_by_changes(&mut claims, &names.0);
             for (a, b) in pairs(&claims, &names.0) {
@@ -104,6 +105,23 @@ fn rank(claim: &Claim) -> Rank {
     (claim.day, claim.has_source, !claim.is_foreign)
 }
 
+/// A page whose lines state several values at one time is a list of several things.
+fn drop_lists(claims: &mut Vec<Claim>, names: &Names) {
+    let is_item = |a: &Claim, b: &Claim| {
+        a.page == b.page
+            && a.is_line
+            && b.is_line
+            && !a.is_dated
+            && !b.is_dated
+            && a.fact.span.meets(b.fact.span)
+            && a.fact.value.differs(&b.fact.value, names)
+    };
+    let keep: Vec<bool> =
+        claims.iter().map(|claim| !claims.iter().any(|other| is_item(claim, other))).collect();
+    let mut keep = keep.into_iter();
+    claims.retain(|_| keep.next().unwrap_or(true));
+}
+
 /// On one page's timeline, a later line with another value ends the earlier one: it is a log.
 fn end_by_later_lines(claims: &mut [Claim], names: &Names) {
     for at in 0..claims.len() {
@@ -111,7 +129,9 @@ fn end_by_later_lines(claims: &mut [Claim], names: &Names) {
         let later = claims
             .iter()
             .filter(|other| other.page == claim.page && other.is_dated && claim.is_dated)
-            .filter(|other| other.day > claim.day && other.fact.value.differs(&claim.fact.value, names))
+            .filter(|other| {
+                other.day > claim.day && other.fact.value.differs(&claim.fact.value, names)
+            })
             .filter_map(|other| other.fact.span.from.or(other.day))
             .min();
         if let (Some(later), None) = (later, claim.fact.span.to) {
@@ -120,10 +140,13 @@ fn end_by_later_lines(claims: &mut [Claim], names: &Names) {
     }
 }
 
-/// A statement that a value begins ends all others that were made before; one that it ends, ends
-/// those with this value, and states no other value.
+/// A statement that a value begins ends all others that were made before. One with a first day
+/// ends those that were observed before this day. A statement that a value ends, ends this value.
 fn end_by_changes(claims: &mut Vec<Claim>, names: &Names) {
-    let is_change = |claim: &&Claim| claim.fact.timing != Timing::Holds;
+    let is_change = |claim: &&Claim| {
+        let has_start = !claim.is_observed && claim.fact.span.from.is_some();
+        claim.fact.timing != Timing::Holds || has_start
+    };
     let changes: Vec<Claim> = claims.iter().filter(is_change).cloned().collect();
     claims.retain(|claim| claim.fact.timing != Timing::Ends);
     for change in changes {
@@ -131,7 +154,11 @@ fn end_by_changes(claims: &mut Vec<Claim>, names: &Names) {
         for claim in claims.iter_mut() {
             let is_before = claim.day.is_some_and(|it| it < day);
             let differs = claim.fact.value.differs(&change.fact.value, names);
-            let is_ended = differs == (change.fact.timing == Timing::Begins);
+            let is_ended = match change.fact.timing {
+                Timing::Begins => differs,
+                Timing::Holds => differs && claim.is_observed,
+                Timing::Ends => !differs,
+            };
             if is_before && is_ended && claim.fact.span.to.is_none() {
                 claim.fact.span.end_before(day);
             }

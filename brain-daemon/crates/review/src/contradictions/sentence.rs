@@ -5,6 +5,8 @@
 
 use jiff::civil::Date;
 
+use super::fact::{Fact, Subject, Timing};
+use super::field_phrase::{FieldPhrase, field_phrase};
 use super::fields::{VERBS, Values, is_lasting, is_role, usual_name, values_of};
 use super::names::{LINK_CLOSE, LINK_OPEN, Names};
 use super::span::{Span, fold, period, take_span};
@@ -14,12 +16,58 @@ use super::value::{Value, exclusive_class};
 const MAX_WORDS: usize = 24;
 /// Words of guesses, plans, conditions and negations.
 const DOUBTS: [&str; 52] = [
-    "perhaps", "maybe", "might", "could", "would", "should", "probably", "possibly", "likely",
-    "allegedly", "reportedly", "apparently", "supposedly", "rumour", "rumor", "planned", "plans",
-    "proposed", "proposal", "proposes", "expected", "wants", "hopes", "if", "unless", "whether",
-    "not", "no", "never", "nobody", "guess", "think", "thinks", "believe", "believes", "claims",
-    "said", "says", "joked", "imagine", "suppose", "example", "draft", "tentative", "candidate",
-    "former", "formerly", "ex", "previous", "previously", "used", "wrongly",
+    "perhaps",
+    "maybe",
+    "might",
+    "could",
+    "would",
+    "should",
+    "probably",
+    "possibly",
+    "likely",
+    "allegedly",
+    "reportedly",
+    "apparently",
+    "supposedly",
+    "rumour",
+    "rumor",
+    "planned",
+    "plans",
+    "proposed",
+    "proposal",
+    "proposes",
+    "expected",
+    "wants",
+    "hopes",
+    "if",
+    "unless",
+    "whether",
+    "not",
+    "no",
+    "never",
+    "nobody",
+    "guess",
+    "think",
+    "thinks",
+    "believe",
+    "believes",
+    "claims",
+    "said",
+    "says",
+    "joked",
+    "imagine",
+    "suppose",
+    "example",
+    "draft",
+    "tentative",
+    "candidate",
+    "former",
+    "formerly",
+    "ex",
+    "previous",
+    "previously",
+    "used",
+    "wrongly",
 ];
 const COPULAS: [&str; 8] = ["is", "are", "was", "were", "remains", "stays", "be", "="];
 /// Verbs of a change: "Pia became the lead of Tide", and whether "as" follows.
@@ -42,37 +90,6 @@ const CHANGES: [&[&str]; 13] = [
 const ENDINGS: [&str; 7] = ["stepped", "resigned", "retired", "left", "quit", "stopped", "steps"];
 /// What a measure's adjective measures.
 const MEASURES: [&str; 8] = ["tall", "high", "long", "wide", "deep", "heavy", "old", "thick"];
-
-/// What a fact is about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Subject {
-    /// A page, by its id.
-    Page(u64),
-    /// A thing without a page, by its normalised name.
-    Name(String),
-}
-
-/// A fact of a sentence.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fact {
-    pub(crate) subject: Subject,
-    /// The usual name of the field.
-    pub(crate) field: String,
-    pub(crate) value: Value,
-    pub(crate) span: Span,
-    pub(crate) timing: Timing,
-}
-
-/// What a sentence says about the time of its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Timing {
-    /// It holds.
-    Holds,
-    /// It begins: what held before has ended.
-    Begins,
-    /// It ends.
-    Ends,
-}
 
 /// Where a sentence stands.
 #[derive(Clone, Copy)]
@@ -101,7 +118,8 @@ pub(crate) fn fact(sentence: &str, place: Place<'_>) -> Option<Fact> {
     }
     let (span, mut words) = take_span(&words, place.day);
     let mut timing = Timing::Holds;
-    if let Some(at) = words.windows(2).position(|it| fold(it[0]) == "no" && fold(it[1]) == "longer") {
+    if let Some(at) = words.windows(2).position(|it| fold(it[0]) == "no" && fold(it[1]) == "longer")
+    {
         words.drain(at..at + 2);
         timing = Timing::Ends;
     }
@@ -118,7 +136,9 @@ pub(crate) fn fact(sentence: &str, place: Place<'_>) -> Option<Fact> {
     }
     let words: Vec<&str> = words
         .into_iter()
-        .filter(|word| !is_now(word) && !matches!(fold(word).as_str(), "currently" | "still" | "today"))
+        .filter(|word| {
+            !is_now(word) && !matches!(fold(word).as_str(), "currently" | "still" | "today")
+        })
         .collect();
     Sentence { words: &words, span, timing, place }.read()
 }
@@ -130,15 +150,6 @@ struct Sentence<'a> {
     span: Span,
     timing: Timing,
     place: Place<'a>,
-}
-
-/// A field in a sentence: "the lead of Tide", "Tide's lead", "the lead".
-struct FieldPhrase<'a> {
-    field: String,
-    /// The words of its subject; none for a field of the page.
-    subject: &'a [&'a str],
-    /// Whether an article or a possessive says that there is one.
-    is_definite: bool,
 }
 
 impl<'a> Sentence<'a> {
@@ -186,7 +197,8 @@ impl<'a> Sentence<'a> {
     /// Reads "V became the F of S", "S appointed V as F" and "the F of S changed to V".
     fn change(&self, lower: &[&str]) -> Option<Fact> {
         let changed = Self { timing: Timing::Begins, ..*self };
-        if let Some(at) = lower.iter().position(|it| matches!(*it, "changed" | "moved" | "switched"))
+        if let Some(at) =
+            lower.iter().position(|it| matches!(*it, "changed" | "moved" | "switched"))
             && let Some(to) = lower.iter().rposition(|word| *word == "to").filter(|to| *to > at)
         {
             let phrase = match field_phrase(&self.words[..at]) {
@@ -216,7 +228,8 @@ impl<'a> Sentence<'a> {
             let phrase = FieldPhrase { subject: before, is_definite: true, ..role };
             return changed.finish(&phrase, &after[..as_at], false);
         }
-        let after = if after.first().is_some_and(|word| fold(word) == "as") { &after[1..] } else { after };
+        let after =
+            if after.first().is_some_and(|word| fold(word) == "as") { &after[1..] } else { after };
         let from = after.iter().position(|word| matches!(fold(word).as_str(), "from" | "after"));
         let phrase = field_phrase(&after[..from.unwrap_or(after.len())])?;
         (!phrase.subject.is_empty()).then(|| changed.finish(&phrase, before, false)).flatten()
@@ -229,8 +242,8 @@ impl<'a> Sentence<'a> {
         let phrase = field_phrase(&self.words[as_at + 1..])?;
         let ended = Self { timing: Timing::Ends, ..*self };
         // "… of Tide in June" has its time at the end.
-        let (subject, span) = split_time(phrase.subject, self.place.day)
-            .unwrap_or((phrase.subject, self.span));
+        let (subject, span) =
+            split_time(phrase.subject, self.place.day).unwrap_or((phrase.subject, self.span));
         let phrase = FieldPhrase { subject, ..phrase };
         let ended = Sentence { span, ..ended };
         (!subject.is_empty()).then(|| ended.finish(&phrase, &self.words[..at], false)).flatten()
@@ -362,59 +375,15 @@ impl<'a> Sentence<'a> {
     }
 }
 
-impl Subject {
-    fn is_value(&self, value: &Value) -> bool {
-        matches!((self, value), (Self::Page(a), Value::Page(b)) if a == b)
-    }
-}
-
 /// Splits "Oda in 2021" into the words before the time, and its span.
 fn split_time<'a>(words: &'a [&'a str], today: Option<Date>) -> Option<(&'a [&'a str], Span)> {
-    let at = words.iter().rposition(|word| matches!(fold(word).as_str(), "in" | "on" | "during"))?;
+    let at =
+        words.iter().rposition(|word| matches!(fold(word).as_str(), "in" | "on" | "during"))?;
     let lower: Vec<String> = words[at + 1..].iter().map(|word| fold(word)).collect();
     let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
     let (time, used) = period(&lower, today)?;
     let span = Span { from: Some(time.first), to: Some(time.last) };
     (at > 0 && used == lower.len()).then_some((&words[..at], span))
-}
-
-/// Reads a field with its subject.
-fn field_phrase<'a>(words: &'a [&'a str]) -> Option<FieldPhrase<'a>> {
-    let first = fold(words.first()?);
-    let article = usize::from(matches!(first.as_str(), "the" | "a" | "an"));
-    let is_definite = first == "the";
-    let words = &words[article..];
-    let possessive = words.iter().take(5).position(|word| {
-        let word = word.trim_end_matches(',');
-        word.ends_with("'s") || word.ends_with("s'")
-    });
-    let name = |words: &[&str]| {
-        let words: Vec<String> = words.iter().map(|word| fold(word)).collect();
-        usual_name(&words.join(" "))
-    };
-    if let Some(at) = possessive {
-        let field = &words[at + 1..];
-        let is_field = (1..=3).contains(&field.len()) && !Value::is_name(field);
-        return is_field.then(|| FieldPhrase {
-            field: name(field),
-            subject: &words[..=at],
-            is_definite: true,
-        });
-    }
-    let is_link = |at: &usize| matches!(fold(words[*at]).as_str(), "of" | "for" | "at");
-    let splits: Vec<usize> = (1..words.len().min(5)).filter(is_link).collect();
-    let is_known = |at: &&usize| values_of(&name(&words[..**at])) == Values::One;
-    let at = splits.iter().rev().find(is_known).or(splits.first());
-    match at {
-        Some(at) if at + 1 < words.len() && *at <= 3 => {
-            let field = name(&words[..*at]);
-            Some(FieldPhrase { field, subject: &words[at + 1..], is_definite })
-        }
-        None if words.len() <= 3 => {
-            Some(FieldPhrase { field: name(words), subject: &[], is_definite })
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -471,8 +440,10 @@ mod tests {
             ("deadline: 3 May 2025", "9 | deadline | 2025-05-03 2025-05-03"),
             ("The venue is Hall North", "9 | location | hall north"),
             ("Harbour Day's venue is Hall North", "harbour day | location | hall north"),
-            ("Oda Lind was captain of Tide from 2019 to 2021",
-                "1 | captain | page 2 2019-01-01..2020-12-31"),
+            (
+                "Oda Lind was captain of Tide from 2019 to 2021",
+                "1 | captain | page 2 2019-01-01..2020-12-31",
+            ),
             ("The flagship of Tide is Aurora", "1 | flagship | aurora"),
             ("Tide's status is green", "1 | status | green 2024-09-20..2024-09-20"),
             ("Tide is red", "1 | colour | red"),

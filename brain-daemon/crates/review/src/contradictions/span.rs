@@ -63,19 +63,19 @@ pub(crate) fn period(words: &[&str], today: Option<Date>) -> Option<(Period, usi
     }
     // "the 3rd of May 2024", "May 3rd, 2024", "3 May", "May 2024", "May".
     let article = usize::from(first == "the");
-    let (day, month, used) = match (word(article).and_then(day_number), word(article).and_then(month))
-    {
-        (Some(day), _) => {
-            let of = usize::from(word(article + 1) == Some("of"));
-            let month = word(article + 1 + of).and_then(month)?;
-            (Some(day), month, article + 2 + of)
-        }
-        (None, Some(month)) => match word(article + 1).and_then(day_number) {
-            Some(day) => (Some(day), month, article + 2),
-            None => (None, month, article + 1),
-        },
-        (None, None) => return in_year(word(0)?, year_at(1), today),
-    };
+    let (day, month, used) =
+        match (word(article).and_then(day_number), word(article).and_then(month)) {
+            (Some(day), _) => {
+                let of = usize::from(word(article + 1) == Some("of"));
+                let month = word(article + 1 + of).and_then(month)?;
+                (Some(day), month, article + 2 + of)
+            }
+            (None, Some(month)) => match word(article + 1).and_then(day_number) {
+                Some(day) => (Some(day), month, article + 2),
+                None => (None, month, article + 1),
+            },
+            (None, None) => return in_year(word(0)?, year_at(1), today),
+        };
     let stated = year_at(used);
     let year = stated.or(today.map(Date::year))?;
     let mut period = match day {

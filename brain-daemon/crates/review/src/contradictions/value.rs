@@ -20,8 +20,20 @@ const BOUNDS: [&str; 10] =
     ["over", "under", "more", "less", "least", "most", "up", "between", "above", "below"];
 /// Words that say that a value is not known.
 const UNKNOWN: [&str; 14] = [
-    "unknown", "tbd", "tba", "tbc", "none", "open", "unclear", "n/a", "todo", "pending", "vacant",
-    "various", "several", "undecided",
+    "unknown",
+    "tbd",
+    "tba",
+    "tbc",
+    "none",
+    "open",
+    "unclear",
+    "n/a",
+    "todo",
+    "pending",
+    "vacant",
+    "various",
+    "several",
+    "undecided",
 ];
 
 /// A value.
@@ -63,7 +75,8 @@ impl Value {
             return number(&lower);
         }
         // An enumeration, or a value with an exception, is not one value.
-        let is_list = |word: &&str| matches!(*word, "and" | "or" | "und" | "et" | "y" | "&" | "with");
+        let is_list =
+            |word: &&str| matches!(*word, "and" | "or" | "und" | "et" | "y" | "&" | "with");
         let has_list = lower.iter().any(is_list)
             || words.iter().rev().skip(1).any(|word| word.ends_with([',', ';']))
             || words.iter().any(|word| word.contains(['/', '@']));
@@ -218,11 +231,9 @@ fn number(words: &[&str]) -> Option<Value> {
     rest.extend(Some(joined_unit).filter(|text| !text.is_empty()));
     rest.extend(words);
     let (mut value, mut tolerance) = amount(digits)?;
-    for (names, factor) in [
-        (["thousand", "k"], 1e3),
-        (["million", "mio"], 1e6),
-        (["billion", "bn"], 1e9),
-    ] {
+    for (names, factor) in
+        [(["thousand", "k"], 1e3), (["million", "mio"], 1e6), (["billion", "bn"], 1e9)]
+    {
         if let Some(at) = rest.iter().position(|word| names.contains(word)) {
             rest.remove(at);
             (value, tolerance) = (value * factor, tolerance * factor);
@@ -235,9 +246,8 @@ fn number(words: &[&str]) -> Option<Value> {
         [] => String::new(),
         [unit] => {
             let singular = unit.strip_suffix('s').filter(|it| it.len() > 1).unwrap_or(unit);
-            let found = UNITS.iter().find(|(names, ..)| {
-                names.contains(&unit) || names.contains(&singular)
-            });
+            let found =
+                UNITS.iter().find(|(names, ..)| names.contains(&unit) || names.contains(&singular));
             let Some((_, dimension, factor)) = found else {
                 return Some(Value::Number { value, dimension: singular.into(), tolerance });
             };
@@ -295,24 +305,49 @@ pub(crate) fn exclusive_class(words: &[&str]) -> Option<&'static str> {
 /// Names of one thing in several languages or spellings. Other pairs differ in their letters, too,
 /// but nothing says that they are the same.
 const SAME: [&[&str]; 44] = [
-    &["vienna", "wien", "vienne"], &["cologne", "köln", "koeln"], &["munich", "münchen", "monaco"],
-    &["prague", "praha", "prag"], &["rome", "roma", "rom"], &["milan", "milano", "mailand"],
-    &["florence", "firenze", "florenz"], &["venice", "venezia", "venedig"],
-    &["naples", "napoli", "neapel"], &["turin", "torino"], &["copenhagen", "københavn", "kopenhagen"],
-    &["warsaw", "warszawa", "warschau"], &["lisbon", "lisboa", "lissabon"],
-    &["geneva", "genève", "genf", "ginevra"], &["brussels", "bruxelles", "brussel", "brüssel"],
-    &["gothenburg", "göteborg"], &["turku", "åbo"], &["helsinki", "helsingfors"],
-    &["athens", "athen", "athina"], &["moscow", "moskau", "moskva"], &["seville", "sevilla"],
-    &["nuremberg", "nürnberg"], &["hanover", "hannover"], &["zurich", "zürich"],
-    &["basel", "basle", "bâle"], &["antwerp", "antwerpen", "anvers"], &["ghent", "gent", "gand"],
-    &["the hague", "den haag"], &["germany", "deutschland", "allemagne", "alemania"],
-    &["france", "frankreich", "francia"], &["spain", "españa", "spanien", "espagne"],
-    &["italy", "italia", "italien", "italie"], &["norway", "norge", "norwegen"],
-    &["sweden", "sverige", "schweden"], &["denmark", "danmark", "dänemark"],
-    &["austria", "österreich"], &["switzerland", "schweiz", "suisse", "svizzera"],
-    &["netherlands", "nederland", "holland", "niederlande"], &["poland", "polska", "polen"],
-    &["red", "rot", "rouge", "rojo", "rosso"], &["blue", "blau", "bleu", "azul"],
-    &["green", "grün", "vert", "verde"], &["grey", "gray", "grau", "gris"],
+    &["vienna", "wien", "vienne"],
+    &["cologne", "köln", "koeln"],
+    &["munich", "münchen", "monaco"],
+    &["prague", "praha", "prag"],
+    &["rome", "roma", "rom"],
+    &["milan", "milano", "mailand"],
+    &["florence", "firenze", "florenz"],
+    &["venice", "venezia", "venedig"],
+    &["naples", "napoli", "neapel"],
+    &["turin", "torino"],
+    &["copenhagen", "københavn", "kopenhagen"],
+    &["warsaw", "warszawa", "warschau"],
+    &["lisbon", "lisboa", "lissabon"],
+    &["geneva", "genève", "genf", "ginevra"],
+    &["brussels", "bruxelles", "brussel", "brüssel"],
+    &["gothenburg", "göteborg"],
+    &["turku", "åbo"],
+    &["helsinki", "helsingfors"],
+    &["athens", "athen", "athina"],
+    &["moscow", "moskau", "moskva"],
+    &["seville", "sevilla"],
+    &["nuremberg", "nürnberg"],
+    &["hanover", "hannover"],
+    &["zurich", "zürich"],
+    &["basel", "basle", "bâle"],
+    &["antwerp", "antwerpen", "anvers"],
+    &["ghent", "gent", "gand"],
+    &["the hague", "den haag"],
+    &["germany", "deutschland", "allemagne", "alemania"],
+    &["france", "frankreich", "francia"],
+    &["spain", "españa", "spanien", "espagne"],
+    &["italy", "italia", "italien", "italie"],
+    &["norway", "norge", "norwegen"],
+    &["sweden", "sverige", "schweden"],
+    &["denmark", "danmark", "dänemark"],
+    &["austria", "österreich"],
+    &["switzerland", "schweiz", "suisse", "svizzera"],
+    &["netherlands", "nederland", "holland", "niederlande"],
+    &["poland", "polska", "polen"],
+    &["red", "rot", "rouge", "rojo", "rosso"],
+    &["blue", "blau", "bleu", "azul"],
+    &["green", "grün", "vert", "verde"],
+    &["grey", "gray", "grau", "gris"],
     &["white", "weiß", "weiss", "blanc", "blanco"],
 ];
 
@@ -323,7 +358,11 @@ mod tests {
     fn differ(a: &str, b: &str) -> Option<bool> {
         let names = Names::default();
         let read = |text: &str| {
-            Value::read(&text.split_whitespace().collect::<Vec<_>>(), Date::new(2024, 1, 1).ok(), &names)
+            Value::read(
+                &text.split_whitespace().collect::<Vec<_>>(),
+                Date::new(2024, 1, 1).ok(),
+                &names,
+            )
         };
         Some(read(a)?.differs(&read(b)?, &names))
     }
@@ -371,7 +410,8 @@ mod tests {
 
     #[test]
     fn lists_bounds_and_versions_are_no_values() {
-        for text in ["Oda and Pia", "Oda, Pia", "more than 300", "1.2.3", "unknown", "8 € for all"] {
+        for text in ["Oda and Pia", "Oda, Pia", "more than 300", "1.2.3", "unknown", "8 € for all"]
+        {
             assert_eq!(differ(text, "Oda"), None, "{text}");
         }
     }

@@ -5,9 +5,9 @@ use brain_protocol::JobState;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    AttachmentRecord, AuditPage, CitationRecord, ClientRecord, Content, DerivedRows, FileRecord, JobRecord,
-    OutboxRow, PageRecord, RecallRecord, SettledRecord, SourceRecord, SourceSettingsRecord, StepHead, StepRecord, TokenRecord,
-    VersionRecord,
+    AttachmentRecord, AuditPage, CitationRecord, ClientRecord, Content, DerivedRows, FileRecord,
+    JobRecord, OutboxRow, PageRecord, RecallRecord, SettledRecord, SourceRecord,
+    SourceSettingsRecord, StepHead, StepRecord, TokenRecord, VersionRecord,
 };
 use crate::StoreError;
 
