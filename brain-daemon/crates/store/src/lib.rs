@@ -76,6 +76,9 @@ mod record;
 mod replica;
 mod restore;
 mod review_rows;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod review_tests;
 mod row_table;
 mod shared_commit;
 #[cfg(test)]

@@ -50,7 +50,7 @@ fn row(change: &StaleCitation) -> Markup {
             },
             None => { "A page that is gone" },
         }
-        ": " (change.change)
+        ": " (change.change.as_str())
         @if !change.was.is_empty() { br; "was: " bdi { (Text(&change.was)) } }
         @if let Some(now) = &change.now { br; "now: " bdi { (Text(now)) } }
     }
