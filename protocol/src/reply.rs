@@ -10,16 +10,16 @@ use crate::{
     BackupListReply, BackupReply, BrokenLinksReply, BrowserOpenReply, ChangesReply,
     ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply,
     CollectorEnrichReply, CollectorRun, CollectorSetupReply, CollectorStatusReply, Completions,
-    Conflicts, ConnectReport, CostsReply, Curve, DeleteReply, DiffReply, Digest, DoctorReply,
-    EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply, HistoryReply, Hits,
+    Conflicts, ConnectReport, Contradictions, CostsReply, Curve, DeleteReply, DiffReply, Digest,
+    DoctorReply, EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply, HistoryReply, Hits,
     IdeaRunsReply, IdeasReply, ImportReply, ImportReportsReply, IngestJob, JobRetryReply, Jobs,
     LeftReply, LinkReply, LinksReply, MachineRemoveReply, Machines, MachinesInitReply,
     MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply,
-    ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply, RestoreReply,
-    SeenReplayReply, SeenReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
-    TagCounts, TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply,
-    Tokens, TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, UndoReply,
-    VoiceReply, WhyReply, WriteReply,
+    ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply, RecallReply,
+    RestoreReply, SeenReplayReply, SeenReply, Settled, SourceReply, SourcesReply, StaleAnswers,
+    StatusReply, StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
+    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
+    TunnelSetupReply, TunnelStatusReply, UndoReply, VoiceReply, WhyReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -174,6 +174,10 @@ replies! {
     Left(LeftReply),
     Seen(SeenReply),
     SeenReplay(SeenReplayReply),
+    Contradictions(Contradictions),
+    Settled(Settled),
+    StaleAnswers(StaleAnswers),
+    Recall(RecallReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

@@ -124,6 +124,9 @@ run_documents! {
     every_example_of_packages_runs: "docs/packages.md", reader_with_two_sources();
     every_example_of_pages_runs: "docs/pages.md", Reader::new();
     every_example_of_the_protocol_runs: "docs/protocol.md", Reader::new();
+    every_example_of_review_runs: "docs/review.md", Reader::new()
+        .with_page("people/pia", "---\ntitle: Pia\n---\n[[people/pia]] leads [[proj/tide]]\n")
+        .with_page("proj/tide", "---\ntitle: Tide\nlead: Oda\n---\nA project.\n");
     every_example_of_search_runs: "docs/search.md", Reader::new()
         .with_page("people/ann", "# Ann\n\nInvested in [[companies/acme]], knows about latency.\n")
         .with_page("companies/acme", "# Acme\n");

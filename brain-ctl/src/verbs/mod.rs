@@ -3,6 +3,7 @@
 mod access;
 mod append;
 mod ask;
+mod ask_saved;
 mod attach;
 mod audit;
 mod backup;
@@ -39,6 +40,7 @@ mod purge;
 mod put;
 mod rename;
 mod restart;
+mod review;
 mod search;
 mod seen;
 mod serve;
@@ -82,6 +84,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<undo::RedoCommand>(),
     Row::of::<trust::TrustCommand>(),
     Row::of::<conflicts::KeepCommand>(),
+    Row::of::<review::SettleCommand>(),
     Row::of::<import::ImportCommand>(),
     Row::of::<sync::SyncCommand>(),
     Row::of::<get::GetCommand>(),
@@ -95,6 +98,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<why::WhyCommand>(),
     Row::of::<diff::DiffCommand>(),
     Row::of::<conflicts::ConflictsCommand>(),
+    Row::of::<review::ContradictionsCommand>(),
+    Row::of::<review::RecallCommand>(),
     Row::of::<everyday::RandomCommand>(),
     Row::of::<everyday::TodosCommand>(),
     Row::of::<timeline::TimelineCommand>(),

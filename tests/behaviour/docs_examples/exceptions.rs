@@ -52,6 +52,12 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/packages.md", ".ci/", "makes packages; takes root and many minutes"),
     ("docs/packages.md", "cargo build", "builds a smaller program; CI checks that it compiles"),
     ("docs/packages.md", "docker ", "needs Docker and an image"),
+    ("docs/review.md", "brain settle", "needs the key of a contradiction; review.rs runs it"),
+    ("docs/review.md", "brain ask \"which port", "needs a language model; review.rs runs it"),
+    ("docs/review.md", "brain restart", "restarts a service; restart tests run it"),
+    ("docs/review.md", "brain doctor --torture", "takes minutes; torture.rs runs it"),
+    ("docs/review.md", "ssh ", "needs another machine; torture.rs runs it on this one"),
+    ("docs/review.md", "brain doctor --verify", "belongs to the example before"),
     (
         "docs/search-quality.md",
         "cargo ",

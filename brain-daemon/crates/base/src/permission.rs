@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations that need the scope `read`. The list changes only if access is meant to change.
-    const READ: [&str; 27] = [
+    const READ: [&str; 29] = [
         "status",
         "get",
         "search",
@@ -73,6 +73,8 @@ mod tests {
         "conflicts",
         "why",
         "diff --since",
+        "contradictions",
+        "ask --stale",
     ];
 
     /// Operations that need the scope `write`.

@@ -25,9 +25,10 @@ use brain_pages::pages::PageService;
 use brain_pages::pages::dedup::Dedup;
 use brain_pages::sources::SourceService;
 use brain_past::PastService;
-use brain_protocol::Fault;
+use brain_protocol::{Fault, VERSION};
 use brain_retrieval::embedding::{EmbeddingEnvironment, EmbeddingService, EmbeddingState};
 use brain_retrieval::search::SearchService;
+use brain_review::{RecallService, ReviewService};
 use brain_service::health::Health;
 use brain_service::{AuditLog, ChangeFeed, TextBudget};
 use brain_store::{Reader, Store};
@@ -117,6 +118,8 @@ impl SharedParts {
             connect: ConnectService::new(access.clone(), net, clock.clone(), random),
             ask: AskService::new(store.clone(), search.clone(), models.clone(), stop.clone()),
             past: Arc::new(self.past(pages.clone())),
+            review: ReviewService::new(store.clone(), pages.clone(), clock.clone(), stop.clone()),
+            recall: self.recall(search.clone()),
             graph: GraphService::new(store.clone(), clock, pages.clone(), stop),
             ideas: self.ideas(pages.clone(), search.clone(), embedding.clone(), models.clone()),
             voice: self.voice(pages.clone(), search.clone(), number),
@@ -197,6 +200,15 @@ impl SharedParts {
             stop: env.stop,
         };
         Arc::new(EmbeddingService::new(environment, store, ledger, queue, sync_lock, state))
+    }
+
+    fn recall(&self, search: Arc<SearchService>) -> RecallService {
+        let Environment { clock, stop, config, .. } = self.env.clone();
+        let model = config.embedding.model.as_deref().unwrap_or("the last installed model");
+        let rerank = config.search.rerank.map(|place| format!(", rerank {place:?}"));
+        let ranking = format!("brain {VERSION}, {model}{}", rerank.unwrap_or_default());
+        let store = self.store.clone();
+        RecallService::new(store, search, clock, stop, config.search.remember, ranking)
     }
 
     fn search(&self, embedding: Arc<EmbeddingService>) -> Arc<SearchService> {

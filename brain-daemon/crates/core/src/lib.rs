@@ -66,6 +66,7 @@ use brain_pages::sources::SourceService;
 use brain_past::PastService;
 use brain_retrieval::embedding::EmbeddingService;
 use brain_retrieval::search::SearchService;
+use brain_review::{RecallService, ReviewService};
 use brain_sync::backup::scheduled_backup::BackupService;
 use brain_sync::sync::SyncService;
 use brain_tunnel::TunnelService;
@@ -124,6 +125,10 @@ pub struct Brain {
     pub pages: Arc<PageService>,
     /// What looks back.
     pub past: Arc<PastService>,
+    /// Contradictions, and answers that age.
+    pub review: ReviewService,
+    /// The owner's own test set of searches.
+    pub recall: RecallService,
     /// The graph of all pages.
     pub graph: GraphService,
     /// The registered sources.
@@ -250,8 +255,16 @@ impl Brain {
             Request::Stop(_) => Ok(Reply::Stopping(StopReply)),
             Request::Capture(r) => self.pages.capture(caller, r).map(Reply::Write),
             Request::Put(r) => self.pages.put(caller, &r).map(Reply::Write),
-            Request::Get(r) => self.pages.get(caller, &r).map(Reply::Page),
-            Request::Search(r) => self.search.search(caller, r).map(Reply::Hits),
+            Request::Get(r) => self.pages.get(caller, &r).map(|page| {
+                self.recall.note_open(caller, &page.source_id, &page.slug);
+                Reply::Page(page)
+            }),
+            Request::Search(r) => {
+                let request = r.clone();
+                let hits = self.search.search(caller, r)?;
+                self.recall.note_search(caller, &request, &hits);
+                Ok(Reply::Hits(hits))
+            }
             Request::List(r) => self.pages.list(caller, &r).map(Reply::Pages),
             Request::Delete(r) => self.pages.delete(caller, &r).map(Reply::Delete),
             Request::Restore(r) => self.pages.restore(caller, &r.page).map(Reply::Restore),
@@ -366,6 +379,15 @@ impl Brain {
             Request::Why(r) => self.past.why(caller, &r).map(Reply::Why),
             Request::AsOf(r) => self.past.as_of(caller, r, progress).map(Reply::AsOf),
             Request::Changes(r) => self.past.changes(caller, &r).map(Reply::Changes),
+            Request::ContradictionList(r) => {
+                self.review.contradictions(caller, &r).map(Reply::Contradictions)
+            }
+            Request::Settle(r) => self.review.settle(caller, &r).map(Reply::Settled),
+            Request::AnswerSave(r) => self.review.save_answer(caller, &r).map(Reply::Write),
+            Request::StaleAnswerList(r) => {
+                self.review.stale_answers(caller, &r).map(Reply::StaleAnswers)
+            }
+            Request::RecallRun(r) => self.recall.run(caller, &r).map(Reply::Recall),
             Request::GraphLayout(r) => self.graph.layout(caller, &r).map(Reply::GraphLayout),
             Request::MachinesPlan(r) => self.machines.plan(&r).map(Reply::MachinesPlan),
             Request::MachinesInit(r) => self.machines.init(&r, progress).map(Reply::MachinesInit),

@@ -70,7 +70,10 @@ pub const BRAINSTORM: IngestRoute = IngestRoute { kind: "brainstorm", via: "brai
 /// Pages that `lsd` wrote.
 pub const LSD: IngestRoute = IngestRoute { kind: "lsd", via: "lsd" };
 
-const ROUTES: [&IngestRoute; 12] = [
+/// Answers that `ask --save` stored.
+pub const ANSWER: IngestRoute = IngestRoute { kind: "answer", via: "ask" };
+
+const ROUTES: [&IngestRoute; 13] = [
     &CAPTURE_CLI,
     &PUT_PAGE,
     &MCP,
@@ -83,6 +86,7 @@ const ROUTES: [&IngestRoute; 12] = [
     &VOICE,
     &BRAINSTORM,
     &LSD,
+    &ANSWER,
 ];
 
 /// The values of `source_kind` that mark the owner's own text.

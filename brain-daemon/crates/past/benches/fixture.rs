@@ -14,8 +14,8 @@ use brain_pages::files::FileService;
 use brain_pages::pages::PageService;
 use brain_pages::pages::dedup::Dedup;
 use brain_pages::provenance::actor_of;
-use brain_past::PastService;
-use brain_protocol::{Fault, Get, Origin as From, Page, PageRef, Put, Slug, SourceId};
+use brain_past::{OpenPastBrain, PastBrain, PastService};
+use brain_protocol::{Fault, FaultCode, Get, Origin as From, Page, PageRef, Put, Slug, SourceId};
 use brain_store::{Act, Origin, Store, StoreOptions, acting};
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +24,15 @@ struct MockClock(AtomicI64);
 impl Clock for MockClock {
     fn now(&self) -> i64 {
         self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Past states need a whole brain, which this fixture has not.
+struct NoPastStates;
+
+impl OpenPastBrain for NoPastStates {
+    fn open(&self, _: &Path, _: i64) -> Result<Box<dyn PastBrain>, Fault> {
+        Err(Fault::new(FaultCode::Internal, "this brain has no past states"))
     }
 }
 
@@ -63,7 +72,8 @@ impl TestBrain {
         };
         let store = Arc::new(Store::open(&home.store(), &options, Box::new(|_| {})).unwrap());
         let stop = CancellationToken::new();
-        let files = Arc::new(FileService::new(home, store.clone(), clock.clone(), stop));
+        let files =
+            Arc::new(FileService::new(home.clone(), store.clone(), clock.clone(), stop.clone()));
         let pages = Arc::new(PageService::new(
             store.clone(),
             files,
@@ -72,7 +82,9 @@ impl TestBrain {
             Arc::new(SystemRandom),
             config.pages.clone(),
         ));
-        let past = PastService::new(store.clone(), pages.clone(), clock.clone());
+        let (opener, keep) = (Arc::new(NoPastStates), None);
+        let (of_store, of_pages) = (store.clone(), pages.clone());
+        let past = PastService::new(of_store, of_pages, clock.clone(), &home, opener, keep, stop);
         Self { store, pages, past, clock }
     }
 

@@ -81,6 +81,10 @@ mod read;
 mod record;
 mod replica;
 mod restore;
+mod review_rows;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod review_tests;
 mod row_table;
 mod shared_commit;
 #[cfg(test)]
@@ -154,10 +158,11 @@ pub use new_page::{FilePlan, LineChange, NewPage};
 pub use past_pages::PastPage;
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    Actor, AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
-    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, Origin, OutboxRow,
-    PageRecord, Provenance, SourceRecord, SourceSettingsRecord, StepHead, StepKind, StepRecord,
-    SyncResult, TokenRecord, UndoAct, UndoneRecord, VersionRecord, purged_name,
+    Actor, AttachmentRecord, AuditRecord, Author, CitationRecord, ClientRecord, Content,
+    DerivedRows, FileRecord, FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord,
+    Origin, OutboxRow, PageRecord, Provenance, RecallRecord, SettledRecord, SourceRecord,
+    SourceSettingsRecord, StepHead, StepKind, StepRecord, SyncResult, TokenRecord, UndoAct,
+    UndoneRecord, VersionRecord, purged_name,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};

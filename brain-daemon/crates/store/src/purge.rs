@@ -102,6 +102,7 @@ impl Transaction<'_> {
                 purged.add_content(&former.content);
             }
             self.purge_seen(&purged, now)?;
+            self.purge_review_rows(id, Some(version))?;
             self.begin_purge(PurgeName::of(source, slug, Some(version)), id, &[])?;
         }
         Ok(was_there)
@@ -175,6 +176,7 @@ impl Transaction<'_> {
             let seq = self.counters.seq;
             self.changes.insert(seq, id)?;
             self.purge_steps((&source, &slug), &record, seq)?;
+            self.purge_review_rows(id, None)?;
             if is_registered {
                 self.purge_file(id, &source, &record, own_digest)?;
             }
