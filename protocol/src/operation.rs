@@ -8,28 +8,29 @@ use crate::{
     AdminToken, AdminTokenReply, Append, Ask, AskReply, Attach, AttachReply, AttachmentContent,
     AttachmentGet, AttachmentList, Attachments, Audit, AuditList, Backlinks, Backup, BackupList,
     BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply, BrowserOpen,
-    BrowserOpenReply, Capture, ClientList, ClientRegister, ClientRegisterReply, ClientReply,
-    ClientRevoke, ClientUpdate, Clients, CollectorAlerts, CollectorAlertsReply, CollectorCollect,
-    CollectorCurve, CollectorDeletions, CollectorDeletionsReply, CollectorDigest, CollectorEnrich,
-    CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply, CollectorStatus,
-    CollectorStatusReply, Command, Complete, Completions, ConflictList, Conflicts, ConnectReport,
-    ConnectTest, Costs, CostsReply, Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest,
-    Doctor, DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph,
-    GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns,
-    IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, ImportReports, ImportReportsReply,
-    ImportUndo, ImportUndoReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Keep,
-    Link, LinkReply, Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply,
-    Machines, MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave,
-    MachinesPlan, MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
-    MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models,
-    MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore,
-    RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
-    SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
-    Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos,
-    TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
-    Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
-    TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply,
-    VoiceReply, VoiceTurn, WriteReply, hint,
+    BrowserOpenReply, Capture, Changes, ChangesReply, ClientList, ClientRegister,
+    ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts,
+    CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
+    CollectorDeletionsReply, CollectorDigest, CollectorEnrich, CollectorEnrichReply, CollectorRun,
+    CollectorSetup, CollectorSetupReply, CollectorStatus, CollectorStatusReply, Command, Complete,
+    Completions, ConflictList, Conflicts, ConnectReport, ConnectTest, Costs, CostsReply, Curve,
+    Delete, DeleteReply, Detach, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed, EmbedReply,
+    Export, ExportReply, Fault, FaultCode, Get, Graph, GraphLayout, GraphLayoutReply, GraphReply,
+    History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply,
+    ImportReports, ImportReportsReply, ImportUndo, ImportUndoReply, IngestJob, JobList, JobRetry,
+    JobRetryReply, JobShow, Jobs, Keep, Link, LinkReply, Links, LinksReply, List, MachineList,
+    MachineRemove, MachineRemoveReply, Machines, MachinesInit, MachinesInitReply, MachinesJoin,
+    MachinesJoinReply, MachinesLeave, MachinesPlan, MachinesPlanReply, MachinesRotateKey,
+    MachinesRotateKeyReply, MachinesStatus, MachinesStatusReply, Mcp, McpReply, Merge,
+    ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, PageNames,
+    PageNamesReply, Pages, Purge, PurgeReply, Put, Random, Refactor, RefactorReply, Rename, Reply,
+    Resolve, ResolveReply, Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault,
+    SourceList, SourceRemove, SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop,
+    StopReply, Sync, SyncReply, Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply,
+    TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
+    TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
+    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
+    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply, hint,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -267,6 +268,10 @@ operations! {
     Keep, "keep", Write => WriteReply;
     ImportReports, "import --report", Admin => ImportReportsReply;
     ImportUndo, "import --undo", Admin, Slow => ImportUndoReply;
+    Resolve, "editor links", Read => ResolveReply;
+    PageNames, "editor names", Read => PageNamesReply;
+    Changes, "editor changes", Read => ChangesReply;
+    Refactor, "editor rename", Write, Slow => RefactorReply;
 }
 
 #[cfg(test)]

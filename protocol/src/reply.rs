@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AdminTokenReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit, BackupListReply,
-    BackupReply, BrokenLinksReply, BrowserOpenReply, ClientRegisterReply, ClientReply, Clients,
-    CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, CollectorRun,
-    CollectorSetupReply, CollectorStatusReply, Completions, Conflicts, ConnectReport, CostsReply,
-    Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault,
+    BackupReply, BrokenLinksReply, BrowserOpenReply, ChangesReply, ClientRegisterReply,
+    ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply,
+    CollectorRun, CollectorSetupReply, CollectorStatusReply, Completions, Conflicts, ConnectReport,
+    CostsReply, Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault,
     GraphLayoutReply, GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply,
     ImportReportsReply, ImportUndoReply, IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply,
     MachineRemoveReply, Machines, MachinesInitReply, MachinesJoinReply, MachinesPlanReply,
     MachinesRotateKeyReply, MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply,
-    Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply,
-    StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
-    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
-    TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
+    Page, PageNamesReply, PageTags, Pages, PurgeReply, RefactorReply, ResolveReply, RestoreReply,
+    SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts, TimelineDaysReply,
+    TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
+    TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -167,6 +167,10 @@ replies! {
     Conflicts(Conflicts),
     ImportReports(ImportReportsReply),
     ImportUndo(ImportUndoReply),
+    Resolve(ResolveReply),
+    PageNames(PageNamesReply),
+    Changes(ChangesReply),
+    Refactor(RefactorReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

@@ -30,6 +30,7 @@ mod jobs;
 mod link;
 mod list;
 mod logs;
+mod lsp;
 mod machines;
 mod mcp;
 mod model;
@@ -115,6 +116,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<logs::LogsCommand>(),
     Row::of::<serve::ServeCommand>(),
     Row::of::<mcp::McpCommand>(),
+    Row::of::<lsp::LspCommand>(),
     Row::of::<skill::SkillCommand>(),
     Row::of::<service::ServiceCommand>(),
     Row::of::<doctor::DoctorCommand>(),

@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations that need the scope `read`. The list changes only if access is meant to change.
-    const READ: [&str; 25] = [
+    const READ: [&str; 28] = [
         "status",
         "get",
         "search",
@@ -71,10 +71,13 @@ mod tests {
         "attachments",
         "attachments --get",
         "conflicts",
+        "editor links",
+        "editor names",
+        "editor changes",
     ];
 
     /// Operations that need the scope `write`.
-    const WRITE: [&str; 16] = [
+    const WRITE: [&str; 17] = [
         "capture",
         "put",
         "delete",
@@ -91,6 +94,7 @@ mod tests {
         "attach",
         "attachments --remove",
         "keep",
+        "editor rename",
     ];
 
     /// Every kind of caller, with its highest scope.

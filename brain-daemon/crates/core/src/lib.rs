@@ -14,6 +14,7 @@ mod environment;
 mod follow_machines;
 mod home_owner;
 mod open;
+mod page_names;
 mod parts;
 mod purge;
 mod restore;
@@ -319,6 +320,10 @@ impl Brain {
             Request::Random(r) => self.pages.random(caller, &r).map(Reply::Page),
             Request::Orphans(r) => self.pages.orphans(caller, &r).map(Reply::Pages),
             Request::Todos(r) => self.pages.todos(caller, &r).map(Reply::Todos),
+            Request::Resolve(r) => self.pages.resolve_links(caller, &r).map(Reply::Resolve),
+            Request::PageNames(r) => self.page_names(caller, &r).map(Reply::PageNames),
+            Request::Changes(r) => Ok(Reply::Changes(self.wait_for_changes(&r))),
+            Request::Refactor(r) => self.pages.refactor(caller, &r).map(Reply::Refactor),
             Request::Rename(r) => self.pages.rename(caller, &r).map(Reply::Move),
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
             Request::Purge(r) => self.purge.purge(caller, &r).map(Reply::Purge),

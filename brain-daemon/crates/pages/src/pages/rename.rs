@@ -56,7 +56,8 @@ impl PageService {
                     if !is_current || !link_updates.are_current(transaction)? {
                         return Ok(None);
                     }
-                    let moved = transaction.move_page(source, (from, to), record, new, now)?;
+                    let moved =
+                        transaction.move_page(source, (from, (to, None)), record, new, now)?;
                     let others = link_updates.write(transaction, change, now)?;
                     Ok::<_, StoreError>(Some((moved, others)))
                 })?;
