@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use brain_page::heading_anchors;
 use brain_protocol::{
-    Complete, CompletionKind, CompletionValue, EditorPage, Fault, PageNames, WrittenLink,
+    Complete, CompletionKind, CompletionValue, EditorPage, Fault, FaultCode, PageNames, WrittenLink,
 };
 use gen_lsp_types::{CompletionItem, CompletionItemKind, CompletionList, TextEdit};
 use serde_json::{Value, json};
@@ -133,7 +133,15 @@ pub(crate) fn typing(before: &str) -> Option<Typing> {
 }
 
 impl Server {
-    pub(crate) fn completion(&mut self, place: &Place) -> Answer {
+    /// Completes. Without the daemon the list is empty: an error at each key would disturb.
+    pub(crate) fn completion_or_none(&mut self, place: &Place) -> Answer {
+        match self.completion(place) {
+            Err(fault) if fault.code != FaultCode::Usage => Ok(list(Vec::new())),
+            answer => answer,
+        }
+    }
+
+    fn completion(&mut self, place: &Place) -> Answer {
         let (path, document) = self.open_document(&place.text_document)?;
         let text = &document.text;
         let cursor = text.byte(place.position);

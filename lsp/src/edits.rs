@@ -56,7 +56,7 @@ pub(crate) struct DocumentEdits {
 pub(crate) struct EditSupport {
     /// It knows `documentChanges`.
     pub(crate) versions: bool,
-    /// It can rename files.
+    /// It can rename files, and so knows `documentChanges`.
     pub(crate) rename: bool,
 }
 

@@ -141,18 +141,7 @@ impl Server {
     /// Returns the places of a tag in the pages that have it.
     fn tagged(&self, tag: &str) -> Result<Vec<Location>, Fault> {
         let tag = brain_page::normalize_tag(tag);
-        let list = List {
-            source: None,
-            prefix: None,
-            page_type: None,
-            tag: Some(tag.clone()),
-            deleted: false,
-            sort: Sort::default(),
-            limit: MAX_TAGGED,
-            after: None,
-            updated_since: None,
-            updated_until: None,
-        };
+        let list = newest(Some(tag.clone()), MAX_TAGGED);
         let mut found = Vec::new();
         for path in self.daemon.run(list)?.pages.into_iter().filter_map(|page| page.path) {
             let Some((text, outline)) = self.documents.read(&path, self.encoding) else { continue };
@@ -257,6 +246,22 @@ impl Server {
             Some((link, (page.file?, page.title)))
         });
         Ok(found.collect())
+    }
+}
+
+/// Returns the request for the pages that changed last, or for those with a tag.
+pub(crate) fn newest(tag: Option<String>, limit: u32) -> List {
+    List {
+        source: None,
+        prefix: None,
+        page_type: None,
+        tag,
+        deleted: false,
+        sort: Sort::default(),
+        limit,
+        after: None,
+        updated_since: None,
+        updated_until: None,
     }
 }
 

@@ -134,7 +134,7 @@ impl Server {
 
 /// Returns the file to which a path in a document leads, if there is one.
 fn file_beside(document: &str, target: &str) -> Option<String> {
-    let folder = std::path::Path::new(document).parent()?;
+    let folder = std::path::Path::new(document).parent().filter(|folder| folder.is_absolute())?;
     let target = brain_page::percent_decode(target);
     [target.to_string(), format!("{target}.md")].iter().find_map(|name| {
         let file = folder.join(name);

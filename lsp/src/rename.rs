@@ -15,7 +15,7 @@ use brain_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::document::Outline;
+use crate::document::{Documents, Outline};
 use crate::edits::{DocumentEdits, difference, workspace_edit};
 use crate::navigate::{Element, distinct, written};
 use crate::page_links::{bare, stem};
@@ -25,6 +25,8 @@ use crate::uri::{path_of, uri_of};
 
 /// The time for the client to apply an edit, and to move files.
 const MAX_WAIT: Duration = Duration::from_secs(20);
+/// The time for the client to open a moved document again. Then a sync may find the moved file.
+const MAX_REOPEN: Duration = Duration::from_millis(80);
 /// Maximum number of renames that can be turned back, and whose names are known.
 const MAX_DONE: usize = 50;
 
@@ -37,7 +39,25 @@ struct Pending {
     documents: Vec<String>,
     /// The files that the client moves, as absolute paths.
     files: Vec<(String, String)>,
+    /// The new paths of documents that are open while their files move.
+    reopened: Vec<String>,
+    /// When all files were found at their new paths.
+    moved_at: Option<Instant>,
     deadline: Instant,
+}
+
+impl Pending {
+    /// Returns whether the client has moved its files, and opened them again.
+    fn has_moved(&mut self, documents: &Documents) -> bool {
+        let is_moved =
+            |(from, to): &(String, String)| !Path::new(from).exists() && Path::new(to).exists();
+        if !self.files.iter().all(is_moved) {
+            return false;
+        }
+        let moved_at = *self.moved_at.get_or_insert_with(Instant::now);
+        self.reopened.iter().all(|path| documents.get(path).is_some())
+            || moved_at.elapsed() > MAX_REOPEN
+    }
 }
 
 /// A rename, with what is needed to turn it back.
@@ -156,7 +176,7 @@ impl Server {
 
     /// Renames files of a source. `by_client` adds the moves to the edit, if the client can do them.
     fn rename_files(&mut self, source: SourceId, moves: Vec<FileMove>, by_client: bool) -> Answer {
-        let can_rename = self.support.edits.rename && self.support.edits.versions;
+        let can_rename = self.support.edits.rename;
         let root = match moves.first() {
             Some(first) if by_client && can_rename => self.root_of(&source, &first.from)?,
             _ => None,
@@ -190,7 +210,22 @@ impl Server {
         let edit = self.edit_of(&expected, &files);
         let documents = expected.iter().map(|document| document.file.clone()).collect();
         let deadline = Instant::now() + MAX_WAIT;
-        self.renames.pending.push(Pending { done, expected, documents, files, deadline });
+        let new_path = |path: &String| {
+            let new = files.iter().find_map(|(from, to)| Some((path.strip_prefix(from)?, to)));
+            let new = new.filter(|(rest, _)| rest.is_empty() || rest.starts_with('/'));
+            new.map(|(rest, to)| format!("{to}{rest}"))
+        };
+        let reopened = self.documents.iter().filter_map(|(path, _)| new_path(path)).collect();
+        let moved_at = None;
+        self.renames.pending.push(Pending {
+            done,
+            expected,
+            documents,
+            files,
+            reopened,
+            moved_at,
+            deadline,
+        });
         Ok(edit)
     }
 
@@ -262,10 +297,7 @@ impl Server {
     pub(crate) fn continue_renames(&mut self) {
         let mut waiting = Vec::new();
         for mut pending in std::mem::take(&mut self.renames.pending) {
-            let has_moved = pending
-                .files
-                .iter()
-                .all(|(from, to)| !Path::new(from).exists() && Path::new(to).exists());
+            let has_moved = pending.has_moved(&self.documents);
             pending.expected.retain(|new| match self.documents.get(&new.file) {
                 Some(document) => document.text.as_str() != new.text,
                 None => false,

@@ -184,7 +184,7 @@ impl Server {
     /// Answers a request; `None` if the method is unknown.
     fn dispatch(&mut self, method: &str, params: Value) -> Option<Answer> {
         Some(match method {
-            "textDocument/completion" => read(params).and_then(|p| self.completion(&p)),
+            "textDocument/completion" => read(params).and_then(|p| self.completion_or_none(&p)),
             "textDocument/definition" => read(params).and_then(|p| self.definition(&p)),
             "textDocument/references" => read(params).and_then(|p| self.references(&p)),
             "textDocument/hover" => read(params).and_then(|p| self.hover(&p)),
@@ -258,10 +258,12 @@ impl Server {
         let has = |path: &str| client(path).and_then(Value::as_bool).unwrap_or_default();
         let operations = client("workspace/workspaceEdit/resourceOperations");
         let operations = operations.and_then(Value::as_array).cloned().unwrap_or_default();
+        let rename = operations.iter().any(|operation| operation == "rename");
         self.support = Support {
             edits: EditSupport {
-                versions: has("workspace/workspaceEdit/documentChanges"),
-                rename: operations.iter().any(|operation| operation == "rename"),
+                // Only this form can rename files.
+                versions: rename || has("workspace/workspaceEdit/documentChanges"),
+                rename,
             },
             outline_trees: has("textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             show_document: has("window/showDocument/support"),

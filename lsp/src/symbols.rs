@@ -1,10 +1,11 @@
 //! Outlines, folding, and pages as symbols of the workspace.
 
-use brain_protocol::{List, Search, Sort};
+use brain_protocol::Search;
 use gen_lsp_types::{FoldingRange, SymbolKind};
 use serde_json::{Value, json};
 
 use crate::document::Heading;
+use crate::navigate::newest;
 use crate::server::{Answer, OfDocument, Server};
 use crate::text::Text;
 
@@ -52,19 +53,7 @@ impl Server {
         let query = params.get("query").and_then(Value::as_str).unwrap_or_default().trim();
         let pages: Vec<(String, Option<String>, String)> = match query.is_empty() {
             true => {
-                let list = List {
-                    source: None,
-                    prefix: None,
-                    page_type: None,
-                    tag: None,
-                    deleted: false,
-                    sort: Sort::default(),
-                    limit: MAX_FOUND,
-                    after: None,
-                    updated_since: None,
-                    updated_until: None,
-                };
-                let rows = self.daemon.run(list)?.pages.into_iter();
+                let rows = self.daemon.run(newest(None, MAX_FOUND))?.pages.into_iter();
                 rows.map(|row| (row.title, row.path, row.slug.to_string())).collect()
             }
             false => {

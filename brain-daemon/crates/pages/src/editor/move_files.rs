@@ -95,7 +95,11 @@ impl PageService {
                     self.move_on_disk(&plan.moves, from, to);
                 }
                 let warnings = self.update_files(&written);
-                self.files.replay_outbox();
+                // Removes files at former paths that could not be moved.
+                let mut moved = plan.moves.pages.values();
+                if moved.any(|it| plan.moves.root.join(&it.old_path).exists()) {
+                    self.files.replay_outbox();
+                }
                 return Ok(plan.reply(warnings));
             }
         }
@@ -160,7 +164,9 @@ impl PageService {
         for (id, it) in &moves.pages {
             linking.remove(id);
             let mut document = stored_document(&reader.content(&it.page.2)?)?;
-            if !is_open(&it.page) {
+            // The editor may have moved the file already.
+            let is_moved = |open: &OpenPage<'_>| open.place.path == it.to_path;
+            if !is_open(&it.page) && !open.iter().any(is_moved) {
                 let own = (&it.page.0, &it.old_slug, it.old_path.as_str());
                 document = updates.add(moves.rewrite(reader, own, &document)?, &it.to);
                 if it.is_done {
