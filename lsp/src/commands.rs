@@ -7,19 +7,9 @@ use brain_protocol::{
 use gen_lsp_types::{Position, Range};
 use serde_json::{Value, json};
 
-use crate::page_links::stem;
+use crate::page_names::stem;
 use crate::server::{Answer, Server};
 use crate::uri::path_of;
-
-/// The names of the commands.
-pub(crate) const NAMES: [&str; 6] = [
-    "brain.search",
-    "brain.today",
-    "brain.capture",
-    "brain.createPage",
-    "brain.rename",
-    "brain.renameBack",
-];
 
 /// Maximum number of hits.
 const MAX_HITS: u32 = 30;

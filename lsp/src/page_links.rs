@@ -5,6 +5,7 @@ use brain_protocol::{
     EditorPage, Fault, Resolve, ResolveReply, ResolvedLink, SourceId, WrittenLink,
 };
 
+use crate::page_names::{bare, stem};
 use crate::server::Server;
 
 /// How a document writes its links.
@@ -89,16 +90,6 @@ pub(crate) fn encode(path: &str) -> String {
         }
     }
     out
-}
-
-/// Returns the name of a file without folders and without `.md`.
-pub(crate) fn stem(path: &str) -> &str {
-    bare(path.rsplit('/').next().unwrap_or(path))
-}
-
-/// Returns a path without the extension of markdown.
-pub(crate) fn bare(path: &str) -> &str {
-    [".md", ".markdown", ".mdx"].iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path)
 }
 
 impl Server {

@@ -9,102 +9,23 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use brain_page::{normalize_name, renamed_anchor, retarget_anchors};
+use brain_page::{renamed_anchor, retarget_anchors};
 use brain_protocol::{
     Fault, FaultCode, FileMove, OpenDocument, Refactor, RefactorReply, Refactoring, SourceId,
 };
 use serde_json::{Value, json};
 
-use crate::document::{Documents, Outline};
+use crate::document::Outline;
 use crate::edits::{DocumentEdits, difference, workspace_edit};
 use crate::navigate::{Element, distinct, written};
-use crate::page_links::{bare, stem};
-use crate::server::{Answer, Place, Server, text_of};
+use crate::page_names::{bare, stem};
+use crate::pending::{Done, Pending};
+use crate::server::{Answer, Place, Server};
 
 use crate::uri::{path_of, uri_of};
 
 /// The time for the client to apply an edit, and to move files.
 const MAX_WAIT: Duration = Duration::from_secs(20);
-/// The time for the client to open a moved document again. Then a sync may find the moved file.
-const MAX_REOPEN: Duration = Duration::from_millis(80);
-/// Maximum number of renames that can be turned back, and whose names are known.
-const MAX_DONE: usize = 50;
-
-/// A rename that the client has to accept.
-struct Pending {
-    done: Done,
-    /// The documents that the client has to change, with their new texts.
-    expected: Vec<OpenDocument>,
-    /// The documents of the whole change.
-    documents: Vec<String>,
-    /// The files that the client moves, as absolute paths.
-    files: Vec<(String, String)>,
-    /// The new paths of documents that are open while their files move.
-    reopened: Vec<String>,
-    /// When all files were found at their new paths.
-    moved_at: Option<Instant>,
-    deadline: Instant,
-}
-
-impl Pending {
-    /// Returns whether the client has moved its files, and opened them again.
-    fn has_moved(&mut self, documents: &Documents) -> bool {
-        let is_moved =
-            |(from, to): &(String, String)| !Path::new(from).exists() && Path::new(to).exists();
-        if !self.files.iter().all(is_moved) {
-            return false;
-        }
-        let moved_at = *self.moved_at.get_or_insert_with(Instant::now);
-        self.reopened.iter().all(|path| documents.get(path).is_some())
-            || moved_at.elapsed() > MAX_REOPEN
-    }
-}
-
-/// A rename, with what is needed to turn it back.
-#[derive(Clone)]
-pub(crate) struct Done {
-    change: Refactoring,
-    /// The document and the index of a renamed heading.
-    heading: Option<(String, usize)>,
-}
-
-/// The renames of a session.
-#[derive(Default)]
-pub(crate) struct Renames {
-    pending: Vec<Pending>,
-    done: Vec<Done>,
-    /// Documents that the client has changed and not saved, with the change.
-    unsaved: Vec<(String, Refactoring)>,
-}
-
-impl Renames {
-    pub(crate) fn is_waiting(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
-    pub(crate) fn saved(&mut self, path: &str) {
-        self.unsaved.retain(|(unsaved, _)| unsaved != path);
-    }
-
-    /// Returns the present name of a page that was renamed in this session, as a link with the
-    /// former name writes it.
-    pub(crate) fn new_name(&self, link: &str) -> Option<String> {
-        let moves = self.done.iter().rev().filter_map(|done| match &done.change {
-            Refactoring::Files { moves, .. } => Some(moves),
-            _ => None,
-        });
-        let name = normalize_name(stem(link));
-        let found = moves.flatten().find(|it| normalize_name(stem(&it.from)) == name)?;
-        let is_path = link.contains('/');
-        let has_extension = bare(link) != link;
-        Some(match (is_path, has_extension) {
-            (true, true) => found.to.clone(),
-            (true, false) => bare(&found.to).to_owned(),
-            (false, true) => found.to.rsplit('/').next().unwrap_or_default().to_owned(),
-            (false, false) => stem(&found.to).to_owned(),
-        })
-    }
-}
 
 /// The change of a heading's text.
 struct HeadingChange {
@@ -229,7 +150,7 @@ impl Server {
         Ok(edit)
     }
 
-    fn refactor(
+    pub(crate) fn refactor(
         &self,
         change: &Refactoring,
         is_plan: bool,
@@ -291,79 +212,6 @@ impl Server {
         let page = reply.page.filter(|_| reply.is_stored);
         let change = page.map(|page| Refactoring::Headings { page, before, after });
         Ok(HeadingChange { path: path.to_owned(), text: format!("{head}{body}"), change })
-    }
-
-    /// Does the daemon's half of the renames that the client has accepted.
-    pub(crate) fn continue_renames(&mut self) {
-        let mut waiting = Vec::new();
-        for mut pending in std::mem::take(&mut self.renames.pending) {
-            let has_moved = pending.has_moved(&self.documents);
-            pending.expected.retain(|new| match self.documents.get(&new.file) {
-                Some(document) => document.text.as_str() != new.text,
-                None => false,
-            });
-            if has_moved && pending.expected.is_empty() {
-                self.commit(pending);
-            } else if Instant::now() < pending.deadline {
-                waiting.push(pending);
-            } else {
-                self.show(2, "nothing was renamed: the editor did not apply the change");
-            }
-        }
-        self.renames.pending.extend(waiting);
-    }
-
-    fn commit(&mut self, pending: Pending) {
-        let Pending { done, documents, files, .. } = pending;
-        match self.refactor(&done.change, false, Vec::new()) {
-            Ok(reply) => {
-                let moved = |path: String| {
-                    let found = files.iter().find(|(from, _)| *from == path);
-                    found.map_or(path, |(_, to)| to.clone())
-                };
-                let unsaved = documents.into_iter().map(|path| (moved(path), done.change.clone()));
-                self.renames.unsaved.extend(unsaved);
-                self.renames.done.push(done);
-                let excess = self.renames.done.len().saturating_sub(MAX_DONE);
-                self.renames.done.drain(..excess);
-                if let Some(first) = reply.left.first() {
-                    let count = reply.left.len();
-                    self.show(2, &format!("{count} links could not be updated, first: {first}"));
-                }
-                for warning in reply.warnings.iter().take(1) {
-                    self.show(2, warning);
-                }
-            }
-            Err(fault) => self.show(1, &format!("not renamed everywhere: {}", text_of(&fault))),
-        }
-        let open: Vec<String> = self.documents.iter().map(|(path, _)| path.clone()).collect();
-        self.stale.extend(open);
-    }
-
-    /// Lets the daemon update a document that was closed without having been saved.
-    pub(crate) fn closed(&mut self, path: &str) {
-        let unsaved = std::mem::take(&mut self.renames.unsaved);
-        let (closed, unsaved): (Vec<_>, _) = unsaved.into_iter().partition(|it| it.0 == path);
-        self.renames.unsaved = unsaved;
-        for (path, change) in closed {
-            if let Err(fault) = self.refactor(&change, false, vec![path]) {
-                self.show(1, &text_of(&fault));
-            }
-        }
-    }
-
-    /// Finishes when the editor is gone: updates what it did not save.
-    pub(crate) fn finish_renames(&mut self) {
-        let open: Vec<String> = self.documents.iter().map(|(path, _)| path.clone()).collect();
-        for path in open {
-            self.documents.close(&path);
-        }
-        // Without open documents, a rename counts as accepted if its files were moved.
-        self.renames.pending.retain(|pending| !pending.files.is_empty());
-        self.continue_renames();
-        for (path, change) in std::mem::take(&mut self.renames.unsaved) {
-            let _ = self.refactor(&change, false, vec![path]);
-        }
     }
 
     pub(crate) fn will_rename_files(&mut self, params: &Value) -> Answer {
@@ -507,17 +355,5 @@ mod tests {
         assert_eq!(sibling("a/old.markdown", "new.md"), "a/new.markdown");
         assert_eq!(sibling("a/old.md", "b/new"), "b/new.md");
         assert_eq!(sibling("work", "jobs/2026"), "jobs/2026");
-    }
-
-    #[test]
-    fn a_former_name_is_known_in_the_form_of_the_link() {
-        let moves = vec![FileMove { from: "a/Old.md".into(), to: "a/New name.md".into() }];
-        let change = Refactoring::Files { source: SourceId::default(), moves };
-        let renames = Renames { done: vec![Done { change, heading: None }], ..Renames::default() };
-        let new = |link: &str| renames.new_name(link);
-        assert_eq!(new("old").as_deref(), Some("New name"));
-        assert_eq!(new("a/old").as_deref(), Some("a/New name"));
-        assert_eq!(new("old.md").as_deref(), Some("New name.md"));
-        assert_eq!(new("other"), None);
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::document::{Document, Documents};
 use crate::edits::EditSupport;
-use crate::rename::Renames;
+use crate::pending::Renames;
 use crate::text::{Change, Encoding, Text};
 use crate::uri::{path_of, uri_of};
 use crate::{Daemon, Event, Shared};
@@ -25,6 +25,16 @@ const QUIET: Duration = Duration::from_millis(150);
 const POLL: Duration = Duration::from_millis(20);
 /// The wait without anything to do.
 const IDLE: Duration = Duration::from_secs(3600);
+
+/// The names of the commands.
+const COMMANDS: [&str; 6] = [
+    "brain.search",
+    "brain.today",
+    "brain.capture",
+    "brain.createPage",
+    "brain.rename",
+    "brain.renameBack",
+];
 
 /// What the client can do.
 #[derive(Debug, Clone, Copy, Default)]
@@ -293,7 +303,7 @@ impl Server {
                 "workspaceSymbolProvider": true,
                 "codeActionProvider": { "codeActionKinds": ["quickfix", "refactor.rewrite"] },
                 "renameProvider": { "prepareProvider": true },
-                "executeCommandProvider": { "commands": crate::commands::NAMES },
+                "executeCommandProvider": { "commands": COMMANDS },
                 "workspace": { "fileOperations": { "willRename": { "filters": files } } },
             },
         })

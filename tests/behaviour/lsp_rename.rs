@@ -8,7 +8,7 @@ use brain_tests::editor::{Editor, uri, usual_capabilities};
 use brain_tests::{TestHome, wait_for};
 use serde_json::{Value, json};
 
-use crate::lsp::{vault, watching_home};
+use crate::lsp::{has_page, vault, watching_home};
 
 fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
@@ -80,7 +80,7 @@ fn edits_have_the_one_form_that_the_client_knows() {
         let new = vault.join("Older.md");
         wait_text(&new, "x\n");
         assert!(!vault.join("Old.md").exists());
-        wait_for("the page", || home.brain(["get", "vault:older"]).success());
+        wait_for("the page", || has_page(&home, ["get", "vault:older"]));
         editor.save(&note);
         wait_for("no broken link", || broken(&home).is_empty());
     }
@@ -230,7 +230,7 @@ fn a_folder_is_renamed_by_one_entry() {
     editor.save(&c);
     editor.save(&uri(&vault.join("jobs/2026/b.md")));
     wait_for("the pages", || {
-        broken(&home).is_empty() && home.brain(["get", "vault:jobs/2026/a"]).success()
+        broken(&home).is_empty() && has_page(&home, ["get", "vault:jobs/2026/a"])
     });
     assert_eq!(text(&vault.join("jobs/2026/a.md")), "[b](b.md) ![](p.png)\n");
     assert!(!vault.join("work").exists());

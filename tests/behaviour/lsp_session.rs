@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use brain_tests::editor::{Editor, uri, usual_capabilities};
-use brain_tests::{TestHome, wait_for};
+use brain_tests::wait_for;
 use serde_json::{Value, json};
 
 use crate::lsp::{vault, watching_home};

@@ -145,17 +145,7 @@ impl PageService {
         moves: Moves,
         (open, only): (&[OpenPage<'_>], &Only),
     ) -> Result<MovePlan, Fault> {
-        let mut linking: BTreeMap<u64, PageEntry> = BTreeMap::new();
-        for it in moves.pages.values() {
-            let former = (it.page.0.clone(), it.old_slug.clone(), it.page.2.clone());
-            let mut names = reader.derived(it.page.2.id)?.names;
-            names.push(normalize_name(it.old_slug.name()));
-            for id in reader.linking_with_names(&former, &names, usize::MAX)? {
-                if let Some(page) = reader.by_id(id)? {
-                    linking.insert(id, page);
-                }
-            }
-        }
+        let mut linking = moves.linking(reader)?;
         let is_open = |page: &PageEntry| {
             open.iter().any(|it| it.place.page_ref() == PageRef::new(&page.0, &page.1))
         };
@@ -190,21 +180,7 @@ impl PageService {
                 updates.pages.push((page, document));
             }
         }
-        let mut texts = Vec::new();
-        for OpenPage { place, document } in open {
-            let Ok(split) = SplitText::parse(&place.path, &document.text) else {
-                updates.not_updated.push(format!("{}: frontmatter", place.path));
-                continue;
-            };
-            let own = (&place.source, &place.slug, place.path.as_str());
-            let new = moves.rewrite(reader, own, &split.document)?;
-            let is_changed = new.rewritten_count > 0;
-            let new = updates.add(new, &place.slug);
-            if is_changed {
-                let text = split.with(&new.frontmatter, &new.body);
-                texts.push(OpenDocument { file: document.file.clone(), text });
-            }
-        }
+        let texts = moves.rewrite_open(reader, open, &mut updates)?;
         Ok(MovePlan { moves, moved, updates, texts, change })
     }
 
@@ -269,6 +245,47 @@ impl Moves {
             self.pages.insert(id, moved);
         }
         Ok(())
+    }
+
+    /// Returns the pages that may link to a page that moves.
+    fn linking(&self, reader: &Reader) -> Result<BTreeMap<u64, PageEntry>, Fault> {
+        let mut linking: BTreeMap<u64, PageEntry> = BTreeMap::new();
+        for it in self.pages.values() {
+            let former = (it.page.0.clone(), it.old_slug.clone(), it.page.2.clone());
+            let mut names = reader.derived(it.page.2.id)?.names;
+            names.push(normalize_name(it.old_slug.name()));
+            for id in reader.linking_with_names(&former, &names, usize::MAX)? {
+                if let Some(page) = reader.by_id(id)? {
+                    linking.insert(id, page);
+                }
+            }
+        }
+        Ok(linking)
+    }
+
+    /// Returns the new texts of the open documents that change.
+    fn rewrite_open(
+        &self,
+        reader: &Reader,
+        open: &[OpenPage<'_>],
+        updates: &mut LinkUpdates,
+    ) -> Result<Vec<OpenDocument>, Fault> {
+        let mut texts = Vec::new();
+        for OpenPage { place, document } in open {
+            let Ok(split) = SplitText::parse(&place.path, &document.text) else {
+                updates.not_updated.push(format!("{}: frontmatter", place.path));
+                continue;
+            };
+            let own = (&place.source, &place.slug, place.path.as_str());
+            let new = self.rewrite(reader, own, &split.document)?;
+            let is_changed = new.rewritten_count > 0;
+            let new = updates.add(new, &place.slug);
+            if is_changed {
+                let text = split.with(&new.frontmatter, &new.body);
+                texts.push(OpenDocument { file: document.file.clone(), text });
+            }
+        }
+        Ok(texts)
     }
 
     /// Rewrites the links in a document, which is at `own` before the move.
