@@ -15,16 +15,17 @@ use crate::{
     CollectorSetup, CollectorSetupReply, CollectorStatus, CollectorStatusReply, Command, Complete,
     Completions, ConflictList, Conflicts, ConnectReport, ConnectTest, ContradictionList,
     Contradictions, Costs, CostsReply, Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest,
-    Doctor, DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph,
-    GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns,
-    IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, ImportReports, ImportReportsReply,
-    IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Keep, LeftList, LeftReply, Link,
-    LinkReply, Links, LinksReply, List, MachineList, MachineRemove, MachineRemoveReply, Machines,
-    MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply, MachinesLeave, MachinesPlan,
-    MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply, MachinesStatus,
-    MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models,
-    MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, RecallReply, RecallRun, Redo,
-    Rename, Reply, Restore, RestoreReply, Revert, Scope, Search, SeenList, SeenReplay,
+    Doctor, DoctorReply, EditorChanges, EditorChangesReply, Embed, EmbedReply, Export, ExportReply,
+    Fault, FaultCode, Get, Graph, GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply,
+    Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, ImportReports,
+    ImportReportsReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Keep, LeftList,
+    LeftReply, Link, LinkReply, Links, LinksReply, List, MachineList, MachineRemove,
+    MachineRemoveReply, Machines, MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply,
+    MachinesLeave, MachinesPlan, MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply,
+    MachinesStatus, MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply,
+    ModelList, Models, MoveReply, Orphans, Page, PageNames, PageNamesReply, Pages, Purge,
+    PurgeReply, Put, Random, RecallReply, RecallRun, Redo, Refactor, RefactorReply, Rename, Reply,
+    Resolve, ResolveReply, Restore, RestoreReply, Revert, Scope, Search, SeenList, SeenReplay,
     SeenReplayReply, SeenReply, Settle, Settled, SourceAdd, SourceDefault, SourceList,
     SourceRemove, SourceReply, SourceSet, SourcesReply, StaleAnswerList, StaleAnswers, Status,
     StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline, TimelineDays,
@@ -282,6 +283,10 @@ operations! {
     AnswerSave, "ask --save", Admin => WriteReply;
     StaleAnswerList, "ask --stale", Read, Slow => StaleAnswers;
     RecallRun, "recall", Admin, Slow => RecallReply;
+    Resolve, "editor links", Read => ResolveReply;
+    PageNames, "editor names", Read => PageNamesReply;
+    EditorChanges, "editor changes", Read => EditorChangesReply;
+    Refactor, "editor rename", Write, Slow => RefactorReply;
 }
 
 #[cfg(test)]

@@ -11,13 +11,14 @@ use crate::{
     ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply,
     CollectorEnrichReply, CollectorRun, CollectorSetupReply, CollectorStatusReply, Completions,
     Conflicts, ConnectReport, Contradictions, CostsReply, Curve, DeleteReply, DiffReply, Digest,
-    DoctorReply, EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply, HistoryReply, Hits,
-    IdeaRunsReply, IdeasReply, ImportReply, ImportReportsReply, IngestJob, JobRetryReply, Jobs,
-    LeftReply, LinkReply, LinksReply, MachineRemoveReply, Machines, MachinesInitReply,
-    MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply,
-    ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply, RecallReply,
-    RestoreReply, SeenReplayReply, SeenReply, Settled, SourceReply, SourcesReply, StaleAnswers,
-    StatusReply, StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
+    DoctorReply, EditorChangesReply, EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply,
+    HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, ImportReportsReply, IngestJob,
+    JobRetryReply, Jobs, LeftReply, LinkReply, LinksReply, MachineRemoveReply, Machines,
+    MachinesInitReply, MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply,
+    MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply, Page, PageNamesReply,
+    PageTags, Pages, PurgeReply, RecallReply, RefactorReply, ResolveReply, RestoreReply,
+    SeenReplayReply, SeenReply, Settled, SourceReply, SourcesReply, StaleAnswers, StatusReply,
+    StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
     TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
     TunnelSetupReply, TunnelStatusReply, UndoReply, VoiceReply, WhyReply, WriteReply,
 };
@@ -178,6 +179,10 @@ replies! {
     Settled(Settled),
     StaleAnswers(StaleAnswers),
     Recall(RecallReply),
+    Resolve(ResolveReply),
+    PageNames(PageNamesReply),
+    EditorChanges(EditorChangesReply),
+    Refactor(RefactorReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

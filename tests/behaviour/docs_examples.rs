@@ -68,6 +68,8 @@ run_documents! {
         .that_starts_daemons()
         .replacing("/tmp/brain-dev", "~/brain-dev");
     every_example_of_editing_runs: "docs/editing.md", Reader::new();
+    every_example_of_editors_runs: "docs/editors.md", Reader::new()
+        .with_file("notes/plan.md", "# Plan\n");
     every_example_of_errors_runs: "docs/errors.md", Reader::new();
     every_example_of_the_first_run_runs: "docs/first-run.md", Reader::new()
         .with_file(".cursor/mcp.json", "{}")

@@ -116,6 +116,19 @@ fn mv_in_a_directory_keeps_the_mode_of_the_file() {
 }
 
 #[test]
+fn a_page_that_moves_back_keeps_its_file_after_a_kill() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("notes/alpha", "Text.\n");
+    home.json(["mv", "notes/alpha", "notes/beta"]);
+    home.json(["mv", "notes/beta", "notes/alpha"]);
+    daemon.kill();
+    let _daemon = home.daemon();
+    assert_eq!(fs::read_to_string(home.page_file("notes/alpha")).unwrap(), "Text.\n");
+    assert!(!home.page_file("notes/beta").exists());
+}
+
+#[test]
 fn mv_never_takes_the_slug_of_another_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -32,6 +32,7 @@ mod left;
 mod link;
 mod list;
 mod logs;
+mod lsp;
 mod machines;
 mod mcp;
 mod model;
@@ -129,6 +130,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<logs::LogsCommand>(),
     Row::of::<serve::ServeCommand>(),
     Row::of::<mcp::McpCommand>(),
+    Row::of::<lsp::LspCommand>(),
     Row::of::<skill::SkillCommand>(),
     Row::of::<service::ServiceCommand>(),
     Row::of::<doctor::DoctorCommand>(),

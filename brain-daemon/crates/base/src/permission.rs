@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations that need the scope `read`. The list changes only if access is meant to change.
-    const READ: [&str; 29] = [
+    const READ: [&str; 32] = [
         "status",
         "get",
         "search",
@@ -75,10 +75,13 @@ mod tests {
         "diff --since",
         "contradictions",
         "ask --stale",
+        "editor links",
+        "editor names",
+        "editor changes",
     ];
 
     /// Operations that need the scope `write`.
-    const WRITE: [&str; 17] = [
+    const WRITE: [&str; 18] = [
         "capture",
         "put",
         "delete",
@@ -96,6 +99,7 @@ mod tests {
         "attachments --remove",
         "keep",
         "redo",
+        "editor rename",
     ];
 
     /// Every kind of caller, with its highest scope.

@@ -15,6 +15,7 @@ mod follow_machines;
 mod home_owner;
 mod ledgers;
 mod open;
+mod page_names;
 mod parts;
 mod past_brain;
 mod purge;
@@ -355,6 +356,10 @@ impl Brain {
             Request::Random(r) => self.pages.random(caller, &r).map(Reply::Page),
             Request::Orphans(r) => self.pages.orphans(caller, &r).map(Reply::Pages),
             Request::Todos(r) => self.pages.todos(caller, &r).map(Reply::Todos),
+            Request::Resolve(r) => self.pages.resolve_links(caller, &r).map(Reply::Resolve),
+            Request::PageNames(r) => self.page_names(caller, &r).map(Reply::PageNames),
+            Request::EditorChanges(r) => Ok(Reply::EditorChanges(self.wait_for_changes(&r))),
+            Request::Refactor(r) => self.pages.refactor(caller, &r).map(Reply::Refactor),
             Request::Rename(r) => self.pages.rename(caller, &r).map(Reply::Move),
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
             Request::Purge(r) => {

@@ -16,7 +16,7 @@ pub mod links;
 pub mod list;
 pub mod merge;
 pub mod orphans;
-mod page_move;
+pub(crate) mod page_move;
 pub mod put;
 mod queued_capture;
 pub(crate) mod random_page;

@@ -78,7 +78,8 @@ impl PageService {
                         return Ok(None);
                     }
                     around.iter().try_for_each(|around| around.before(transaction))?;
-                    let moved = transaction.move_page(source, (from, to), record, new, now)?;
+                    let moved =
+                        transaction.move_page(source, (from, (to, None)), record, new, now)?;
                     let others = link_updates.write(transaction, change, now)?;
                     if let Some(around) = &around {
                         let turned = others.iter().map(|(_, record)| record.seq);
