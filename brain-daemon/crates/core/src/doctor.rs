@@ -24,7 +24,7 @@ use brain_service::health::{Finding, Health, HealthCheck};
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The names of all checks, in the order of the reply.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "daemon",
     "home",
     "configuration",
@@ -32,6 +32,7 @@ const ORDER: [&str; 27] = [
     "socket permissions",
     "store integrity",
     "store size",
+    "history",
     "schema version",
     "index",
     "outbox",
