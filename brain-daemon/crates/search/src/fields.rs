@@ -51,7 +51,7 @@ impl Index {
         let required = vec![PageCondition::Keys(vec![key])];
         let plan = Plan { required, ..Plan::default() };
         self.with_view(sources, |view, visible, _, _| {
-            Ok(!self.find(view, &plan, visible, 1)?.hits.candidates.is_empty())
+            self.has_match(view, &plan, visible)
         })
     }
 }
