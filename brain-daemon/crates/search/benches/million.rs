@@ -36,6 +36,8 @@ const RARE_EVERY: u64 = 200;
 const QUESTIONS: usize = 60;
 /// Number of hits of a question.
 const HITS: usize = 10;
+/// Number of segments of an index whose merges are done.
+const MAX_SEGMENTS: usize = 8;
 /// Number of changes that are pushed at once.
 const BATCH: u64 = 2000;
 
@@ -66,7 +68,7 @@ fn open(dir: &Path, pages: u64, words: &Vocabulary) -> Index {
     let began = Instant::now();
     let open = || Index::open(&dir.join("index"), "million", pages, Options::default()).unwrap();
     let (index, report) = open();
-    if report.seq == pages {
+    if report.seq == pages && segment_count(dir) <= MAX_SEGMENTS {
         eprintln!("opened in {:?}", began.elapsed());
         return index;
     }
@@ -81,17 +83,18 @@ fn open(dir: &Path, pages: u64, words: &Vocabulary) -> Index {
     }
     index.flush().unwrap();
     eprintln!("made in {:?}; merging", began.elapsed());
-    // The idle index merges its segments; a new file of segments ends the wait.
-    let size = || fs::read_dir(dir.join("index")).unwrap().count();
-    let mut last = (size(), Instant::now());
-    while last.1.elapsed() < Duration::from_secs(20) {
-        std::thread::sleep(Duration::from_millis(500));
-        if size() != last.0 {
-            last = (size(), Instant::now());
-        }
+    // The idle index merges its segments.
+    while segment_count(dir) > MAX_SEGMENTS {
+        std::thread::sleep(Duration::from_secs(1));
     }
     drop(index);
     open().0
+}
+
+/// Returns the number of segments of the index.
+fn segment_count(dir: &Path) -> usize {
+    let meta = fs::read_to_string(dir.join("index/meta.json")).unwrap_or_default();
+    meta.matches("segment_id").count()
 }
 
 /// Pseudo-random numbers (SplitMix64).

@@ -77,7 +77,7 @@ fn pruning_finds_the_best_documents() {
                 for docs in [None, Some(&few), Some(&many)] {
                     let best = |count| best_scores(view, fields, (&plan, &stats), docs, count);
                     let all = best(PAGES as usize);
-                    assert!(!all.is_empty(), "{text}");
+                    assert!(docs.is_some() || !all.is_empty(), "{text}");
                     for count in [1, 10, 100] {
                         assert_eq!(best(count), all[..count.min(all.len())], "{text}");
                     }
