@@ -140,8 +140,7 @@ struct Vocabulary {
 impl Vocabulary {
     fn new() -> Self {
         let mut random = Random(1);
-        let mut words: Vec<String> =
-            FUNCTION_WORDS.split_whitespace().map(str::to_owned).collect();
+        let mut words: Vec<String> = FUNCTION_WORDS.split_whitespace().map(str::to_owned).collect();
         let mut known: std::collections::HashSet<String> = words.iter().cloned().collect();
         while words.len() < VOCABULARY {
             let syllables = 2 + random.below(3);

@@ -276,8 +276,8 @@ impl<'a> Lists<'a> {
         self.all.push(List { docs_with, docs, weight, shares, max });
     }
 
-    /// Returns the lists to read for documents with a score above `least`, and the maximum that the
-    /// others add together. The longest lists are left out first.
+    /// Returns the lists to read for documents with a score above `least`, in order, and the maximum
+    /// that the others add together. The longest lists are left out first.
     fn to_read(&self, least: f32) -> (Vec<usize>, f32) {
         let (mut read, mut others) = (self.by_length.clone(), 0.0);
         read.retain(|list| {
@@ -288,6 +288,7 @@ impl<'a> Lists<'a> {
             }
             !is_left_out
         });
+        read.sort_unstable();
         (read, others)
     }
 }
@@ -330,19 +331,23 @@ impl Search<'_, '_> {
                     continue;
                 }
                 for (doc, sum) in (chunk_first..).zip(chunk) {
-                    if *sum > 0.0 && (*sum + others) * ROUNDING > least {
-                        self.offer(doc);
-                        least = self.least_score();
+                    if *sum <= 0.0 || (*sum + others) * ROUNDING <= least {
+                        continue;
                     }
+                    match read.len() == self.lists.all.len() {
+                        true => self.add(doc, *sum),
+                        false => self.offer(doc),
+                    }
+                    least = self.least_score();
                 }
             }
             from = first.saturating_add(WINDOW_DOCS);
         }
     }
 
-    /// Adds a document if it is among the best.
+    /// Looks up the score of a document, and adds the document if it is among the best.
     fn offer(&mut self, doc: u32) {
-        if self.filter.docs.as_ref().is_some_and(|docs| !docs.contains(doc)) {
+        if !self.may_match(doc) {
             return;
         }
         let least = self.least_score();
@@ -358,9 +363,17 @@ impl Search<'_, '_> {
             self.scores[list] = score;
         }
         // Added in the same order for each document: equal pages have equal scores.
-        let score: f32 = self.scores.iter().sum();
-        if score > least && (self.filter.admits)(doc) {
+        self.add(doc, self.scores.iter().sum());
+    }
+
+    /// Adds a document if its score is among the best.
+    fn add(&mut self, doc: u32, score: f32) {
+        if score > self.least_score() && self.may_match(doc) && (self.filter.admits)(doc) {
             self.best.add(f64::from(score), self.number, doc);
         }
+    }
+
+    fn may_match(&self, doc: u32) -> bool {
+        self.filter.docs.as_ref().is_none_or(|docs| docs.contains(doc))
     }
 }

@@ -39,7 +39,8 @@ impl PhrasePostings {
     /// Returns whether one of the documents that `is_match` accepts contains the phrase.
     pub(super) fn is_in_any(&self, is_match: &dyn Fn(u32) -> bool) -> bool {
         self.fields.iter().any(|words| {
-            let pages = |forms: &&Vec<SegmentPostings>| forms.iter().map(HasLen::len).sum::<usize>();
+            let pages =
+                |forms: &&Vec<SegmentPostings>| forms.iter().map(HasLen::len).sum::<usize>();
             let rarest = words.iter().min_by_key(pages);
             rarest.into_iter().flatten().any(|form| {
                 let mut docs = form.clone();
