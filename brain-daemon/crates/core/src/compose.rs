@@ -390,7 +390,7 @@ impl Brain {
         vec![
             self.process.clone(),
             Arc::new(AccessHealth(self.access.clone())),
-            Arc::new(StoreHealth(self.store.clone())),
+            Arc::new(StoreHealth::new(self.store.clone())),
             self.search.clone(),
             self.files.clone(),
             self.ingest.clone(),

@@ -5,6 +5,7 @@
 pub(crate) mod access;
 pub(crate) mod process;
 pub(crate) mod store;
+mod store_size;
 pub(crate) mod workers;
 
 use std::sync::Arc;
