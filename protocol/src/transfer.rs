@@ -171,36 +171,6 @@ pub struct ImportRow {
     pub undone_at: Option<String>,
 }
 
-/// `brain import --undo`: undoes an import.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImportUndo {
-    /// The import.
-    pub id: String,
-    /// Whether to write nothing and report what would change.
-    pub dry_run: bool,
-}
-
-/// What became of the pages of an import that was undone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImportUndoReply {
-    /// The import.
-    pub id: String,
-    /// Whether it was a dry run.
-    pub dry_run: bool,
-    /// The number of pages that the import created or restored, and that are deleted now.
-    pub deleted: u64,
-    /// The number of pages that have their former text again.
-    pub reverted: u64,
-    /// The number of pages that the import did not change, or that are undone already.
-    pub untouched: u64,
-    /// The pages that stay as they are, and why; at most the first 1000.
-    pub kept: Vec<ImportFailure>,
-    /// The number of all pages that stay as they are.
-    pub kept_total: u64,
-    /// The directory of the collector whose files keep posts that the import added.
-    pub posts_directory: Option<String>,
-}
-
 /// `brain export`: writes all pages as files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Export {

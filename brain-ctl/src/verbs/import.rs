@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use brain_protocol::{
     Command, Exit, Fault, IgnoredFiles, ImportFailure, ImportReply, ImportReportsReply,
-    ImportUndoReply, ImportedPosts, SyncStatus,
+    ImportedPosts, SyncStatus,
 };
 use clap::Args;
 
@@ -56,7 +56,7 @@ pub(crate) struct ImportCommand {
     )]
     report: Option<Option<String>>,
 
-    /// Undo an import: delete the pages it created, restore the text of the others
+    /// Undo an import, as `brain undo --import` does
     #[arg(long, value_name = "ID", conflicts_with_all = ["path", "format", "source", "since", "scrub"])]
     undo: Option<String>,
 }
@@ -75,7 +75,8 @@ impl Verb for ImportCommand {
         }
         let dry_run = self.dry_run;
         if let Some(id) = self.undo {
-            return context.run(brain_protocol::ImportUndo { id, dry_run });
+            let run = Some(id);
+            return context.run(brain_protocol::Undo { run, dry_run, ..Default::default() });
         }
         let source = fail::parse_source(self.source.as_deref())?;
         // The daemon has another working directory, so the path must be absolute.
@@ -234,31 +235,6 @@ impl Show for ImportReportsReply {
             t.raw_line(&row.id);
         }
     }
-}
-
-impl Show for ImportUndoReply {
-    fn text(&self, t: &mut Text) {
-        let action = if self.dry_run { "would undo" } else { "undid" };
-        t.line(&format!("{action} import {}", self.id));
-        for (n, label) in [
-            (self.deleted, "deleted"),
-            (self.reverted, "with their former text again"),
-            (self.untouched, "not changed by it, or undone already"),
-            (self.kept_total, "kept"),
-        ] {
-            if n > 0 {
-                t.line(&format!("  {n:>8} {label}"));
-            }
-        }
-        for kept in self.kept.iter().take(MAX_LEFT_OUT) {
-            named_line(t, "  kept: ", &kept.path, &kept.reason);
-        }
-        if let Some(directory) = &self.posts_directory {
-            t.line(&format!("  kept: the posts in the collector's files: {}", clean(directory)));
-        }
-    }
-
-    fn quiet(&self, _: &mut Text) {}
 }
 
 /// Adds a line about a thing and the reason, which is wrapped between words.

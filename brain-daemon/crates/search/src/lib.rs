@@ -104,7 +104,7 @@ mod visible_tests;
 #[cfg(test)]
 mod word_tests;
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use brain_protocol::{ScorePart, Slug, SourceId};
 pub use command::is_option;
@@ -115,7 +115,7 @@ pub use index::Index;
 pub use query::Query;
 pub use question_terms::{QuestionTerms, QuestionWord, Subject, each_word};
 pub use quotes::Quotes;
-pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
+pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter, snippet_text};
 pub use typos::Spelling;
 
 /// The parts of a page that a search finds or filters by.
@@ -237,6 +237,9 @@ pub struct Question {
     /// Whether links answer the question. If so, pages that repeat the question's words get no
     /// bonus.
     pub asks_for_links: bool,
+    /// The byte range of [`Query::plain`] that names a day, if the day itself ranks pages and the
+    /// question has other words. Its words count less.
+    pub day_words: Option<Range<usize>>,
 }
 
 /// The best pages for a question, and what is needed to show them.

@@ -30,6 +30,8 @@ pub(super) struct WordGroup {
     /// The groups of adjacent words of the question that are one word here; empty for a word of the
     /// question. It counts in texts and titles only.
     pub(super) joined: Vec<usize>,
+    /// The group of the word of which it is another spelling.
+    pub(super) spelling_of: Option<usize>,
 }
 
 impl WordGroup {

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 
 use redb::{ReadableTable, WriteTransaction};
 
-use super::record::{
-    Actor, PageRecord, StepKind, StepRecord, VersionRecord, from_bytes, to_bytes,
-};
+use super::record::{Actor, PageRecord, StepKind, StepRecord, VersionRecord, from_bytes, to_bytes};
 use super::{StoreError, tables as t};
 
 /// A state of a page: its id, version, time, and whether it is deleted.
@@ -68,10 +66,15 @@ pub(super) fn make_steps(txn: &WriteTransaction) -> Result<(), StoreError> {
             actor: Actor::default(),
             machine: None,
             made_from: Vec::new(),
+            write: seq,
         };
         steps.insert(seq, to_bytes(&step)?.as_slice())?;
     }
     txn.open_table(t::MADE_FROM)?;
+    txn.open_table(t::UNDONE)?;
+    txn.open_table(t::CITATIONS)?;
+    txn.open_table(t::RECALL)?;
+    txn.open_table(t::SETTLED)?;
     if let Ok(at) = u64::try_from(former_at) {
         txn.open_table(t::META)?.insert(t::META_STEP_AT, at)?;
     }

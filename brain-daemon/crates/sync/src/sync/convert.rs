@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_base::home::create_private_dir;
+use brain_base::outgoing::OpenRequest;
 use brain_converter::{Ending, convert, invalid};
 use brain_page::{ConvertedLine, attachment_name};
 use brain_protocol::{Command, Fault, FaultCode};
@@ -151,6 +152,11 @@ impl SyncService {
         let mut export: Option<ConvertedExport> = None;
         let count = Cell::new(0);
         let should_continue = || progress.at(0, count.get()) && !self.env.stop.is_cancelled();
+        let _program = OpenRequest::of_program(
+            &self.env.outgoing,
+            program.first().map_or("", String::as_str),
+            "import",
+        );
         let ending = convert(&program, path, &should_continue, &mut |line| {
             if let ConvertedLine::Format { title, .. } = line {
                 let pages = ConvertedPages::new(self.scratch_dir()?, should_scrub);

@@ -68,7 +68,11 @@ impl SyncService {
         };
         let former = current_act();
         let act = Act {
-            actor: Actor { door: "import".into(), run: record.as_ref().map(|r| r.id.clone()), ..former.actor },
+            actor: Actor {
+                door: "import".into(),
+                run: record.as_ref().map(|r| r.id.clone()),
+                ..former.actor
+            },
             ..former
         };
         let posts = acting(act, || {

@@ -24,7 +24,7 @@ use super::import_effect::{ImportEffect, StoredTexts};
 use super::import_input::{ImportInput, InputKind};
 use super::import_page::{ImportPage, read_page};
 use super::import_posts::{PostImport, PostKeeper};
-use super::import_record::{FormerState, ImportRecord};
+use super::import_record::ImportRecord;
 use super::import_tally::ImportTally;
 
 /// Why a page is not written.
@@ -366,18 +366,19 @@ impl<'a> ImportRun<'a> {
         let applied = service.store.write(move |transaction| {
             transaction.mark_as_bulk();
             let mut effects = Vec::with_capacity(pages.len());
-            let mut before = Vec::new();
+            let (mut written, mut unchanged) = (Vec::new(), Vec::new());
             for page in &pages {
                 let existing = transaction.page(&id, &page.slug)?;
-                let former = FormerState::of(&page.slug, existing.as_ref());
                 let effect = ImportEffect::of(page, existing, &InTransaction(transaction))?;
-                if matches!(effect, ImportEffect::Write(_)) {
-                    before.push(former);
+                match effect {
+                    ImportEffect::Write(_) => written.push(page.slug.clone()),
+                    ImportEffect::Unchanged(_) => unchanged.push(page.slug.clone()),
+                    ImportEffect::Blank | ImportEffect::Keep => {}
                 }
                 effects.push(effect);
             }
             if let Some(record) = mode.record() {
-                record.add_pages(now, before)?;
+                record.add_pages(now, written, unchanged)?;
             }
             let mut out = Vec::with_capacity(pages.len());
             for (ImportPage { slug, page, .. }, effect) in pages.iter().zip(effects) {
