@@ -32,7 +32,7 @@ fn files(mut bytes: &[u8]) -> Vec<(String, &[u8])> {
     while !bytes.is_empty() {
         let end = bytes.windows(2).position(|it| it == [0xFF, 0xFE]);
         let file = &bytes[..end.unwrap_or(bytes.len())];
-        bytes = end.map_or(&[], |end| &bytes[end + 2..]);
+        bytes = end.map_or(&[][..], |end| &bytes[end + 2..]);
         let Some(name_end) = file.iter().position(|byte| *byte == b'\n') else { continue };
         files.push((String::from_utf8_lossy(&file[..name_end]).into_owned(), &file[name_end + 1..]));
     }

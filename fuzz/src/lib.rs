@@ -17,7 +17,8 @@ pub fn format(number: u8) -> &'static Format {
         let name = std::env::var(FORMAT).ok()?;
         Some(formats().find(|format| format.name == name).expect("a name of a format"))
     });
-    only.unwrap_or_else(|| formats().cycle().nth(usize::from(number)).expect("a format"))
+    let by_number = || formats().nth(usize::from(number) % formats().count()).expect("a format");
+    only.unwrap_or_else(by_number)
 }
 
 /// Checks the lines of a conversion. Each page has a path of its own and a readable text, each file

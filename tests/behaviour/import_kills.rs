@@ -263,7 +263,7 @@ impl State {
     }
 }
 
-/// Returns the paths of all files below a directory, relative to it, sorted.
+/// Returns the paths of all finished files below a directory, relative to it, sorted.
 fn files_below(dir: &Path) -> Vec<PathBuf> {
     let (mut found, mut pending) = (Vec::new(), vec![dir.to_owned()]);
     while let Some(folder) = pending.pop() {
@@ -271,6 +271,8 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => pending.push(path),
+                // A kill leaves an unfinished file, which a sweep removes later.
+                false if path.file_name().unwrap().to_string_lossy().starts_with('.') => {}
                 false => found.push(path.strip_prefix(dir).unwrap().to_owned()),
             }
         }
