@@ -71,7 +71,7 @@ fn vectors(body: &[u8]) -> String {
 
 /// Returns the listed requests, oldest first.
 fn left(home: &TestHome, arguments: &[&str]) -> Vec<Value> {
-    let all = [&["left", "--limit", "1000"], arguments].concat();
+    let all = [&["left", "--limit", "1000"][..], arguments].concat();
     let mut requests = home.json(all)["requests"].as_array().unwrap().clone();
     requests.reverse();
     requests

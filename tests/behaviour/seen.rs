@@ -23,7 +23,7 @@ fn call(client: &Mcp, tool: &str, arguments: Value) -> String {
 
 /// Returns the recorded calls, oldest first.
 fn seen(home: &TestHome, arguments: &[&str]) -> Vec<Value> {
-    let all = [&["seen", "--limit", "1000"], arguments].concat();
+    let all = [&["seen", "--limit", "1000"][..], arguments].concat();
     let mut calls = home.json(all)["calls"].as_array().unwrap().clone();
     calls.reverse();
     calls
