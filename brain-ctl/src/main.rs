@@ -7,6 +7,7 @@
 
 mod ai_clients;
 mod args;
+mod as_of;
 mod command;
 mod completion;
 mod connect;
@@ -19,6 +20,7 @@ mod end_signals;
 mod fail;
 mod home;
 mod input;
+mod isolate;
 mod list_options;
 mod money;
 mod output;
@@ -27,6 +29,7 @@ mod progress;
 mod replace_file;
 mod start;
 mod stop;
+mod torture;
 mod unknown_label;
 mod verbs;
 mod when;

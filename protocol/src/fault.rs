@@ -100,6 +100,8 @@ fault_codes! {
     UnknownSource = "unknown_source" => NotFound,
     /// No such version of the page.
     UnknownVersion = "unknown_version" => NotFound,
+    /// The page was purged.
+    Purged = "purged" => NotFound,
     /// The page is already soft-deleted.
     AlreadySoftDeleted = "already_soft_deleted" => Failed,
     /// The page is not deleted.
@@ -184,6 +186,8 @@ fault_codes! {
     OutcomeUnknown = "outcome_unknown" => Failed,
     /// This machine cannot follow the others before its owner acts.
     MachineStopped = "machine_stopped" => Failed,
+    /// A recorded answer cannot be rendered again.
+    NotReplayable = "not_replayable" => Failed,
 }
 
 #[cfg(test)]

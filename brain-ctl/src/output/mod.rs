@@ -1,8 +1,8 @@
 //! Prints results and faults, and returns the exit status.
 //!
 //! Standard output carries results, and faults as JSON; standard error carries everything else. A
-//! command returns an [`Outcome`] for [`finish`]. Only `ask`, `collector collect`, `demo`, `logs`,
-//! `mcp` and `setup` write to standard output while they run.
+//! command returns an [`Outcome`] for [`finish`]. Only `ask`, `collector collect`, `demo`, `doctor`,
+//! `logs`, `mcp` and `setup` write to standard output while they run.
 
 mod format;
 mod json;
@@ -24,6 +24,7 @@ use serde::Serialize;
 pub(crate) use format::{
     FormatOption, Listing, TableFormatOption, contradiction, json_records, show_list,
 };
+pub(crate) use json::line as json_line;
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{

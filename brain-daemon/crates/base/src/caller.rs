@@ -54,6 +54,8 @@ pub struct Caller {
     scopes: Scopes,
     visibility: Visibility,
     is_model: bool,
+    agent: Option<String>,
+    origins: Vec<String>,
 }
 
 impl Caller {
@@ -66,6 +68,8 @@ impl Caller {
             scopes: Scopes::ADMIN,
             visibility: Visibility::All,
             is_model: false,
+            agent: None,
+            origins: Vec::new(),
         }
     }
 
@@ -78,7 +82,8 @@ impl Caller {
     /// Returns a caller with a grant.
     #[must_use]
     pub fn granted(name: impl Into<String>, scopes: Scopes, visibility: Visibility) -> Self {
-        Self { name: name.into(), scopes, visibility, is_model: false }
+        let (is_model, agent, origins) = (false, None, Vec::new());
+        Self { name: name.into(), scopes, visibility, is_model, agent, origins }
     }
 
     /// Returns a caller for a model that acts for this caller. It has the same scopes, but the text
@@ -86,6 +91,32 @@ impl Caller {
     #[must_use]
     pub fn as_model(self) -> Self {
         Self { is_model: true, ..self }
+    }
+
+    /// Returns this caller with the name by which a program that acts for it calls itself. It
+    /// tells programs of one caller apart, and permits nothing.
+    #[must_use]
+    pub fn with_agent(self, name: impl Into<String>) -> Self {
+        Self { agent: Some(name.into()), ..self }
+    }
+
+    /// Returns this caller with what it says that its text is made from: pages and addresses.
+    #[must_use]
+    pub fn with_origins(self, origins: Vec<String>) -> Self {
+        Self { origins, ..self }
+    }
+
+    /// Returns what the caller says that its text is made from.
+    #[must_use]
+    pub fn origins(&self) -> &[String] {
+        &self.origins
+    }
+
+    /// Returns the name for lists of who did what: that of the program that acts for the caller, if
+    /// it has one, else the caller's.
+    #[must_use]
+    pub fn acting_name(&self) -> &str {
+        self.agent.as_deref().unwrap_or(&self.name)
     }
 
     /// Returns whether a model acts for the caller.

@@ -10,10 +10,11 @@ use super::Queue;
 use super::page::{PreparedPage, prepare, write};
 use crate::IngestService;
 use brain_base::backoff::Backoff;
+use brain_base::caller;
 use brain_service::NumberCipher;
 use brain_service::batch::map_in_parallel;
 use brain_store::{
-    Content, JobKind, JobRecord, StoreError, Transaction, WrittenPage, waited_for_log,
+    Actor, Content, JobKind, JobRecord, StoreError, Transaction, WrittenPage, waited_for_log,
 };
 
 /// Maximum number of jobs in one transaction. Large enough for cheap commits, small enough to
@@ -191,6 +192,7 @@ fn store_one(
     if !transaction.job_waits(id, record.due_at)? {
         return Ok(None);
     }
+    transaction.set_actor(actor(&record.client));
     let (slug, written) = write(transaction, record, prepared_page, now)?;
     transaction.change_job(id, record, &finished(record, &slug, now))?;
     Ok(Some(StoredJob {
@@ -199,6 +201,17 @@ fn store_one(
         is_automatic: record.options.slug.is_none(),
         page: written,
     }))
+}
+
+/// Returns who writes the page of a job: the client that sent it.
+pub(super) fn actor(client: &str) -> Actor {
+    let door = match client {
+        caller::CAPTURE => "cli",
+        caller::VOICE => "voice",
+        caller::COLLECTOR => "collector",
+        _ => "http",
+    };
+    Actor { door: door.into(), client: client.to_owned(), run: None }
 }
 
 /// Returns the record of a job whose page is stored at `slug`.

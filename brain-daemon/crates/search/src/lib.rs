@@ -115,7 +115,7 @@ pub use index::Index;
 pub use query::Query;
 pub use question_terms::{QuestionTerms, QuestionWord, Subject, each_word};
 pub use quotes::Quotes;
-pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
+pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter, snippet_text};
 pub use typos::Spelling;
 
 /// The parts of a page that a search finds or filters by.

@@ -11,6 +11,7 @@
 //! Every call can fail because the file cannot be read or written, or is damaged. A section on
 //! errors names what a call returns besides, or what it leaves behind.
 
+mod act;
 mod apply_batches;
 mod attachments;
 #[cfg(test)]
@@ -51,6 +52,11 @@ mod jobs;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod jobs_tests;
 mod kept_copy;
+mod ledger_records;
+mod ledgers;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod ledgers_tests;
 mod line_marks;
 mod link_changes;
 mod link_check;
@@ -68,12 +74,17 @@ mod new_page;
 mod open;
 mod overlay;
 mod packed_attachments;
+mod past_pages;
 mod pending_keys;
 mod purge;
 mod read;
 mod record;
 mod replica;
 mod restore;
+mod review_rows;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod review_tests;
 mod row_table;
 mod shared_commit;
 #[cfg(test)]
@@ -98,6 +109,11 @@ mod spool_recovery_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod spool_tests;
+mod step_migration;
+mod steps;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod steps_tests;
 mod store;
 mod store_file;
 mod tables;
@@ -109,6 +125,10 @@ mod title_migration;
 mod toml_migration;
 mod torn_store;
 mod transaction;
+mod undone;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod undone_tests;
 mod unfinished_purges;
 mod verify;
 #[cfg(test)]
@@ -118,6 +138,7 @@ mod write_page;
 mod write_task;
 mod writer;
 
+pub use act::{Act, acting, current_act};
 pub use attachments::NamedAttachment;
 pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use change::{Change, CommitHook};
@@ -126,21 +147,29 @@ pub use damaged_page::DamagedPage;
 pub use error::{StoreError, StoreFailure, unless_damaged};
 pub use grants::GrantUpdate;
 pub use kept_copy::{KeptCopy, StoreState, read_kept_copy};
+pub use ledger_records::{
+    LeftRecord, SeenHit, SeenPageRecord, SeenRecord, SeenReplyRecord, SeenSnippet, SeenTexts,
+    ledger_id, ledger_time,
+};
 pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};
 pub use meta::{FIRST_SCHEMA, SCHEMA};
 pub use new_page::{FilePlan, LineChange, NewPage};
+pub use past_pages::PastPage;
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
-    FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
-    Provenance, SourceRecord, SourceSettingsRecord, SyncResult, TokenRecord, VersionRecord,
+    Actor, AttachmentRecord, AuditRecord, Author, CitationRecord, ClientRecord, Content,
+    DerivedRows, FileRecord, FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord,
+    Origin, OutboxRow, PageRecord, Provenance, RecallRecord, SettledRecord, SourceRecord,
+    SourceSettingsRecord, StepHead, StepKind, StepRecord, SyncResult, TokenRecord, UndoAct,
+    UndoneRecord, VersionRecord, purged_name,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
 pub use shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, RemoteChanges, SharedLog};
 pub use shared_state::Sources;
 pub use spool::{spool_path, spooled_jobs};
+pub use steps::HistorySize;
 pub use store::{ReaderFactory, Store};
 pub use store_file::{StoreOptions, create as create_store};
 pub use temporary_file::sweep_unfinished;

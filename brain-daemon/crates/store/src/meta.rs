@@ -7,7 +7,7 @@ use redb::ReadTransaction;
 use super::{StoreError, tables as t};
 
 /// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 90;
+pub const SCHEMA: u64 = 91;
 
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;

@@ -4,18 +4,21 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
+use super::record::StepKind;
 use super::record::{FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
+use super::steps::StepPlace;
 use super::{NewPage, StoreError, Transaction};
 
 impl Transaction<'_> {
     /// Moves an active page from the slug `from` to `to`, and gives it the text of `new`, which is
     /// usually the same. The former version is kept if the text changed. The new slug must be free.
+    /// The file gets the path beside `to`, or that of the slug.
     ///
     /// The outbox writes the file at its new path and removes it from its former one.
     pub fn move_page(
         &mut self,
         source: &SourceId,
-        (from, to): (&Slug, &Slug),
+        (from, (to, path)): (&Slug, (&Slug, Option<&str>)),
         old: &PageRecord,
         new: &NewPage,
         now: i64,
@@ -31,7 +34,7 @@ impl Transaction<'_> {
         self.changes.remove(old.seq)?;
         self.counters.seq += 1;
         // The title can be the name of the file.
-        let source_path = self.free_path(source, to, id)?;
+        let source_path = self.reserve_path(source, (to, path), id)?;
         let mut record =
             new.fill_record(PageRecord { seq: self.counters.seq, source_path, ..old.clone() });
         self.ids.insert(id, (source.as_str(), to.as_str()))?;
@@ -58,6 +61,10 @@ impl Transaction<'_> {
         self.record_added_names(source, to, id, &new.derived.names);
         self.move_file_rows(source, old, &record, synced, is_changed, &ours)?;
         self.put_record(source, to, &record, Some((FileState::Present, ours)))?;
+        let (source_name, slug) = (source.as_str(), to.as_str());
+        let place =
+            StepPlace { source: source_name, slug, previous: old.seq, kind: StepKind::Moved };
+        self.add_step(&record, &place, Some(now))?;
         self.add_page_change(source, to, &record, &new.content, false);
         Ok(record)
     }
@@ -101,8 +108,8 @@ impl Transaction<'_> {
     }
 
     /// Gives the page `into` the versions and the current text of the page `from` as former
-    /// versions, numbered from the current version of `into` on. The current text of `into` gets
-    /// the next number. The caller then writes `into`.
+    /// versions, numbered after the current version of `into`, which keeps its number. The caller
+    /// then writes `into`.
     pub fn adopt_versions(
         &mut self,
         source: &SourceId,
@@ -117,7 +124,7 @@ impl Transaction<'_> {
             adopted.extend(self.version(from.id, number)?);
         }
         adopted.push(VersionRecord { record: from.clone(), content: self.content(from)? });
-        let mut record = into.clone();
+        let mut record = PageRecord { version: self.keep_current(into)? + 1, ..into.clone() };
         for mut version in adopted {
             version.record = PageRecord { id: into.id, version: record.version, ..version.record };
             self.versions.insert((into.id, record.version), to_bytes(&version)?.as_slice())?;

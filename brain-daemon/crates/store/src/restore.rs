@@ -109,6 +109,8 @@ fn adapt_to_machine(
         let mut meta = txn.open_table(t::META)?;
         meta.insert(t::META_STORE_ID, options.new_store_id)?;
         meta.remove(t::META_MADE_AT)?;
+        // The time of the other machine's steps: its clock is not this one's.
+        meta.remove(t::META_STEP_AT)?;
         txn.open_table(t::FILES)?.retain(|_, _| false)?;
         txn.open_table(t::AUDIT)?.retain(|_, _| false)?;
         let directories = txn.open_table(t::SOURCE_MACHINES)?;

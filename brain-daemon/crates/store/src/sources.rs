@@ -3,11 +3,13 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
+use super::record::StepKind;
 use super::record::read;
 use super::record::{
     FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, SourceRecord,
     SourceSettingsRecord, to_bytes,
 };
+use super::steps::StepPlace;
 use super::tables::end_of_source;
 use super::{StoreError, Transaction};
 
@@ -196,7 +198,8 @@ impl Transaction<'_> {
         let mut derived = self.derived_of(id)?;
         (derived.names, derived.links) = (names, links);
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
-        self.changes.remove(record.seq)?;
+        let previous = record.seq;
+        self.changes.remove(previous)?;
         self.counters.seq += 1;
         record.seq = self.counters.seq;
         self.insert_derived(source, &record, &derived);
@@ -204,6 +207,9 @@ impl Transaction<'_> {
         path.clone_into(&mut record.source_path);
         self.outbox.remove(id)?;
         self.put_record(source, to, &record, None)?;
+        let (source_name, slug, kind) = (source.as_str(), to.as_str(), StepKind::Moved);
+        let place = StepPlace { source: source_name, slug, previous, kind };
+        self.add_step(&record, &place, None)?;
         let content = self.content(&record)?;
         self.add_page_change(source, to, &record, &content, true);
         Ok(record)

@@ -7,6 +7,7 @@ use std::sync::mpsc::sync_channel;
 
 use parking_lot::Mutex;
 
+use super::act::current_act;
 use super::compaction::on_disk;
 use super::error::with_damage_report;
 use super::read::Reader;
@@ -27,6 +28,17 @@ pub struct Store {
     pub(super) link_checks: Mutex<()>,
 }
 
+/// Returns `work` as the work of who acts on this thread.
+fn with_act<T>(
+    mut work: impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static {
+    let act = current_act();
+    move |transaction| {
+        transaction.task.act.clone_from(&act);
+        work(transaction)
+    }
+}
+
 impl Store {
     /// Runs `work` in the next transaction and waits until it is durable. `work` can run more than
     /// once, each time on a fresh transaction. It must check its preconditions before it writes.
@@ -38,7 +50,7 @@ impl Store {
         T: Send + 'static,
         F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     {
-        self.writer.call(work)
+        self.writer.call(with_act(work))
     }
 
     /// Queues `work` for the next transaction and returns at once. The writer's thread calls `done`
@@ -52,7 +64,7 @@ impl Store {
         F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
         D: FnOnce(Result<T, StoreError>) + Send + 'static,
     {
-        self.writer.submit(work, done);
+        self.writer.submit(with_act(work), done);
     }
 
     /// Whether the file system is read-only, so that writes are refused.

@@ -6,6 +6,8 @@ mod attachments;
 mod http;
 mod labels;
 mod pages;
+mod review;
+mod steps;
 
 use std::fs::File;
 use std::io::Read;
@@ -250,6 +252,10 @@ impl Verifier<'_> {
         }
         if self.schema >= 88 {
             self.attachments(&mut report, &mut step)?;
+        }
+        if self.schema >= 91 {
+            self.steps(&mut step)?;
+            self.review(&mut step)?;
         }
         (self.progress)(rows, rows);
         Ok(report)

@@ -10,7 +10,10 @@ use redb::ReadableTable;
 use super::change::ChangedPage;
 use super::error::unless_damaged;
 use super::line_marks::PageMarks;
-use super::record::{Content, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
+use super::record::{
+    Content, FileState, Hash, OutboxRow, PageRecord, StepKind, VersionRecord, to_bytes,
+};
+use super::steps::StepPlace;
 use super::tables::EVERY_PAGE;
 use super::{FilePlan, NewPage, StoreError, Transaction};
 use brain_page as page;
@@ -104,7 +107,14 @@ impl Transaction<'_> {
             self.record_added_names(source, slug, id, &new.derived.names);
         }
         let is_from_file = matches!(new.file, FilePlan::Keep(_));
+        let (previous, kind) = match &former {
+            None => (0, StepKind::Created),
+            Some(old) => (old.seq, StepKind::Written),
+        };
         self.put_record_as_planned(source, slug, &record, &new.file, own_digests)?;
+        let (source_name, slug_name) = (source.as_str(), slug.as_str());
+        let place = StepPlace { source: source_name, slug: slug_name, previous, kind };
+        self.add_step(&record, &place, Some(now))?;
         self.add_page_change(source, slug, &record, &new.content, is_from_file);
         Ok(WrittenPage { status, record, content: Some(new.content.clone()) })
     }
@@ -202,7 +212,8 @@ impl Transaction<'_> {
     }
 
     /// Stores `new` as a former version of an active page and returns its number. The page keeps
-    /// its text, and its own version gets the next number.
+    /// its text, which is also stored under the number that it had: a version's number means the
+    /// same text for ever.
     ///
     /// # Errors
     /// [`StoreError::DamagedText`] when the page's text is damaged; otherwise when the store cannot
@@ -216,13 +227,14 @@ impl Transaction<'_> {
         now: i64,
     ) -> Result<u32, StoreError> {
         self.write_count += 1;
-        let (id, version) = (record.id, record.version);
+        let (id, version) = (record.id, self.keep_current(&record)? + 1);
         let (created_at, updated_at) = new.resolve_dates(Some(&record), now);
         let mut kept = new.fill_record(PageRecord {
             created_at,
             updated_at,
             written_at: now,
             content_at: now,
+            version,
             ..record.clone()
         });
         let marks = new.marks(None, now);
@@ -230,11 +242,18 @@ impl Transaction<'_> {
         kept.marks = marks.lines;
         let kept = VersionRecord { record: kept, content: new.content.clone() };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
-        record.version += 1;
-        self.touch(source, slug, &mut record, None)?;
+        record.version = version + 1;
+        self.touch(source, slug, &mut record, None, (StepKind::TextKept, Some(now)))?;
         let content = self.content(&record)?;
         self.add_page_change(source, slug, &record, &content, false);
         Ok(version)
+    }
+
+    /// Stores the current text of a page as a former version, too, and returns its number.
+    pub(super) fn keep_current(&mut self, record: &PageRecord) -> Result<u32, StoreError> {
+        let kept = VersionRecord { record: record.clone(), content: self.content(record)? };
+        self.versions.insert((record.id, record.version), to_bytes(&kept)?.as_slice())?;
+        Ok(record.version)
     }
 
     /// Lets the outbox replace the file of an active page that has the digest `replaced`.
@@ -247,7 +266,8 @@ impl Transaction<'_> {
     ) -> Result<PageRecord, StoreError> {
         self.write_count += 1;
         let id = record.id;
-        self.touch(source, slug, &mut record, Some(FileState::Present))?;
+        let step = (StepKind::FileReplaced, None);
+        self.touch(source, slug, &mut record, Some(FileState::Present), step)?;
         let path = record.source_path.as_str();
         self.add_outbox_row(id, source.as_str(), path, FileState::Present, vec![replaced])?;
         let content = self.content(&record)?;
@@ -283,7 +303,7 @@ impl Transaction<'_> {
         self.deleted.insert((now, id), ())?;
         self.counters.active -= 1;
         record.deleted_at = Some(now);
-        self.touch(source, slug, &mut record, file)?;
+        self.touch(source, slug, &mut record, file, (StepKind::Deleted, Some(now)))?;
         self.add_change(id, None);
         Ok(record)
     }
@@ -305,7 +325,7 @@ impl Transaction<'_> {
         }
         self.counters.active += 1;
         let is_from_file = file.is_none();
-        self.touch(source, slug, &mut record, file)?;
+        self.touch(source, slug, &mut record, file, (StepKind::Restored, None))?;
         let derived = self.derived_of(id)?;
         self.insert_derived(source, &record, &derived);
         self.record_added_names(source, slug, id, &derived.names);
@@ -344,20 +364,25 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Gives the record a new sequence number. Adds an outbox row if the file must get a state.
+    /// Gives the record a new sequence number and a step, with its time if that is known. Adds an
+    /// outbox row if the file must get a state.
     fn touch(
         &mut self,
         source: &SourceId,
         slug: &Slug,
         record: &mut PageRecord,
         file: Option<FileState>,
+        (kind, now): (StepKind, Option<i64>),
     ) -> Result<(), StoreError> {
+        let previous = record.seq;
         let mut ours: Vec<Hash> = self.own_digest(record)?.into_iter().collect();
         ours.extend(self.imported_digest(source, &record.source_path)?);
         self.changes.remove(record.seq)?;
         self.counters.seq += 1;
         record.seq = self.counters.seq;
-        self.put_record(source, slug, record, file.map(|file| (file, ours)))
+        self.put_record(source, slug, record, file.map(|file| (file, ours)))?;
+        let (source, slug) = (source.as_str(), slug.as_str());
+        self.add_step(record, &StepPlace { source, slug, previous, kind }, now)
     }
 
     /// Returns the digest of the file that sync imported. `None` for a file that did not become a
@@ -422,6 +447,23 @@ impl Transaction<'_> {
         };
         self.outbox.insert(id, to_bytes(&row)?.as_slice())?;
         Ok(())
+    }
+
+    /// Reserves the path `path` for a page and returns it. Without one, or if another page has it,
+    /// as [`Self::free_path`].
+    pub(super) fn reserve_path(
+        &mut self,
+        source: &SourceId,
+        (slug, path): (&Slug, Option<&str>),
+        id: u64,
+    ) -> Result<String, StoreError> {
+        match path {
+            Some(path) if self.paths.get((source.as_str(), path))?.is_none() => {
+                self.paths.insert((source.as_str(), path), id)?;
+                Ok(path.to_owned())
+            }
+            _ => self.free_path(source, slug, id),
+        }
     }
 
     /// Reserves a path for a page and returns it: the slug's, or one with the page's id if another

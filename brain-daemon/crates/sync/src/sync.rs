@@ -23,6 +23,7 @@ mod import_page;
 mod import_posts;
 mod import_record;
 mod import_run;
+mod import_scrub;
 mod import_tally;
 mod import_undo;
 
@@ -63,6 +64,7 @@ use survey::scope;
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
+use brain_base::outgoing::OutgoingLog;
 use brain_converter::Converters;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
@@ -72,7 +74,7 @@ use brain_service::{NoProgress, Progress};
 use tokio_util::sync::CancellationToken;
 
 use brain_files::GitHistory;
-use brain_store::{SourceRecord, Store};
+use brain_store::{Act, Actor, SourceRecord, Store, acting, current_act};
 
 /// The interval at which a waiting sync checks whether the other one has ended.
 const TURN_POLL: Duration = Duration::from_millis(50);
@@ -103,6 +105,8 @@ pub struct SyncEnvironment {
     pub home: Home,
     /// The programs that read documents and exports.
     pub converters: Arc<Converters>,
+    /// The log of outgoing requests, for the starts of programs.
+    pub outgoing: Arc<dyn OutgoingLog>,
     /// The git configurations that the owner approved: `sources.git_approved`.
     pub git_approved: Vec<String>,
     /// The clock.
@@ -254,6 +258,12 @@ impl SyncService {
         options: SyncOptions<'_>,
         progress: &dyn Progress,
     ) -> Result<SyncedSource, Fault> {
-        SyncRun::new(self, (id, record), options, progress).run()
+        let at = self.env.clock.now();
+        let run = Some(format!("sync-{at}-{id}"));
+        let former = current_act();
+        let actor = Actor { door: "sync".into(), run, ..former.actor };
+        acting(Act { actor, at: Some(at), made_from: Vec::new() }, || {
+            SyncRun::new(self, (id, record), options, progress).run()
+        })
     }
 }

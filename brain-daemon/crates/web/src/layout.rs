@@ -140,6 +140,7 @@ pub(crate) fn status_of(fault: &Fault) -> StatusCode {
         FaultCode::NotFound
         | FaultCode::UnknownSource
         | FaultCode::UnknownVersion
+        | FaultCode::Purged
         | FaultCode::UnknownClient
         | FaultCode::UnknownToken
         | FaultCode::UnknownJob

@@ -12,6 +12,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::day;
 use brain_page::{Document, Frontmatter};
 use brain_pages::provenance::{BRAINSTORM, LSD};
+use brain_store::{Act, acting, current_act};
 
 /// Maximum number of the question's words in a slug.
 const MAX_QUESTION_WORDS: usize = 6;
@@ -25,6 +26,21 @@ const MAX_FALLBACK_IDEAS: usize = 5;
 const MAX_SLUG_ATTEMPTS: usize = 9;
 
 impl IdeaService {
+    /// Returns the pages that the run read, in their present versions.
+    fn origins(&self, caller: &Caller, run: &IdeaRun) -> Result<Vec<brain_store::Origin>, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let close = run.close.iter().map(|found| &found.page);
+        let far = run.far.iter().map(|found| &found.page);
+        let mut origins = Vec::new();
+        for RunPage { source, slug, .. } in close.chain(far) {
+            let found = reader.page(source, slug)?;
+            origins.extend(
+                found.map(|page| brain_store::Origin::Page { id: page.id, version: page.version }),
+            );
+        }
+        Ok(origins)
+    }
+
     /// Saves the passing ideas as a new page. If none passes, saves the best ones, or all ideas if
     /// none is judged. Returns the slug.
     ///
@@ -43,6 +59,7 @@ impl IdeaService {
             IdeaProfile::Lsd => &LSD,
         };
         let content = page(run, ideas, &source);
+        let made_from = self.origins(caller, run)?;
         let base = slug(run);
         for n in 1..=MAX_SLUG_ATTEMPTS {
             let slug = match n {
@@ -59,7 +76,8 @@ impl IdeaService {
                 expect: Some(Precondition::Absent),
             };
             let uri = format!("{}:{}", run.profile.as_str(), run.run_id);
-            match self.pages.put_with_provenance(caller, &put, origin, uri) {
+            let act = Act { made_from: made_from.clone(), ..current_act() };
+            match acting(act, || self.pages.put_with_provenance(caller, &put, origin, uri)) {
                 Ok(written) => return Ok(written.slug),
                 Err(fault) if fault.code == FaultCode::Conflict && n < MAX_SLUG_ATTEMPTS => {}
                 Err(fault) => return Err(fault),

@@ -27,6 +27,7 @@ use brain_page::Document;
 use brain_pages::provenance::COLLECTOR;
 use brain_pages::write_page::stored_document;
 use brain_service::Progress;
+use brain_store::{self as store, Act, Actor, acting, current_act};
 use page_edit::EditResult;
 use plan::{EnrichmentPlan, PlannedPage};
 
@@ -56,8 +57,14 @@ impl CollectorService {
             self.plan_enrichment(caller, &files, since, now)?;
         let total = pages.len() as u64;
         let (mut enriched, mut failures) = (Vec::new(), Vec::new());
+        let former = current_act();
+        let actor = Actor { run: Some(format!("enrich-{now}")), ..former.actor.clone() };
+        let act = Act { actor, ..former };
         for (target, count) in pages.into_iter().zip(1..) {
-            match self.enrich_page(caller, &files, &target, &done_keys, request.dry_run) {
+            let enriched_page = acting(act.clone(), || {
+                self.enrich_page(caller, &files, &target, &done_keys, request.dry_run)
+            });
+            match enriched_page {
                 Ok((page, failed)) => {
                     enriched.extend(page);
                     failures.extend(
@@ -194,7 +201,12 @@ impl CollectorService {
             allow_empty: false,
             expect: Some(expect),
         };
-        let reply = self.pages.put_with_provenance(caller, &put, &COLLECTOR, target.uri.clone())?;
+        let former = current_act();
+        let actor = Actor { door: COLLECTOR.kind.into(), ..former.actor.clone() };
+        let made_from = vec![store::Origin::Address(target.uri.clone())];
+        let reply = acting(Act { actor, made_from, ..former }, || {
+            self.pages.put_with_provenance(caller, &put, &COLLECTOR, target.uri.clone())
+        })?;
         // The machine with the directory writes the file.
         if reply.written || !self.pages.files.has_files_of(&target.source) {
             return Ok(());

@@ -202,6 +202,51 @@ impl PageService {
         }
     }
 
+    /// Returns the sources in which a request's page may be: the named one, or all that the caller
+    /// can see, the usual one first.
+    ///
+    /// # Errors
+    /// `unknown_source`, or the store cannot be read.
+    pub fn sources_of(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        page_ref: &PageRef,
+    ) -> Result<Vec<SourceId>, Fault> {
+        Ok(PageLookup::of(caller, reader, page_ref)?.sources)
+    }
+
+    /// Returns the page that a request about the past names by its whole slug: an active one, a
+    /// deleted one, or else the one that had this slug last, before it was moved.
+    ///
+    /// # Errors
+    /// As [`Self::find`], except that a deleted page is no error. `purged` if the page was purged.
+    pub fn find_past(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        page_ref: &PageRef,
+    ) -> Result<PageEntry, Fault> {
+        let lookup = PageLookup::of(caller, reader, page_ref)?;
+        let slug = &page_ref.slug;
+        if let Some((source, record)) = lookup.exact(reader, slug, false)? {
+            return Ok((source, slug.clone(), record));
+        }
+        for source in &lookup.sources {
+            if let Some(id) = reader.last_holder(source.as_str(), slug.as_str())?
+                && let Some(found) = reader.by_id_including_deleted(id)?
+            {
+                return Ok(found);
+            }
+            if let Some(at) = reader.purged_at(source.as_str(), slug.as_str())? {
+                let message = format!("\"{slug}\" was purged on {}", local_minute(at));
+                return Err(Fault::new(FaultCode::Purged, message)
+                    .hint("nothing of its text is left; a backup from before may have it"));
+            }
+        }
+        Err(lookup.missing(reader, slug, false))
+    }
+
     /// Returns the page that a purge names by its whole slug, deleted or not.
     ///
     /// # Errors

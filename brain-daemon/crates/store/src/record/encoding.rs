@@ -5,10 +5,12 @@ use brain_protocol::JobState;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    AttachmentRecord, AuditPage, ClientRecord, Content, DerivedRows, FileRecord, JobRecord,
-    OutboxRow, PageRecord, SourceRecord, SourceSettingsRecord, TokenRecord, VersionRecord,
+    AttachmentRecord, AuditPage, CitationRecord, ClientRecord, Content, DerivedRows, FileRecord,
+    JobRecord, OutboxRow, PageRecord, RecallRecord, SettledRecord, SourceRecord,
+    SourceSettingsRecord, StepHead, StepRecord, TokenRecord, UndoneRecord, VersionRecord,
 };
 use crate::StoreError;
+use crate::ledger_records::{LeftRecord, SeenRecord};
 
 /// A value with a format number and an encoding.
 pub(crate) trait StoredValue: Serialize + DeserializeOwned {
@@ -40,7 +42,14 @@ stored! {
     ClientRecord = 1, "client";
     TokenRecord = 1, "token";
     AuditPage<'_> = 1, "page of the audit";
+    LeftRecord = 1, "request that left";
+    SeenRecord = 1, "call of an AI client";
     AttachmentRecord = 1, "attachment";
+    CitationRecord = 1, "citation";
+    RecallRecord = 1, "row of the test set";
+    SettledRecord = 1, "settled contradiction";
+    StepRecord = 1, "step of a page";
+    UndoneRecord = 1, "undo";
 }
 
 fn options() -> impl Options {
@@ -118,6 +127,11 @@ pub(crate) fn record_of_version(bytes: &[u8]) -> Result<PageRecord, StoreError> 
 pub(crate) fn state_of_job(bytes: &[u8]) -> Result<JobState, StoreError> {
     // The state is the first field.
     first_field::<JobRecord, _>(bytes)
+}
+
+/// Decodes the first fields of an encoded [`StepRecord`].
+pub(crate) fn head_of_step(bytes: &[u8]) -> Result<StepHead, StoreError> {
+    first_field::<StepRecord, _>(bytes)
 }
 
 /// Decodes the first field of a value of type `T`.

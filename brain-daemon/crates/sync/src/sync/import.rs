@@ -12,7 +12,7 @@ use brain_base::clock::instant_argument;
 use brain_protocol::{Command, Fault, Import, ImportReply, SourceId, WriteStatus};
 use brain_service::Progress;
 use brain_service::batch::map_in_parallel;
-use brain_store::WrittenPage;
+use brain_store::{Act, Actor, WrittenPage, acting, current_act};
 
 use super::SyncService;
 use super::beside::links_warning;
@@ -59,14 +59,27 @@ impl SyncService {
         let mode = record.clone().map_or(ImportMode::DryRun, ImportMode::Recorded);
         let mut run = ImportRun::new(self, caller, progress, &source, mode, files);
         run.since = since;
+        run.should_scrub = request.scrub;
         run.tally.add_problems(request, &mut input, &mut found);
         let _refresh = self.index.refresh_on_drop();
         let with_id = |fault| match &record {
             Some(record) => with_id(fault, record),
             None => fault,
         };
-        run.store_all(&input, &mut found, documents).map_err(with_id)?;
-        let posts = run.hand_over_posts(&mut input, keeper).map_err(with_id)?;
+        let former = current_act();
+        let act = Act {
+            actor: Actor {
+                door: "import".into(),
+                run: record.as_ref().map(|r| r.id.clone()),
+                ..former.actor
+            },
+            ..former
+        };
+        let posts = acting(act, || {
+            run.store_all(&input, &mut found, documents)?;
+            run.hand_over_posts(&mut input, keeper)
+        })
+        .map_err(with_id)?;
         if let InputKind::Markdown(_) = input.kind {
             run.tally.lose_others(&input.path, &mut found);
         }

@@ -1,0 +1,287 @@
+//! Steps: a row for each change of a page. The page's record names its last step, and each step
+//! the one before, so that a page's life is read without a second table.
+//!
+//! Times are not sorted: each machine's never go back, but machines differ. So a past state is
+//! found by walking a page's steps from the newest, never by cutting the table at a time.
+
+use redb::{ReadableTable, ReadableTableMetadata};
+
+use super::record::{
+    Actor, Origin, PageRecord, StepHead, StepKind, StepRecord, VersionRecord, from_bytes,
+    head_of_step, purged_name, to_bytes,
+};
+use super::{Reader, StoreError, Transaction, tables as t};
+
+/// The size of the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySize {
+    /// Number of former versions of all pages.
+    pub versions: u64,
+    /// Their bytes.
+    pub version_bytes: u64,
+    /// Number of steps.
+    pub steps: u64,
+    /// Their bytes.
+    pub step_bytes: u64,
+}
+
+/// The slug, source and former step of the page whose step is added.
+pub(super) struct StepPlace<'a> {
+    pub(super) source: &'a str,
+    pub(super) slug: &'a str,
+    pub(super) previous: u64,
+    pub(super) kind: StepKind,
+}
+
+impl Transaction<'_> {
+    /// Sets who makes the changes that follow in this task.
+    pub fn set_actor(&mut self, actor: Actor) {
+        self.task.act.actor = actor;
+        self.task.first_step = None;
+    }
+
+    /// Sets what the texts that follow in this task are made from.
+    pub fn set_origins(&mut self, origins: Vec<Origin>) {
+        self.task.act.made_from = origins;
+    }
+
+    /// Adds the step with which the page got the state of `record`.
+    pub(super) fn add_step(
+        &mut self,
+        record: &PageRecord,
+        place: &StepPlace<'_>,
+        now: Option<i64>,
+    ) -> Result<(), StoreError> {
+        let act = &self.task.act;
+        let made_from = match place.kind {
+            StepKind::Created | StepKind::Written => act.made_from.clone(),
+            _ => Vec::new(),
+        };
+        let actor = act.actor.clone();
+        let former_at = self.last_step_at();
+        let write = *self.task.first_step.get_or_insert(record.seq);
+        let clock = now.or(act.at).unwrap_or(former_at);
+        for origin in &made_from {
+            if let Origin::Page { id, .. } = origin {
+                self.made_from.insert((*id, record.id), record.seq)?;
+            }
+        }
+        self.put_step(
+            record.seq,
+            &StepRecord {
+                page: record.id,
+                previous: place.previous,
+                at: clock.max(former_at),
+                kind: place.kind,
+                version: record.version,
+                clock,
+                source: place.source.to_owned(),
+                slug: place.slug.to_owned(),
+                actor,
+                machine: self.machine,
+                made_from,
+                write,
+            },
+        )
+    }
+
+    fn put_step(&mut self, seq: u64, step: &StepRecord) -> Result<(), StoreError> {
+        self.steps.insert(seq, to_bytes(step)?.as_slice())?;
+        self.counters.step_at = u64::try_from(step.at).unwrap_or_default();
+        Ok(())
+    }
+
+    /// The time of this machine's last step, Unix milliseconds; 0 if there is none.
+    fn last_step_at(&self) -> i64 {
+        i64::try_from(self.counters.step_at).unwrap_or_default()
+    }
+
+    /// Replaces all steps of a page by the one that says it was purged, with the number `seq`.
+    pub(super) fn purge_steps(
+        &mut self,
+        (source, slug): (&str, &str),
+        record: &PageRecord,
+        seq: u64,
+    ) -> Result<(), StoreError> {
+        let mut number = record.seq;
+        while let Some(step) = self.step(number)? {
+            self.steps.remove(number)?;
+            self.undone.remove(number)?;
+            for origin in &step.made_from {
+                if let Origin::Page { id, .. } = origin {
+                    self.made_from.remove((*id, record.id))?;
+                }
+            }
+            number = step.previous;
+        }
+        self.made_from.remove_range((record.id, 0)..=(record.id, u64::MAX))?;
+        let former_at = self.last_step_at();
+        let clock = self.task.act.at.unwrap_or(former_at);
+        self.put_step(
+            seq,
+            &StepRecord {
+                page: record.id,
+                previous: 0,
+                at: clock.max(former_at),
+                kind: StepKind::Purged,
+                version: record.version,
+                clock,
+                source: source.to_owned(),
+                slug: purged_name(source, slug),
+                actor: Actor { run: None, ..self.task.act.actor.clone() },
+                machine: self.machine,
+                made_from: Vec::new(),
+                write: seq,
+            },
+        )
+    }
+
+    /// Returns a step.
+    pub fn step(&self, seq: u64) -> Result<Option<StepRecord>, StoreError> {
+        self.steps.get(seq)?.map(|guard| from_bytes(guard.value())).transpose()
+    }
+}
+
+impl Reader {
+    /// Returns a step of a page that the caller can see.
+    pub fn step(&self, seq: u64) -> Result<Option<StepRecord>, StoreError> {
+        let found: Option<StepRecord> = self.with_file_damage(|_| {
+            self.table(t::STEPS)?.get(seq)?.map(|guard| from_bytes(guard.value())).transpose()
+        })?;
+        Ok(found.filter(|step| self.view.shows(&step.source)))
+    }
+
+    /// Returns the steps of the page whose last one has the number `last`, newest first.
+    pub fn steps_back(&self, last: u64) -> Result<Vec<(u64, StepRecord)>, StoreError> {
+        let (mut out, mut number) = (Vec::new(), last);
+        while let Some(step) = self.step(number)? {
+            let previous = step.previous;
+            out.push((number, step));
+            // A step names an older one; anything else is damage, and must not loop.
+            if previous >= number {
+                break;
+            }
+            number = previous;
+        }
+        Ok(out)
+    }
+
+    /// Calls `each` with the heads of all steps after the number `after`, in order, whatever the
+    /// caller can see. Ends when `each` returns `false`.
+    pub fn each_step_head(
+        &self,
+        after: u64,
+        mut each: impl FnMut(u64, StepHead) -> bool,
+    ) -> Result<(), StoreError> {
+        self.with_file_damage(|_| {
+            for row in self.table(t::STEPS)?.range(after + 1..)? {
+                let (seq, value) = row?;
+                if !each(seq.value(), head_of_step(value.value())?) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `each` with the steps of pages that the caller can see, newest first, from the number
+    /// `last` on. Ends when `each` returns `false`.
+    pub fn each_step_back(
+        &self,
+        last: u64,
+        mut each: impl FnMut(u64, StepRecord) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        for row in self.table(t::STEPS)?.range(..=last)?.rev() {
+            let (seq, value) = row?;
+            let step: StepRecord = from_bytes(value.value())?;
+            if self.view.shows(&step.source) && !each(seq.value(), step)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the step after which the page with the last step `last` had the state of the time
+    /// `at` (Unix milliseconds), with its number. `None` if there was no such page yet.
+    pub fn step_at(&self, last: u64, at: i64) -> Result<Option<(u64, StepRecord)>, StoreError> {
+        let found: Option<(u64, StepRecord)> = self.with_file_damage(|_| {
+            let (steps, mut number) = (self.table(t::STEPS)?, last);
+            while let Some(row) = steps.get(number)? {
+                let head = head_of_step(row.value())?;
+                if head.at <= at {
+                    return Ok(Some((number, from_bytes(row.value())?)));
+                }
+                if head.previous >= number {
+                    break;
+                }
+                number = head.previous;
+            }
+            Ok(None)
+        })?;
+        Ok(found.filter(|(_, step)| self.view.shows(&step.source)))
+    }
+
+    /// Returns a version of a page with its text: a former one or the current one. `None` if it
+    /// was pruned.
+    pub fn any_version(&self, id: u64, number: u32) -> Result<Option<VersionRecord>, StoreError> {
+        match self.by_id_including_deleted(id)? {
+            None => Ok(None),
+            Some((_, _, record)) if record.version == number => {
+                let content = self.content(&record)?;
+                Ok(Some(VersionRecord { record, content }))
+            }
+            Some(_) => self.version(id, number),
+        }
+    }
+
+    /// Returns how large the history is. Reads all of it.
+    pub fn history_size(&self) -> Result<HistorySize, StoreError> {
+        self.with_file_damage(|_| {
+            let (versions, steps) = (self.table(t::VERSIONS)?, self.table(t::STEPS)?);
+            Ok(HistorySize {
+                versions: versions.len()?,
+                version_bytes: versions.stats()?.stored_bytes(),
+                steps: steps.len()?,
+                step_bytes: steps.stats()?.stored_bytes(),
+            })
+        })
+    }
+
+    /// Returns the ids of pages with a version that was made from the page `id`.
+    pub fn made_from(&self, id: u64) -> Result<Vec<u64>, StoreError> {
+        self.table(t::MADE_FROM)?
+            .range((id, 0)..=(id, u64::MAX))?
+            .map(|row| Ok(row?.0.value().1))
+            .collect()
+    }
+
+    /// Returns the id of the page that had this slug last, before it was moved.
+    pub fn last_holder(&self, source: &str, slug: &str) -> Result<Option<u64>, StoreError> {
+        let mut found = None;
+        self.each_step_back(u64::MAX, |_, step| {
+            let is_it = step.source == source && step.slug == slug;
+            found = is_it.then_some(step.page);
+            Ok(found.is_none())
+        })?;
+        Ok(found)
+    }
+
+    /// Returns when the page `slug` of `source` was purged the last time, Unix milliseconds.
+    pub fn purged_at(&self, source: &str, slug: &str) -> Result<Option<i64>, StoreError> {
+        let (name, mut found) = (purged_name(source, slug), None);
+        if !self.view.shows(source) {
+            return Ok(None);
+        }
+        for row in self.table(t::STEPS)?.iter()?.rev() {
+            let (_, value) = row?;
+            if head_of_step(value.value())?.kind == StepKind::Purged {
+                let step: StepRecord = from_bytes(value.value())?;
+                if step.slug == name && step.source == source {
+                    found = Some(step.at);
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
