@@ -193,7 +193,6 @@ impl Scanner<'_> {
             return is_after_digit().then_some((joiner, 0));
         }
         if numbers::is_group_space(next) {
-            // `12 345` is `12,345`.
             let (digits, after) = (&self.buffer[before.from..before.to], at + next.len_utf8());
             let is_number = numbers::is_grouped(digits, self.parts.len(), &self.bytes[after..]);
             return is_number.then_some((',', next.len_utf8()));
