@@ -32,7 +32,7 @@ const BLOCK_DOCS: usize = 128;
 /// Number of documents whose scores are compared with the threshold together.
 const CHUNK_DOCS: usize = 64;
 /// Looking up a document takes as long as reading about this many documents of a list (measured).
-const LOOKUP_DOCS: u64 = 16;
+const LOOKUP_DOCS: u64 = if cfg!(test) { 1 } else { 16 };
 /// Factor for bounds of sums: sums of the same numbers in another order differ a little.
 const ROUNDING: f32 = 1.0001;
 
@@ -277,17 +277,21 @@ impl<'a> Lists<'a> {
     }
 
     /// Returns the lists to read for documents with a score above `least`, in order, and the maximum
-    /// that the others add together. The longest lists are left out first.
+    /// that the others add together. The longest lists are left out first, if looking up the
+    /// documents of the others is faster than reading them.
     fn to_read(&self, least: f32) -> (Vec<usize>, f32) {
-        let (mut read, mut others) = (self.by_length.clone(), 0.0);
-        read.retain(|list| {
-            let sum = others + self.all[*list].max;
-            let is_left_out = sum * ROUNDING <= least;
-            if is_left_out {
-                others = sum;
+        let (mut others, mut unread) = (0.0, 0);
+        let mut read: Vec<usize> = Vec::with_capacity(self.all.len());
+        for &list in &self.by_length {
+            let sum = others + self.all[list].max;
+            match sum * ROUNDING <= least {
+                true => (others, unread) = (sum, unread + self.all[list].docs),
+                false => read.push(list),
             }
-            !is_left_out
-        });
+        }
+        if (self.docs() - unread) * LOOKUP_DOCS > unread {
+            return ((0..self.all.len()).collect(), 0.0);
+        }
         read.sort_unstable();
         (read, others)
     }
