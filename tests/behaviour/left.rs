@@ -100,7 +100,7 @@ fn redirects_and_retries_are_listed_as_a_capturing_server_sees_them() {
     home.put("notes/harbour", "# Harbour\n\nA vessel waits for better weather.\n");
     home.json(["embed", "--stale"]);
     wait_for_vectors(&home);
-    home.search("a vehicle");
+    let _ = home.search("a vehicle");
 
     let check = |requests: &[Value]| {
         let mut seen: Vec<Captured> = captured.lock().unwrap().clone();
