@@ -39,7 +39,6 @@ pub struct Doer {
     /// When, RFC 3339 in UTC. Never earlier than what the same machine did before.
     pub at: String,
     /// What the clock said, if it had gone back.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
     /// The door: `cli`, `browser`, `mcp`, `http`, or a worker, such as `sync`. Empty for changes
     /// from before brain recorded it.
@@ -47,13 +46,10 @@ pub struct Doer {
     /// The client, as in the audit. Empty as `door`.
     pub client: String,
     /// The import, sync or enrichment that it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The machine of a shared brain.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// `owner`, or the client or address that the text came from, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
 }
 
@@ -184,10 +180,8 @@ pub struct PastState {
     /// The instant, RFC 3339.
     pub at: String,
     /// The name that the requested page had then, if the request has a later one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub then_called: Option<PageRef>,
     /// The name that the requested page has now, if the request has a former one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub now_called: Option<PageRef>,
     /// The number of pages that were purged later. Nothing says which of them were there.
     pub purged_since: u64,
@@ -233,7 +227,6 @@ pub struct PageChanges {
     /// Its source.
     pub source_id: SourceId,
     /// Its name before, if it was moved.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub former_slug: Option<Slug>,
     /// What happened, in the order of the changes.
     pub steps: Vec<ChangeStep>,
